@@ -58,7 +58,11 @@ def can_copy(footer: Footer, layout: DataFileLayout) -> bool:
         return False
     if layout.extra or layout.sort_by:
         return False
-    stored = {field.name: field for field in _stored_schema(footer)}
+    try:
+        schema = _stored_schema(footer)
+    except pa.ArrowException:
+        return False
+    stored = {field.name: field for field in schema}
     partitions = [physical_name(field, layout.mapping_mode) for field in layout.partition_fields()]
     if layout.keeps_partition_columns and not stored.keys() >= set(partitions):
         return False
@@ -66,9 +70,9 @@ def can_copy(footer: Footer, layout: DataFileLayout) -> bool:
     columns = range(len(layout.schema.fields))
     wanted = {field.name: field for field in parquet_schema(layout.schema, columns, layout.mapping_mode)[0]}
     by_id = layout.mapping_mode != "none"
-    return stored.keys() <= wanted.keys() and all(
-        _is_written_as(field, wanted[name], by_id) for name, field in stored.items()
-    )
+    if len(stored) < len(schema) or not stored.keys() <= wanted.keys():
+        return False
+    return all(_is_written_as(field, wanted[name], by_id) for name, field in stored.items())
 
 
 def _is_written_as(stored: pa.Field, wanted: pa.Field, by_id: bool) -> bool:
@@ -253,7 +257,10 @@ def _moved_pages(index: bytes, shift: int) -> bytes:
 
 
 def _stored_schema(footer: Footer) -> pa.Schema:
-    """The schema of the file by its Parquet types, whatever schema of Arrow its writer noted."""
+    """The schema of the file by its Parquet types, whatever schema of Arrow its writer noted.
+
+    Raises ArrowException for a type that Arrow does not have.
+    """
     data = footer.data
     whole = BytesIO(_MAGIC + data + struct.pack("<I", len(data)) + _MAGIC)
     return pq.read_metadata(whole).schema.to_arrow_schema()

@@ -182,6 +182,8 @@ def test_files_that_would_be_written_otherwise_are_not_copied(
         footer, replace(layout_of(tmp_path, same), partition_columns=("added",), keeps_partition_columns=True)
     )
     assert can_copy(footer, replace(layout_of(tmp_path, same), partition_columns=("id",), keeps_partition_columns=True))
+    pq.write_table(pa.table([[1], [2]], names=["id", "id"]), source)
+    assert not can_copy(read_footer(LOCAL, str(source)), layout_of(tmp_path, same))
 
 
 def test_a_file_that_ends_early_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
