@@ -97,6 +97,9 @@ class ArrowExecution(RowExecution):
         self._held = {uri: [batch for _, batch in rows.live(files.slice(i, 1))] for i, uri in enumerate(uris)}
         return _HeldRows(self._held)
 
+    def copies_here(self, parts: Sequence[RowsOfFiles], schema: StructType) -> bool:
+        return True
+
     def write(
         self, parts: Sequence[RowsOfFiles], schema: StructType, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:

@@ -274,7 +274,7 @@ def _applied(
         copied = RowsOfFiles(left.files.listed, left.after, size_in_bytes=left.files.size_in_bytes)
     kept = written = WrittenRows((), 0)
     # The ids of rows without stored ones follow from their places in a file, which change in a copy.
-    if copied is not None and target.row_ids is None:
+    if copied is not None and target.row_ids is None and execution.copies_here([copied], target.layout.schema):
         kept, copied = copy_kept_row_groups(snapshot, copied, left.files.adds(), target.layout)
         if kept.files:
             transaction.add_written(*kept.files, delete=lambda: kept.delete(target.layout.storage, target.layout.root))

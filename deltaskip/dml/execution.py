@@ -92,6 +92,15 @@ class RowExecution(Protocol):
         """
         ...
 
+    def copies_here(self, parts: Sequence[RowsOfFiles], schema: StructType) -> bool:
+        """Whether this process copies rows into new files, and not jobs.
+
+        Args:
+            parts: The rows.
+            schema: Their columns.
+        """
+        ...
+
     def updates(
         self,
         scan: Scan,

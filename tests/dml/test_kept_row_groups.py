@@ -13,6 +13,7 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip.data_files import copied_row_groups
 from deltaskip.dml import kept_row_groups
+from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.errors import StorageError
 from deltaskip.storage.range_file import read_ranges
 from tests.dml.tables import DDL, files_below, rows, rows_of
@@ -130,6 +131,15 @@ def test_what_a_rewrite_would_change_is_not_copied(tmp_path: Path) -> None:
     tracked.append(rows(range(60)))
     tracked.delete("id = 21")
     assert not COPIED
+
+
+def test_where_jobs_copy_rows_no_row_group_goes_through_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(tmp_path)
+    monkeypatch.setattr(ArrowExecution, "copies_here", lambda *_: False)
+    expected = delete(table)
+    assert not COPIED and rows_of(table) == expected
 
 
 def test_columns_that_were_added_later_are_null_in_copied_row_groups(tmp_path: Path) -> None:
