@@ -90,11 +90,12 @@ def sync(paths: Sequence[str]) -> None:
 
     Files that were deleted since are left out: what wrote them has failed, or the table is gone, which the commit says.
     """
-    if len(paths) < _SYNCING_THREADS:
-        _sync_files(paths, map)
-        return
-    with ThreadPoolExecutor(_SYNCING_THREADS, "deltaskip") as pool:
-        _sync_files(paths, pool.map)
+    if len(paths) >= _SYNCING_THREADS:
+        # The interpreter starts no thread any more when it ends.
+        with suppress(RuntimeError), ThreadPoolExecutor(_SYNCING_THREADS, "deltaskip") as pool:
+            _sync_files(paths, pool.map)
+            return
+    _sync_files(paths, map)
 
 
 def _sync_files(paths: Sequence[str], each: Callable[..., Iterator[Any]]) -> None:

@@ -235,6 +235,41 @@ def test_a_data_file_and_its_name_are_durable_before_the_commit_has_its_name(
     assert steps[linked_at + 1] == ("sync", log)
 
 
+def test_files_of_many_partitions_are_durable_before_the_commit_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, p INT", partition_by=["p"])
+    data = pa.table({"id": range(60), "p": pa.array([i % 20 for i in range(60)], pa.int32())})
+    synced: list[str] = []
+    fsync, link = os.fsync, os.link
+
+    def noted(handle: int) -> None:
+        fsync(handle)
+        synced.append(os.readlink(f"/proc/self/fd/{handle}"))
+
+    def linked(source: str, target: str) -> None:
+        synced.append("link")
+        link(source, target)
+
+    with monkeypatch.context() as inside:
+        inside.setattr(os, "fsync", noted)
+        inside.setattr(os, "link", linked)
+        table.append(data)
+    before = synced[: synced.index("link")]
+    files = [str(path) for path in (tmp_path / "t").rglob("*.parquet")]
+    assert len(files) == 20
+    for file in files:
+        assert before.index(file) < before.index(os.path.dirname(file))
+
+    def broken(handle: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(StorageError, match="Input/output error"):
+        table.append(data)
+    assert len(list((tmp_path / "t").rglob("*.parquet"))) == 20
+
+
 def test_nothing_is_synced_for_a_commit_that_comes_too_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, other, update = make(tmp_path / "t"), DeltaTable(tmp_path / "t"), ACTS["update"]
     synced: list[int] = []
