@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 import struct
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from typing import Any, BinaryIO
 from uuid import uuid4
@@ -16,8 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deltaskip.actions import AddFile, parse_partition_value
-from deltaskip.actions.paths import encode_path
-from deltaskip.data_files.data_file import parquet_schema
+from deltaskip.data_files.data_file import added, parquet_schema
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
@@ -25,7 +23,6 @@ from deltaskip.kernels.thrift_compact import read_fields, write_fields
 from deltaskip.schema.mapping import physical_name
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import DAMAGE, Footer, writer_of
-from deltaskip.stats.tags import written_tags
 from deltaskip.storage import Storage, join
 from deltaskip.storage.range_file import Range, read_ranges
 from deltaskip.storage.uploads import publish_growing
@@ -131,10 +128,7 @@ def copy_row_groups(
                 size = _Copy(opened, source, out).write(footer, numbers)
     except DAMAGE:
         return None
-    stats = stats_json(facts, layout.request)
-    now = time.time_ns() // 1_000_000
-    tags = written_tags(stats, layout.request.columns)
-    return AddFile(encode_path(path), add.partition_values, size, now, True, stats=stats, tags=tags)
+    return added(path, add.partition_values, size, stats_json(facts, layout.request), layout.request)
 
 
 class _Copy:
@@ -170,8 +164,9 @@ class _Copy:
                 ranges.append((start, end - start))
                 at += end - start
         self._copy(ranges)
-        self._write_bloom_filters([chunk for chunk, _ in shifts])
-        self._write_indexes(shifts)
+        self._write_beside([(chunk[_META][1], shift) for chunk, shift in shifts], _BLOOM_FILTER)
+        self._write_beside(shifts, _COLUMN_INDEX)
+        self._write_beside(shifts, _OFFSET_INDEX, _moved_pages)
         fields[_ROW_GROUPS] = fields[_ROW_GROUPS][0], (kind, kept)
         _set(fields, _NUM_ROWS, sum(group[_GROUP_ROWS][1] for group in kept))
         data = write_fields(fields)
@@ -193,43 +188,46 @@ class _Copy:
         self._copy_at_once(pieces)
 
     def _copy_at_once(self, pieces: Sequence[Range]) -> None:
-        for (_, size), data in zip(pieces, self._read(pieces), strict=True):
-            if len(data) != size:
-                raise ValueError("the file ends within a row group")
+        for data in self._read(pieces):
             self._out.write(data)
 
-    def _write_bloom_filters(self, chunks: Sequence[_Fields]) -> None:
-        offset, length = _BLOOM_FILTER
-        metas = [chunk[_META][1] for chunk in chunks]
-        known = [meta for meta in metas if offset in meta and length in meta]
-        for meta in metas:
-            if length not in meta:
-                meta.pop(offset, None)
-        for meta, data in zip(known, self._read_at(known, _BLOOM_FILTER), strict=True):
-            _set(meta, offset, self._out.tell())
-            self._out.write(data)
+    def _write_beside(
+        self,
+        holders: Sequence[tuple[_Fields, int]],
+        place: tuple[int, int],
+        moved: Callable[[bytes, int], bytes] = lambda data, _: data,
+    ) -> None:
+        """Write what stands outside of the row groups.
 
-    def _write_indexes(self, shifts: Sequence[tuple[_Fields, int]]) -> None:
-        """Write column and offset indexes; of offset indexes, with the places of the pages in the new file."""
-        for index in (_COLUMN_INDEX, _OFFSET_INDEX):
-            known = [(chunk, shift) for chunk, shift in shifts if set(index) <= chunk.keys()]
-            found = self._read_at([chunk for chunk, _ in known], index)
-            for (chunk, shift), data in zip(known, found, strict=True):
-                moved = bytes(data) if index == _COLUMN_INDEX else _moved_pages(bytes(data), shift)
-                _set(chunk, index[0], self._out.tell())
-                _set(chunk, index[1], len(moved))
-                self._out.write(moved)
-
-    def _read_at(self, holders: Sequence[_Fields], place: tuple[int, int]) -> Sequence[memoryview]:
-        return self._read([(each[place[0]][1], each[place[1]][1]) for each in holders])
+        Args:
+            holders: The fields that name it, and how far the pages of their column chunk move.
+            place: The numbers of the fields with its offset and its length; one of them alone is left out.
+            moved: Returns what to write in its place.
+        """
+        known = [(fields, shift) for fields, shift in holders if set(place) <= fields.keys()]
+        for fields, _ in holders:
+            if not set(place) <= fields.keys():
+                for number in place:
+                    fields.pop(number, None)
+        offset, length = place
+        found = self._read([(fields[offset][1], fields[length][1]) for fields, _ in known])
+        for (fields, shift), data in zip(known, found, strict=True):
+            new = moved(bytes(data), shift)
+            _set(fields, offset, self._out.tell())
+            _set(fields, length, len(new))
+            self._out.write(new)
 
     def _read(self, ranges: Sequence[Range]) -> Sequence[memoryview]:
+        """The bytes of the ranges. Raises ValueError if the file ends before."""
         try:
-            return read_ranges(self._source, ranges)
+            found = read_ranges(self._source, ranges)
         except DeltaSkipError:
             raise
         except (OSError, pa.ArrowException) as error:
             raise StorageError(f"Cannot read the data file {self._location}: {first_line(error)}.") from error
+        if any(len(data) != length for data, (_, length) in zip(found, ranges, strict=True)):
+            raise ValueError("the file ends too early")
+        return found
 
 
 def _set(fields: _Fields, number: int, value: int) -> None:

@@ -126,9 +126,7 @@ class OpenDataFile:
                 size = self.size
                 facts = reader.facts(LocalStorage(), os.path.abspath(self._local), size=size)
             stats = stats_json(facts, request)
-        now = time.time_ns() // 1_000_000
-        tags = written_tags(stats, request.columns)
-        return AddFile(encode_path(self._path), partition_values, size, now, True, stats=stats, tags=tags)
+        return added(self._path, partition_values, size, stats, request)
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
@@ -168,6 +166,15 @@ class _Written:
     def open_input(self, path: str) -> pa.NativeFile:
         """Open the bytes for random access."""
         return pa.BufferReader(self._data)
+
+
+def added(
+    path: str, partition_values: Mapping[str, str | None], size: int, stats: str, request: StatisticsRequest
+) -> AddFile:
+    """Return the add action of a new file. path: Below the table's root, not encoded. stats: As `request` asks."""
+    now = time.time_ns() // 1_000_000
+    tags = written_tags(stats, request.columns)
+    return AddFile(encode_path(path), partition_values, size, now, True, stats=stats, tags=tags)
 
 
 def dictionary_columns(table: pa.Table) -> list[str]:

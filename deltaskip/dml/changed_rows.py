@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-import numpy as np
 import pyarrow as pa
 
 from deltaskip.actions import AddCdcFile, AddFile, hadoop_path, remove_of
@@ -26,7 +25,7 @@ from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
 from deltaskip.dml.execution import RowExecution, RowsOfFiles
 from deltaskip.dml.files_to_change import DataFiles, new_files, size_of_table
 from deltaskip.dml.kept_row_groups import copy_kept_row_groups
-from deltaskip.dml.positions import RowPositions
+from deltaskip.dml.positions import RowPositions, union
 from deltaskip.errors import InvalidCommit, StorageError
 from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.registry import marks_rows
@@ -35,7 +34,7 @@ from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.deletion_vectors import write_deletion_vectors
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, numpy_values
+from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.types import STRING, StructField
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.stats.merged_stats import widened_stats
@@ -274,8 +273,8 @@ def _applied(
         copied = RowsOfFiles(left.files.listed, left.after, size_in_bytes=left.files.size_in_bytes)
     kept = written = WrittenRows((), 0)
     # The ids of rows without stored ones follow from their places in a file, which change in a copy.
-    if copied is not None and target.row_ids is None and execution.copies_here([copied], target.layout.schema):
-        kept, copied = copy_kept_row_groups(snapshot, copied, left.files.adds(), target.layout)
+    if copied is not None and target.row_ids is None:
+        kept, copied = copy_kept_row_groups(snapshot, execution, copied, left.files, target.layout)
         if kept.files:
             transaction.add_written(*kept.files, delete=lambda: kept.delete(target.layout.storage, target.layout.root))
     if copied is not None or new is not None:
@@ -401,7 +400,7 @@ def _touched(snapshot: Snapshot, changed: ChangedRows) -> _Touched:
             olds = read_deleted_rows(snapshot.storage, snapshot.table_root, some)
             for old, gone, new in zip(olds, deleted[numbers], updated[numbers], strict=True):
                 before.append(0 if old is None else len(old))
-                yield _union([gone, new] if old is None else [old, gone, new])
+                yield union([gone, new] if old is None else [old, gone, new])
 
     return _Touched(files, deleted, updated, before, RowPositions(after()), counts)
 
@@ -409,13 +408,6 @@ def _touched(snapshot: Snapshot, changed: ChangedRows) -> _Touched:
 def _nothing(files: int) -> RowPositions:
     empty = arrow_array([], pa.int64())
     return RowPositions(empty for _ in range(files))
-
-
-def _union(arrays: Sequence[pa.Int64Array]) -> pa.Int64Array:
-    some = [each for each in arrays if len(each)]
-    if len(some) == 1:
-        return some[0]
-    return arrow_array(np.unique(np.concatenate([np.zeros(0, np.int64), *map(numpy_values, some)])))
 
 
 def _mark(transaction: Transaction, left: _Touched, layout: DataFileLayout, now: int) -> None:

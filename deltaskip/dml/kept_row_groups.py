@@ -13,12 +13,13 @@ from deltaskip.actions import AddFile, hadoop_path
 from deltaskip.data_files.copied_row_groups import can_copy, copy_row_groups
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows
-from deltaskip.dml.execution import RowsOfFiles
-from deltaskip.dml.positions import RowPositions
+from deltaskip.dml.execution import RowExecution, RowsOfFiles
+from deltaskip.dml.files_to_change import DataFiles
+from deltaskip.dml.positions import RowPositions, union
 from deltaskip.errors import DeltaSkipError
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, numpy_values
+from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.stats.footer import Footer, read_footer
 from deltaskip.storage import storage_for
 
@@ -38,14 +39,15 @@ class _Kept:
 
 
 def copy_kept_row_groups(
-    snapshot: Snapshot, copied: RowsOfFiles, adds: Sequence[AddFile], layout: DataFileLayout
+    snapshot: Snapshot, execution: RowExecution, copied: RowsOfFiles, files: DataFiles, layout: DataFileLayout
 ) -> tuple[WrittenRows, RowsOfFiles]:
     """Copy the row groups that lose no row into new files. After an error no file is left.
 
     Args:
         snapshot: The table.
+        execution: Copies the rows that are left; if jobs do, none is copied here.
         copied: The rows of files that stay: all but those at its positions.
-        adds: The add actions of the files.
+        files: The files.
         layout: The layout of new files.
 
     Returns:
@@ -56,10 +58,11 @@ def copy_kept_row_groups(
     """
     positions = copied.positions
     assert positions is not None
-    uris = copied.files["uri"].to_pylist()
-    large = [number for number, add in enumerate(adds) if add.size >= _LEAST_BYTES]
-    if not large:
+    large = np.flatnonzero(numpy_values(one_chunk(files.logged["size"])) >= _LEAST_BYTES).tolist()
+    if not large or not execution.copies_here([copied], layout.schema):
         return WrittenRows((), 0), copied
+    chosen = files.take(large)
+    adds, uris = (dict(zip(large, each, strict=True)) for each in (chosen.adds(), chosen.listed["uri"].to_pylist()))
 
     def kept(number: int) -> _Kept | None:
         # The positions of one file for each thread are in memory.
@@ -79,7 +82,8 @@ def copy_kept_row_groups(
 
     def gone() -> Iterator[pa.Int64Array]:
         for number, array in enumerate(positions):
-            yield array if number not in found else _with_rows(array, found[number].rows)
+            here = found[number].rows if number in found else ()
+            yield union([array, *(arrow_array(np.arange(each.start, each.stop)) for each in here)])
 
     groups = {uris[number]: one.numbers for number, one in found.items()}
     return written, replace(copied, positions=RowPositions(gone()), copied_groups=groups)
@@ -112,8 +116,3 @@ def _without(footer: Footer, gone: pa.Int64Array) -> list[int]:
     counts = [footer.group_rows(number) for number in range(len(footer.row_groups))]
     before = np.searchsorted(numpy_values(gone), np.cumsum([0, *counts]))
     return [number for number, count in enumerate(counts) if count and before[number] == before[number + 1]]
-
-
-def _with_rows(positions: pa.Int64Array, rows: Sequence[range]) -> pa.Int64Array:
-    arrays = [numpy_values(positions), *(np.arange(each.start, each.stop) for each in rows)]
-    return arrow_array(np.sort(np.concatenate(arrays)))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
 
+import numpy as np
 import pyarrow as pa
 
 from deltaskip.kernels.deletion_vector import decode
 from deltaskip.kernels.roaring_encode import encode
+from deltaskip.schema.arrow_values import arrow_array, numpy_values
 
 
 class RowPositions(Sequence[pa.Int64Array]):
@@ -54,3 +56,11 @@ class RowPositions(Sequence[pa.Int64Array]):
             found._bitmaps.append(self._bitmaps[file])
             found._counts.append(self._counts[file])
         return found
+
+
+def union(arrays: Sequence[pa.Int64Array]) -> pa.Int64Array:
+    """Return the positions that are in any of the arrays, ascending, each once."""
+    some = [each for each in arrays if len(each)]
+    if len(some) == 1:
+        return some[0]
+    return arrow_array(np.unique(np.concatenate([np.zeros(0, np.int64), *map(numpy_values, some)])))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import struct
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -21,6 +22,7 @@ from deltaskip.data_files import copied_row_groups
 from deltaskip.data_files.copied_row_groups import can_copy, copy_row_groups
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.errors import StorageError
+from deltaskip.kernels.thrift_compact import read_fields, write_fields
 from deltaskip.schema import StructType, from_arrow
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.file_facts import FileReader, stats_json
@@ -184,6 +186,40 @@ def test_files_that_would_be_written_otherwise_are_not_copied(
     assert can_copy(footer, replace(layout_of(tmp_path, same), partition_columns=("id",), keeps_partition_columns=True))
     pq.write_table(pa.table([[1], [2]], names=["id", "id"]), source)
     assert not can_copy(read_footer(LOCAL, str(source)), layout_of(tmp_path, same))
+
+
+@pytest.mark.parametrize(("place", "lacks"), [(4, 5), (6, 7), (7, 6)])
+def test_half_of_the_place_of_an_index_is_left_out(tmp_path: Path, place: int, lacks: int) -> None:
+    table = rows(2 * GROUP)
+    source = tmp_path / "source.parquet"
+    pq.write_table(table, source, row_group_size=GROUP, write_page_index=True)
+    footer = read_footer(LOCAL, str(source))
+    fields = read_fields(footer.data)
+    for group in fields[4][1][1]:
+        for chunk in group[1][1][1]:
+            del chunk[lacks]
+    data = write_fields(fields)
+    body = source.read_bytes()[: -8 - len(footer.data)]
+    source.write_bytes(body + data + struct.pack("<I", len(data)) + b"PAR1")
+    made = copied(tmp_path, source, [1], from_arrow(table.schema))
+    found = read_fields(read_footer(LOCAL, str(tmp_path / decode_path(made.path))).data)
+    [group] = found[4][1][1]
+    assert not any({place, lacks} & chunk.keys() for chunk in group[1][1][1])
+    assert str(pq.read_table(tmp_path / decode_path(made.path)).to_pylist()) == str(part(table, [1]).to_pylist())
+
+
+def test_an_index_behind_the_end_of_the_file_leaves_no_file(tmp_path: Path) -> None:
+    table = rows(2 * GROUP)
+    source = tmp_path / "source.parquet"
+    pq.write_table(table, source, row_group_size=GROUP, write_page_index=True)
+    footer = read_footer(LOCAL, str(source))
+    fields = read_fields(footer.data)
+    fields[4][1][1][1][1][1][1][0][6] = 6, source.stat().st_size - 1
+    damaged = replace(footer, data=write_fields(fields))
+    layout = layout_of(tmp_path, from_arrow(table.schema))
+    add = AddFile(source.name, {}, source.stat().st_size, 0, True)
+    assert copy_row_groups(LOCAL, str(source), damaged, [1], layout, add) is None
+    assert [each.name for each in tmp_path.iterdir()] == ["source.parquet"]
 
 
 def test_a_file_that_ends_early_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
