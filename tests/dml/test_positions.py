@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.dml.positions import RowPositions
+from deltaskip.dml.positions import RowPositions, union
 
 
 @given(st.lists(st.sets(st.integers(0, 1 << 40), max_size=30), max_size=6), st.data())
@@ -24,3 +24,9 @@ def test_positions_come_back_as_they_were_given(files: list[set[int]], data: st.
 def test_many_positions_take_a_bit_each() -> None:
     kept = RowPositions([pa.array(range(0, 2_000_000, 2), pa.int64())])
     assert len(kept._bitmaps[0]) < 2_000_000 / 8 * 1.1
+
+
+@given(st.lists(st.sets(st.integers(0, 300), max_size=60).map(sorted), max_size=4))
+def test_a_union_has_each_position_once_in_order(arrays: list[list[int]]) -> None:
+    found = union([pa.array(each, pa.int64()) for each in arrays])
+    assert found.to_pylist() == sorted(set().union(*arrays))
