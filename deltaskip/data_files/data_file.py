@@ -60,7 +60,7 @@ class OpenDataFile:
         codec: str,
         dictionary: list[str],
         without_statistics: frozenset[str],
-        put: Callable[[str, bytes], None] | None = None,
+        put: Callable[[str, memoryview], None] | None = None,
     ) -> None:
         self.without_statistics = without_statistics
         counted = [leaf for f in schema for leaf in _leaf_paths(f.name, f.type) if leaf not in without_statistics]
@@ -120,7 +120,7 @@ class OpenDataFile:
                 data = self._sink.getvalue()
                 size = data.size
                 facts = reader.facts(_Written(data), self._location, size=size)
-                self._put(self._location, data.to_pybytes())
+                self._put(self._location, memoryview(data))
             else:
                 assert self._local is not None
                 size = self.size

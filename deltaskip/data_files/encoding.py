@@ -38,8 +38,9 @@ class Encoders:
         self.share = _USUAL_SHARE
         self.alone = False
         self.stopped = False
-        self._pool = ThreadPoolExecutor(_THREADS, "deltaskip")
-        # pyarrow encodes without the GIL.
+        # pyarrow encodes without the GIL. More threads than processors would only take it from each other.
+        self._encoding = ThreadPoolExecutor(processors(), "deltaskip")
+        self._waiting = ThreadPoolExecutor(_THREADS, "deltaskip")
         self.processors = Semaphore(processors())
         self._bytes = 0
         self._changed = Condition()
@@ -47,10 +48,13 @@ class Encoders:
 
     def each(self, function: Callable[[T], R], values: Iterable[T]) -> list[R]:
         """Return the results of a function that releases the GIL, for each value."""
-        return list(self._pool.map(function, values))
+        return list(self._encoding.map(function, values))
 
-    def run(self, task: Callable[[], None]) -> None:
-        """Run a task in a thread. After its error the others stop, and `check` raises it."""
+    def run(self, task: Callable[[], None], waits: bool) -> None:
+        """Run a task in a thread. After its error the others stop, and `check` raises it.
+
+        waits: Whether it waits for a disk or an answer.
+        """
 
         def guarded() -> None:
             try:
@@ -64,7 +68,7 @@ class Encoders:
         if self.alone:
             guarded()
         else:
-            self._pool.submit(guarded)
+            (self._waiting if waits else self._encoding).submit(guarded)
 
     def take(self, n_bytes: int) -> None:
         """Count bytes that wait for a thread. Raises an earlier error."""
@@ -91,14 +95,18 @@ class Encoders:
 
     def finish(self) -> list[AddFile]:
         """Return an add action for each file when all sequences, which were ended, are closed."""
-        self._pool.shutdown()
+        self._shut_down()
         self.check()
         return self.done
 
     def stop(self) -> None:
         """Let no thread begin another task, and wait for the tasks that they have begun."""
         self.stopped = True
-        self._pool.shutdown()
+        self._shut_down()
+
+    def _shut_down(self) -> None:
+        self._encoding.shutdown()
+        self._waiting.shutdown()
 
 
 class FileSequence:
@@ -109,7 +117,7 @@ class FileSequence:
         begin: Opens a file, given the leaves that get no statistics in its footer.
         close: Closes a file and returns its add action.
         target_bytes: Size at which the next file begins.
-        in_memory: Whether a thread waits for no disk, and so has a processor until the files are complete.
+        in_memory: Whether the files are in memory until they are complete, so that a thread waits for no disk.
     """
 
     def __init__(
@@ -121,7 +129,7 @@ class FileSequence:
         in_memory: bool = False,
     ) -> None:
         self._encoders = encoders
-        self._working: AbstractContextManager[object] = encoders.processors if in_memory else nullcontext()
+        self._in_memory = in_memory
         self._writing: AbstractContextManager[object] = nullcontext() if in_memory else encoders.processors
         self._begin = begin
         self._close = close
@@ -160,11 +168,7 @@ class FileSequence:
             if self._running:
                 return
             self._running = True
-        self._encoders.run(self._work)
-
-    def _work(self) -> None:
-        with self._working:
-            self._work_off()
+        self._encoders.run(self._work_off, waits=not self._in_memory)
 
     def _work_off(self) -> None:
         while not self._encoders.stopped:

@@ -322,6 +322,9 @@ class _Writer:
         if files.expected_bytes >= self._layout.target_bytes:
             self._end(partition)
 
+    def _put_durable(self, path: str, data: memoryview) -> None:
+        self._layout.storage.put_if_absent(path, bytes(data))
+
     def _put_sorted(self, partition: _Partition) -> None:
         """Sort the buffered rows of the partition and write them as one or more files."""
         rows = sorted_rows(self._take(partition), self._layout.sort_by)
@@ -352,7 +355,7 @@ class _Writer:
             location = join(layout.root, path)
             put = None
             if in_memory:
-                put = layout.storage.put_if_absent if layout.unsynced is None else layout.unsynced.put
+                put = self._put_durable if layout.unsynced is None else layout.unsynced.put
             where = layout.storage, location, path
             return OpenDataFile(*where, self._parquet, codec, dictionary, without_statistics, put)
 

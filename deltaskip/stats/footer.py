@@ -134,6 +134,7 @@ class FooterColumn:
     prove no bound.
     not_before: Bounds below it may be of another calendar and count as unknown. misread: pyarrow may read other values.
     orders_nan: The writer orders NaN last, so that a NaN in a float column is its maximum.
+    required: Whether every row has a value.
     """
 
     column: StatColumn
@@ -145,16 +146,15 @@ class FooterColumn:
     not_before: int | None = None
     misread: bool = False
     orders_nan: bool = False
+    required: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "required", all(node.required for node in self.nodes or ()))
 
     @property
     def bounded(self) -> bool:
         """Whether the column has bounds that its values give."""
         return self.column.bounded and not self.misread
-
-    @property
-    def required(self) -> bool:
-        """Whether every row has a value."""
-        return all(node.required for node in self.nodes or ())
 
 
 class Planner:

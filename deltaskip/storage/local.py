@@ -159,7 +159,7 @@ class LocalStorage:
         """
         create(path, data, after)
 
-    def put_unseen(self, path: str, data: bytes) -> None:
+    def put_unseen(self, path: str, data: bytes | memoryview) -> None:
         """Write the file under its own name, without syncing it."""
         create_unseen(path, data)
 

@@ -61,7 +61,7 @@ def create(path: str, data: bytes, after: Sequence[str] = ()) -> None:
         raise
 
 
-def create_unseen(path: str, data: bytes) -> None:
+def create_unseen(path: str, data: bytes | memoryview) -> None:
     """Create a file that no reader looks for, under its own name. Raises FileExists or StorageError.
 
     After a crash VACUUM finds it, whole or not, as a file that no commit adds.
@@ -279,7 +279,7 @@ def _synced_beside(paths: Sequence[str]) -> Iterator[None]:
         beside.result()
 
 
-def _write_all(handle: int, data: bytes) -> None:
+def _write_all(handle: int, data: bytes | memoryview) -> None:
     kill_point("opened")
     rest = memoryview(data)
     while rest:

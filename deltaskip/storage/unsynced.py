@@ -24,13 +24,13 @@ class Unsynced:
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes | memoryview) -> None:
         """Create a file, which is durable after the next `sync`. Storage that is not local makes it durable at once.
 
         Raises FileExists if a local file exists, and StorageError if it cannot be written.
         """
         if not isinstance(self._storage, LocalStorage):
-            self._storage.put(path, data)
+            self._storage.put(path, bytes(data))
             return
         self._paths.append(path)
         self._storage.put_unseen(path, data)

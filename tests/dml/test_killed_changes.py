@@ -88,7 +88,7 @@ class Failing(LocalStorage):
         self._write()
         return super().publish(path)
 
-    def put_unseen(self, path: str, data: bytes) -> None:
+    def put_unseen(self, path: str, data: bytes | memoryview) -> None:
         self._write()
         super().put_unseen(path, data)
 
