@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -78,22 +79,21 @@ def _quoted(character: str) -> str:
 
 def spark_paths(spark: SparkSession, uris: Iterable[str], options: Mapping[str, str] | None) -> list[str]:
     """The paths of files in Spark's Hadoop by their absolute URIs; see `in_hadoop`."""
-    return in_hadoop(spark, map(spark_path, uris), options)
+    return list(map(in_hadoop(spark, options), map(spark_path, uris)))
 
 
-def in_hadoop(spark: SparkSession, paths: Iterable[str], options: Mapping[str, str] | None) -> list[str]:
-    """Each spark_path as the path of the same file in the session's Hadoop.
+def in_hadoop(spark: SparkSession, options: Mapping[str, str] | None) -> Callable[[str], str]:
+    """Return a function from a spark_path to the path of the same file in the session's Hadoop.
 
-    An alias of a scheme is replaced only where the session's Hadoop has no file system of this name. options: storage
-    options of the table. Raises StorageError for an Azure container without its account.
+    An alias of a scheme is replaced only where the session's Hadoop has no file system of this name. The function
+    raises StorageError for an Azure container without its account. options: storage options of the table.
     """
-    found: dict[str, str] = {}
-    renamed = []
-    for path in paths:
+    base_of = cache(lambda base: _hadoop_base(spark, base, options))
+
+    def renamed(path: str) -> str:
         base, rest = _split(path)
-        if base not in found:
-            found[base] = _hadoop_base(spark, base, options)
-        renamed.append(found[base] + rest)
+        return base_of(base) + rest
+
     return renamed
 
 

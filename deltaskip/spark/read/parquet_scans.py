@@ -96,7 +96,7 @@ def with_values_of_files(frame: DataFrame, plan: ReadPlan, path: str, values: Ma
         values: One value for each file, by the name of the new column.
     """
     spark = frame.sparkSession
-    paths = in_hadoop(spark, plan.paths, plan.table.storage_options)
+    paths = [*map(in_hadoop(spark, plan.table.storage_options), plan.paths)]
     side = broadcast_rows(spark, pa.table({_KEY: _keys(paths), **values}))
     joined = frame.join(F.broadcast(side), _same_hash(path), "left")
     found = [f"{_of_file(path, quoted_name(name))} AS {quoted_name(name)}" for name in values]
@@ -115,16 +115,11 @@ def _readable(spark: SparkSession, plan: ReadPlan) -> ReadPlan:
         )
     if table.mapping_mode == "id":
         spark.conf.set(FIELD_ID_READ, "true")
-    paths = in_hadoop(spark, plan.paths, table.storage_options)
+    located = in_hadoop(spark, table.storage_options)
+    paths = [*map(located, plan.paths)]
     check_not_hidden(paths, table.root)
-    return replace(plan, paths=paths, scans=tuple(_in_hadoop(spark, plan, scan) for scan in plan.scans))
-
-
-def _in_hadoop(spark: SparkSession, plan: ReadPlan, scan: FileScan) -> FileScan:
-    if not isinstance(scan, HiveScan):
-        return scan
-    [base_path] = in_hadoop(spark, [scan.base_path], plan.table.storage_options)
-    return replace(scan, base_path=base_path)
+    scans = (replace(s, base_path=located(s.base_path)) if isinstance(s, HiveScan) else s for s in plan.scans)
+    return replace(plan, paths=paths, scans=tuple(scans))
 
 
 def _schema(plan: ReadPlan) -> spark_types.StructType:
