@@ -10,6 +10,9 @@ from deltaskip.json_text import parse_json
 SPARK_VERSION = "77.1"
 """The collation version of Spark 4.1, the same for both providers."""
 
+UNKNOWN_VERSION = "unknown"
+"""The collation version of a session that does not report it."""
+
 _PACKAGES = {
     "77.1": "run: pip install 'pyicu-wheels==2.15.*'",
     "78.3": "run: pip install 'deltaskip[spark]' (or 'icu4py>=1.2,<1.3', which contains it)",

@@ -7,7 +7,6 @@ import stat
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Literal
 
 import pyarrow as pa
 
@@ -15,26 +14,24 @@ from deltaskip.actions.paths import is_local_path, spark_path
 from deltaskip.engine import ListedScan
 from deltaskip.errors import InvalidArgument
 from deltaskip.expr.nodes import columns_of
-from deltaskip.features.row_tracking import RowIdColumns, row_id_columns
+from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.reading.file_scans import CodedScan, FileScan, JoinedScan, scans_of
 from deltaskip.reading.marked_rows import MarkedRows
 from deltaskip.reading.partition_tuples import PartitionTuples
+from deltaskip.reading.session_scan import Listing, SessionFacts, read_by
 from deltaskip.reading.stored_rows import listed_twice
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.mapping import physical_schema
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import LONG, VOID, StructField, StructType
+from deltaskip.schema.types import VOID, StructField, StructType
 from deltaskip.settings import options
 
 METADATA = "_metadata"
 """Name of the column with the location and ids of a row, which is that of Spark's and Delta's hidden one."""
-
-Listing = Literal["engine", "here", "log"]
-"""What tells the sizes and times of files: the engine, this process if the files are local and many, or the log."""
 
 _PATH = "__deltaskip_file_path"
 _POSITION = "__deltaskip_row_index"
@@ -206,32 +203,27 @@ class ReadPlan:
         return None if found is None else CodedScan(tuple(rows), *found)
 
 
-def scan_plan(
-    scan: ListedScan,
-    metadata: bool = False,
-    filtered: bool = True,
-    listing: Listing = "engine",
-    lacking: Collection[str] = (),
-) -> ReadPlan:
+def scan_plan(scan: ListedScan, session: SessionFacts, metadata: bool = False, filtered: bool = True) -> ReadPlan:
     """Return the plan of the rows that match a scan, with its columns and its limit. Reads deletion vectors.
 
     Args:
-        scan: The scan, planned as the engine evaluates its predicate.
+        scan: The scan. It is planned again as the session evaluates its predicate.
+        session: The facts of the session that reads.
         metadata: Whether to add the column `_metadata`.
         filtered: If False, all rows of the files that the scan keeps are read.
-        listing: What tells the sizes and times of the files.
-        lacking: Columns of types that the engine does not have, which are read only if the scan needs them.
 
     Raises:
         InvalidArgument: `metadata` is true, and the table has a column named `_metadata`.
         CorruptLog: A file is listed twice.
-        DeltaSkipError: What `Scan.files` and `read_deleted_rows` raise.
+        DeltaSkipError: What `read_by`, `Scan.files` and `read_deleted_rows` raise.
     """
+    scan = read_by(scan, session)
     snapshot, files = scan.snapshot, scan.files()
+    table = StoredTable.of(snapshot, _read_schema(scan, session.unreadable))
     wanted, members = WantedRows(deleted_rows(snapshot, files)), dict[str, str]()
     if metadata:
         wanted, members = _with_metadata(snapshot, files, wanted)
-    plan = ReadPlan.of(StoredTable.of(snapshot, _read_schema(scan, lacking)), files, wanted, listing)
+    plan = ReadPlan.of(table, files, wanted, session.listing)
     where = scan.where if filtered else None
     return replace(plan, metadata=members, where=where, columns=scan.columns, limit=scan.limit)
 
@@ -250,11 +242,6 @@ def row_id_values(files: pa.Table) -> dict[str, pa.Array]:
         BASE_ROW_ID: one_chunk(files["base_row_id"]),
         COMMIT_VERSION: one_chunk(files["default_row_commit_version"]),
     }
-
-
-def materialized(ids: RowIdColumns) -> list[StructField]:
-    """Return the columns in which files have row ids and commit versions."""
-    return [StructField(name, LONG) for name in (ids.row_id, ids.commit_version)]
 
 
 def milliseconds(times: pa.ChunkedArray) -> list[int]:
@@ -278,15 +265,15 @@ def data_columns(schema: StructType, stored: StructType, left_out: Collection[st
     return StructType(tuple(its for field, its in fields if field.name not in left_out and field.type != VOID))
 
 
-def _read_schema(scan: ListedScan, lacking: Collection[str]) -> StructType:
-    """The columns that a scan reads, without unrequested ones of types that the engine lacks."""
+def _read_schema(scan: ListedScan, unreadable: Collection[str]) -> StructType:
+    """The columns that a scan reads, without those of types that the session lacks if the scan does not need them."""
     schema, predicate = scan.snapshot.schema, scan.predicate
-    if scan.columns is None or not lacking or (scan.where is not None and not columns_of(predicate)):
+    if scan.columns is None or not unreadable or (scan.where is not None and not columns_of(predicate)):
         # A predicate that cannot be parsed here may use any column.
         return schema
     paths = [*columns_of(predicate), *([name] for name in scan.columns)]
     asked = {fold_name(part) for path in paths for part in path}
-    return StructType(tuple(f for f in schema.fields if fold_name(f.name) in asked or f.name not in lacking))
+    return StructType(tuple(f for f in schema.fields if fold_name(f.name) in asked or f.name not in unreadable))
 
 
 def _with_metadata(snapshot: Snapshot, files: pa.Table, wanted: WantedRows) -> tuple[WantedRows, dict[str, str]]:
@@ -306,7 +293,7 @@ def _with_metadata(snapshot: Snapshot, files: pa.Table, wanted: WantedRows) -> t
         return wanted, members
     members["row_id"] = ids.row_id_sql(BASE_ROW_ID, _POSITION)
     members["row_commit_version"] = ids.commit_version_sql(COMMIT_VERSION)
-    return replace(wanted, values=row_id_values(files), own=materialized(ids)), members
+    return replace(wanted, values=row_id_values(files), own=ids.fields), members
 
 
 def _has_few_codes(partitions: PartitionTuples) -> bool:

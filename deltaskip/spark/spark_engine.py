@@ -12,6 +12,7 @@ import pyspark
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from deltaskip.collations.versions import UNKNOWN_VERSION
 from deltaskip.engine import Engine, ListedScan
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.expr import Node
@@ -29,7 +30,6 @@ from deltaskip.spark.session.active import (
 from deltaskip.spark.session.checks import checked, running_interpreter, session_id
 from deltaskip.spark.session.error_conversion import spark_errors_named
 from deltaskip.spark.session.session_collation import (
-    UNKNOWN_COLLATION,
     active_collation_version,
     session_collation_version,
 )
@@ -119,7 +119,7 @@ class SparkEngine(Engine):
 
     def collation_version(self, session: SparkSession) -> str | None:
         version = session_collation_version(checked(session))
-        return None if version == UNKNOWN_COLLATION else version
+        return None if version == UNKNOWN_VERSION else version
 
     def active_collation_version(self) -> str | None:
         return active_collation_version()

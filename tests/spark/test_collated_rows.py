@@ -126,6 +126,6 @@ def test_a_session_of_another_version_prunes_nothing_on_these_statistics(
     table, _ = made(tmp_path, "UNICODE_CI", version, 6)
     before = len(table.scan("c = 'coop'").files())
     assert before < FILES
-    monkeypatch.setattr("deltaskip.spark.session.session_scan.session_collation_version", lambda _: "1.2")
+    monkeypatch.setattr("deltaskip.spark.read.session_facts.session_collation_version", lambda _: "1.2")
     scan = table.scan("c = 'coop'")
     assert len(scan.to_spark(spark).inputFiles()) == FILES

@@ -18,7 +18,7 @@ from tests.extent import extent
 
 pytest.importorskip("pyspark")
 
-from deltaskip.spark.columns.spark_collations import spark_collation, unknown_collations
+from deltaskip.schema.spark_collations import spark_collation, unknown_collations
 from deltaskip.spark.columns.spark_types import logical_type
 
 pytestmark = pytest.mark.spark

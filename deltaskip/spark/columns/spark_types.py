@@ -6,6 +6,7 @@ NOT NULL column with nulls in a file returns wrong rows instead of an error.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pyspark
@@ -16,6 +17,7 @@ from pyspark.sql import types as spark_types
 from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.schema.mapping import field_id
 from deltaskip.schema.properties import MappingMode
+from deltaskip.schema.spark_collations import is_utf8_binary, spark_collation
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
     BINARY,
@@ -41,7 +43,9 @@ from deltaskip.schema.types import (
     StructType,
     declared_collation,
 )
-from deltaskip.spark.columns.spark_collations import is_utf8_binary, spark_collation
+
+HAS_COLLATIONS = "collation" in inspect.signature(spark_types.StringType.__init__).parameters
+"""Whether strings have collations in this version of PySpark."""
 
 # Spark's Parquet reader reads the id of a field from its metadata.
 FIELD_ID_KEY = "parquet.field.id"
@@ -70,6 +74,15 @@ def spark_schema(struct: StructType) -> spark_types.StructType:
 def logical_type(field: StructField) -> spark_types.DataType:
     """The type of one column with its collations. Raises SchemaError with the column's name for an unsupported type."""
     return _field_type(field, "none")
+
+
+def has_type(field: StructField) -> bool:
+    """Whether this version of PySpark has the type of a column."""
+    try:
+        logical_type(field)
+    except (SchemaError, UnsupportedFeature):
+        return False
+    return True
 
 
 def spark_type(data_type: DataType) -> spark_types.DataType:
@@ -139,7 +152,9 @@ def _field_type(field: StructField, mode: MappingMode, stored: bool = False) -> 
             case _ if data_type == STRING:
                 return _string_type(field, path)
             case _ if data_type == VARIANT:
-                return _variant_type(field)
+                if not hasattr(spark_types, "VariantType"):
+                    raise UnsupportedFeature(f"Column {field.name!r} is a variant, which needs Spark 4.0 or newer.")
+                return spark_types.VariantType()
             case _ if data_type in _PRIMITIVES:
                 return _PRIMITIVES[data_type]()
             case _:
@@ -154,15 +169,8 @@ def _string_type(field: StructField, path: str) -> spark_types.DataType:
     identifier = declared_collation(field, path)
     if identifier is None or is_utf8_binary(identifier):
         return spark_types.StringType()
-    name = spark_collation(identifier)
+    name = spark_collation(identifier) if HAS_COLLATIONS else None
     return spark_types.StringType() if name is None else spark_types.StringType(name)
-
-
-def _variant_type(field: StructField) -> spark_types.DataType:
-    try:
-        return spark_types.VariantType()
-    except AttributeError as error:
-        raise UnsupportedFeature(f"Column {field.name!r} is a variant, which needs Spark 4.0 or newer.") from error
 
 
 def with_declarations(frame: DataFrame, schema: StructType) -> DataFrame:

@@ -16,7 +16,7 @@ from deltaskip.dml.files_to_change import FilesToChange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.features.row_tracking import RowIdColumns
-from deltaskip.reading.session_needs import SessionNeeds
+from deltaskip.reading.session_scan import planned_for
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan
@@ -24,9 +24,9 @@ from deltaskip.spark.dml.bitmaps import collected_positions
 from deltaskip.spark.dml.persisted_rows import FILE, POSITION, target_rows
 from deltaskip.spark.dml.table_frames import TableFrames
 from deltaskip.spark.dml.updated_rows import updated_rows
+from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.error_conversion import condition_errors_named, predicate_errors_named
 from deltaskip.spark.session.releases import union
-from deltaskip.spark.session.session_scan import in_session
 from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.write_dataframe import write_dataframe
 
@@ -39,7 +39,7 @@ class SparkExecution(TableFrames, RowExecution):
 
         Spark resolves what is not understood here.
         """
-        planned = in_session(self._spark, scan, SessionNeeds.of(scan))
+        planned = planned_for(scan, session_facts(self._spark, scan))
         if left_to_spark(planned.predicate) is not None:
             with predicate_errors_named(self._snapshot.table_root):
                 _ = self.no_rows().where(str(scan.where)).schema

@@ -25,7 +25,6 @@ from deltaskip.reading.read_plan import (
     StoredTable,
     WantedRows,
     deleted_rows,
-    materialized,
     row_id_values,
 )
 from deltaskip.schema.arrow_values import arrow_array
@@ -97,7 +96,7 @@ class TableFrames:
         if row_ids is None:
             return rows_of(self._spark, self._plan(files, WantedRows(deleted, position=position, values=values)))
         values |= row_id_values(files)
-        wanted = WantedRows(deleted, position=position, values=values, own=materialized(row_ids))
+        wanted = WantedRows(deleted, position=position, values=values, own=row_ids.fields)
         frame = rows_of(self._spark, self._plan(files, wanted))
         columns = map(quoted_name, (*self._snapshot.schema.names, position, file))
         found = row_ids.row_id_sql(BASE_ROW_ID, position)
@@ -117,7 +116,7 @@ class TableFrames:
             path: Name of the column with the path.
             position: Name of the column with the position.
         """
-        own = [] if row_ids is None else materialized(row_ids)[:1]
+        own = () if row_ids is None else row_ids.fields[:1]
         wanted = WantedRows(deleted_rows(self._snapshot, files), position=position, path=path, own=own)
         plan = self._plan(files, wanted)
         return rows_of(self._spark, plan), plan
@@ -134,7 +133,7 @@ class TableFrames:
             frame = rows_of(self._spark, self._plan(files, WantedRows(positions, part.only), table))
             change = [] if part.change is None else [F.lit(part.change).alias(CHANGE_TYPE)]
             return frame.select(*columns, *change)
-        wanted = WantedRows(positions, part.only, _POSITION, values=row_id_values(files), own=materialized(row_ids))
+        wanted = WantedRows(positions, part.only, _POSITION, values=row_id_values(files), own=row_ids.fields)
         frame = rows_of(self._spark, self._plan(files, wanted, table))
         ids = f"{row_ids.row_id_sql(BASE_ROW_ID, _POSITION)} AS {quoted_name(row_ids.row_id)}"
         version = f"{row_ids.commit_version_sql(COMMIT_VERSION)} AS {quoted_name(row_ids.commit_version)}"

@@ -19,6 +19,7 @@ from deltaskip.errors import DeltaSkipError, UnsupportedFeature
 from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
 from deltaskip.reading.arrow_rows import READ_COLUMNS, row_reads
+from deltaskip.reading.session_scan import read_by
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import exact_sum
@@ -41,9 +42,9 @@ from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.installed_catalog.catalyst_predicates import required_of_rows
 from deltaskip.spark.installed_catalog.definitions import read_order
 from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, reads_exactly
+from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.checks import running_interpreter
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
-from deltaskip.spark.session.session_scan import planned_for
 from deltaskip.spark.source.batch_read import BatchReader, FilePartition, partitions_of
 from deltaskip.statements.answers import visible_columns
 from deltaskip.table.table import DeltaTable
@@ -250,7 +251,8 @@ def _scan(jvm: Jvm, table: DeltaTable, required: Sequence[Node], columns: Sequen
             continue
         bound.append(node)
     where = None if not bound else bound[0] if len(bound) == 1 else n.And(tuple(bound))
-    return planned_for(jvm.spark, table.scan(where, columns, time_zone=zone))
+    scan = table.scan(where, columns, time_zone=zone)
+    return read_by(scan, session_facts(jvm.spark, scan))
 
 
 def _python_batch(jvm: Jvm, scan: TableScan, schema: Any) -> Any:

@@ -12,6 +12,7 @@ from pyspark.sql import types as spark_types
 from deltaskip.expr.nodes import Opaque, columns_of, walk
 from deltaskip.reading.arrow_rows import READ_COLUMNS, row_type
 from deltaskip.reading.row_group_pruning import RowGroupPruning
+from deltaskip.reading.session_scan import read_by
 from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.schema.arrow import VARIANT_STORAGE
 from deltaskip.schema.resolve import resolve
@@ -24,9 +25,9 @@ from deltaskip.spark.planning.planned_files import planned_files
 from deltaskip.spark.planning.read_task import PIECE, PIECES, rows_runner
 from deltaskip.spark.read.dataframe import matching
 from deltaskip.spark.read.projection import check_has_columns, check_returned_by_python, with_declared_lengths
+from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.checks import collected, cores, running_interpreter
 from deltaskip.spark.session.releases import without_pandas_warning
-from deltaskip.spark.session.session_scan import planned_for
 
 PIECE_BYTES = 128 << 20
 """Bytes of data files that one task reads; a larger file is read in pieces by several tasks."""
@@ -52,7 +53,7 @@ def planned_rows(spark: SparkSession, scan: LogScan) -> DataFrame:
         PredicateError: Spark refuses the predicate.
         DeltaSkipError: A task of the first job fails. Spark raises other errors when the DataFrame runs.
     """
-    scan = planned_for(spark, scan)
+    scan = read_by(scan, session_facts(spark, scan))
     snapshot = scan.snapshot
     fields = _read_fields(scan)
     check_returned_by_python(fields, snapshot.table_root, _CURE)

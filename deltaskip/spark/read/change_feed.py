@@ -17,15 +17,15 @@ from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.reading.file_scans import ConstantScan, EntryScan, FileScan
 from deltaskip.reading.marked_rows import MarkedRows
 from deltaskip.reading.read_plan import ReadPlan, StoredTable, WantedRows
+from deltaskip.reading.session_scan import Listing, read_by
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.read.dataframe import matching
-from deltaskip.spark.read.file_index import listing_of
 from deltaskip.spark.read.parquet_scans import rows_of
 from deltaskip.spark.read.projection import with_declared_lengths
+from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.releases import union
-from deltaskip.spark.session.session_scan import planned_for
 
 _CONSTANT_SCAN_BYTES = 64 << 20
 _MOST_CONSTANT_SCANS = 8
@@ -43,43 +43,47 @@ def changes_to_dataframe(spark: SparkSession, scan: ChangeScan) -> DataFrame:
     Change files, whole files and rows of files at known positions are one group of Spark scans each, whatever the
     number of versions; where the files can be listed here, the first two are one scan.
     """
-    scan = planned_for(spark, scan)
+    session = session_facts(spark, scan)
+    scan = read_by(scan, session)
     snapshot = scan.snapshot
     schema = snapshot.schema
-    change_files, whole, partly = scan.rows()
-    frames = []
-    coded = _coded(spark, scan, change_files, whole)
-    if coded is not None:
-        frames.append(coded)
-        whole = _chosen(whole, whole.deleted.is_valid())
-    elif len(change_files.files):
-        names = [name for name in FEED_NAMES if name != CHANGE_TYPE]
-        frames.append(_live(spark, scan, change_files, names, WantedRows(own=_TYPED)))
-    frames += [_live(spark, scan, layer, FEED_NAMES, WantedRows()) for layer in _layers(whole)]
-    if len(partly.files):
-        frames.append(_partly(spark, scan, partly))
+    frames = [rows_of(spark, plan) for plan in _plans(scan, session.listing)]
     frame = union(frames) if frames else spark.createDataFrame([], spark_schema(schema))
     return matching(with_declared_lengths(frame, schema), snapshot.table_root, schema, scan.where, scan.columns)
 
 
-def _coded(spark: SparkSession, scan: ChangeScan, change_files: FileGroup, whole: FileGroup) -> DataFrame | None:
+def _plans(scan: ChangeScan, listing: Listing) -> Iterator[ReadPlan]:
+    """The plans that read the changes; none if there are none."""
+    change_files, whole, partly = scan.rows()
+    coded = _coded(scan, listing, change_files, whole)
+    if coded is not None:
+        yield coded
+        whole = _chosen(whole, whole.deleted.is_valid())
+    elif len(change_files.files):
+        names = [name for name in FEED_NAMES if name != CHANGE_TYPE]
+        yield _live(scan, listing, change_files, names, WantedRows(own=_TYPED))
+    for layer in _layers(whole):
+        yield _live(scan, listing, layer, FEED_NAMES, WantedRows())
+    if len(partly.files):
+        yield _partly(scan, listing, partly)
+
+
+def _coded(scan: ChangeScan, listing: Listing, change_files: FileGroup, whole: FileGroup) -> ReadPlan | None:
     """All rows of the change files and of the whole files without deleted rows, by a scan that has their values.
 
     None if they have one value or too many, or if Spark has to list the files.
     """
     files = pa.concat_tables([change_files.files, _chosen(whole, whole.deleted.is_null()).files])
-    plan = _plan(spark, scan, files, FEED_NAMES, WantedRows(own=_TYPED), repeated=True)
+    plan = _plan(scan, listing, files, FEED_NAMES, WantedRows(own=_TYPED), repeated=True)
     coded = plan.coded(range(len(files))) if len(plan.partitions.tuples) > 1 else None
-    return None if coded is None else rows_of(spark, replace(plan, scans=(coded,)))
+    return None if coded is None else replace(plan, scans=(coded,))
 
 
 def _chosen(rows: FileGroup, which: pa.BooleanArray) -> FileGroup:
     return FileGroup(rows.files.filter(which).combine_chunks(), rows.deleted.filter(which))
 
 
-def _live(
-    spark: SparkSession, scan: ChangeScan, rows: FileGroup, names: Sequence[str], wanted: WantedRows
-) -> DataFrame:
+def _live(scan: ChangeScan, listing: Listing, rows: FileGroup, names: Sequence[str], wanted: WantedRows) -> ReadPlan:
     """All rows of files but the deleted ones, with columns of the feed as if they were partition columns.
 
     The many rows of one version are read by a scan of their own, with its values as constants. All others are read by
@@ -91,7 +95,7 @@ def _live(
         vectors = one_chunk(rows.deleted)
         found = read_deleted_rows(snapshot.storage, snapshot.table_root, rows.files, vectors)
         wanted = replace(wanted, positions=found)
-    plan = _plan(spark, scan, rows.files, names, wanted)
+    plan = _plan(scan, listing, rows.files, names, wanted)
     codes = plan.partitions.codes
     sizes = np.bincount(codes, numpy_values(pc.fill_null(one_chunk(rows.files["size"]), _NOTHING)))
     large = np.argsort(-sizes)[:_MOST_CONSTANT_SCANS]
@@ -103,10 +107,10 @@ def _live(
         scans += [ConstantScan(tuple(files), int(code))] if files else []
     others = np.flatnonzero(~constant).tolist()
     scans += [plan.joined(others)] if others else []
-    return rows_of(spark, replace(plan, scans=tuple(scans)))
+    return replace(plan, scans=tuple(scans))
 
 
-def _partly(spark: SparkSession, scan: ChangeScan, rows: FileGroup) -> DataFrame:
+def _partly(scan: ChangeScan, listing: Listing, rows: FileGroup) -> ReadPlan:
     """The rows at the positions; each file is scanned once for all versions that changed rows of it."""
     assert rows.positions is not None
     coded = one_chunk(rows.files["uri"]).dictionary_encode()
@@ -114,17 +118,17 @@ def _partly(spark: SparkSession, scan: ChangeScan, rows: FileGroup) -> DataFrame
     first = np.unique(of_entry, return_index=True)[1]
     if len(first) == len(of_entry):
         wanted = WantedRows(list(rows.positions), only=True)
-        return rows_of(spark, _plan(spark, scan, rows.files, FEED_NAMES, wanted))
+        return _plan(scan, listing, rows.files, FEED_NAMES, wanted)
     files = rows.files.take(arrow_array(first, pa.int64()))
-    plan = _plan(spark, scan, files, (), WantedRows(own=FEED_FIELDS))
+    plan = _plan(scan, listing, files, (), WantedRows(own=FEED_FIELDS))
     values = {name: _feed_column(rows.files, name) for name in FEED_NAMES}
     entries = EntryScan(range(len(files)), of_entry, MarkedRows.of(list(rows.positions)), FEED_FIELDS, values)
-    return rows_of(spark, replace(plan, scans=(entries,)))
+    return replace(plan, scans=(entries,))
 
 
 def _plan(
-    spark: SparkSession,
     scan: ChangeScan,
+    listing: Listing,
     files: pa.Table,
     names: Sequence[str],
     wanted: WantedRows,
@@ -133,7 +137,7 @@ def _plan(
     """The plan of a read of files. names: columns of the feed that are read as if they were partition columns."""
     table = StoredTable.of(scan.snapshot, scan.snapshot.schema)
     table = replace(table, partition_columns=(*table.partition_columns, *names))
-    return ReadPlan.of(table, _with_values(files, names), wanted, listing_of(spark, table.root), repeated)
+    return ReadPlan.of(table, _with_values(files, names), wanted, listing, repeated)
 
 
 def _with_values(files: pa.Table, names: Sequence[str]) -> pa.Table:

@@ -12,21 +12,20 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.engine import ListedScan, is_column
-from deltaskip.errors import DeltaSkipError, InvalidArgumentType, PredicateError, SchemaError, UnsupportedFeature
+from deltaskip.errors import DeltaSkipError, InvalidArgumentType, PredicateError
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.reading.read_plan import METADATA, ReadPlan, scan_plan
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import StructField, StructType
-from deltaskip.spark.columns.spark_types import logical_type, with_declarations
+from deltaskip.schema.types import StructType
+from deltaskip.spark.columns.spark_types import has_type, with_declarations
 from deltaskip.spark.columns.to_column import to_column
-from deltaskip.spark.read.file_index import listing_of
 from deltaskip.spark.read.file_paths import is_hidden
 from deltaskip.spark.read.parquet_scans import rows_of, widened
 from deltaskip.spark.read.projection import with_declared_lengths
+from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
 from deltaskip.spark.session.releases import broadcast_rows
-from deltaskip.spark.session.session_scan import planned_for
 
 # Names after the format that `statements.statement.path_of` does not take for a path.
 _BY_PATH = " Write the whole path after the name of the format, such as deltaskip.`/data/orders`, or register a view."
@@ -43,11 +42,7 @@ def scan_to_dataframe(
     their collations. If these differ from the scan's, the files are pruned again with the session's. Raises as
     scan_plan and plan_to_dataframe do.
     """
-    scan = planned_for(spark, scan)
-    told = listing_of(spark, scan.snapshot.table_root, listing)
-    fields = () if scan.columns is None else scan.snapshot.schema.fields
-    lacking = [field.name for field in fields if not _is_known(field)]
-    return plan_to_dataframe(spark, scan_plan(scan, metadata, filtered, told, lacking))
+    return plan_to_dataframe(spark, scan_plan(scan, session_facts(spark, scan, listing), metadata, filtered))
 
 
 def plan_to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
@@ -63,15 +58,6 @@ def plan_to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
     frame = with_declared_lengths(frame, schema, beside)
     frame = matching(frame, plan.table.root, schema, plan.where, plan.columns, beside)
     return frame if plan.limit is None else frame.limit(plan.limit)
-
-
-def _is_known(field: StructField) -> bool:
-    """Whether this version of PySpark has the type of a column."""
-    try:
-        logical_type(field)
-    except (SchemaError, UnsupportedFeature):
-        return False
-    return True
 
 
 def matching(
@@ -105,7 +91,7 @@ def can_read(spark: SparkSession, schema: StructType, uris: Iterable[str]) -> bo
 
     schema: The table's. uris: Of the files.
     """
-    if not all(map(_is_known, schema.fields)) or widened(spark, schema) is not None:
+    if not all(map(has_type, schema.fields)) or widened(spark, schema) is not None:
         return False
     return not any(map(is_hidden, uris))
 

@@ -15,7 +15,7 @@ from pyspark.sql import types as spark_types
 
 from deltaskip.actions.paths import is_local_path
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.reading.read_plan import Listing
+from deltaskip.reading.session_scan import Listing
 from deltaskip.reading.stored_rows import missing_file
 from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.spark.read.file_paths import metadata_path

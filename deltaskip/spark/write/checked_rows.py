@@ -22,11 +22,11 @@ from deltaskip.rows.rules import rule_condition, value_violation, violation
 from deltaskip.rows.shown_rows import row_of_json
 from deltaskip.rows.store import VIOLATION, sql_string
 from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.spark_collations import unknown_collations
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.spark.columns.literal_columns import carrier_sql
-from deltaskip.spark.columns.spark_collations import unknown_collations
-from deltaskip.spark.columns.spark_types import logical_type
+from deltaskip.spark.columns.spark_types import HAS_COLLATIONS, logical_type
 from deltaskip.spark.write.stored_text import check_plan
 
 # A row's JSON in the message of an error; longer rows are not shown.
@@ -125,10 +125,14 @@ def _collated(value: Column, field: StructField) -> Column:
 
 def _check_collations(plan: RowPlan) -> None:
     """Refuse expressions over strings whose collation this Spark does not have: it would compare them by bytes."""
-    unknown = unknown_collations(plan.written_schema)
+    unknown = unknown_collations(plan.written_schema, HAS_COLLATIONS)
     if not unknown:
         return
-    top = {fold_name(c.field.name): path for c in plan.columns for path in unknown_collations(StructType((c.field,)))}
+    top = {
+        fold_name(c.field.name): path
+        for c in plan.columns
+        for path in unknown_collations(StructType((c.field,)), HAS_COLLATIONS)
+    }
     expressions = [rule.expression for rule in plan.rules if rule.kind not in ("not null", "length")]
     expressions += [c.expression for c in plan.columns if c.origin == "generated" and c.expression is not None]
     for text in expressions:

@@ -1,19 +1,19 @@
-"""The warning of to_spark about statistics of another collation version than the session's. Needs no session."""
+"""A scan as a session evaluates its predicate, by the facts of the session. Needs no session."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("pyspark")
-
-from deltaskip.errors import StatisticsWarning
+from deltaskip.collations import unused_statistics
+from deltaskip.errors import CollationWarning, StatisticsWarning, UnsupportedFeature
+from deltaskip.reading.session_scan import SessionFacts, SessionNeeds, planned_for, read_by
+from deltaskip.reading.table_scan import TableScan
 from deltaskip.schema.types import LONG, STRING, StructField, StructType
-from deltaskip.spark.session import session_collation
-from deltaskip.spark.session.session_collation import warn_if_unused
 from deltaskip.table.table import DeltaTable
 from tests.builder import TableBuilder, add
 
@@ -24,16 +24,20 @@ SCHEMA = StructType((StructField("id", LONG), FIELD))
 @pytest.fixture(autouse=True)
 def nothing_warned(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pair of versions was warned about before."""
-    monkeypatch.setattr(session_collation, "_warned", set())
+    monkeypatch.setattr(unused_statistics, "_warned", set())
+
+
+def facts(scan: TableScan, **said: Any) -> SessionFacts:
+    plain = SessionFacts(SessionNeeds.of(scan), "4.1.0", "UTC", True, True, True, None, (), "engine")
+    return replace(plain, **said)
 
 
 def warned(table: Path, session: str, times: int = 1) -> list[str]:
-    # A session may report no version, which `scan` refuses as an argument.
-    scan = DeltaTable(table).scan("name = 'a'").replanned("UTC", session)
+    scan = DeltaTable(table).scan("name = 'a'")
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         for _ in range(times):
-            warn_if_unused(scan, ["icu.UNICODE_CI"], session)
+            read_by(scan, facts(scan, collation_version=session))
     assert all(issubclass(each.category, StatisticsWarning) for each in found)
     return [str(each.message) for each in found]
 
@@ -92,3 +96,25 @@ def test_versions_that_only_the_domain_lists_are_named(tmp_path: Path) -> None:
 def test_a_session_that_reports_no_version_is_named(tmp_path: Path) -> None:
     (message,) = warned(table_of(tmp_path, "77.1"), "unknown")
     assert "collations()" in message and "recompute" not in message
+
+
+def test_a_scan_is_planned_as_the_session_evaluates_it(tmp_path: Path) -> None:
+    scan = DeltaTable(table_of(tmp_path)).scan("name = 'a'", time_zone="UTC", collation_version="77.1")
+    planned = planned_for(scan, facts(scan, time_zone="Asia/Tokyo", collation_version="76.1", ansi=False))
+    assert (planned.time_zone, planned.collation_version, planned.in_ansi) == ("Asia/Tokyo", "76.1", False)
+
+
+def test_a_predicate_that_the_session_evaluates_otherwise_is_refused(tmp_path: Path) -> None:
+    table = DeltaTable(table_of(tmp_path))
+    scan = table.scan("base64(name) = 'YQ=='")
+    with pytest.raises(UnsupportedFeature, match="base64"):
+        planned_for(scan, facts(scan, has_lines=False))
+    scan = table.scan("name = 'a'")
+    with pytest.raises(UnsupportedFeature, match=r"but Spark 3\.5\.0 compares by bytes"):
+        planned_for(scan, facts(scan, version="3.5.0", has_collations=False))
+
+
+def test_strings_that_the_session_compares_by_bytes_are_named(tmp_path: Path) -> None:
+    scan = DeltaTable(table_of(tmp_path)).scan("id = 1")
+    with pytest.warns(CollationWarning, match=r"Spark 3\.5\.0 does not have the collation of name \(icu\.UNICODE_CI\)"):
+        read_by(scan, facts(scan, version="3.5.0", has_collations=False))

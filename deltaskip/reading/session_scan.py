@@ -1,0 +1,136 @@
+"""What a session of Spark is asked before a scan is read through it, and the scan as the session evaluates it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Literal as Values
+from typing import TypeVar
+
+from deltaskip.collations.unused_statistics import warn_if_unused
+from deltaskip.collations.versions import kept_versions
+from deltaskip.engine import PlannedScan
+from deltaskip.errors import CollationWarning, PredicateError, UnsupportedFeature
+from deltaskip.expr.comparison_collation import compared_collations, is_binary
+from deltaskip.expr.nodes import Call, Literal, Opaque, walk
+from deltaskip.records import dataclass
+from deltaskip.schema.resolve import collation_of, resolve
+from deltaskip.schema.spark_collations import spark_collation, unknown_collations
+from deltaskip.schema.types import StructType
+from deltaskip.skipping.explain.reasons import logged_collations
+from deltaskip.warning import warn
+
+Listing = Values["engine", "here", "log"]
+"""What tells the sizes and times of files: the engine, this process if the files are local and many, or the log."""
+
+Planned = TypeVar("Planned", bound=PlannedScan)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionNeeds:
+    """What a predicate needs of a session.
+
+    Attributes:
+        table: The table and its version, for messages.
+        compared: The collations, as written, that deltaskip compares under; without UTF8_BINARY.
+        opaque: Those of columns in the parts that only Spark understands; without UTF8_BINARY.
+        has_base64: Whether it calls base64, whose text depends on a setting.
+    """
+
+    table: str
+    compared: tuple[str, ...]
+    opaque: tuple[str, ...]
+    has_base64: bool
+
+    @classmethod
+    def of(cls, scan: PlannedScan) -> SessionNeeds:
+        """Return what the bound predicate of a scan needs."""
+        snapshot, opaque, has_base64 = scan.snapshot, list[str](), False
+        for part in walk(scan.predicate):
+            match part:
+                case Opaque():
+                    opaque += _collations(snapshot.schema, part)
+                case Call("base64"):
+                    has_base64 = True
+                case Call("to_char", (_, Literal(str() as form))):
+                    has_base64 |= form.strip().lower() == "base64"
+        table = f"{snapshot.table_root} (version {snapshot.version})"
+        return cls(table, compared_collations(scan.predicate), tuple(opaque), has_base64)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """What a session of Spark says of itself before it reads a scan.
+
+    Attributes:
+        needs: What the predicate of the scan needs.
+        version: Release of Spark.
+        time_zone: Time zone in which it interprets timestamps without one.
+        ansi: Whether it evaluates in ANSI mode.
+        has_lines: Whether base64 divides its text into lines; true if the predicate does not call it.
+        has_collations: Whether strings have collations at all.
+        collation_version: The version by which it compares strings; None if the predicate compares under no collation.
+        unreadable: Names of columns whose types it does not have, if the scan names its columns.
+        listing: What tells it the sizes and times of files.
+    """
+
+    needs: SessionNeeds
+    version: str
+    time_zone: str
+    ansi: bool
+    has_lines: bool
+    has_collations: bool
+    collation_version: str | None
+    unreadable: tuple[str, ...]
+    listing: Listing
+
+
+def planned_for(scan: Planned, session: SessionFacts) -> Planned:
+    """Return the scan in the session's time zone and mode, and for its version of the collations that it compares.
+
+    Raises UnsupportedFeature if the session evaluates the predicate in another way than deltaskip.
+    """
+    table, needed = session.needs.table, (*session.needs.compared, *session.needs.opaque)
+    if not session.has_lines:
+        raise UnsupportedFeature(
+            f"The predicate of {table} has base64, whose text has lines here and none in this session: set "
+            f"spark.sql.chunkBase64String.enabled to true, or compare binary, as in b = unbase64('…')."
+        )
+    missing = next((each for each in needed if not (session.has_collations and spark_collation(each))), None)
+    if missing is not None:
+        lack = f"but Spark {session.version} compares by bytes; use Spark 4.0 or newer."
+        if session.has_collations:
+            lack = (
+                f"which Spark {session.version} does not have; list the files with scan.paths(), or compare under "
+                "another collation, as in c COLLATE UTF8_BINARY = 'x'."
+            )
+        raise UnsupportedFeature(f"The predicate compares strings of {table} under the collation {missing}, {lack}")
+    return scan.replanned(session.time_zone, session.collation_version or scan.collation_version, session.ansi)
+
+
+def read_by(scan: Planned, session: SessionFacts) -> Planned:
+    """Return the scan as `planned_for` does, for its rows to be read, with warnings about the table's collations."""
+    scan, needs = planned_for(scan, session), session.needs
+    unknown = unknown_collations(scan.snapshot.schema, session.has_collations)
+    if unknown:
+        named = ", ".join(f"{path} ({identifier})" for path, identifier in unknown.items())
+        warn(
+            f"Spark {session.version} does not have the collation of {named} in {needs.table}; the DataFrame contains "
+            "the strings and compares them by their bytes.",
+            CollationWarning,
+        )
+    if session.collation_version is not None:
+        listed, logged = kept_versions(scan.snapshot.domains), partial(logged_collations, scan.snapshot)
+        warn_if_unused(needs.table, needs.compared, session.collation_version, listed, logged)
+    return scan
+
+
+def _collations(struct: StructType, part: Opaque) -> Iterator[str]:
+    """The collations of the columns in a part of a predicate."""
+    for column in part.columns:
+        try:
+            identifier = collation_of(resolve(struct, column))
+        except PredicateError:
+            continue
+        if identifier is not None and not is_binary(identifier):
+            yield identifier

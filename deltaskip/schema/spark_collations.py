@@ -1,0 +1,67 @@
+"""Collations of a table in Spark: their names, and the strings whose collation it lacks.
+
+# COLLATIONS RFC, Reader Requirements: the feature is writer-only, so a reader that does not know a collation reads the
+strings, and must not evaluate a predicate under another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaskip.collations.collation_id import CollationId
+from deltaskip.collations.names import spark_equal
+from deltaskip.errors import InvalidCollation
+from deltaskip.schema.resolve import display_name
+from deltaskip.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, declared_collation
+
+_PROVIDERS = ("icu", "spark")
+
+
+def spark_collation(identifier: str) -> str | None:
+    """The name in Spark, from 4.0 on, of the collation with the order of `identifier`; None if it has none."""
+    try:
+        collation = CollationId.named(identifier)
+        return spark_equal(collation.name) if collation.provider.lower() in _PROVIDERS else None
+    except InvalidCollation:
+        return None
+
+
+def is_utf8_binary(identifier: str) -> bool:
+    """Whether the identifier is that of UTF8_BINARY."""
+    try:
+        return CollationId.parse(identifier).is_binary
+    except InvalidCollation:
+        return False
+
+
+def unknown_collations(struct: StructType, has_collations: bool = True) -> dict[str, str]:
+    """The strings at any depth whose collation Spark does not have: path → identifier as declared.
+
+    has_collations: whether its strings have collations at all, which those of Spark 3.5 do not.
+    """
+    return {
+        path: identifier
+        for path, identifier in _declared(struct, "")
+        if not is_utf8_binary(identifier) and not (has_collations and spark_collation(identifier))
+    }
+
+
+def _declared(struct: StructType, above: str) -> Iterator[tuple[str, str]]:
+    """Path and identifier of every string at any depth that declares a collation."""
+    for field in struct.fields:
+        yield from _inside(field, field.type, field.name, f"{above}{display_name((field.name,))}")
+
+
+def _inside(field: StructField, data_type: DataType, path: str, shown: str) -> Iterator[tuple[str, str]]:
+    match data_type:
+        case StructType():
+            yield from _declared(data_type, f"{shown}.")
+        case ArrayType(element):
+            yield from _inside(field, element, f"{path}.element", f"{shown}.element")
+        case MapType(key, value):
+            yield from _inside(field, key, f"{path}.key", f"{shown}.key")
+            yield from _inside(field, value, f"{path}.value", f"{shown}.value")
+        case _ if data_type == STRING:
+            identifier = declared_collation(field, path)
+            if identifier is not None:
+                yield shown, identifier
