@@ -14,7 +14,7 @@ import pyarrow as pa
 from deltaskip import arguments
 from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WritingEngine, WrittenRows
-from deltaskip.engine import current_collation_version, engine, is_column
+from deltaskip.engine import current_collation_version, engine
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
 from deltaskip.redaction import redacted
 from deltaskip.rows.arrow_conversion import ArrowRows
@@ -51,13 +51,12 @@ class GivenRows:
 
     def __init__(self, data: Any, name: str = "data") -> None:
         self._frame = self._reader = None
-        data = data if (rows := python_rows(data, name)) is None else rows
         self._data = data
         self._name = name
         self._schema: StructType | None = None
         # Rows that are kept, in the layout in which they were given.
         self._kept: pa.Table | None = None
-        if is_column(data) and hasattr(data, "sparkSession"):
+        if _library(data) == "pyspark" and hasattr(data, "sparkSession"):
             self._frame = data
         else:
             self._reader = _reader_of(data, name)
@@ -198,6 +197,8 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
         raise InvalidArgumentType(
             f"{name}, a {type(data).__name__}, cannot be converted to Arrow rows: {why}"
         ) from error
+    if isinstance(data, list | dict):
+        return _python_rows(data, name).to_reader()
     raise InvalidArgumentType.of(name, ROWS, data)
 
 
@@ -229,7 +230,7 @@ def _is_repeatable(data: Any) -> bool:
     if datasets is not None:
         # An InMemoryDataset may have been made of a reader, whose rows are gone once they are read.
         once += (datasets.Scanner, datasets.InMemoryDataset)
-    return _library(data) in _REPEATABLE and not isinstance(data, once)
+    return isinstance(data, list | dict) or (_library(data) in _REPEATABLE and not isinstance(data, once))
 
 
 def _computed(data: Any, name: str) -> pa.RecordBatchReader:
@@ -273,8 +274,8 @@ def _first_line(error: BaseException) -> str:
     return text if text.endswith(".") else f"{text or type(error).__name__}."
 
 
-def python_rows(data: Any, name: str) -> pa.Table | None:
-    """Return a list of dicts, or a dict of lists or of arrays of numpy by column, as a table; None for anything else.
+def _python_rows(data: list[Any] | dict[Any, Any], name: str) -> pa.Table:
+    """A list of dicts, or a dict of lists or of arrays of numpy by column, as a table.
 
     Every key of a row is a column, also one that the first row lacks, and a row without it has NULL there. Types of
     Arrow follow from the values, and store assignment makes them those of the table.
@@ -286,7 +287,7 @@ def python_rows(data: Any, name: str) -> pa.Table | None:
     Raises InvalidArgument if there is no column, values have no type of Arrow, or lists differ in length, and
     InvalidArgumentType for a value in the place of a list or of a row.
     """
-    if isinstance(data, list | dict) and not data:
+    if not data:
         raise InvalidArgument(f"{name} is empty, and has no columns: leave the write out, or give Arrow data.")
     if isinstance(data, list) and all(isinstance(row, dict) for row in data):
         names = dict.fromkeys(key for row in data for key in row)
@@ -296,7 +297,7 @@ def python_rows(data: Any, name: str) -> pa.Table | None:
         raise InvalidArgumentType(
             f"Each row of {name} must be a dict, not {type(odd).__name__}: write a list of dicts such as [{{'id': 1}}]."
         )
-    elif isinstance(data, dict):
+    else:
         for key, values in data.items():
             if not isinstance(values, list | np.ndarray):
                 raise InvalidArgumentType(
@@ -304,8 +305,6 @@ def python_rows(data: Any, name: str) -> pa.Table | None:
                     f"a list of dicts such as [{{'id': 1}}]."
                 )
         columns = data
-    else:
-        return None
     for key in columns:
         arguments.unicode_text(f"Each column of {name}", key)
     if len({len(values) for values in columns.values()}) > 1:
@@ -315,7 +314,6 @@ def python_rows(data: Any, name: str) -> pa.Table | None:
 
 
 def _column(values: list[Any] | np.ndarray, column: str, name: str) -> pa.Array:
-    shown = display_name([column])
     kinds = set() if isinstance(values, np.ndarray) else set(_kinds(values, (column,)))
     for path, one in sorted(kinds):
         if (path, _MIXED.get(one)) in kinds:
@@ -326,6 +324,7 @@ def _column(values: list[Any] | np.ndarray, column: str, name: str) -> pa.Array:
     try:
         return pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        shown = display_name([column])
         if isinstance(error, OverflowError):
             raise InvalidArgument(
                 f"The column {shown} of {name} has an integer that does not fit BIGINT: give it as a Decimal."
