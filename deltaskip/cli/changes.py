@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from deltaskip.cli.command_line import CommandTable, float_bounds_option, opens_table, program, takes_predicate
-from deltaskip.cli.display import counted, json_values, print_table, printable
+from deltaskip.cli.display import counted, json_records, print_table, printable, write_files_json
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
@@ -18,10 +16,9 @@ if TYPE_CHECKING:
 
     from deltaskip.change_feed.change_scan import ChangeScan
 
-JSON_COLUMNS = ("version", "timestamp", "change_type", "path", "uri", "size", "partition_values", "num_rows")
+_JSON_COLUMNS = ("version", "timestamp", "change_type", "path", "uri", "size", "partition_values", "num_rows")
 """Columns of `ChangeScan.files()` in JSON output."""
 
-_BATCH_ROWS = 4096
 _BY_KIND = (("insert", "inserted"), ("delete", "deleted"), (None, "change file"))
 
 
@@ -52,7 +49,10 @@ def _changes(
     bounds = bound(start), bound(end)
     scan = source.open().changes(*bounds, **chosen, allow_out_of_range=allow_out_of_range, strict=strict)
     if as_json:
-        write_json(scan)
+        files = scan.files()
+        write_files_json(
+            sys.stdout, {"start": scan.start, "end": scan.end, "num_files": files.num_rows}, files, _JSON_COLUMNS
+        )
     else:
         print_changes(scan, list_files)
 
@@ -60,19 +60,6 @@ def _changes(
 def bound(text: str | None) -> int | str | None:
     """Return a version or a time as `DeltaTable.changes` takes it: digits alone are a version."""
     return int(text) if text is not None and text.isascii() and text.isdigit() else text
-
-
-def write_json(scan: ChangeScan) -> None:
-    """Write one JSON object: start, end and files."""
-    files = scan.files()
-    head = json.dumps({"start": scan.start, "end": scan.end, "num_files": files.num_rows})
-    sys.stdout.write(f'{head[:-1]}, "files": [')
-    encode = json.JSONEncoder(allow_nan=False).encode
-    separator = "\n"
-    for record in _records(files):
-        sys.stdout.write(separator + encode(record))
-        separator = ",\n"
-    sys.stdout.write("]}\n" if separator == "\n" else "\n]}\n")
 
 
 def print_changes(scan: ChangeScan, list_files: bool) -> None:
@@ -124,17 +111,10 @@ def _print_files(files: pa.Table) -> None:
             human_bytes(record["size"] or 0),
             printable(record["path"]),
         )
-        for record in _records(files)
+        for record in json_records(files, _JSON_COLUMNS)
     )
     columns = [("version", "right"), ("changes", "left"), ("rows", "right"), ("size", "right"), ("path", "left")]
     print_table(columns, rows)
-
-
-def _records(files: pa.Table) -> Iterator[Mapping[str, Any]]:
-    for batch in files.select(JSON_COLUMNS).to_batches(max_chunksize=_BATCH_ROWS):
-        values = [json_values(column) for column in batch.columns]
-        for row in zip(*values, strict=True):
-            yield dict(zip(JSON_COLUMNS, row, strict=True))
 
 
 def _time(moment: Any) -> str:

@@ -136,7 +136,7 @@ def pairs(_context: click.Context, _parameter: click.Parameter, values: tuple[st
     return pairs
 
 
-def names(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+def column_names(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """Return the columns of an option that can be repeated, and has one name or several with commas between them."""
     from deltaskip.schema.resolve import parse_names
     from deltaskip.schema.sql_text import quoted_path

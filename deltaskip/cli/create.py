@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.command_line import debug_option, json_option, names, pairs, program, show, written_table
+from deltaskip.cli.command_line import column_names, debug_option, json_option, pairs, program, show, written_table
 from deltaskip.cli.definition import protocol_facts, table_state, typed_columns
 from deltaskip.cli.display import print_facts, print_line, print_table
 from deltaskip.cli.open_table import given_catalog, open_catalog, session_for_location
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.argument("columns", metavar="DDL")
 @click.option("--partition-by", multiple=True, metavar="NAME", help="Partition column. Can be repeated.")
 @click.option(
-    "--cluster-by", multiple=True, metavar="NAME", callback=names, help="Clustering columns. Can be repeated."
+    "--cluster-by", multiple=True, metavar="NAME", callback=column_names, help="Clustering columns. Can be repeated."
 )
 @click.option(
     "--property",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _GAP = "  "
+_BATCH_ROWS = 4096
 # These stay on one line: literals and quoted names, a number and its unit, a date and its time.
 _WORD = re.compile(
     r"""(?: (?<!\w)'[^']*' | (?<!\w)"[^"]*" | `[^`]*` | \S
@@ -31,6 +32,25 @@ def print_json(value: Any, out: IO[str] | None = None) -> None:
     stream = out or sys.stdout
     json.dump(plain(value), stream, indent=2, allow_nan=False)
     stream.write("\n")
+
+
+def write_files_json(out: IO[str], head: Mapping[str, Any], files: pa.Table, columns: Sequence[str]) -> None:
+    """Write one JSON object: the members of `head`, and `files` with one line for each file."""
+    out.write(f'{json.dumps(head)[:-1]}, "files": [')
+    encode = json.JSONEncoder(allow_nan=False).encode
+    separator = "\n"
+    for record in json_records(files, columns):
+        out.write(separator + encode(record))
+        separator = ",\n"
+    out.write("]}\n" if separator == "\n" else "\n]}\n")
+
+
+def json_records(files: pa.Table, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield these columns of each row, with values for JSON."""
+    for batch in files.select(columns).to_batches(max_chunksize=_BATCH_ROWS):
+        values = [json_values(column) for column in batch.columns]
+        for row in zip(*values, strict=True):
+            yield dict(zip(columns, row, strict=True))
 
 
 def plain(value: Any) -> Any:

@@ -5,7 +5,6 @@ The output is written in batches, so that memory does not grow with the number o
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from deltaskip.cli.command_line import CommandTable, float_bounds_option, opens_table, program, takes_predicate
-from deltaskip.cli.display import counted, json_values, printable, terminal_width
+from deltaskip.cli.display import counted, json_records, printable, terminal_width, write_files_json
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
@@ -22,13 +21,12 @@ if TYPE_CHECKING:
 
     from deltaskip.table.table import DeltaTable
 
-JSON_COLUMNS = ("path", "uri", "size", "num_records", "partition_values")
+_JSON_COLUMNS = ("path", "uri", "size", "num_records", "partition_values")
 """Columns of `Scan.files()` in JSON output."""
 
-TEXT_COLUMNS = ("path", "size", "num_records", "deletion_vector")
+_TEXT_COLUMNS = ("path", "size", "num_records", "deletion_vector")
 """Columns of `Scan.files()` for text output."""
 
-_BATCH_ROWS = 4096
 _COUNTED_ROWS = 200_000
 
 
@@ -47,11 +45,15 @@ def _files(source: CommandTable, as_json: bool, chosen: dict[str, Any], limit: i
         scan = opened.scan(**chosen, limit=limit)
         sys.stdout.writelines(f"{path}\n" for path in scan.paths())
         return
-    columns, write = (JSON_COLUMNS, write_json) if as_json else (TEXT_COLUMNS, write_text)
     # Counting reads the complete list of files, planning only a part of it; they run in parallel.
     with counting(opened, always=as_json) as total_files:
-        files = opened.scan(**chosen, limit=limit).files(columns=columns)
-        write(sys.stdout, opened.version, total_files(), files)
+        files = opened.scan(**chosen, limit=limit).files(columns=_JSON_COLUMNS if as_json else _TEXT_COLUMNS)
+        total = total_files()
+    if as_json:
+        head = {"version": opened.version, "total_files": total, "kept_files": files.num_rows}
+        write_files_json(sys.stdout, head, files, _JSON_COLUMNS)
+    else:
+        write_text(sys.stdout, opened.version, total, files)
 
 
 @contextmanager
@@ -72,18 +74,6 @@ def counting(table: DeltaTable, always: bool) -> Iterator[Callable[[], int | Non
 
 def _is_large(table: DeltaTable) -> bool:
     return bool(sum(part.metadata.num_rows for part in table.snapshot.checkpoint_parts) > _COUNTED_ROWS)
-
-
-def write_json(out: IO[str], version: int, total_files: int | None, files: pa.Table) -> None:
-    """Write one JSON object: version, total_files, kept_files and files."""
-    head = json.dumps({"version": version, "total_files": total_files, "kept_files": files.num_rows})
-    out.write(f'{head[:-1]}, "files": [')
-    encode = json.JSONEncoder(allow_nan=False).encode
-    separator = "\n"
-    for record in _records(files, JSON_COLUMNS):
-        out.write(separator + encode(record))
-        separator = ",\n"
-    out.write("]}\n" if separator == "\n" else "\n]}\n")
 
 
 def write_text(out: IO[str], version: int, total_files: int | None, files: pa.Table) -> None:
@@ -108,16 +98,9 @@ def write_text(out: IO[str], version: int, total_files: int | None, files: pa.Ta
         line = "{path}\n{size:>11}  {rows:>13}\n"
     if files.num_rows:
         out.write(line.format(size="SIZE", rows="ROWS", path="PATH"))
-    for record in _records(files, TEXT_COLUMNS):
+    for record in json_records(files, _TEXT_COLUMNS):
         rows = _live_rows(record["num_records"], record["deletion_vector"])
         out.write(line.format(size=human_bytes(record["size"]), rows=rows, path=printable(record["path"])))
-
-
-def _records(files: pa.Table, columns: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    for batch in files.select(columns).to_batches(max_chunksize=_BATCH_ROWS):
-        values = [json_values(column) for column in batch.columns]
-        for row in zip(*values, strict=True):
-            yield dict(zip(columns, row, strict=True))
 
 
 def _live_rows(num_records: int | None, deletion_vector: dict[str, Any] | None) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.command_line import CommandTable, names, opens_table, program, takes_predicate
+from deltaskip.cli.command_line import CommandTable, column_names, opens_table, program, takes_predicate
 from deltaskip.cli.rows_out import rows_options, write_rows
 
 if TYPE_CHECKING:
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     "-n", "--limit", "--rows", "limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many rows."
 )
 @click.option(
-    "--column", "columns", multiple=True, metavar="NAME", callback=names, help="Columns to show. Can be repeated."
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME",
+    callback=column_names,
+    help="Columns to show. Can be repeated.",
 )
 def _head(
     source: CommandTable,

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Show only the N newest commits.")
 def _history(source: CommandTable, as_json: bool, limit: int | None) -> None:
     """List the commits of a table, newest first."""
-    show(history(source.open(), limit), as_json, print_history)
+    show(history_entries(source.open(), limit), as_json, print_history)
 
 
-def history(table: DeltaTable, limit: int | None) -> list[dict[str, Any]]:
+def history_entries(table: DeltaTable, limit: int | None) -> list[dict[str, Any]]:
     """Return the table's history as values that JSON can represent."""
     import pyarrow as pa
 

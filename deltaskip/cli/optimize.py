@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 from deltaskip.cli.command_line import (
+    column_names,
     debug_option,
     dry_run_option,
     json_option,
-    names,
     param_option,
     program,
     show,
@@ -44,7 +44,11 @@ def _bytes(_context: click.Context, _parameter: click.Parameter, value: str | No
 @where_option
 @param_option
 @click.option(
-    "--zorder-by", multiple=True, metavar="NAME", callback=names, help="Columns to order rows by. Can be repeated."
+    "--zorder-by",
+    multiple=True,
+    metavar="NAME",
+    callback=column_names,
+    help="Columns to order rows by. Can be repeated.",
 )
 @click.option(
     "--target-file-size",

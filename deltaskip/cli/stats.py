@@ -14,8 +14,8 @@ from click.core import ParameterSource
 
 from deltaskip.cli.command_line import (
     CommandTable,
+    column_names,
     float_bounds_option,
-    names,
     opens_table,
     param_option,
     program,
@@ -56,7 +56,7 @@ _LATEST_COMMITS = 20
     "columns",
     multiple=True,
     metavar="NAME",
-    callback=names,
+    callback=column_names,
     help="Recompute these columns. Can be repeated.",
 )
 @click.option(
@@ -95,7 +95,7 @@ def _stats(
     if not source.is_latest:
         raise click.UsageError("--recompute works on the latest version; remove --version and --timestamp.")
     opened = source.open()
-    wanted = options(**chosen)
+    wanted = recompute_arguments(**chosen)
     if dry_run:
         show(opened.recompute_plan(**wanted), as_json, print_plan)
         return
@@ -233,7 +233,7 @@ def _share(part: float | None, whole: int) -> str:
     return f"{min(percent, 99.9) if part < whole else percent:.1f} %".replace(".0 %", " %")
 
 
-def options(
+def recompute_arguments(
     where: tuple[str, ...],
     params: tuple[str, ...],
     columns: tuple[str, ...],

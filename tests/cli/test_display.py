@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from deltaskip.cli import display
-from deltaskip.cli.files import write_json
 from deltaskip.shown import human_bytes
 from tests.looped import looped
 
@@ -49,7 +48,8 @@ def test_a_long_listing_is_one_json_document() -> None:
         }
     )
     out = io.StringIO()
-    write_json(out, 3, n + 1, files)
+    head = {"version": 3, "total_files": n + 1, "kept_files": n}
+    display.write_files_json(out, head, files, ("path", "size"))
     document = json.loads(out.getvalue())
     assert (document["version"], document["total_files"], document["kept_files"]) == (3, n + 1, n)
     assert [file["size"] for file in document["files"]] == list(range(n))
