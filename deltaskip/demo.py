@@ -42,7 +42,7 @@ T = TypeVar("T")
 FILES = 200
 ROWS_PER_FILE = 1_000
 FILES_PER_DAY = 20
-FIRST_DAY = date(2026, 1, 1)
+FIRST_DATE = date(2026, 1, 1)
 FIRST_INSTANT = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS_PER_ROW = 4
 SURNAMES = (
@@ -170,7 +170,7 @@ def make_table(root: Path, write: Callable[[Path], None], version: str | None = 
 def write_with_pyarrow(root: Path) -> None:
     """Write the demo's data files with pyarrow, in the same folders as Spark."""
     for number in range(FILES):
-        day = FIRST_DAY + timedelta(days=number // FILES_PER_DAY)
+        day = FIRST_DATE + timedelta(days=number // FILES_PER_DAY)
         folder = root / f"day={day}"
         folder.mkdir(parents=True, exist_ok=True)
         pq.write_table(_rows_of_file(number), folder / f"part-{number:05}.parquet")
@@ -187,7 +187,7 @@ def write_with_spark(spark: Any, root: Path) -> None:
         f"concat({surname}, ' ', lpad(cast(id % {ROWS_PER_FILE} AS string), 4, '0')) AS name",
         "cast((id * 37) % 100000 AS double) / 100 AS amount",
         f"timestamp_seconds({first_second} + id * {SECONDS_PER_ROW}) AS ts",
-        f"date_add(DATE'{FIRST_DAY}', cast(id div {per_day} AS int)) AS day",
+        f"date_add(DATE'{FIRST_DATE}', cast(id div {per_day} AS int)) AS day",
     )
     # With timestamps of microseconds, since INT96, Spark's default, has no statistics in the footer.
     with engine(_ACT).writing_session(spark):

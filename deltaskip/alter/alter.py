@@ -33,7 +33,7 @@ from deltaskip.alter.constraints import (
 from deltaskip.alter.features import add_feature, drop_feature, needs_protection, protocol_after
 from deltaskip.alter.history_truncation import truncate_history, vector_tombstones
 from deltaskip.alter.property_changes import check_retention, remove_properties, set_comment, set_properties
-from deltaskip.alter.state import PhysicalPath, Step, TableState, done, with_property
+from deltaskip.alter.state import LoggedChange, PhysicalPath, TableState, done, with_property
 from deltaskip.alter.table_changes import (
     AddColumn,
     AddConstraint,
@@ -90,7 +90,7 @@ MIXED = "ALTER TABLE"
 """The operation of changes of several kinds in one commit; delta-spark has no statement for them."""
 
 
-def operation_of(steps: Sequence[Step]) -> tuple[str, Mapping[str, Any]]:
+def operation_of(steps: Sequence[LoggedChange]) -> tuple[str, Mapping[str, Any]]:
     """Return the name and the parameters of the operation that makes these changes."""
     names = {step.operation for step in steps}
     if len(names) != 1:

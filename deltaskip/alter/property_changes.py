@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from deltaskip.alter.features import requested_feature
-from deltaskip.alter.state import Step, TableState, done, with_property, with_schema
+from deltaskip.alter.state import LoggedChange, TableState, done, with_property, with_schema
 from deltaskip.alter.table_changes import RemoveProperty, SetComment, SetProperty
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.enabling import (
@@ -57,18 +57,18 @@ def set_properties(state: TableState, changes: Iterable[SetProperty]) -> TableSt
             state = _set_step(state, name, change.value)
     had = state.configuration
     own = {name: value for name, value in own.items() if had.get(name) != value}
-    return _with_steps(state, {**had, **own}, [Step(_SET, {"property": item}) for item in own.items()])
+    return _with_steps(state, {**had, **own}, [LoggedChange(_SET, {"property": item}) for item in own.items()])
 
 
 def remove_properties(state: TableState, changes: Iterable[RemoveProperty]) -> TableState:
     """Return the state without properties."""
     left = dict(state.configuration)
-    removed: list[Step] = []
+    removed: list[LoggedChange] = []
     for change in changes:
         name = spelled_property(change.property)
         if _is_own(name) and name in left:
             del left[name]
-            removed.append(Step(_UNSET, {"property": name}))
+            removed.append(LoggedChange(_UNSET, {"property": name}))
         elif not (_is_own(name) and change.if_exists):
             state = _without(_with_steps(state, left, removed), name, change.if_exists)
             left, removed = dict(state.configuration), []
@@ -101,7 +101,7 @@ def _is_own(name: str) -> bool:
     return not (name.lower().startswith(_PREFIX) or is_delta_property(name) or name.lower() in special)
 
 
-def _with_steps(state: TableState, configuration: Mapping[str, str], steps: Sequence[Step]) -> TableState:
+def _with_steps(state: TableState, configuration: Mapping[str, str], steps: Sequence[LoggedChange]) -> TableState:
     if not steps:
         return state
     metadata = replace(state.metadata, configuration=configuration)

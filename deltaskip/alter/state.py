@@ -20,7 +20,7 @@ PhysicalPath = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LoggedChange:
     """One change that was made, as the table's history shows it.
 
     Attributes:
@@ -56,7 +56,7 @@ class TableState:
     features: frozenset[str] = frozenset()
     dropped: Mapping[str, bool] = field(default_factory=dict)
     new_constraints: tuple[str, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[LoggedChange, ...] = ()
 
     @classmethod
     def of(
@@ -117,7 +117,7 @@ class TableState:
 
 def done(state: TableState, operation: str, parameters: Mapping[str, Any]) -> TableState:
     """Return the state with another step."""
-    return replace(state, steps=(*state.steps, Step(operation, parameters)))
+    return replace(state, steps=(*state.steps, LoggedChange(operation, parameters)))
 
 
 def with_schema(state: TableState, schema: StructType) -> TableState:

@@ -14,7 +14,7 @@ from deltaskip.expr import top_level_columns
 from deltaskip.features.change_data_feed import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_NAMES
 from deltaskip.log import same_table
 from deltaskip.reading.arrow_rows import row_type
-from deltaskip.reading.completed_columns import char_columns, padded, void_columns, with_void_fields
+from deltaskip.reading.completed_columns import char_columns, char_padded, void_columns, with_void_fields
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
@@ -98,7 +98,7 @@ def _of_file(
         batch = batch.filter(matching.mask(batch))
         if len(batch):
             columns = {name: batch.columns[name] for name in schema.names}
-            columns |= {name: padded(columns[name], declared) for name, declared in chars.items()}
+            columns |= {name: char_padded(columns[name], declared) for name, declared in chars.items()}
             columns |= {name: with_void_fields(columns[name], data_type) for name, data_type in voids.items()}
             # A cast of equal types goes wrong for lists with void inside, in pyarrow 26.
             pairs = zip(columns.values(), schema.types, strict=True)

@@ -38,7 +38,7 @@ from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
-OPERATION = "ADD FILES"
+_OPERATION = "ADD FILES"
 # Round trips of footers overlap; more threads would wait for the GIL.
 _FOOTER_READERS = 32
 # Files that a thread takes at once: handing them over one by one would cost as much as some footers.
@@ -58,7 +58,7 @@ def add_files(
         transaction.set_parameters({"partitionBy": list(transaction.snapshot.partition_columns)})
         return add_files_to(transaction, paths, partition_values, options.time_zone)
 
-    return commit_operation(snapshot, OPERATION, act, options)
+    return commit_operation(snapshot, _OPERATION, act, options)
 
 
 def add_files_to(

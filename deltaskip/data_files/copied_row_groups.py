@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deltaskip.actions import AddFile, parse_partition_value
-from deltaskip.data_files.data_file import added, parquet_schema
+from deltaskip.data_files.data_file import add_of_new_file, parquet_schema
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
@@ -128,7 +128,7 @@ def copy_row_groups(
                 size = _Copy(opened, source, out).write(footer, numbers)
     except DAMAGE:
         return None
-    return added(path, add.partition_values, size, stats_json(facts, layout.request), layout.request)
+    return add_of_new_file(path, add.partition_values, size, stats_json(facts, layout.request), layout.request)
 
 
 class _Copy:

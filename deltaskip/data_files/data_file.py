@@ -18,7 +18,7 @@ from deltaskip.actions.paths import encode_path
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.schema.arrow import VARIANT_STORAGE, arrow_type
-from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, physical_name
+from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, parquet_id, physical_name
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
@@ -38,7 +38,6 @@ _PAGE_ROWS = 20_000
 _PAGE_CHECK_ROWS = 256
 
 _CODECS = {"none": None, "uncompressed": None, "lz4": "lz4_raw"}
-_FIELD_ID = b"PARQUET:field_id"
 
 
 class OpenDataFile:
@@ -126,7 +125,7 @@ class OpenDataFile:
                 size = self.size
                 facts = reader.facts(LocalStorage(), os.path.abspath(self._local), size=size)
             stats = stats_json(facts, request)
-        return added(self._path, partition_values, size, stats, request)
+        return add_of_new_file(self._path, partition_values, size, stats, request)
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
@@ -168,7 +167,7 @@ class _Written:
         return pa.BufferReader(self._data)
 
 
-def added(
+def add_of_new_file(
     path: str, partition_values: Mapping[str, str | None], size: int, stats: str, request: StatisticsRequest
 ) -> AddFile:
     """Return the add action of a new file. path: Below the table's root, not encoded. stats: As `request` asks."""
@@ -270,7 +269,7 @@ def _field(field: StructField, mode: MappingMode) -> pa.Field:
     nested = field.metadata.get(NESTED_IDS_KEY) if mode != "none" else None
     ids: Mapping[str, Any] = nested if isinstance(nested, Mapping) else {}
     data_type = _type(field.type, mode, name, ids)
-    return pa.field(name, data_type, True, _metadata(field_id(field) if mode != "none" else None))
+    return pa.field(name, data_type, True, parquet_id(field_id(field) if mode != "none" else None))
 
 
 def _type(data_type: DataType, mode: MappingMode, path: str, ids: Mapping[str, Any]) -> pa.DataType:
@@ -280,16 +279,12 @@ def _type(data_type: DataType, mode: MappingMode, path: str, ids: Mapping[str, A
             return pa.struct([_field(field, mode) for field in fields if field.type != VOID])
         case ArrayType(element):
             inner = f"{path}.element"
-            return pa.list_(pa.field("element", _type(element, mode, inner, ids), True, _metadata(ids.get(inner))))
+            return pa.list_(pa.field("element", _type(element, mode, inner, ids), True, parquet_id(ids.get(inner))))
         case MapType(key, value):
             of_key, of_value = f"{path}.key", f"{path}.value"
             return pa.map_(
-                pa.field("key", _type(key, mode, of_key, ids), False, _metadata(ids.get(of_key))),
-                pa.field("value", _type(value, mode, of_value, ids), True, _metadata(ids.get(of_value))),
+                pa.field("key", _type(key, mode, of_key, ids), False, parquet_id(ids.get(of_key))),
+                pa.field("value", _type(value, mode, of_value, ids), True, parquet_id(ids.get(of_value))),
             )
         case _:
             return arrow_type(data_type)
-
-
-def _metadata(number: int | None) -> dict[bytes, bytes] | None:
-    return None if number is None else {_FIELD_ID: str(number).encode()}

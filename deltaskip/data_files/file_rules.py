@@ -35,7 +35,7 @@ from deltaskip.rows.rules import RowRule, generation_rule, rules_of
 from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow import from_arrow_type, storage_type
 from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.schema.mapping import ID_KEY, physical_name
+from deltaskip.schema.mapping import field_key, physical_name, stored_key
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_name
@@ -286,8 +286,8 @@ def _batches(
     try:
         with storage.open_input(file.location) as source:
             parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
-            there = {_key(parquet.schema_arrow.field(i), mode): i for i in range(len(parquet.schema_arrow))}
-            found = {f.name: there.get(_wanted(f, mode)) for f in fields if f.name not in partitions}
+            there = {stored_key(parquet.schema_arrow.field(i), mode): i for i in range(len(parquet.schema_arrow))}
+            found = {f.name: there.get(field_key(f, mode)) for f in fields if f.name not in partitions}
             names = [parquet.schema_arrow.field(i).name for i in found.values() if i is not None]
             for batch in parquet.iter_batches(_BATCH_ROWS, columns=names, use_threads=False):
                 arrays = []
@@ -312,24 +312,15 @@ def _batches(
         raise StorageError(f"The data file {file.location} cannot be read: {reason}; restore it.") from error
 
 
-def _key(field: pa.Field, mode: MappingMode) -> str:
-    name: str = (field.metadata or {}).get(b"PARQUET:field_id", b"").decode() if mode == "id" else field.name
-    return name
-
-
-def _wanted(field: StructField, mode: MappingMode) -> str:
-    return str(field.metadata.get(ID_KEY)) if mode == "id" else physical_name(field, mode)
-
-
 def _logical(arrow: pa.DataType, data_type: DataType, mode: MappingMode) -> pa.DataType:
     """The Arrow type of a file's column with the logical names of its fields."""
     match data_type:
         case StructType(fields) if pa.types.is_struct(arrow):
-            by_key = {_wanted(field, mode): field for field in fields}
+            by_key = {field_key(field, mode): field for field in fields}
             inner = []
             for i in range(arrow.num_fields):
                 part = arrow.field(i)
-                field = by_key[_key(part, mode)]
+                field = by_key[stored_key(part, mode)]
                 inner.append(pa.field(field.name, _logical(part.type, field.type, mode), part.nullable))
             return pa.struct(inner)
         case ArrayType(element) if pa.types.is_list(arrow):

@@ -19,12 +19,13 @@ from deltaskip.data_files.data_file import OpenDataFile, dictionary_columns, par
 from deltaskip.data_files.encoding import Encoders, FileSequence, processors
 from deltaskip.data_files.sort_order import SortColumn
 from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
+from deltaskip.features.change_data_feed import CHANGE_FOLDER
 from deltaskip.progress import Progress, table_name
 from deltaskip.records import dataclass
 from deltaskip.rows.rules import partition_values_named
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import domain_values, is_true, numpy_values
-from deltaskip.schema.mapping import field_id, physical_name
+from deltaskip.schema.mapping import field_id, parquet_id, physical_name
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.settings import options
@@ -36,7 +37,6 @@ from deltaskip.storage.unsynced import Unsynced
 DEFAULT_CODEC = "snappy"
 DEFAULT_FILE_BYTES = 128 << 20
 
-CHANGE_FOLDER = "_change_data"
 """The folder of the files of the change data feed.
 
 # PROTOCOL, Change Data Files
@@ -49,7 +49,6 @@ _IN_MEMORY_BYTES = 8 << 20
 # Each file that is being written holds a file descriptor.
 _OPEN_FILES = 200
 
-_ID = "PARQUET:field_id"
 _EXTENSIONS = {"none": "", "uncompressed": "", "gzip": ".gz", "lz4": ".lz4_raw"}
 
 
@@ -368,8 +367,7 @@ class _Writer:
 
 
 def _extra_field(field: StructField) -> pa.Field:
-    number = field_id(field)
-    return pa.field(field.name, arrow_type(field.type), metadata=None if number is None else {_ID: str(number)})
+    return pa.field(field.name, arrow_type(field.type), metadata=parquet_id(field_id(field)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ def typed_string(what: str, value: object) -> str:
     return value
 
 
-def names(what: str, values: tuple[Any, ...]) -> tuple[str, ...]:
+def names_argument(what: str, values: tuple[Any, ...]) -> tuple[str, ...]:
     """Return names that are given one by one, or as one list. Raises InvalidArgumentType."""
     chosen = values[0] if len(values) == 1 and isinstance(values[0], (list, tuple)) else values
     return tuple(typed_string(what, each) for each in chosen)
@@ -29,22 +29,22 @@ def found(value: object) -> str:
     return f"Found {value} with type {type(value)}"
 
 
-def string(name: str, value: object) -> str:
+def string_argument(name: str, value: object) -> str:
     """Return a string. Raises InvalidArgument, which is a ValueError."""
     return _of(name, value, str, "a string")  # type: ignore[no-any-return]
 
 
-def boolean(name: str, value: object) -> bool:
+def boolean_argument(name: str, value: object) -> bool:
     """Return a bool. Raises InvalidArgument."""
     return _of(name, value, bool, "a boolean")  # type: ignore[no-any-return]
 
 
-def number(name: str, value: object) -> int:
+def number_argument(name: str, value: object) -> int:
     """Return an int. Raises InvalidArgument."""
     return _of(name, value, int, "an int")  # type: ignore[no-any-return]
 
 
-def integer(name: str, value: object) -> int:
+def integer_argument(name: str, value: object) -> int:
     """Return an int that is no bool, as versions of the protocol are. Raises InvalidArgument."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidArgument(f"The {name} needs to be an integer but got '{type(value)}'.")
@@ -95,16 +95,16 @@ def frame(value: object, name: str) -> Any:
 
 def clone_arguments(target: object, is_shallow: object, replace: object, properties: object) -> None:
     """Check the arguments that all cloning methods share. Raises InvalidArgument."""
-    string("target", target)
-    boolean("isShallow", is_shallow)
-    boolean("replace", replace)
+    string_argument("target", target)
+    boolean_argument("isShallow", is_shallow)
+    boolean_argument("replace", replace)
     if properties is None:
         return
     if not isinstance(properties, dict):
         raise InvalidArgument(f"properties needs to be a dict but got '{type(properties)}'.")
     for key, value in properties.items():
-        string(f"All property keys including {key}", key)
-        string(f"All property values including {value}", value)
+        string_argument(f"All property keys including {key}", key)
+        string_argument(f"All property values including {value}", value)
 
 
 def _of(name: str, value: object, kind: type, what: str) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
-from deltaskip.delta.argument_checks import found, names, typed_string
+from deltaskip.delta.argument_checks import found, names_argument, typed_string
 from deltaskip.delta.creating import NewTable, create_table, identity_column, new_column
 from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
@@ -143,12 +143,12 @@ class DeltaTableBuilder(Unpicklable):
 
     def partitionedBy(self, *cols: str | Sequence[str]) -> DeltaTableBuilder:
         """Set the partition columns: names, or one list of them."""
-        self._table.partition_columns = names("Partitioning column", _unpacked(cols))
+        self._table.partition_columns = names_argument("Partitioning column", _unpacked(cols))
         return self
 
     def clusterBy(self, *cols: str | Sequence[str]) -> DeltaTableBuilder:
         """Set the clustering columns: names, or one list of them."""
-        self._table.clustering_columns = names("Clustering column", _unpacked(cols))
+        self._table.clustering_columns = names_argument("Clustering column", _unpacked(cols))
         return self
 
     def property(self, key: str, value: str) -> DeltaTableBuilder:

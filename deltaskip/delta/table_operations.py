@@ -43,7 +43,7 @@ def hours_or_none(value: object) -> float | None:
     return hours
 
 
-def vacuum(spark: SparkSession, table: DeltaTable, hours: float | None) -> DataFrame:
+def vacuum_as_session(spark: SparkSession, table: DeltaTable, hours: float | None) -> DataFrame:
     """Vacuum a table as the session's settings allow it; return an empty DataFrame."""
     enforced = str(spark.conf.get(_CHECKED, "true")).strip().lower() != "false"
     table.vacuum(hours, enforce_retention=enforced)
@@ -143,7 +143,7 @@ def upgrade(table: DeltaTable, reader: int, writer: int) -> None:
     _commit(table, before, after, versions)
 
 
-def add_feature(table: DeltaTable, name: str) -> None:
+def add_feature_support(table: DeltaTable, name: str) -> None:
     """Add a feature, by its name in any letter case; nothing is committed if the table has it.
 
     Raises InvalidArgument, with the class of the JVM's error, if there is no such feature.
@@ -155,7 +155,7 @@ def add_feature(table: DeltaTable, name: str) -> None:
     _commit(table, before, with_features(before, [known]), {f"{FEATURE_PREFIX}{known}": "supported"})
 
 
-def drop_feature(table: DeltaTable, name: str, truncate_history: bool) -> None:
+def drop_feature_support(table: DeltaTable, name: str, truncate_history: bool) -> None:
     """Drop a feature from the table, by its name in any letter case.
 
     Raises InvalidArgument, with the class of the JVM's error, if it cannot be dropped, or the history need not be

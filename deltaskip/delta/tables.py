@@ -12,14 +12,14 @@ from pyspark.sql.types import StructType
 from deltaskip.delta import argument_checks
 from deltaskip.delta.argument_checks import (
     assignments,
-    boolean,
+    boolean_argument,
     clone_arguments,
     condition,
     frame,
-    integer,
-    names,
-    number,
-    string,
+    integer_argument,
+    names_argument,
+    number_argument,
+    string_argument,
     without_alias,
 )
 from deltaskip.delta.builder import DeltaTableBuilder, IdentityGenerator
@@ -27,16 +27,16 @@ from deltaskip.delta.creating import converted
 from deltaskip.delta.locations import opened, opened_by_name
 from deltaskip.delta.spark_errors import convert_conflicts, spark_errors
 from deltaskip.delta.table_operations import (
-    add_feature,
+    add_feature_support,
     cloned,
-    drop_feature,
+    drop_feature_support,
     hours_or_none,
     moment_of,
     restored_to_timestamp,
     restored_to_version,
     upgrade,
     user_metadata,
-    vacuum,
+    vacuum_as_session,
 )
 from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
@@ -192,8 +192,8 @@ class DeltaTable(Unpicklable):
         Raises:
             ValueError: A version is no int, or not one of the protocol.
         """
-        integer("readerVersion", readerVersion)
-        integer("writerVersion", writerVersion)
+        integer_argument("readerVersion", readerVersion)
+        integer_argument("writerVersion", writerVersion)
         with spark_errors():
             upgrade(self._table, readerVersion, writerVersion)
 
@@ -203,9 +203,9 @@ class DeltaTable(Unpicklable):
         Raises:
             ValueError: The name is no string, or not one of a feature.
         """
-        string("featureName", featureName)
+        string_argument("featureName", featureName)
         with spark_errors():
-            add_feature(self._table, featureName)
+            add_feature_support(self._table, featureName)
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
         """Remove a table feature from the protocol, and its uses from the table.
@@ -217,10 +217,10 @@ class DeltaTable(Unpicklable):
         Raises:
             ValueError: The name is no string, or the table does not have the feature.
         """
-        string("featureName", featureName)
-        truncate = False if truncateHistory is None else boolean("truncateHistory", truncateHistory)
+        string_argument("featureName", featureName)
+        truncate = False if truncateHistory is None else boolean_argument("truncateHistory", truncateHistory)
         with spark_errors():
-            drop_feature(self._table, featureName, truncate)
+            drop_feature_support(self._table, featureName, truncate)
 
     def delete(self, condition: str | Column | None = None) -> DataFrame | None:
         """Delete the rows for which a condition is true; all rows without one.
@@ -303,7 +303,7 @@ class DeltaTable(Unpicklable):
         """
         hours = hours_or_none(retentionHours)
         with spark_errors():
-            return vacuum(self._spark, self._table, hours)
+            return vacuum_as_session(self._spark, self._table, hours)
 
     def restoreToVersion(self, version: int) -> DataFrame:
         """Make an earlier version the latest again.
@@ -314,7 +314,7 @@ class DeltaTable(Unpicklable):
         Returns:
             Numbers and sizes of files that were restored and removed.
         """
-        number("version", version)
+        number_argument("version", version)
         with spark_errors():
             return restored_to_version(self._spark, self._table, version)
 
@@ -327,7 +327,7 @@ class DeltaTable(Unpicklable):
         Returns:
             Numbers and sizes of files that were restored and removed.
         """
-        string("timestamp", timestamp)
+        string_argument("timestamp", timestamp)
         with spark_errors():
             return restored_to_timestamp(self._spark, self._table, timestamp)
 
@@ -354,7 +354,7 @@ class DeltaTable(Unpicklable):
         properties: dict[str, str] | None = None,
     ) -> DeltaTable:
         """Clone a version of the table; the other arguments are those of `clone`."""
-        number("version", version)
+        number_argument("version", version)
         clone_arguments(target, isShallow, replace, properties)
         return self._cloned(target, isShallow, replace, properties, version)
 
@@ -367,7 +367,7 @@ class DeltaTable(Unpicklable):
         properties: dict[str, str] | None = None,
     ) -> DeltaTable:
         """Clone the latest version at a time in the session's time zone; the other arguments are those of `clone`."""
-        string("timestamp", timestamp)
+        string_argument("timestamp", timestamp)
         clone_arguments(target, isShallow, replace, properties)
         return self._cloned(target, isShallow, replace, properties, timestamp)
 
@@ -377,7 +377,7 @@ class DeltaTable(Unpicklable):
         Args:
             mode: "symlink_format_manifest", in any letter case.
         """
-        string("mode", mode)
+        string_argument("mode", mode)
         with spark_errors():
             self._table.generate(mode.lower())  # type: ignore[arg-type]
 
@@ -539,7 +539,7 @@ class DeltaOptimizeBuilder(Unpicklable):
 
     def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
         """Set the predicate of the partitions to optimize; if it is called again, all of them must hold."""
-        self._where.append(string("partitionFilter", partitionFilter))
+        self._where.append(string_argument("partitionFilter", partitionFilter))
         return self
 
     def executeCompaction(self) -> DataFrame:
@@ -548,7 +548,7 @@ class DeltaOptimizeBuilder(Unpicklable):
 
     def executeZOrderBy(self, *cols: str | Sequence[str]) -> DataFrame:
         """Order the rows of each partition by several columns; return a row as `executeCompaction` does."""
-        return self._run(names("Z-order column", cols))
+        return self._run(names_argument("Z-order column", cols))
 
     def _run(self, columns: Sequence[str]) -> DataFrame:
         table = self._table

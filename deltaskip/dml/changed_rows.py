@@ -25,7 +25,7 @@ from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
 from deltaskip.dml.execution import RowExecution, RowsOfFiles
 from deltaskip.dml.files_to_change import DataFiles, new_files, size_of_table
 from deltaskip.dml.kept_row_groups import copy_kept_row_groups
-from deltaskip.dml.positions import RowPositions, union
+from deltaskip.dml.positions import RowPositions, union_of_positions
 from deltaskip.errors import InvalidCommit, StorageError
 from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.registry import marks_rows
@@ -400,7 +400,7 @@ def _touched(snapshot: Snapshot, changed: ChangedRows) -> _Touched:
             olds = read_deleted_rows(snapshot.storage, snapshot.table_root, some)
             for old, gone, new in zip(olds, deleted[numbers], updated[numbers], strict=True):
                 before.append(0 if old is None else len(old))
-                yield union([gone, new] if old is None else [old, gone, new])
+                yield union_of_positions([gone, new] if old is None else [old, gone, new])
 
     return _Touched(files, deleted, updated, before, RowPositions(after()), counts)
 

@@ -15,7 +15,7 @@ from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.execution import RowExecution, RowsOfFiles
 from deltaskip.dml.files_to_change import DataFiles
-from deltaskip.dml.positions import RowPositions, union
+from deltaskip.dml.positions import RowPositions, union_of_positions
 from deltaskip.errors import DeltaSkipError
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
@@ -83,7 +83,7 @@ def copy_kept_row_groups(
     def gone() -> Iterator[pa.Int64Array]:
         for number, array in enumerate(positions):
             here = found[number].rows if number in found else ()
-            yield union([array, *(arrow_array(np.arange(each.start, each.stop)) for each in here)])
+            yield union_of_positions([array, *(arrow_array(np.arange(each.start, each.stop)) for each in here)])
 
     groups = {uris[number]: one.numbers for number, one in found.items()}
     return written, replace(copied, positions=RowPositions(gone()), copied_groups=groups)

@@ -58,7 +58,7 @@ class RowPositions(Sequence[pa.Int64Array]):
         return found
 
 
-def union(arrays: Sequence[pa.Int64Array]) -> pa.Int64Array:
+def union_of_positions(arrays: Sequence[pa.Int64Array]) -> pa.Int64Array:
     """Return the positions that are in any of the arrays, ascending, each once."""
     some = [each for each in arrays if len(each)]
     if len(some) == 1:

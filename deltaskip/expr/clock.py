@@ -46,7 +46,7 @@ from deltaskip.expr.nodes import (
     children_of,
     transform,
 )
-from deltaskip.expr.normalize import FALSE, TRUE
+from deltaskip.expr.normalize import FALSE_LITERAL, TRUE_LITERAL
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import (
     GREATEST_OFFSET_MICROS,
@@ -146,10 +146,10 @@ class Clock:
                 return Or(tuple(self._compared("=", child, value) for value in values))
             case IsNull(child) if not any(isinstance(part, FieldRef) for part in _parts(child)):
                 self._ends(child)
-                return FALSE
+                return FALSE_LITERAL
             case Not(IsNull(child)) if not any(isinstance(part, FieldRef) for part in _parts(child)):
                 self._ends(child)
-                return TRUE
+                return TRUE_LITERAL
         raise _Unordered
 
     def _compared(self, op: str, left: Node, right: Node) -> Node:
@@ -160,7 +160,7 @@ class Clock:
                 return _either(op, self._sides(left, False), self._sides(right, True))
             case "!=":
                 steady = [side for side in (left, right) if not reads_clock(side)]
-                return Not(IsNull(steady[0])) if steady else TRUE
+                return Not(IsNull(steady[0])) if steady else TRUE_LITERAL
             case "<=>" if _mixes(left) or _mixes(right):
                 raise _Unordered
         return And((self._compared("<=", left, right), self._compared(">=", left, right)))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr.lists import Lists, lists_of
-from deltaskip.expr.vectors import Values, is_constant, ordered_floats, repeated
+from deltaskip.expr.vectors import Values, as_array, is_constant, ordered_floats
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, true_rows
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, DataType
 
@@ -33,7 +33,7 @@ def compared(op: str, left: Values, right: Values, type_: DataType) -> Values:
         return ARROW_COMPARISONS[op](pc.cast(left, pa.int8()), pc.cast(right, pa.int8()))
     if type_ in _FLOATING and any(pc.any(pc.is_nan(each)).as_py() for each in (left, right)):
         # NaN equals itself, and is above every other number.
-        ordered = [ordered_floats(repeated(each, 1)) for each in (left, right)]
+        ordered = [ordered_floats(as_array(each, 1)) for each in (left, right)]
         left, right = (
             each[0] if is_constant(given) else each for each, given in zip(ordered, (left, right), strict=True)
         )

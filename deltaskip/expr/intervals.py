@@ -132,7 +132,7 @@ def made_interval(name: str, args: Sequence[Node]) -> Literal | None:
     return Literal((months, days, micros), CALENDAR) if max(abs(months), abs(days)) < 2**31 else None
 
 
-def added(quantity: int, unit: str) -> Literal | None:
+def added_interval(quantity: int, unit: str) -> Literal | None:
     """Return the interval that `timestampadd(unit, quantity, …)` adds; None for other units, and out of range."""
     name = unit.upper().replace("DAYOFYEAR", "DAY")
     if name in UNIT_MONTHS:
@@ -150,7 +150,7 @@ def sum_with_interval(node: Call) -> Node | None:
         case Call("+", (left, time)) if (found := _constant(left)) is not None:
             interval = found
         case Call("timestampadd", (Literal(str() as unit), Literal(int() as count, of), time)) if of in INTEGRAL_BITS:
-            counted = added(count, unit)
+            counted = added_interval(count, unit)
             if counted is None:
                 return None
             interval = counted

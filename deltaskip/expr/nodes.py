@@ -293,9 +293,9 @@ def transform(node: Node, change: Callable[[Node], Node]) -> Node:
             return node
 
 
-def replaced(node: Node, old: Node, new: Node) -> Node:
+def with_node_replaced(node: Node, old: Node, new: Node) -> Node:
     """Return `node` with `new` in place of every part that is equal to `old`."""
-    return new if node == old else transform(node, lambda child: replaced(child, old, new))
+    return new if node == old else transform(node, lambda child: with_node_replaced(child, old, new))
 
 
 def walk(node: Node) -> Iterator[Node]:

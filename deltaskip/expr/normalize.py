@@ -53,8 +53,8 @@ from deltaskip.expr.nodes import (
 from deltaskip.schema.calendar import parse_date
 from deltaskip.schema.types import BOOLEAN, DATE, STRING, DataType
 
-TRUE = Literal(True, BOOLEAN)
-FALSE = Literal(False, BOOLEAN)
+TRUE_LITERAL = Literal(True, BOOLEAN)
+FALSE_LITERAL = Literal(False, BOOLEAN)
 
 # NOT IN proves little (only files with one value); a long list is not worth one node for each value.
 NOT_IN_LIMIT = 16
@@ -85,15 +85,15 @@ def _positive(node: Node, negated: bool) -> Node:
         case Not(child):
             return _positive(child, not negated)
         case Literal(value):
-            return TRUE if value is (not negated) else FALSE
+            return TRUE_LITERAL if value is (not negated) else FALSE_LITERAL
         case Compare():
             return _comparison(node, negated)
         case In(child, values):
             return _not_in(child, values) if negated else _in(child, values)
         case Like(child, other) | StartsWith(child, other):
-            return FALSE if _is_null(child) or _is_null(other) else _leaf(node, negated)
+            return FALSE_LITERAL if _is_null(child) or _is_null(other) else _leaf(node, negated)
         case FieldRef():
-            return Compare("=", node, FALSE if negated else TRUE)
+            return Compare("=", node, FALSE_LITERAL if negated else TRUE_LITERAL)
         case _:
             return _leaf(node, negated)
 
@@ -105,23 +105,23 @@ def _leaf(node: Node, negated: bool) -> Node:
 def _all_of(parts: Iterable[Node]) -> Node:
     kept: dict[Node, None] = {}
     for part in parts:
-        if part == FALSE:
-            return FALSE
-        if part != TRUE:
+        if part == FALSE_LITERAL:
+            return FALSE_LITERAL
+        if part != TRUE_LITERAL:
             kept.update(dict.fromkeys(part.children if isinstance(part, And) else (part,)))
     flat = tuple(kept)
-    return TRUE if not flat else flat[0] if len(flat) == 1 else And(flat)
+    return TRUE_LITERAL if not flat else flat[0] if len(flat) == 1 else And(flat)
 
 
 def _any_of(parts: Iterable[Node]) -> Node:
     kept: dict[Node, None] = {}
     for part in parts:
-        if part == TRUE:
-            return TRUE
-        if part != FALSE:
+        if part == TRUE_LITERAL:
+            return TRUE_LITERAL
+        if part != FALSE_LITERAL:
             kept.update(dict.fromkeys(part.children if isinstance(part, Or) else (part,)))
     flat = tuple(kept)
-    return FALSE if not flat else flat[0] if len(flat) == 1 else Or(flat)
+    return FALSE_LITERAL if not flat else flat[0] if len(flat) == 1 else Or(flat)
 
 
 def _literal_right(node: Compare) -> Compare:
@@ -136,14 +136,14 @@ def _comparison(node: Compare, negated: bool) -> Node:
     if op == "<=>":
         return _null_safe(node, negated)
     if _is_null(left) or _is_null(right):
-        return FALSE
+        return FALSE_LITERAL
     if op in ("=", "!=") and _is_predicate(left) and isinstance(right, Literal):
         return _positive(left, negated ^ ((right.value is False) == (op == "=")))
     if op in ("=", "!=") and isinstance(right, Literal) and (inverse := _of_texts(left, (right,))) is not None:
         child, values = inverse
         unequal = negated == (op == "=")
         if not values:
-            return Not(IsNull(child)) if unequal else FALSE
+            return Not(IsNull(child)) if unequal else FALSE_LITERAL
         return Compare("!=" if unequal else "=", child, values[0])
     return Compare(NEGATED[op], left, right) if negated else node
 
@@ -166,7 +166,7 @@ def _null_safe(node: Compare, negated: bool) -> Node:
 def _in(child: Node, values: Sequence[Node]) -> Node:
     distinct = _distinct(values)
     if _is_null(child) or not distinct:
-        return FALSE
+        return FALSE_LITERAL
     if len(distinct) == 1:
         return _comparison(Compare("=", child, distinct[0]), False)
     inverse = _of_texts(child, distinct)
@@ -175,9 +175,9 @@ def _in(child: Node, values: Sequence[Node]) -> Node:
 
 def _not_in(child: Node, values: Sequence[Node]) -> Node:
     if not values:
-        return TRUE
+        return TRUE_LITERAL
     if _is_null(child) or has_null(values):
-        return FALSE
+        return FALSE_LITERAL
     distinct = _distinct(values)
     if len(distinct) > NOT_IN_LIMIT or (len(distinct) > 1 and not deterministic(child)):
         return Not(In(child, distinct))

@@ -124,7 +124,7 @@ def check_capitals(text: str) -> None:
 def overlaid(text: str | bytes, new: str | bytes, position: int, length: int) -> str | bytes:
     """`overlay(text, new, position, length)`: a negative length is that of the new text."""
     behind = wrapped(position + (length if length >= 0 else len(new)))
-    return joined([substring(text, 1, wrapped(position - 1)), new, substring(text, behind, 2**31 - 1)], text[:0])  # type: ignore[arg-type]
+    return concat([substring(text, 1, wrapped(position - 1)), new, substring(text, behind, 2**31 - 1)], text[:0])  # type: ignore[arg-type]
 
 
 def wrapped(number: int) -> int:
@@ -230,7 +230,7 @@ def edit_distance(one: str, other: str) -> int:
     return costs[-1]
 
 
-def joined(parts: Iterable[str] | Iterable[bytes], empty: str | bytes) -> str | bytes:
+def concat(parts: Iterable[str] | Iterable[bytes], empty: str | bytes) -> str | bytes:
     """`concat(parts)`."""
     found = list(parts)
     check_length(sum(map(len, found)))

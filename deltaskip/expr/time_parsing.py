@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.time_patterns import Item, PatternField, Section, names_of, offset_zero, pattern_items
+from deltaskip.expr.time_patterns import PatternField, PatternItem, Section, names_of, offset_zero, pattern_items
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import (
     GREATEST_OFFSET_MICROS,
@@ -153,7 +153,7 @@ def _readers(pattern: str) -> tuple[_Reader, ...]:
     return tuple(found)
 
 
-def _add(items: Sequence[Item], readers: list[_Reader], pattern: str) -> None:
+def _add(items: Sequence[PatternItem], readers: list[_Reader], pattern: str) -> None:
     """Append the readers of some items. Numbers that follow a number directly take digits from it."""
     active: int | None = None
     for item in items:

@@ -69,15 +69,15 @@ class PatternField:
 class Section:
     """A part in brackets, which a text may lack. Times are written with it."""
 
-    items: tuple[Item, ...]
+    items: tuple[PatternItem, ...]
 
 
-Item: TypeAlias = str | PatternField | Section
+PatternItem: TypeAlias = str | PatternField | Section
 """A part of a pattern; a string stands for itself."""
 
 
 @lru_cache(maxsize=512)
-def pattern_items(pattern: str, parsing: bool = False) -> tuple[Item, ...]:
+def pattern_items(pattern: str, parsing: bool = False) -> tuple[PatternItem, ...]:
     """Return the parts of a pattern. Quotes in a pattern with a fraction have other rules for texts that are read.
 
     Raises:
@@ -85,7 +85,7 @@ def pattern_items(pattern: str, parsing: bool = False) -> tuple[Item, ...]:
         EvaluationError: Spark refuses the pattern.
     """
     era = _check(pattern, parsing)
-    stack: list[list[Item]] = [[]]
+    stack: list[list[PatternItem]] = [[]]
     for kind, text in _split(pattern, parsing):
         if kind == "literal":
             stack[-1].append(text)
@@ -118,7 +118,7 @@ def formatted(local: int, pattern: str, offset: int = 0, zone: Zone | None = Non
     days, micros = divmod(local, MICROS_PER_DAY)
     day, time = DateText(days), TimeText(micros)
 
-    def text(items: tuple[Item, ...]) -> Iterator[str]:
+    def text(items: tuple[PatternItem, ...]) -> Iterator[str]:
         for item in items:
             match item:
                 case str():
@@ -321,7 +321,7 @@ def _field(text: str, era: bool, pattern: str) -> PatternField:
     return PatternField(letter, count, era and letter == "y")
 
 
-def _close(stack: list[list[Item]]) -> None:
+def _close(stack: list[list[PatternItem]]) -> None:
     section = Section(tuple(stack.pop()))
     stack[-1].append(section)
 

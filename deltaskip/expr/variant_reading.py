@@ -45,14 +45,14 @@ class DuplicateName(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class VariantPrimitive:
     """A value that is no object and no array, in the domain of its type."""
 
     type: DataType
     value: Any
 
 
-VariantTree: TypeAlias = Item | list[Any] | dict[str, Any]
+VariantTree: TypeAlias = VariantPrimitive | list[Any] | dict[str, Any]
 
 _NUMBERS: dict[int, tuple[str, DataType]] = {
     3: ("<b", LONG),
@@ -94,17 +94,17 @@ def of_json(value: Any) -> VariantTree:
     """Return the tree of a JSON value of `json_reading`. Raises DuplicateName."""
     match value:
         case None:
-            return Item(VOID, None)
+            return VariantPrimitive(VOID, None)
         case bool():
-            return Item(BOOLEAN, value)
+            return VariantPrimitive(BOOLEAN, value)
         case int():
             if -(2**63) <= value < 2**63:
-                return Item(LONG, value)
+                return VariantPrimitive(LONG, value)
             return _number(str(value))
         case Real(text):
             return _number(text)
         case str():
-            return Item(STRING, value)
+            return VariantPrimitive(STRING, value)
         case Object(members):
             if len({name for name, _ in members}) < len(members):
                 raise DuplicateName
@@ -113,7 +113,7 @@ def of_json(value: Any) -> VariantTree:
             return [of_json(each) for each in value]
 
 
-def decimal_item(value: Decimal) -> Item:
+def decimal_item(value: Decimal) -> VariantPrimitive:
     """Return a decimal as Spark reads it from a variant: without zeros at its end."""
     stripped = value.normalize(EXACT)
     _, digits, exponent = stripped.as_tuple()
@@ -123,7 +123,7 @@ def decimal_item(value: Decimal) -> Item:
     else:
         scale = -int(exponent)
         precision = max(len(digits), scale)
-    return Item(DecimalType(max(precision, 1), scale), stripped)
+    return VariantPrimitive(DecimalType(max(precision, 1), scale), stripped)
 
 
 def variant_json(variant: tuple[bytes, bytes], zone: Zone) -> str:
@@ -137,22 +137,22 @@ def _json(tree: VariantTree) -> str:
             return f"{{{','.join([f'{quoted(name)}:{_json(each)}' for name, each in tree.items()])}}}"
         case list():
             return f"[{','.join(map(_json, tree))}]"
-        case Item(type_, value) if type_ in (FLOAT, DOUBLE):
+        case VariantPrimitive(type_, value) if type_ in (FLOAT, DOUBLE):
             return double_text(value, type_ == FLOAT)
-        case Item(type_, value) if type_ == STRING:
+        case VariantPrimitive(type_, value) if type_ == STRING:
             return quoted(value)
-        case Item(type_, value) if type_ == BINARY:
+        case VariantPrimitive(type_, value) if type_ == BINARY:
             return quoted(base64.b64encode(value).decode())
-        case Item(type_, value) if type_ == DATE and 0 <= value < 2_932_897:
+        case VariantPrimitive(type_, value) if type_ == DATE and 0 <= value < 2_932_897:
             return quoted(format_date(value))
-        case Item(DecimalType(), value):
+        case VariantPrimitive(DecimalType(), value):
             return f"{value:f}"
-        case Item(type_, value) if type_ in (LONG, BOOLEAN, VOID):
+        case VariantPrimitive(type_, value) if type_ in (LONG, BOOLEAN, VOID):
             return "null" if value is None else str(value).lower()
     raise Undecided("The text of such a variant is left to Spark.")
 
 
-def _number(text: str) -> Item:
+def _number(text: str) -> VariantPrimitive:
     """A number without an exponent is a decimal, if it has few enough digits, and else a double."""
     if "e" not in text.lower():
         found = Decimal(text)
@@ -161,7 +161,7 @@ def _number(text: str) -> Item:
             return decimal_item(found)
         if abs(len(digits) - _DIGITS) < 2 or text.lstrip("-").startswith("0"):
             raise Undecided("A number of so many digits is left to Spark.")
-    return Item(DOUBLE, float(text))
+    return VariantPrimitive(DOUBLE, float(text))
 
 
 def _unsigned(data: bytes, at: int, size: int) -> int:
@@ -193,7 +193,7 @@ def _read(data: bytes, at: int, names: Sequence[str], left: int) -> VariantTree:
         raise Undecided("A deeply nested variant is left to Spark.")
     kind, header = data[at] & 3, data[at] >> 2
     if kind == 1:
-        return Item(STRING, _part(data, at + 1, header).decode())
+        return VariantPrimitive(STRING, _part(data, at + 1, header).decode())
     if kind == 0:
         return _primitive(data, at + 1, header)
     width = (header & 3) + 1
@@ -211,14 +211,14 @@ def _read(data: bytes, at: int, names: Sequence[str], left: int) -> VariantTree:
     return {names[key]: member for key, member in zip(ids, members, strict=True)} if kind == 2 else members
 
 
-def _primitive(data: bytes, at: int, kind: int) -> Item:
+def _primitive(data: bytes, at: int, kind: int) -> VariantPrimitive:
     if kind == 0:
-        return Item(VOID, None)
+        return VariantPrimitive(VOID, None)
     if kind in (1, 2):
-        return Item(BOOLEAN, kind == 1)
+        return VariantPrimitive(BOOLEAN, kind == 1)
     if kind in _NUMBERS:
         form, type_ = _NUMBERS[kind]
-        return Item(type_, struct.unpack_from(form, data, at)[0])
+        return VariantPrimitive(type_, struct.unpack_from(form, data, at)[0])
     if kind in _DECIMAL_SIZES:
         scale, part = data[at], _part(data, at + 1, _DECIMAL_SIZES[kind])
         unscaled = int.from_bytes(part, "little", signed=True)
@@ -227,7 +227,7 @@ def _primitive(data: bytes, at: int, kind: int) -> Item:
         return decimal_item(of_unscaled(unscaled, scale))
     if kind in (15, 16):
         part = _part(data, at + 4, _unsigned(data, at, 4))
-        return Item(BINARY, part) if kind == 15 else Item(STRING, part.decode())
+        return VariantPrimitive(BINARY, part) if kind == 15 else VariantPrimitive(STRING, part.decode())
     raise Undecided("A variant of such a type is left to Spark.")
 
 
@@ -241,7 +241,7 @@ def _written(tree: VariantTree, names: dict[str, int]) -> bytes:
             return _container([_written(tree[key], names) for key in keys], [by_key[key] for key in keys])
         case list():
             return _container([_written(each, names) for each in tree], None)
-        case Item(type_, value):
+        case VariantPrimitive(type_, value):
             return _item(type_, value)
 
 

@@ -75,10 +75,10 @@ def changed_together(values: pa.Array, change: Callable[[str], str], between: st
     return pc.if_else(values.is_valid(), found, none_of(pa.string()))
 
 
-def rows_of(*given: Values) -> list[pa.Array]:
+def arrays_of(*given: Values) -> list[pa.Array]:
     """The values as arrays of one length. The first is null where any of them is. At least one must be an array."""
     rows = next(len(each) for each in given if not is_constant(each))
-    found = [repeated(each, rows) for each in given]
+    found = [as_array(each, rows) for each in given]
     known = valid(*found)
     if known is not None:
         found[0] = pc.if_else(arrow_array(known), found[0], none_of(found[0].type))
@@ -120,7 +120,7 @@ def filled(values: pa.Array) -> np.ndarray:
     return found if rows is None else np.where(rows, found, found.dtype.type(0))
 
 
-def repeated(values: Values, rows: int) -> pa.Array:
+def as_array(values: Values, rows: int) -> pa.Array:
     """The values as an array; a constant is repeated."""
     return pa.repeat(values, rows) if isinstance(values, pa.Scalar) else values
 

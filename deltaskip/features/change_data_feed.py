@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from deltaskip.schema.types import LONG, PHYSICAL_NAME_KEY, STRING, TIMESTAMP, DataType, StructField
 
+CHANGE_FOLDER = "_change_data"
+"""The folder of change files, below the table's root."""
+
 CHANGE_TYPE = "_change_type"
 COMMIT_VERSION = "_commit_version"
 COMMIT_TIMESTAMP = "_commit_timestamp"

@@ -2,12 +2,13 @@
 
 from enum import Enum
 
+from deltaskip.features.change_data_feed import CHANGE_FOLDER
 from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo
 from deltaskip.storage.location import LOG_FOLDER
 
 # Writers and readers take every file below these folders for a file of the table around them.
-FOLDERS_OF_TABLES = frozenset((LOG_FOLDER, "_change_data", "_delta_index", "_symlink_format_manifest"))
+FOLDERS_OF_TABLES = frozenset((LOG_FOLDER, CHANGE_FOLDER, "_delta_index", "_symlink_format_manifest"))
 SIDECAR_FOLDER = "_sidecars"
 _DIGITS = 20
 _MAX_VERSION = 2**63 - 1

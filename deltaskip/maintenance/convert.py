@@ -37,7 +37,7 @@ from deltaskip.stats.footer import Footer, read_footer
 from deltaskip.storage import Storage
 from deltaskip.txn.transaction import Transaction
 
-OPERATION = "CONVERT"
+CONVERT = "CONVERT"
 _FOOTER_READERS = 32
 _INTEGERS: tuple[DataType, ...] = (BYTE, SHORT, INTEGER)
 # The types that the message about a missing partition schema proposes, narrowest first.

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import StorageError
+from deltaskip.features.change_data_feed import CHANGE_FOLDER
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
@@ -32,7 +33,7 @@ _BATCH_ROWS = 1 << 16
 _PARALLEL_LISTINGS = 32
 _MOST_LINKS = 40
 # Change files and indexes are files of the table, though their folders begin with an underscore.
-_VISIBLE = ("_delta_index", "_change_data")
+_VISIBLE = ("_delta_index", CHANGE_FOLDER)
 # Names of files that this package's writers through Spark and Hadoop leave when they are killed.
 _TEMPORARY_FILE = rf"(^|/){TEMPORARY}$"
 _TEMPORARY_FOLDER = r"((^|/)part-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})/_temporary(/.*)?$"

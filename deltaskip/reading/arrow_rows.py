@@ -18,7 +18,7 @@ from deltaskip.expr.nodes import And, Node
 from deltaskip.log import same_table
 from deltaskip.progress import LOGGER, Progress, table_name
 from deltaskip.reading.column_chunks import ROWS_PER_MATCH
-from deltaskip.reading.completed_columns import char_columns, padded, void_columns, with_void_fields
+from deltaskip.reading.completed_columns import char_columns, char_padded, void_columns, with_void_fields
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
 from deltaskip.reading.open_file import OpenFile
@@ -265,7 +265,7 @@ class RowReader:
             # A batch made from an empty list of columns would have no rows.
             return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
         columns = {name: without_dictionary(each) for name, each in columns.items()}
-        changed = {name: padded(columns[name], declared) for name, declared in self.chars.items()}
+        changed = {name: char_padded(columns[name], declared) for name, declared in self.chars.items()}
         for name, data_type in self.voids.items():
             changed[name] = with_void_fields(changed.get(name, columns[name]), data_type)
         columns = {**columns, **changed}

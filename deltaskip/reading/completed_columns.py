@@ -59,7 +59,7 @@ def char_columns(fields: Iterable[StructField]) -> dict[str, DataType]:
     return {name: data_type for name, data_type in declared if holds_char(data_type)}
 
 
-def padded(array: pa.Array, declared: DataType) -> pa.Array:
+def char_padded(array: pa.Array, declared: DataType) -> pa.Array:
     """Return a column with its strings of type char(n) padded.
 
     Args:
@@ -71,4 +71,4 @@ def padded(array: pa.Array, declared: DataType) -> pa.Array:
     if not holds_char(declared):
         return array
     length = char_length(declared)
-    return changed_inside(array, declared, padded) if length is None else pc.utf8_rpad(array, length)
+    return changed_inside(array, declared, char_padded) if length is None else pc.utf8_rpad(array, length)

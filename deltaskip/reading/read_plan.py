@@ -36,7 +36,7 @@ METADATA = "_metadata"
 _PATH = "__deltaskip_file_path"
 _POSITION = "__deltaskip_row_index"
 BASE_ROW_ID = "__deltaskip_base_row_id"
-COMMIT_VERSION = "__deltaskip_default_version"
+DEFAULT_COMMIT_VERSION = "__deltaskip_default_version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class WantedRows:
     own: Sequence[StructField] = ()
 
 
-ALL_ROWS = WantedRows()
+ALL_STORED_ROWS = WantedRows()
 """Every row, in the columns of the table."""
 
 
@@ -134,7 +134,7 @@ class ReadPlan:
         cls,
         table: StoredTable,
         files: pa.Table,
-        wanted: WantedRows = ALL_ROWS,
+        wanted: WantedRows = ALL_STORED_ROWS,
         listing: Listing = "engine",
         repeated: bool = False,
     ) -> ReadPlan:
@@ -156,7 +156,7 @@ class ReadPlan:
         stored = physical_schema(table.schema, table.mapping_mode)
         partitions = PartitionTuples.of(files, table.schema, table.partition_columns)
         sizes = files["size"].to_pylist() if "size" in files.column_names else None
-        times = milliseconds(files["modification_time"]) if listing == "log" else None
+        times = epoch_milliseconds(files["modification_time"]) if listing == "log" else None
         if listing == "here" and len(paths) >= options.listed_files and _has_few_codes(partitions):
             sizes, times = _listed_here(paths) or (sizes, None)
         data = data_columns(table.schema, stored, {*table.partition_columns, *(each.name for each in wanted.own)})
@@ -240,7 +240,7 @@ def row_id_values(files: pa.Table) -> dict[str, pa.Array]:
     """Return the columns of a file list from which ids and commit versions of rows follow."""
     return {
         BASE_ROW_ID: one_chunk(files["base_row_id"]),
-        COMMIT_VERSION: one_chunk(files["default_row_commit_version"]),
+        DEFAULT_COMMIT_VERSION: one_chunk(files["default_row_commit_version"]),
     }
 
 

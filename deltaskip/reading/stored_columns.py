@@ -9,7 +9,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from deltaskip.records import dataclass
-from deltaskip.schema.mapping import field_id, physical_name
+from deltaskip.schema.mapping import PARQUET_ID, field_key, physical_name, stored_key
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import (
@@ -32,9 +32,6 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-
-FIELD_ID = b"PARQUET:field_id"
-"""The key of the field id in the metadata of an Arrow field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +81,7 @@ class NamedColumns:
         """Return the name of a table's column in the files; None if they lack it."""
         # PROTOCOL, Column Mapping, Reader Requirements: in id mode, files without field ids have NULL.
         if self._mode == "id":
-            return self._by_id.get(str(field_id(field)).encode())
+            return self._by_id.get(field_key(field, self._mode).encode())
         name = physical_name(field, self._mode)
         if name in self._names:
             return name
@@ -95,7 +92,7 @@ class NamedColumns:
     @cached_property
     def _by_id(self) -> Mapping[bytes, str]:
         # The first of several with one id.
-        return {(each.metadata or {}).get(FIELD_ID, b""): each.name for each in reversed(list(self._schema))}
+        return {(each.metadata or {}).get(PARQUET_ID, b""): each.name for each in reversed(list(self._schema))}
 
     @cached_property
     def _by_folded_name(self) -> Mapping[str, list[str]]:
@@ -103,16 +100,6 @@ class NamedColumns:
         for name in self._schema.names:
             found[fold_name(name)].append(name)
         return found
-
-
-def stored_key(stored: pa.Field, mode: MappingMode) -> str:
-    """Return the key of a field of a file's struct: its field id in the mode `id`, otherwise its name."""
-    return (stored.metadata or {}).get(FIELD_ID, b"").decode() if mode == "id" else str(stored.name)
-
-
-def field_key(field: StructField, mode: MappingMode) -> str:
-    """Return the `stored_key` that a table's field has in files."""
-    return str(field_id(field)) if mode == "id" else physical_name(field, mode)
 
 
 def parts_of(stored: pa.Field, data_type: DataType, mode: MappingMode) -> Sequence[str]:

@@ -31,11 +31,9 @@ from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.stored_columns import (
     FileLayout,
     NamedColumns,
-    field_key,
     in_files,
     is_readable_as,
     parts_of,
-    stored_key,
     without_views,
 )
 from deltaskip.records import dataclass
@@ -45,6 +43,7 @@ from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow import from_arrow_type, storage_type
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import zone_of
+from deltaskip.schema.mapping import field_key, stored_key
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import (
     VARIANT,

@@ -10,12 +10,17 @@ from collections.abc import Collection, Iterator
 from typing import Protocol
 from uuid import uuid4
 
+import pyarrow as pa
+
 from deltaskip.errors import SchemaError
 from deltaskip.schema.declared_collations import rekeyed_metadata
 from deltaskip.schema.properties import FEATURES_READER_VERSION, MappingMode, TableProperties
 from deltaskip.schema.types import PHYSICAL_NAME_KEY, ArrayType, DataType, MapType, StructField, StructType
 
 ID_KEY = "delta.columnMapping.id"
+PARQUET_ID = b"PARQUET:field_id"
+"""The key of the field id in the metadata of an Arrow field."""
+
 NESTED_IDS_KEY = "delta.columnMapping.nested.ids"
 """Metadata of a field: the ids of the elements, keys and values of arrays and maps below it, by their path.
 
@@ -73,6 +78,21 @@ def field_id(field: StructField) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int):
         raise SchemaError(f"Column {field.name!r} has {ID_KEY} {value!r}, which is not an integer.")
     return value
+
+
+def field_key(field: StructField, mode: MappingMode) -> str:
+    """Return the `stored_key` that a table's field has in files."""
+    return str(field_id(field)) if mode == "id" else physical_name(field, mode)
+
+
+def stored_key(stored: pa.Field, mode: MappingMode) -> str:
+    """Return the key of a field of a file's struct: its field id in the mode `id`, otherwise its name."""
+    return (stored.metadata or {}).get(PARQUET_ID, b"").decode() if mode == "id" else str(stored.name)
+
+
+def parquet_id(number: int | None) -> dict[bytes, bytes] | None:
+    """Return the metadata of an Arrow field by which pyarrow writes this field id into a Parquet file."""
+    return None if number is None else {PARQUET_ID: str(number).encode()}
 
 
 def physical_schema(struct: StructType, mode: MappingMode) -> StructType:

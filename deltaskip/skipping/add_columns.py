@@ -20,6 +20,7 @@ from deltaskip.schema.arrow_values import TRUE, one_chunk
 from deltaskip.skipping.partition_columns import map_values
 from deltaskip.stats.bound_rules import in_our_calendar
 from deltaskip.stats.cache_keys import (
+    AddsScope,
     CommitsScope,
     GroupScope,
     LiveKey,
@@ -27,7 +28,6 @@ from deltaskip.stats.cache_keys import (
     NanRecordedKey,
     ReadsKey,
     RepeatedKey,
-    Scope,
     SomeRowsKey,
 )
 from deltaskip.stats.collated_bounds import agreed
@@ -48,7 +48,7 @@ _OFTEN = 4
 class AddColumns(StatisticsSource):
     """The columns of adds of a snapshot, and where their statistics are read (stats.file_stats.StatisticsSource)."""
 
-    def __init__(self, snapshot: Snapshot, scope: Scope, num_rows: int) -> None:
+    def __init__(self, snapshot: Snapshot, scope: AddsScope, num_rows: int) -> None:
         self.snapshot = snapshot
         self.scope = scope
         self.cache = snapshot.cache

@@ -21,10 +21,10 @@ from deltaskip.spark.columns.from_column import column_to_node
 from deltaskip.spark.read.dataframe import scan_to_dataframe
 from deltaskip.spark.session.active import (
     active_session,
+    active_session_ansi,
+    active_session_function,
     in_ansi,
     local_session,
-    session_ansi,
-    session_function,
     session_time_zone,
 )
 from deltaskip.spark.session.checks import checked, running_interpreter, session_id
@@ -131,10 +131,10 @@ class SparkEngine(Engine):
         return session_time_zone()
 
     def session_ansi(self) -> bool | None:
-        return session_ansi()
+        return active_session_ansi()
 
     def session_function(self, name: str) -> bool:
-        return session_function(name)
+        return active_session_function(name)
 
     def column_to_node(self, column: Column) -> Node:
         return column_to_node(column)
@@ -217,9 +217,9 @@ class SparkEngine(Engine):
 
     def install_catalog(self, session: SparkSession, name: str, catalog: TableCatalog) -> Callable[[], None]:
         """Put a catalog among those of a session."""
-        from deltaskip.spark.installed_catalog.install import install_catalog
+        from deltaskip.spark.installed_catalog.install import install_in_session
 
-        return install_catalog(session, name, catalog)
+        return install_in_session(session, name, catalog)
 
     def local_session(self, scratch: Path) -> AbstractContextManager[SparkSession]:
         return local_session(scratch)

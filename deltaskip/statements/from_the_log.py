@@ -16,7 +16,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import StructField
-from deltaskip.statements.reader import Parts, StatementReader, StatementTable
+from deltaskip.statements.reader import NameParts, StatementReader, StatementTable
 from deltaskip.statements.statement import ReadStatement, StatementSession, qualifiers
 from deltaskip.table.table import DeltaTable
 
@@ -26,7 +26,7 @@ class _Item:
     """A column of the answer: COUNT(*), the MIN or MAX of a column, or a column. name: from AS; None for Spark's."""
 
     function: str
-    column: Parts = ()
+    column: NameParts = ()
     name: str | None = None
 
 
@@ -119,7 +119,7 @@ def _quoted(field: StructField) -> str:
     return "`" + field.name.replace("`", "``") + "`"
 
 
-def _unqualified(path: Parts, query: _Query, fields: dict[str, StructField]) -> Parts:
+def _unqualified(path: NameParts, query: _Query, fields: dict[str, StructField]) -> NameParts:
     """The path of a column without the name or alias of the table."""
     if len(path) < 2 or fold_name(path[0]) in fields:
         return path
@@ -168,7 +168,7 @@ def _aggregate(reader: StatementReader) -> _Item | None:
     if function is None or not reader.peek_symbol("("):
         return None
     reader.at += 1
-    column: Parts = ()
+    column: NameParts = ()
     if function == "COUNT":
         if not (reader.peek_symbol("*") or reader.tokens[reader.at].text == "1"):
             return None

@@ -38,7 +38,7 @@ from deltaskip.schema.types import (
 )
 from deltaskip.skipping.scan import Scan
 from deltaskip.statements.answers import NO_ROWS, visible_columns
-from deltaskip.statements.reader import QUERY_WORDS, PartitionValue, Parts, StatementReader
+from deltaskip.statements.reader import QUERY_WORDS, NameParts, PartitionValue, StatementReader
 from deltaskip.statements.statement import Statement, StatementSession
 from deltaskip.table.table import DeltaTable
 
@@ -62,11 +62,11 @@ class Insert(Statement):
         evolves: Whether new columns of the query are added to the table.
     """
 
-    name: Parts
+    name: NameParts
     query: str
     overwrite: bool = False
     where: str | None = None
-    columns: Parts = ()
+    columns: NameParts = ()
     by_name: bool = False
     partition: tuple[PartitionValue, ...] = ()
     evolves: bool = False
@@ -89,7 +89,7 @@ class Insert(Statement):
             partition = reader.partition_values()
             if reader.if_not_exists():
                 raise reader.error("IF NOT EXISTS of a partition is not supported: use INSERT INTO … REPLACE WHERE")
-        columns: Parts = ()
+        columns: NameParts = ()
         where = None
         by_name = reader.take_words("BY", "NAME")
         if reader.peek_symbol("(") and not reader.begins_query():

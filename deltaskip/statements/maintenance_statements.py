@@ -9,7 +9,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import sql_error
 from deltaskip.statements.answers import NO_ROWS, rows
-from deltaskip.statements.reader import Parts, StatementReader
+from deltaskip.statements.reader import NameParts, StatementReader
 from deltaskip.statements.statement import Statement, StatementSession
 from deltaskip.table.delta_rows import OPTIMIZED, RESTORED, optimized_row, restored_row
 
@@ -20,9 +20,9 @@ _RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 class Optimize(Statement):
     """OPTIMIZE."""
 
-    name: Parts
+    name: NameParts
     where: str | None = None
-    zorder_by: tuple[Parts, ...] = ()
+    zorder_by: tuple[NameParts, ...] = ()
     full: bool = False
 
     @staticmethod
@@ -32,7 +32,7 @@ class Optimize(Statement):
         name = reader.parts()
         full = reader.take_words("FULL")
         where = reader.text_until("the predicate", "ZORDER") if reader.take_words("WHERE") else None
-        columns: tuple[Parts, ...] = ()
+        columns: tuple[NameParts, ...] = ()
         if reader.take_words("ZORDER"):
             reader.need_words("BY")
             columns = tuple(reader.enclosed_list(reader.path))
@@ -51,7 +51,7 @@ class Optimize(Statement):
 class Vacuum(Statement):
     """VACUUM. hours: the retention; None for that of the table."""
 
-    name: Parts
+    name: NameParts
     hours: float | None = None
     dry_run: bool = False
     lite: bool = False
@@ -97,7 +97,7 @@ class Vacuum(Statement):
 class Restore(Statement):
     """RESTORE TABLE. timestamp: SQL text."""
 
-    name: Parts
+    name: NameParts
     version: int | None = None
     timestamp: str | None = None
 
@@ -124,7 +124,7 @@ class Restore(Statement):
 class Generate(Statement):
     """GENERATE."""
 
-    name: Parts
+    name: NameParts
     mode: str = field(default="symlink_format_manifest")
 
     @staticmethod

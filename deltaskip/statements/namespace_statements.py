@@ -10,7 +10,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.resolve import display_name
 from deltaskip.statements import answers
 from deltaskip.statements.answers import NO_ROWS
-from deltaskip.statements.reader import Parts, StatementReader
+from deltaskip.statements.reader import NameParts, StatementReader
 from deltaskip.statements.statement import ReadStatement, Statement, StatementSession
 
 ALL_NAMESPACES = ("NAMESPACES", "SCHEMAS", "DATABASES")
@@ -22,7 +22,7 @@ NAMESPACE_WORDS = ("NAMESPACE", "SCHEMA", "DATABASE")
 class CreateNamespace(Statement):
     """CREATE NAMESPACE."""
 
-    name: Parts
+    name: NameParts
     properties: tuple[tuple[str, str], ...] = ()
     if_not_exists: bool = False
 
@@ -61,7 +61,7 @@ class CreateNamespace(Statement):
 class DropNamespace(Statement):
     """DROP NAMESPACE."""
 
-    name: Parts
+    name: NameParts
     if_exists: bool = False
     cascade: bool = False
 
@@ -87,7 +87,7 @@ class DropNamespace(Statement):
 class AlterNamespace(Statement):
     """ALTER NAMESPACE … SET or UNSET properties."""
 
-    name: Parts
+    name: NameParts
     changes: tuple[SetProperty | RemoveProperty, ...]
 
     @staticmethod
@@ -122,7 +122,7 @@ class AlterNamespace(Statement):
 class DescribeNamespace(ReadStatement):
     """DESCRIBE NAMESPACE."""
 
-    name: Parts
+    name: NameParts
     extended: bool = False
 
     @staticmethod
@@ -144,7 +144,7 @@ class DescribeNamespace(ReadStatement):
 class ShowNamespaces(ReadStatement):
     """SHOW NAMESPACES. pattern: `*` for any characters, `|` between alternatives."""
 
-    parent: Parts = ()
+    parent: NameParts = ()
     pattern: str | None = None
 
     @staticmethod

@@ -15,7 +15,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.calendar import parse_timestamp, zone_of
 from deltaskip.schema.types import TIMESTAMP
 from deltaskip.skipping.scan import Scan
-from deltaskip.statements.reader import Parts, StatementTable, path_of
+from deltaskip.statements.reader import NameParts, StatementTable, path_of
 from deltaskip.statements.references import Reference, query_with, references
 from deltaskip.table.table import DeltaTable
 
@@ -35,18 +35,18 @@ class QuerySession(ABC):
     spark: Any
 
     @abstractmethod
-    def has_named(self, parts: Parts) -> bool:
+    def has_named(self, parts: NameParts) -> bool:
         """Whether a name that is no path is one of a table."""
 
     @abstractmethod
-    def named_table(self, parts: Parts, version: int | None, time: datetime | None) -> DeltaTable:
+    def named_table(self, parts: NameParts, version: int | None, time: datetime | None) -> DeltaTable:
         """The table of a name that is no path, at a version or time. Raises TableNotFound."""
 
-    def has_table(self, parts: Parts) -> bool:
+    def has_table(self, parts: NameParts) -> bool:
         """Whether a name is one of a table, or the path of one."""
         return path_of(parts) is not None or self.has_named(parts)
 
-    def table(self, name: Parts | StatementTable) -> DeltaTable:
+    def table(self, name: NameParts | StatementTable) -> DeltaTable:
         """The table of a name or path, at the version that it names. Raises TableNotFound."""
         named = name if isinstance(name, StatementTable) else StatementTable(name)
         time = None if named.timestamp is None else self.moment(named.timestamp)

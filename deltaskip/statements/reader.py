@@ -15,13 +15,13 @@ from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import SqlToken, sql_error
 from deltaskip.schema.types import StructType
 
-Parts = tuple[str, ...]
+NameParts = tuple[str, ...]
 """The parts of a name, without backticks."""
 
 Creating = Literal["create", "replace", "create or replace"]
 
 
-def path_of(parts: Parts) -> str | None:
+def path_of(parts: NameParts) -> str | None:
     """The path of a name such as ``delta.`/data/events` ``, also with deltaskip; None for another name."""
     is_path = len(parts) == 2 and parts[0].lower() in ("delta", "deltaskip") and "/" in parts[1]
     return parts[1] if is_path else None
@@ -37,7 +37,7 @@ class StatementTable:
         timestamp: SQL text of the time to read; None for the latest version.
     """
 
-    parts: Parts
+    parts: NameParts
     version: int | None = None
     timestamp: str | None = None
 
@@ -86,7 +86,7 @@ class StatementReader(AlterParser):
         elif not self.at_end:
             raise self.error("this is unexpected after the statement")
 
-    def parts(self, what: str = "the name of a table") -> Parts:
+    def parts(self, what: str = "the name of a table") -> NameParts:
         """A name with dots between its parts, or a path as a string."""
         if not self.at_end and self.tokens[self.at].kind == "string" and what == "the name of a table":
             return "delta", self.string(what)
@@ -115,7 +115,7 @@ class StatementReader(AlterParser):
         version, timestamp = self.time_travel()
         return StatementTable(parts, version, timestamp)
 
-    def at_version(self, parts: Parts) -> StatementTable:
+    def at_version(self, parts: NameParts) -> StatementTable:
         """@v1 or @yyyyMMddHHmmssSSS.
 
         # delta-spark, DeltaTimeTravelSpec: the suffix of a name

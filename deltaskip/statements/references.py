@@ -9,7 +9,7 @@ from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import SqlToken, quoted_name
-from deltaskip.statements.reader import QUERY_WORDS, Parts, StatementReader, StatementTable
+from deltaskip.statements.reader import QUERY_WORDS, NameParts, StatementReader, StatementTable
 
 _END_OF_FROM = (
     *("WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW", "QUALIFY"),
@@ -81,7 +81,7 @@ def query_with(text: str, views: dict[Reference, str]) -> str:
     return "".join([*pieces, text[end:]])
 
 
-def _qualifiers(text: str, names: set[Parts], within: list[tuple[int, int]]) -> list[tuple[int, int, str]]:
+def _qualifiers(text: str, names: set[NameParts], within: list[tuple[int, int]]) -> list[tuple[int, int, str]]:
     """The places of qualifiers of several parts, such as `db.t` in `db.t.id`, and their last part."""
     found: list[tuple[int, int, str]] = []
     tokens = StatementReader(text).tokens

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from deltaskip.dml.merge.clauses import ClauseKind
 from deltaskip.errors import InvalidArgument, PredicateError, SparkUnavailable, UnsupportedFeature
 from deltaskip.expr.python_values import literal_node
 from deltaskip.expr.render import exact_sql
@@ -18,7 +19,7 @@ from deltaskip.schema.sql_text import quoted_name, quoted_path, sql_error
 from deltaskip.schema.types import VOID, StructField, StructType
 from deltaskip.statements.answers import NO_ROWS, rows
 from deltaskip.statements.inserting import partition_predicate
-from deltaskip.statements.reader import PartitionValue, Parts, StatementReader
+from deltaskip.statements.reader import NameParts, PartitionValue, StatementReader
 from deltaskip.statements.references import references
 from deltaskip.statements.statement import Statement, StatementSession, qualifiers
 from deltaskip.table.delta_rows import AFFECTED, MERGED, merged_row
@@ -27,8 +28,6 @@ _MOST_VALUES = 10_000
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
 _TYPES = ("tinyint", "smallint", "int", "bigint", "string", "boolean", "date", "float", "double", "void")
 _INSTEAD = "use MERGE INTO … USING (query) … WHEN MATCHED THEN DELETE or UPDATE"
-
-_Kind = Literal["matched", "not matched", "not matched by source"]
 
 _AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled"
 
@@ -55,7 +54,7 @@ class RowChange(Statement):
 class Delete(RowChange):
     """DELETE FROM."""
 
-    name: Parts
+    name: NameParts
     alias: str | None = None
     where: str | None = None
 
@@ -81,7 +80,7 @@ class Delete(RowChange):
 class TruncateTable(RowChange):
     """TRUNCATE TABLE, or only partitions with the values of columns."""
 
-    name: Parts
+    name: NameParts
     partition: tuple[PartitionValue, ...] = ()
 
     @staticmethod
@@ -102,8 +101,8 @@ class TruncateTable(RowChange):
 class Update(RowChange):
     """UPDATE. values: SQL text of the new value by the path of a column."""
 
-    name: Parts
-    values: tuple[tuple[Parts, str], ...]
+    name: NameParts
+    values: tuple[tuple[NameParts, str], ...]
     alias: str | None = None
     where: str | None = None
 
@@ -157,17 +156,17 @@ class Clause:
         values: SQL text by the path of a column; None for `*`.
     """
 
-    kind: Literal["matched", "not matched", "not matched by source"]
+    kind: ClauseKind
     action: Literal["update", "insert", "delete"]
     where: str | None = None
-    values: tuple[tuple[Parts, str], ...] | None = None
+    values: tuple[tuple[NameParts, str], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MergeInto(RowChange):
     """MERGE INTO."""
 
-    name: Parts
+    name: NameParts
     source: SourceOfMerge
     on: str
     clauses: tuple[Clause, ...]
@@ -222,7 +221,7 @@ class MergeInto(RowChange):
         evolves = self.evolves or session.setting(_AUTO_MERGE, "false") == "true"
         after = StructType((*table.schema.fields, *columns.fields)) if evolves else table.schema
 
-        def length(path: Parts) -> int:
+        def length(path: NameParts) -> int:
             """How many parts of the name of a column to set are the name of the table."""
             return qualifier_length(path, after, qualifiers(self.name, self.alias))
 
@@ -263,7 +262,7 @@ def _source(reader: StatementReader) -> SourceOfMerge:
 def _clause(reader: StatementReader) -> Clause:
     """WHEN [NOT] MATCHED [BY SOURCE | TARGET] [AND condition] THEN action"""
     reader.need_words("WHEN")
-    kind: _Kind = "matched"
+    kind: ClauseKind = "matched"
     if reader.take_words("NOT"):
         kind = "not matched"
     reader.need_words("MATCHED")
@@ -297,7 +296,7 @@ def _clause(reader: StatementReader) -> Clause:
     raise reader.error("UPDATE SET, INSERT or DELETE is expected here")
 
 
-def _inserted(reader: StatementReader) -> tuple[tuple[Parts, str], ...]:
+def _inserted(reader: StatementReader) -> tuple[tuple[NameParts, str], ...]:
     """(column, …) VALUES (value, …)"""
     columns = reader.parenthesized_list(reader.path)
     reader.need_words("VALUES")
@@ -309,10 +308,10 @@ def _inserted(reader: StatementReader) -> tuple[tuple[Parts, str], ...]:
     return tuple(zip(columns, values, strict=True))
 
 
-def _assignments(reader: StatementReader, until: str) -> tuple[tuple[Parts, str], ...]:
+def _assignments(reader: StatementReader, until: str) -> tuple[tuple[NameParts, str], ...]:
     """column = value, …"""
 
-    def one() -> tuple[Parts, str]:
+    def one() -> tuple[NameParts, str]:
         column = reader.path()
         reader.expect("=")
         return column, reader.text_until(f"the value of {display_name(column)}", until, comma=True)
@@ -322,7 +321,7 @@ def _assignments(reader: StatementReader, until: str) -> tuple[tuple[Parts, str]
     return tuple(found)
 
 
-def _refuse_twice(columns: list[Parts]) -> None:
+def _refuse_twice(columns: list[NameParts]) -> None:
     seen: set[tuple[str, ...]] = set()
     for column in columns:
         folded = tuple(part.casefold() for part in column)

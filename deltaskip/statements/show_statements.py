@@ -10,7 +10,7 @@ from deltaskip.schema.sql_text import sql_error
 from deltaskip.statements import answers
 from deltaskip.statements.answers import rows
 from deltaskip.statements.inserting import partition_predicate
-from deltaskip.statements.reader import PartitionValue, Parts, StatementReader, StatementTable, path_of
+from deltaskip.statements.reader import NameParts, PartitionValue, StatementReader, StatementTable, path_of
 from deltaskip.statements.statement import ReadStatement, StatementSession
 from deltaskip.table.delta_rows import DETAIL, HISTORY, detail_row, history_rows
 
@@ -19,7 +19,7 @@ from deltaskip.table.delta_rows import DETAIL, HISTORY, detail_row, history_rows
 class ShowTables(ReadStatement):
     """SHOW TABLES. pattern: as of SHOW NAMESPACES."""
 
-    namespace: Parts = ()
+    namespace: NameParts = ()
     pattern: str | None = None
 
     @staticmethod
@@ -42,7 +42,7 @@ class ShowTables(ReadStatement):
 class ShowPartitions(ReadStatement):
     """SHOW PARTITIONS, maybe only those with the values of columns."""
 
-    name: Parts
+    name: NameParts
     partition: tuple[PartitionValue, ...] = ()
 
     @staticmethod
@@ -63,7 +63,7 @@ class ShowPartitions(ReadStatement):
 class ShowProperties(ReadStatement):
     """SHOW TBLPROPERTIES. key: the one property to show."""
 
-    name: Parts
+    name: NameParts
     key: str | None = None
 
     @staticmethod
@@ -87,7 +87,7 @@ class ShowProperties(ReadStatement):
 class ShowCreateTable(ReadStatement):
     """SHOW CREATE TABLE."""
 
-    name: Parts
+    name: NameParts
 
     @staticmethod
     def read(reader: StatementReader) -> ShowCreateTable:
@@ -106,7 +106,7 @@ class ShowCreateTable(ReadStatement):
 class ShowColumns(ReadStatement):
     """SHOW COLUMNS."""
 
-    name: Parts
+    name: NameParts
 
     @staticmethod
     def read(reader: StatementReader) -> ShowColumns:
@@ -130,7 +130,7 @@ class DescribeTable(ReadStatement):
 
     name: StatementTable
     extended: bool = False
-    column: Parts = ()
+    column: NameParts = ()
 
     @staticmethod
     def read(reader: StatementReader) -> DescribeTable:
@@ -146,7 +146,7 @@ class DescribeTable(ReadStatement):
             raise reader.error("DESCRIBE … PARTITION is not supported: use SHOW PARTITIONS")
         if reader.take_words("AS", "JSON"):
             raise reader.error("AS JSON is not supported: use DESCRIBE DETAIL, or DeltaTable.detail().to_dict()")
-        column: Parts = () if reader.at_end or reader.peek_symbol(";") else reader.path()
+        column: NameParts = () if reader.at_end or reader.peek_symbol(";") else reader.path()
         reader.finish()
         return DescribeTable(name, extended, column)
 
@@ -161,7 +161,7 @@ class DescribeTable(ReadStatement):
 class DescribeDetail(ReadStatement):
     """DESCRIBE DETAIL."""
 
-    name: Parts
+    name: NameParts
 
     @staticmethod
     def read(reader: StatementReader) -> DescribeDetail:
@@ -183,7 +183,7 @@ class DescribeDetail(ReadStatement):
 class DescribeHistory(ReadStatement):
     """DESCRIBE HISTORY."""
 
-    name: Parts
+    name: NameParts
     limit: int | None = None
 
     @staticmethod

@@ -13,7 +13,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.relations import unqualified_text
 from deltaskip.schema.resolve import display_name
 from deltaskip.statements.queries import QuerySession
-from deltaskip.statements.reader import Parts, path_of
+from deltaskip.statements.reader import NameParts, path_of
 from deltaskip.table.table import DeltaTable
 
 
@@ -32,36 +32,36 @@ class StatementSession(QuerySession):
         """A setting of the session in lower case."""
         return default if self.spark is None else str(self.spark.conf.get(name, default)).strip().lower()
 
-    def ident(self, parts: Parts) -> CatalogIdentifier:
+    def ident(self, parts: NameParts) -> CatalogIdentifier:
         """The name of a table in the catalog, without the catalog's own name before it."""
         if len(parts) > 1 and parts[0] == self.catalog.name and not self.catalog.namespace_exists(parts[:-1]):
             parts = parts[1:]
         return CatalogIdentifier(parts[:-1], parts[-1])
 
-    def namespace(self, parts: Parts) -> Parts:
+    def namespace(self, parts: NameParts) -> NameParts:
         """The name of a namespace in the catalog, without the catalog's own name before it."""
         own = bool(parts) and parts[0] == self.catalog.name and not self.catalog.namespace_exists(parts[:1])
         return parts[1:] if own else parts
 
-    def named_table(self, parts: Parts, version: int | None, time: datetime | None) -> DeltaTable:
+    def named_table(self, parts: NameParts, version: int | None, time: datetime | None) -> DeltaTable:
         """The table of the catalog."""
         return self.catalog.load_table(self.ident(parts), version=version, timestamp=time)
 
-    def has_named(self, parts: Parts) -> bool:
+    def has_named(self, parts: NameParts) -> bool:
         """Whether the catalog has a table of a name."""
         return self.catalog.table_exists(self.ident(parts))
 
-    def own(self, text: str, parts: Parts, alias: str | None, table: DeltaTable) -> str:
+    def own(self, text: str, parts: NameParts, alias: str | None, table: DeltaTable) -> str:
         """An expression over the columns of a table, without its name or alias before them."""
         return unqualified_text(text, table.schema, qualifiers(parts, alias))
 
 
-def qualifiers(parts: Parts, alias: str | None) -> list[Parts]:
+def qualifiers(parts: NameParts, alias: str | None) -> list[NameParts]:
     """The qualifiers of a table's columns: its alias, or its name with all or only some of the names before it."""
     return [parts[i:] for i in range(len(parts))] if alias is None else [(alias,)]
 
 
-def catalog_name(session: StatementSession, parts: Parts) -> CatalogIdentifier:
+def catalog_name(session: StatementSession, parts: NameParts) -> CatalogIdentifier:
     """The name of a table that a statement creates, drops or renames. Raises InvalidArgument for a path."""
     if path_of(parts) is not None:
         raise by_path(display_name(parts))

@@ -26,7 +26,7 @@ from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.scan import Scan
 from deltaskip.statements.answers import NO_ROWS, rows
 from deltaskip.statements.namespace_statements import NAMESPACE_WORDS
-from deltaskip.statements.reader import Creating, Parts, StatementReader, StatementTable, path_of
+from deltaskip.statements.reader import Creating, NameParts, StatementReader, StatementTable, path_of
 from deltaskip.statements.statement import Statement, StatementSession, catalog_name
 from deltaskip.transforms import Identity, Transform
 from deltaskip.transforms.parse_transforms import parse_transform
@@ -59,10 +59,10 @@ class CreateTable(Statement):
         if_not_exists: Whether a table that exists stays as it is.
     """
 
-    name: Parts
+    name: NameParts
     columns: StructType | None = None
     partitions: tuple[Transform, ...] = ()
-    cluster_by: tuple[Parts, ...] = ()
+    cluster_by: tuple[NameParts, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
     comment: str | None = None
     location: str | None = None
@@ -175,7 +175,7 @@ class CloneTable(Statement):
         if_not_exists: Whether a table that exists stays as it is.
     """
 
-    name: Parts
+    name: NameParts
     source: StatementTable
     properties: tuple[tuple[str, str], ...] = ()
     location: str | None = None
@@ -212,7 +212,7 @@ class CloneTable(Statement):
 class AlterTable(Statement):
     """ALTER TABLE with the changes that it makes, in order."""
 
-    name: Parts
+    name: NameParts
     changes: tuple[TableChange, ...]
 
     @staticmethod
@@ -253,8 +253,8 @@ class AlterTable(Statement):
 class RenameTable(Statement):
     """ALTER TABLE … RENAME TO. A new name of one part stays in the namespace."""
 
-    name: Parts
-    new: Parts
+    name: NameParts
+    new: NameParts
 
     def run(self, session: StatementSession) -> Any:
         old = catalog_name(session, self.name)
@@ -267,7 +267,7 @@ class RenameTable(Statement):
 class DropTable(Statement):
     """DROP TABLE."""
 
-    name: Parts
+    name: NameParts
     if_exists: bool = False
     purge: bool = False
 
@@ -292,7 +292,7 @@ class DropTable(Statement):
 class Refresh(Statement):
     """REFRESH TABLE."""
 
-    name: Parts
+    name: NameParts
 
     @staticmethod
     def read(reader: StatementReader) -> Refresh:
@@ -321,15 +321,15 @@ class CommentOn(Statement):
     """
 
     kind: Literal["table", "namespace", "column"]
-    name: Parts
+    name: NameParts
     comment: str | None
-    column: Parts = ()
+    column: NameParts = ()
 
     @staticmethod
     def read(reader: StatementReader) -> CommentOn:
         """COMMENT ON TABLE | NAMESPACE | COLUMN name IS 'text' | NULL"""
         reader.need_words("COMMENT", "ON")
-        column: Parts = ()
+        column: NameParts = ()
         if reader.take_words("TABLE"):
             kind, name = "table", reader.parts()
         elif reader.take_one(*NAMESPACE_WORDS):
@@ -429,7 +429,7 @@ def _properties(reader: StatementReader) -> tuple[tuple[str, str], ...]:
     return found
 
 
-def _cluster_by(reader: StatementReader) -> tuple[Parts, ...]:
+def _cluster_by(reader: StatementReader) -> tuple[NameParts, ...]:
     if reader.take_words("AUTO"):
         raise reader.error("CLUSTER BY AUTO is not supported: name the columns, as in CLUSTER BY (a, b)")
     return () if reader.take_words("NONE") else tuple(reader.parenthesized_list(reader.path))
@@ -465,7 +465,7 @@ def _partitions(reader: StatementReader) -> tuple[tuple[Transform, ...], tuple[S
     return tuple(transforms), tuple(added)
 
 
-def _clone_table(reader: StatementReader, name: Parts, creating: Creating, if_not_exists: bool) -> CloneTable:
+def _clone_table(reader: StatementReader, name: NameParts, creating: Creating, if_not_exists: bool) -> CloneTable:
     """SHALLOW CLONE source [TBLPROPERTIES] [LOCATION], after the name of the clone."""
     if not reader.take_words("SHALLOW", "CLONE"):
         raise reader.error(

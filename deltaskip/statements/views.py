@@ -16,7 +16,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name, parse_names
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.statements.queries import QuerySession
-from deltaskip.statements.reader import Parts, StatementTable, path_of
+from deltaskip.statements.reader import NameParts, StatementTable, path_of
 from deltaskip.table.table import DeltaTable, table_in
 
 # By the id of a session, then by the name of the view, folded.
@@ -168,11 +168,11 @@ class _ViewSession(QuerySession):
 
     views: Mapping[str, RegisteredView]
 
-    def has_named(self, parts: Parts) -> bool:
+    def has_named(self, parts: NameParts) -> bool:
         """Whether a name is one of a registered view."""
         return len(parts) == 1 and fold_name(parts[0]) in self.views
 
-    def named_table(self, parts: Parts, version: int | None, time: datetime | None) -> DeltaTable:
+    def named_table(self, parts: NameParts, version: int | None, time: datetime | None) -> DeltaTable:
         """The latest version of the table of a view, or the version that is given."""
         found = copy(self._view(parts).table)
         if version is None and time is None:
@@ -184,5 +184,5 @@ class _ViewSession(QuerySession):
         """The predicate of a view."""
         return None if path_of(name.parts) is not None else self._view(name.parts).where
 
-    def _view(self, parts: Parts) -> RegisteredView:
+    def _view(self, parts: NameParts) -> RegisteredView:
         return self.views[fold_name(parts[0])]

@@ -13,6 +13,7 @@ import pyarrow as pa
 from deltaskip.stats.layout import StatLeaf
 
 __all__ = [
+    "AddsScope",
     "CacheKey",
     "CollatedKey",
     "CommitsScope",
@@ -28,7 +29,6 @@ __all__ = [
     "PartitionColumnKey",
     "ReadsKey",
     "RepeatedKey",
-    "Scope",
     "SomeRowsKey",
     "StatisticKey",
 ]
@@ -47,14 +47,14 @@ class CommitsScope(NamedTuple):
     version: int
 
 
-Scope = GroupScope | CommitsScope
+AddsScope = GroupScope | CommitsScope
 """The adds of a cached column, in their order."""
 
 
 class StatisticKey(NamedTuple):
     """A decoded statistic (Arrow array)."""
 
-    scope: Scope
+    scope: AddsScope
     leaf: StatLeaf
     kind: Literal["statistic"] = "statistic"
 
@@ -62,7 +62,7 @@ class StatisticKey(NamedTuple):
 class CollatedKey(NamedTuple):
     """A bound prepared for comparisons under one version of a collation (CollatedBounds)."""
 
-    scope: Scope
+    scope: AddsScope
     leaf: StatLeaf
     collation: str
     kind: Literal["collated"] = "collated"
@@ -71,7 +71,7 @@ class CollatedKey(NamedTuple):
 class LoggedColumnKey(NamedTuple):
     """A column of FILE_SCHEMA as logged (Arrow array)."""
 
-    scope: Scope
+    scope: AddsScope
     name: str
     kind: Literal["logged column"] = "logged column"
 
@@ -79,7 +79,7 @@ class LoggedColumnKey(NamedTuple):
 class SomeRowsKey(NamedTuple):
     """A few rows of a column of FILE_SCHEMA (their indices, and an Arrow array)."""
 
-    scope: Scope
+    scope: AddsScope
     name: str
     kind: Literal["some rows"] = "some rows"
 
@@ -87,7 +87,7 @@ class SomeRowsKey(NamedTuple):
 class ReadsKey(NamedTuple):
     """How often a few rows of these columns were read (int)."""
 
-    scope: Scope
+    scope: AddsScope
     names: tuple[str, ...]
     kind: Literal["reads"] = "reads"
 
@@ -95,7 +95,7 @@ class ReadsKey(NamedTuple):
 class LiveKey(NamedTuple):
     """The adds that are part of a version (Boolean array)."""
 
-    scope: Scope
+    scope: AddsScope
     version: int
     kind: Literal["live"] = "live"
 
@@ -103,7 +103,7 @@ class LiveKey(NamedTuple):
 class NanRecordedKey(NamedTuple):
     """The adds with statistics of a writer that records NaN (Boolean array)."""
 
-    scope: Scope
+    scope: AddsScope
     version: int
     kind: Literal["NaN recorded"] = "NaN recorded"
 
@@ -111,7 +111,7 @@ class NanRecordedKey(NamedTuple):
 class NanAbsentKey(NamedTuple):
     """The adds with a tag by which a column contains no NaN (Boolean array). path: physical names of the column."""
 
-    scope: Scope
+    scope: AddsScope
     path: tuple[str, ...]
     kind: Literal["NaN absent"] = "NaN absent"
 
@@ -119,7 +119,7 @@ class NanAbsentKey(NamedTuple):
 class FileColumnKey(NamedTuple):
     """A column of `Scan.files()`, its partition values read in a time zone (Arrow array)."""
 
-    scope: Scope
+    scope: AddsScope
     name: str
     time_zone: str
     kind: Literal["file column"] = "file column"
@@ -128,7 +128,7 @@ class FileColumnKey(NamedTuple):
 class PartitionCodesKey(NamedTuple):
     """A code for the value that each add has in a partition column (int32 array)."""
 
-    scope: Scope
+    scope: AddsScope
     column: str
     kind: Literal["partition codes"] = "partition codes"
 

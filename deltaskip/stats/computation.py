@@ -30,7 +30,7 @@ from deltaskip.warning import warn
 if TYPE_CHECKING:
     from deltaskip.stats.file_facts import Mode, StatisticsRequest
 
-Collations = Mapping[str, Sequence[str]]
+ColumnCollations = Mapping[str, Sequence[str]]
 """Column name → versioned identifiers, such as {"name": ["icu.UNICODE_CI.77.1"]}."""
 
 
@@ -49,7 +49,7 @@ def compute(
     files: Sequence[str | os.PathLike[str]],
     schema: StructType | pa.Schema | str,
     *,
-    collations: Collations | None = None,
+    collations: ColumnCollations | None = None,
     collation_versions: Sequence[str] | None = None,
     mode: Mode = "auto",
     deletion_vectors: Sequence[pa.Int64Array | None] | None = None,
@@ -152,7 +152,7 @@ def compute(
 
 def statistics_request(
     columns: Sequence[StatColumn],
-    collations: Collations | Sequence[str] = (),
+    collations: ColumnCollations | Sequence[str] = (),
     *,
     mapping_mode: MappingMode = "none",
     mode: Mode = "auto",
@@ -246,7 +246,7 @@ def _versions_of_declared(columns: Sequence[StatColumn], versions: Sequence[str]
     return found
 
 
-def _by_column(columns: Sequence[StatColumn], wanted: Collations) -> tuple[tuple[str, ...], ...]:
+def _by_column(columns: Sequence[StatColumn], wanted: ColumnCollations) -> tuple[tuple[str, ...], ...]:
     """Canonical identifiers of each column's collated bounds. Raises PredicateError for a name of another column."""
     found: dict[tuple[str, ...], tuple[str, ...]] = {}
     paths = {tuple(map(fold_name, column.logical)): column for column in columns}

@@ -14,7 +14,7 @@ from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_
 from deltaskip.schema.arrow_values import arrow_scalar, is_true
 from deltaskip.schema.types import BYTE, INTEGER, LONG, SHORT
 from deltaskip.stats.bound_rules import BoundForm, believed
-from deltaskip.stats.cache_keys import CacheKey, CollatedKey, CommitsScope, NanAbsentKey, Scope, StatisticKey
+from deltaskip.stats.cache_keys import AddsScope, CacheKey, CollatedKey, CommitsScope, NanAbsentKey, StatisticKey
 from deltaskip.stats.collated_bounds import CollatedBounds, collated_leaf, merged_spellings
 from deltaskip.stats.decode import from_struct, from_text, only_strings
 from deltaskip.stats.layout import MOST_ROWS, NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
@@ -101,7 +101,7 @@ class FileStats:
         num_rows: int,
         source: StatisticsSource,
         cache: ColumnStore = _NOWHERE,
-        scope: Scope = _UNCACHED,
+        scope: AddsScope = _UNCACHED,
     ) -> None:
         self.num_rows = num_rows
         self._source = source

@@ -24,7 +24,7 @@ from deltaskip.storage.local import LocalStorage
 from deltaskip.storage.location import LOG_FOLDER, is_local, join, split_authority
 from deltaskip.storage.temporary_names import LOG_TEMPORARY
 
-Names = Callable[[pa.Array], pa.BooleanArray]
+DeletableNames = Callable[[pa.Array], pa.BooleanArray]
 """Which paths below the root have a name that the caller deletes."""
 
 # No path, dots that lead elsewhere, and a character that ends a path for C.
@@ -55,7 +55,7 @@ def log_names(paths: pa.Array) -> pa.BooleanArray:
     return pc.match_substring_regex(paths, _LOG_NAME)
 
 
-def deletable(storage: Storage, root: str, paths: pa.Array, names: Names) -> pa.BooleanArray:
+def deletable(storage: Storage, root: str, paths: pa.Array, names: DeletableNames) -> pa.BooleanArray:
     """Return which paths may be deleted.
 
     Args:
@@ -74,7 +74,9 @@ def deletable(storage: Storage, root: str, paths: pa.Array, names: Names) -> pa.
     return pc.and_(allowed, pc.invert(pc.is_in(folders.cast(pa.string()), value_set=pa.array(linked, pa.string()))))
 
 
-def delete_files(storage: Storage, root: str, paths: Iterable[str] | pa.Array, names: Names = written_names) -> None:
+def delete_files(
+    storage: Storage, root: str, paths: Iterable[str] | pa.Array, names: DeletableNames = written_names
+) -> None:
     """Delete files, side by side or in bulk. Missing files are not an error.
 
     Raises StorageError if one of them may not be deleted, before any is, and if the storage fails.
@@ -89,17 +91,17 @@ def delete_files(storage: Storage, root: str, paths: Iterable[str] | pa.Array, n
     storage.delete_files([join(resolved, path) for path in found.to_pylist()])
 
 
-def delete_file(storage: Storage, root: str, path: str, names: Names = written_names) -> None:
+def delete_file(storage: Storage, root: str, path: str, names: DeletableNames = written_names) -> None:
     """Delete a file as delete_files does."""
     storage.delete(_checked(storage, root, path, names))
 
 
-def delete_empty_folder(storage: Storage, root: str, path: str, names: Names = written_names) -> bool:
+def delete_empty_folder(storage: Storage, root: str, path: str, names: DeletableNames = written_names) -> bool:
     """Delete a folder unless something is in it, and return whether it was deleted. Raises StorageError."""
     return storage.delete_empty_directory(_checked(storage, root, path, names))
 
 
-def delete_folder(storage: Storage, root: str, path: str, names: Names = written_names) -> None:
+def delete_folder(storage: Storage, root: str, path: str, names: DeletableNames = written_names) -> None:
     """Delete a folder with everything in it, of a link only the link. Raises StorageError as delete_files does."""
     storage.delete_directory(_checked(storage, root, path, names))
 
@@ -181,7 +183,7 @@ def _as_text(root: str, paths: list[str]) -> pa.Array:
         raise StorageError(f"Refused to delete files of {root}: a file name is not valid Unicode.") from error
 
 
-def _checked(storage: Storage, root: str, path: str, names: Names) -> str:
+def _checked(storage: Storage, root: str, path: str, names: DeletableNames) -> str:
     """The location of what may be deleted."""
     resolved = _resolved(storage, root)
     if not deletable(storage, resolved, _as_text(root, [path]), names)[0].as_py():

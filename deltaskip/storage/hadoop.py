@@ -96,7 +96,7 @@ class HadoopStorage:
         self._configuration = configuration
         self._context: Any = None
         self._classes: dict[str, Any] = {}
-        with naming(location or base, "open"):
+        with hadoop_errors(location or base, "open"):
             self._files = self._class("org.apache.hadoop.fs.FileSystem").get(self._uri(base), configuration)
             self.base = f"{base}{self._files.getUri().getAuthority() or ''}" if base.endswith("://") else base
 
@@ -106,7 +106,7 @@ class HadoopStorage:
 
     def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
         """Return the entries of the directory with names >= start_name, sorted by name."""
-        with naming(directory):
+        with hadoop_errors(directory):
             statuses = self._files.listStatus(self._path(directory))
             # The constructor takes an array of Writable, not of another class.
             count = len(statuses)
@@ -118,7 +118,7 @@ class HadoopStorage:
 
     def read(self, path: str, max_bytes: int | None = None) -> bytes:
         """Read the file. Raises StorageError for a file of more than `max_bytes`."""
-        with naming(path), self._opened(path) as stream:
+        with hadoop_errors(path), self._opened(path) as stream:
             data = bytes(stream.readNBytes(_SMALL_BYTES + 1))
             whole = len(data) <= _SMALL_BYTES
             if max_bytes is not None and (len(data) if whole else self.size(path)) > max_bytes:
@@ -132,7 +132,7 @@ class HadoopStorage:
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """Read `length` bytes at `offset`, or fewer at the end of the file."""
         check_range(path, offset, length)
-        with naming(path), self._opened(path) as stream:
+        with hadoop_errors(path), self._opened(path) as stream:
             return self._read_at(path, stream, offset, length)
 
     def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
@@ -142,11 +142,11 @@ class HadoopStorage:
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open the file for random access. The caller closes it."""
         length = self.size(path)
-        with naming(path):
+        with hadoop_errors(path):
             stream = self._files.open(self._path(path))
 
         def read_at(offset: int, length: int) -> bytes:
-            with naming(path):
+            with hadoop_errors(path):
                 return self._read_at(path, stream, offset, length)
 
         return pa.PythonFile(RangeFile(length, read_at, stream.close), mode="r")
@@ -154,14 +154,14 @@ class HadoopStorage:
     def exists(self, path: str) -> bool:
         """Whether a file or directory exists at the location."""
         try:
-            with naming(path):
+            with hadoop_errors(path):
                 return bool(self._files.exists(self._path(path)))
         except (FileNotFoundError, NotADirectoryError):
             return False
 
     def info(self, path: str) -> FileInfo:
         """Return the entry that a listing has of a regular file."""
-        with naming(path):
+        with hadoop_errors(path):
             status = self._files.getFileStatus(self._path(path))
             if status.isDirectory():
                 raise not_a_file(path, "directory")
@@ -175,13 +175,13 @@ class HadoopStorage:
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create the file atomically: write and sync a temporary file beside it, then rename it without overwriting."""
         self._check_rename(path)
-        with naming(path, "write"), self._written(path, lambda stream: self._send(stream, data)) as temporary:
+        with hadoop_errors(path, "write"), self._written(path, lambda stream: self._send(stream, data)) as temporary:
             self._rename(temporary, path, "NONE")
 
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
         """Write the file atomically: write and sync a temporary file beside it, then rename it."""
         self._check_rename(path)
-        with naming(path, "write"), self._written(path, lambda stream: self._send(stream, data)) as temporary:
+        with hadoop_errors(path, "write"), self._written(path, lambda stream: self._send(stream, data)) as temporary:
             self._rename(temporary, path, "OVERWRITE")
 
     def publish(self, path: str) -> AbstractContextManager[str]:
@@ -191,19 +191,22 @@ class HadoopStorage:
             self._check_rename(path)
             if self.exists(path):
                 return
-            with naming(path, "write"), self._written(path, lambda stream: self._send_file(stream, file)) as temporary:
+            with (
+                hadoop_errors(path, "write"),
+                self._written(path, lambda stream: self._send_file(stream, file)) as temporary,
+            ):
                 self._rename(temporary, path, "NONE")
 
         return _published(send)
 
     def delete(self, path: str) -> None:
         """Delete the file. A missing file is not an error."""
-        with suppress(FileNotFoundError), naming(path, "delete"):
+        with suppress(FileNotFoundError), hadoop_errors(path, "delete"):
             self._files.delete(self._path(path), False)
 
     def delete_directory(self, path: str) -> None:
         """Delete the directory with everything below it. A missing directory is not an error."""
-        with suppress(FileNotFoundError), naming(path, "delete"):
+        with suppress(FileNotFoundError), hadoop_errors(path, "delete"):
             self._files.delete(self._path(path), True)
 
     def delete_files(self, paths: Sequence[str]) -> None:
@@ -213,7 +216,7 @@ class HadoopStorage:
     def delete_empty_directory(self, path: str) -> bool:
         """Delete the directory unless something is in it. Return whether it was deleted."""
         try:
-            with naming(path, "delete"):
+            with hadoop_errors(path, "delete"):
                 statuses = self._files.listStatus(self._path(path))
                 # Hadoop refuses to delete a directory with something in it.
                 return not len(statuses) and bool(self._files.delete(self._path(path), False))
@@ -256,7 +259,7 @@ class HadoopStorage:
         if length <= 0:
             return b""
         try:
-            with naming(path):
+            with hadoop_errors(path):
                 stream.seek(offset)
                 if length <= _SMALL_BYTES:
                     return bytes(stream.readNBytes(length))
@@ -288,7 +291,7 @@ class HadoopStorage:
     def _local(self, path: str, kind: str, name: str) -> Any:
         """Open a local file as a stream in the JVM."""
         try:
-            with naming(name):
+            with hadoop_errors(name):
                 return self._class(kind)(name)
         except OSError as error:
             raise StorageError(
@@ -333,7 +336,7 @@ class HadoopStorage:
             yield temporary
         except BaseException:
             # The first error is raised, not one of the clean-up.
-            with suppress(OSError), naming(path, "write"):
+            with suppress(OSError), hadoop_errors(path, "write"):
                 self._files.delete(self._path(temporary), False)
             kill_point("tidied")
             raise
@@ -363,7 +366,7 @@ class HadoopStorage:
         return self._context
 
     def _check_rename(self, path: str) -> None:
-        with naming(path, "write"):
+        with hadoop_errors(path, "write"):
             kind = self._files.getClass().getName()
         if kind not in (_ATOMIC_RENAME, _VIEW):
             raise self._not_atomic(path, kind)
@@ -393,11 +396,11 @@ def session_storage(location: str) -> HadoopStorage | None:
         return None
     base, _ = split_authority(location)
     scheme = base.partition(":")[0]
-    with naming(location, "open"):
+    with hadoop_errors(location, "open"):
         configuration = java_context.hadoopConfiguration()
         file_system = context._jvm.org.apache.hadoop.fs.FileSystem
         try:
-            with naming(location, "open"):
+            with hadoop_errors(location, "open"):
                 file_system.getFileSystemClass(scheme, configuration)
         except StorageError as error:
             if "No FileSystem for scheme" in str(error):
@@ -483,7 +486,7 @@ class EndOfFile(StorageError):
 
 
 @contextmanager
-def naming(path: str, act: str = "read") -> Iterator[None]:
+def hadoop_errors(path: str, act: str = "read") -> Iterator[None]:
     """Convert errors of py4j to FileNotFound, FileExists, NotADirectory or StorageError, all with the location."""
     try:
         yield
@@ -502,7 +505,7 @@ def naming(path: str, act: str = "read") -> Iterator[None]:
         java = _java_exception(error)
         if java is None:
             raise _gone(path, act, error) from error
-        with naming(path, act):
+        with hadoop_errors(path, act):
             kind, message = _cause(java)
         raise _named(kind, message, path, act) from error
 

@@ -27,7 +27,7 @@ from deltaskip.storage.interface import (
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import join
 from deltaskip.storage.range_file import Range, RangeFile, RemoteInput
-from deltaskip.storage.remote_errors import naming
+from deltaskip.storage.remote_errors import backend_errors
 from deltaskip.storage.uploads import PART_BYTES, UPLOADS, Begin, PartsUpload
 
 # Hides round trips of some tens of milliseconds; stores throttle a client only well above this.
@@ -55,7 +55,7 @@ class ArrowStorage:
 
     def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
         """Return the entries of the directory with names >= start_name, sorted by name."""
-        with naming(directory):
+        with backend_errors(directory):
             selector = pafs.FileSelector(self._path(directory), allow_not_found=False)
             infos = self._files.get_file_info(selector)
         return _sorted(
@@ -72,7 +72,7 @@ class ArrowStorage:
 
     def read(self, path: str, max_bytes: int | None = None) -> bytes:
         """Read the file. Raises StorageError for a file of more than `max_bytes`."""
-        with naming(path), self._files.open_input_stream(self._path(path), compression=None) as stream:
+        with backend_errors(path), self._files.open_input_stream(self._path(path), compression=None) as stream:
             data = bytes(stream.read(None if max_bytes is None else max_bytes + 1))
         if max_bytes is not None and len(data) > max_bytes:
             raise too_large(path, max_bytes)
@@ -81,7 +81,7 @@ class ArrowStorage:
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """Read `length` bytes at `offset`, or fewer at the end of the file."""
         check_range(path, offset, length)
-        with naming(path), self._files.open_input_file(self._path(path)) as file:
+        with backend_errors(path), self._files.open_input_file(self._path(path)) as file:
             length = max(0, min(length, file.size() - offset))
             return bytes(file.read_at(length, offset)) if length else b""
 
@@ -91,17 +91,17 @@ class ArrowStorage:
 
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open the file for random access. The caller closes it."""
-        with naming(path):
+        with backend_errors(path):
             return self._files.open_input_file(self._path(path))
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory exists at the location."""
-        with naming(path):
+        with backend_errors(path):
             return bool(self._files.get_file_info(self._path(path)).type != pafs.FileType.NotFound)
 
     def info(self, path: str) -> FileInfo:
         """Return the entry that a listing has of a regular file."""
-        with naming(path):
+        with backend_errors(path):
             info = self._files.get_file_info(self._path(path))
         if info.type == pafs.FileType.NotFound:
             raise not_found(path)
@@ -122,7 +122,7 @@ class ArrowStorage:
 
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
         """Write the file, replacing an existing one. On HDFS a reader may see a part of it meanwhile."""
-        with naming(path, "write"):
+        with backend_errors(path, "write"):
             self._files.create_dir(self._path(path).rpartition("/")[0], recursive=True)
             with self._files.open_output_stream(self._path(path), compression=None) as stream:
                 stream.write(data)
@@ -138,12 +138,12 @@ class ArrowStorage:
 
     def delete(self, path: str) -> None:
         """Delete the file. A missing file is not an error."""
-        with suppress(FileNotFoundError), naming(path, "delete"):
+        with suppress(FileNotFoundError), backend_errors(path, "delete"):
             self._files.delete_file(self._path(path))
 
     def delete_directory(self, path: str) -> None:
         """Delete the directory with everything below it. A missing directory is not an error."""
-        with suppress(FileNotFoundError), naming(path, "delete"):
+        with suppress(FileNotFoundError), backend_errors(path, "delete"):
             self._files.delete_dir(self._path(path))
 
     def delete_files(self, paths: Sequence[str]) -> None:
@@ -188,7 +188,7 @@ class ObjectStorage:
         """Read the file. Raises StorageError for a file of more than `max_bytes`."""
         import obstore
 
-        with naming(path):
+        with backend_errors(path):
             answer = obstore.get(self._store, self._key(path))
             if max_bytes is not None and answer.meta["size"] > max_bytes:
                 raise too_large(path, max_bytes)
@@ -202,7 +202,7 @@ class ObjectStorage:
         if length == 0:
             return b""
         try:
-            with naming(path):
+            with backend_errors(path):
                 return bytes(obstore.get_range(self._store, self._key(path), start=offset, length=length))
         except StorageError:
             rest = self.size(path) - offset
@@ -243,7 +243,7 @@ class ObjectStorage:
 
         if len(ranges) < 2:
             return [self.read_range(path, *each) for each in ranges]
-        with naming(path):
+        with backend_errors(path):
             starts, lengths = [offset for offset, _ in ranges], [length for _, length in ranges]
             found = obstore.get_ranges(self._store, self._key(path), starts=starts, lengths=lengths, coalesce=0)
             return [bytes(each) for each in found]
@@ -254,7 +254,7 @@ class ObjectStorage:
 
         start = 0 if size <= _WHOLE_BYTES else size - _TAIL_BYTES
         try:
-            with naming(path):
+            with backend_errors(path):
                 answer = obstore.get(self._store, self._key(path), options={"range": {"offset": start}})
                 return bytes(answer.bytes()) if answer.meta["size"] == size else None
         except FileNotFoundError:
@@ -276,7 +276,7 @@ class ObjectStorage:
         """Return the entry that a listing has of an object."""
         import obstore
 
-        with naming(path):
+        with backend_errors(path):
             return _info(path.rpartition("/")[2], path, obstore.head(self._store, self._key(path)))
 
     def size(self, path: str) -> int:
@@ -287,7 +287,7 @@ class ObjectStorage:
         """Create the object by a conditional request, so exactly one of several writers succeeds."""
         import obstore
 
-        with naming(path, "write"):
+        with backend_errors(path, "write"):
             kill_point("before the request")
             obstore.put(self._store, self._key(path), data, mode="create", use_multipart=False)
             kill_point("after the request")
@@ -296,7 +296,7 @@ class ObjectStorage:
         """Write the object, replacing an existing one."""
         import obstore
 
-        with naming(path, "write"):
+        with backend_errors(path, "write"):
             obstore.put(self._store, self._key(path), data)
 
     def publish(self, path: str) -> AbstractContextManager[str]:
@@ -336,21 +336,21 @@ class ObjectStorage:
         with suppress(FileNotFoundError):
             self.size(path)
             return
-        with naming(path, "write"), UPLOADS.one_more() as at_once:
+        with backend_errors(path, "write"), UPLOADS.one_more() as at_once:
             obstore.put(self._store, self._key(path), file, chunk_size=PART_BYTES, max_concurrency=at_once)
 
     def delete(self, path: str) -> None:
         """Delete the object. A missing object is not an error."""
         import obstore
 
-        with suppress(FileNotFoundError), naming(path, "delete"):
+        with suppress(FileNotFoundError), backend_errors(path, "delete"):
             obstore.delete(self._store, self._key(path))
 
     def delete_directory(self, path: str) -> None:
         """Delete all objects whose keys start with the directory."""
         import obstore
 
-        with naming(path, "delete"):
+        with backend_errors(path, "delete"):
             for chunk in obstore.list(self._store, f"{self._key(path)}/"):
                 obstore.delete(self._store, [item["path"] for item in chunk])
 
@@ -361,7 +361,7 @@ class ObjectStorage:
         for start in range(0, len(paths), _BULK_DELETES):
             some = paths[start : start + _BULK_DELETES]
             try:
-                with naming(some[0], "delete"):
+                with backend_errors(some[0], "delete"):
                     obstore.delete(self._store, [self._key(path) for path in some])
             except FileNotFoundError:
                 # The store reports a missing object, and the objects after it may not have been deleted.
@@ -376,7 +376,7 @@ class ObjectStorage:
         import obstore
 
         key, before = self._key(directory), None
-        with naming(directory):
+        with backend_errors(directory):
             for listed in obstore.list(self._store, key and f"{key}/", chunk_size=_LISTED, return_arrow=True):
                 batch = pa.record_batch(listed)
                 if before is not None and pc.index(batch["path"], before).as_py() >= 0:
@@ -409,7 +409,7 @@ class ObjectStorage:
                 ) from error
 
         # The caller's thread may have an event loop of its own.
-        with naming(directory), ThreadPoolExecutor(1, "deltaskip") as pool:
+        with backend_errors(directory), ThreadPoolExecutor(1, "deltaskip") as pool:
             return pool.submit(asyncio.run, listed()).result()
 
 

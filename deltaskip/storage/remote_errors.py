@@ -28,7 +28,7 @@ _METADATA_HOSTS = ("169.254.", "metadata.google.internal")
 
 
 @contextmanager
-def naming(path: str, act: str = "read") -> Iterator[None]:
+def backend_errors(path: str, act: str = "read") -> Iterator[None]:
     """Convert errors of a backend to FileNotFound, FileExists or StorageError, all with the location.
 
     Args:

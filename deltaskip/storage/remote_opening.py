@@ -38,7 +38,7 @@ def refuse_secrets(location: str) -> None:
     )
 
 
-def trimmed(location: str, options: Mapping[str, str]) -> Mapping[str, str]:
+def without_space_around_secrets(location: str, options: Mapping[str, str]) -> Mapping[str, str]:
     """Return the options without white space around secrets, because files of tokens usually end with a newline.
 
     Messages do not show the secrets from now on. Raises StorageError for one with a control character in it.
@@ -63,7 +63,7 @@ def remote_storage(location: str, storage_options: Mapping[str, str] | None, nea
     refuse_secrets(location)
     base, _ = split_authority(location)
     scheme = scheme_of(location) or ""
-    storage_options = None if storage_options is None else trimmed(location, storage_options)
+    storage_options = None if storage_options is None else without_space_around_secrets(location, storage_options)
     if storage_options is None and isinstance(near, ObjectStorage) and scheme_of(near.base + "/") == scheme:
         storage_options = near.options
     if scheme not in _OBJECT_SCHEMES:

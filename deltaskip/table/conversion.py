@@ -54,7 +54,7 @@ def convert_to_delta(
         InvalidArgumentType: An argument has a wrong type.
     """
     # Reading a table needs none of these.
-    from deltaskip.maintenance.convert import OPERATION, add_folder, read_folder
+    from deltaskip.maintenance.convert import CONVERT, add_folder, read_folder
     from deltaskip.schema.user_schema import schema_of
     from deltaskip.table.creation import TableDefinition, creation
 
@@ -73,7 +73,7 @@ def convert_to_delta(
     except TableNotFound:
         check_no_table(storage, root)
         folder = read_folder(storage, root, partitions, zone)
-        operation = (OPERATION, folder.parameters)
+        operation = (CONVERT, folder.parameters)
         definition = TableDefinition(folder.schema, folder.partition_columns, properties=configuration)
         transaction = creation(storage, root, definition, operation)
         add_folder(transaction, folder, zone)

@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from deltaskip import arguments
-from deltaskip.dml.merge.clauses import ClauseAction, Kind, MergeClause, checked_condition, checked_values
+from deltaskip.dml.merge.clauses import ClauseAction, ClauseKind, MergeClause, checked_condition, checked_values
 from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidArgumentType, WriteWarning
 from deltaskip.records import dataclass
@@ -175,12 +175,12 @@ class MergeBuilder(Unpicklable):
         found: WriteResult | ChangePlan = self._run(self._clauses, arguments.flag("dry_run", dry_run))
         return found
 
-    def _setting(self, kind: Kind, action: ClauseAction, values: object, where: object) -> MergeBuilder:
+    def _setting(self, kind: ClauseKind, action: ClauseAction, values: object, where: object) -> MergeBuilder:
         # An error says enough.
         self._unrun.table = None
         return self._with(kind, action, where, checked_values("values", values))
 
-    def _all(self, kind: Kind, action: ClauseAction, except_: Sequence[str], where: object) -> MergeBuilder:
+    def _all(self, kind: ClauseKind, action: ClauseAction, except_: Sequence[str], where: object) -> MergeBuilder:
         self._unrun.table = None
         if isinstance(except_, str):
             raise InvalidArgumentType(
@@ -191,7 +191,7 @@ class MergeBuilder(Unpicklable):
 
     def _with(
         self,
-        kind: Kind,
+        kind: ClauseKind,
         action: ClauseAction,
         where: object,
         values: Mapping[str, object] | None = None,

@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.dml.positions import RowPositions, union
+from deltaskip.dml.positions import RowPositions, union_of_positions
 
 
 @given(st.lists(st.sets(st.integers(0, 1 << 40), max_size=30), max_size=6), st.data())
@@ -28,5 +28,5 @@ def test_many_positions_take_a_bit_each() -> None:
 
 @given(st.lists(st.sets(st.integers(0, 300), max_size=60).map(sorted), max_size=4))
 def test_a_union_has_each_position_once_in_order(arrays: list[list[int]]) -> None:
-    found = union([pa.array(each, pa.int64()) for each in arrays])
+    found = union_of_positions([pa.array(each, pa.int64()) for each in arrays])
     assert found.to_pylist() == sorted(set().union(*arrays))

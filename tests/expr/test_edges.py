@@ -17,7 +17,7 @@ from deltaskip.expr.preimages.ordinals import ordinal_of
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import BOOLEAN, STRING, ArrayType, DataType
 from deltaskip.skipping.proofs.leaf_values import leaf_values
-from deltaskip.skipping.proofs.preimage.value_sets import Values, holds
+from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, holds
 from tests.each import each
 from tests.expr.edge_values import EDGES
 from tests.expr.edges import ARGUMENTS, ERROR, VERSIONS, Case, answers, bound, calls, cases, decoded, encoded, stored
@@ -179,7 +179,7 @@ def true_predicates(node: Node, answer: str | None) -> Iterator[tuple[str, Node]
     yield "=", Compare("=", node, literal)
 
 
-def contains(found: tuple[FieldRef, Values], edge: Any) -> bool:
+def contains(found: tuple[FieldRef, ValueSet], edge: Any) -> bool:
     """Whether the values that a predicate admits contain the edge."""
     column, values = found
     at = ordinal_of(column.type, edge)

@@ -25,7 +25,7 @@ from deltaskip.expr.nodes import (
     Or,
     StartsWith,
 )
-from deltaskip.expr.normalize import FALSE, NOT_IN_LIMIT, TRUE
+from deltaskip.expr.normalize import FALSE_LITERAL, NOT_IN_LIMIT, TRUE_LITERAL
 from deltaskip.schema.types import BOOLEAN, DATE, INTEGER, STRING
 from tests.expr.predicates import SCHEMA, Maker, rows
 from tests.extent import extent
@@ -76,7 +76,7 @@ def test_the_normal_form_is_flat_and_negates_leaves_only(seed: int) -> None:
         form = normal(text)
     except PredicateError:
         return
-    assert form in (TRUE, FALSE) or well_formed(form, None), form
+    assert form in (TRUE_LITERAL, FALSE_LITERAL) or well_formed(form, None), form
 
 
 def well_formed(node: Node, above: type | None) -> bool:
@@ -104,42 +104,42 @@ def well_formed(node: Node, above: type | None) -> bool:
         ("NOT (i <=> 5)", Or((Compare("!=", I, number(5)), IsNull(I)))),
         ("i <=> NULL", IsNull(I)),
         ("NOT (NULL <=> i)", Not(IsNull(I))),
-        ("i = NULL", FALSE),
-        ("NOT (i = NULL)", FALSE),
+        ("i = NULL", FALSE_LITERAL),
+        ("NOT (i = NULL)", FALSE_LITERAL),
         ("i = 1 OR NULL", Compare("=", I, number(1))),
-        ("i = 1 AND NULL", FALSE),
+        ("i = 1 AND NULL", FALSE_LITERAL),
         ("i IN (1, NULL, 1)", Compare("=", I, number(1))),
         ("i IN (1, 2, NULL)", In(I, (number(1), number(2)))),
-        ("i IN (NULL)", FALSE),
-        ("i NOT IN (1, NULL)", FALSE),
+        ("i IN (NULL)", FALSE_LITERAL),
+        ("i NOT IN (1, NULL)", FALSE_LITERAL),
         ("i NOT IN (1, 2, 1)", And((Compare("!=", I, number(1)), Compare("!=", I, number(2))))),
         ("NOT NOT i = 1", Compare("=", I, number(1))),
-        ("b", Compare("=", B, TRUE)),
-        ("NOT b", Compare("=", B, FALSE)),
-        ("b IS TRUE", Compare("=", B, TRUE)),
+        ("b", Compare("=", B, TRUE_LITERAL)),
+        ("NOT b", Compare("=", B, FALSE_LITERAL)),
+        ("b IS TRUE", Compare("=", B, TRUE_LITERAL)),
         ("(i = 1) IS TRUE", Compare("=", I, number(1))),
         ("(i = 1) IS NOT TRUE", Or((Compare("!=", I, number(1)), IsNull(Compare("=", I, number(1)))))),
         ("(i = 1) = false", Compare("!=", I, number(1))),
         ("(i < 1) != true", Compare(">=", I, number(1))),
-        ("1 = 1", TRUE),
+        ("1 = 1", TRUE_LITERAL),
         ("1 = 1 AND i = 1", Compare("=", I, number(1))),
         ("1 = 2 OR i = 1", Compare("=", I, number(1))),
-        ("1 = 1 OR i = 1", TRUE),
+        ("1 = 1 OR i = 1", TRUE_LITERAL),
         ("i = 1 AND (i = 1 AND i = 1)", Compare("=", I, number(1))),
         ("s NOT LIKE 'a%'", Not(Like(S, Literal("a%", STRING)))),
-        ("s LIKE NULL", FALSE),
+        ("s LIKE NULL", FALSE_LITERAL),
         ("NOT startswith(s, 'a')", Not(StartsWith(S, Literal("a", STRING)))),
         ("i IS NOT NULL", Not(IsNull(I))),
         ("CAST(i AS STRING) = '-7'", Compare("=", I, number(-7))),
         ("'7' != string(i)", Compare("!=", I, number(7))),
-        ("CAST(i AS STRING) = '07'", FALSE),
-        ("CAST(i AS STRING) = '2147483648'", FALSE),
+        ("CAST(i AS STRING) = '07'", FALSE_LITERAL),
+        ("CAST(i AS STRING) = '2147483648'", FALSE_LITERAL),
         ("NOT CAST(i AS STRING) = '-0'", Not(IsNull(I))),
         ("CAST(i AS STRING) IN ('7', 'x', '1', NULL)", In(I, (number(7), number(1)))),
-        ("CAST(i AS STRING) IN ('x', '+1')", FALSE),
+        ("CAST(i AS STRING) IN ('x', '+1')", FALSE_LITERAL),
         ("CAST(dt AS STRING) = '1970-01-02'", Compare("=", D, Literal(1, DATE))),
         ("CAST(dt AS STRING) = '0000-12-31'", Compare("=", D, Literal(-719163, DATE))),
-        ("CAST(dt AS STRING) = '1970-1-2' OR CAST(dt AS STRING) = '2023-02-29'", FALSE),
+        ("CAST(dt AS STRING) = '1970-1-2' OR CAST(dt AS STRING) = '2023-02-29'", FALSE_LITERAL),
         (
             "CAST(dt AS STRING) = '+10000-01-01'",
             Compare("=", Cast(D, STRING), Literal("+10000-01-01", STRING)),
@@ -152,8 +152,8 @@ def test_normal_forms(text: str, form: Node) -> None:
 
 
 def test_an_empty_in_is_false_and_its_negation_true() -> None:
-    assert normalize(In(I, ())) == FALSE
-    assert normalize(Not(In(I, ()))) == TRUE
+    assert normalize(In(I, ())) == FALSE_LITERAL
+    assert normalize(Not(In(I, ()))) == TRUE_LITERAL
 
 
 def test_a_long_not_in_stays_one_leaf() -> None:

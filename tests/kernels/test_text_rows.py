@@ -86,7 +86,7 @@ def test_repetitions(rows: list[tuple[str | None, int]], type_: pa.DataType, sta
 
 @given(st.lists(st.none() | st.text(max_size=8), max_size=20), STRINGS, START)
 def test_encoding_of_forms(values: list[str | None], type_: pa.DataType, start: int) -> None:
-    assert checked(text_rows.form_encoded(sliced(values, type_, start))) == each(values, urls.encoded)
+    assert checked(text_rows.form_encoded(sliced(values, type_, start))) == each(values, urls.url_encoded)
 
 
 @given(st.lists(st.none() | FORM, max_size=20), STRINGS, START)
@@ -95,7 +95,7 @@ def test_decoding_of_forms(values: list[str | None], type_: pa.DataType, start: 
 
     def decoded(text: str) -> Any:
         try:
-            return urls.decoded(text)
+            return urls.url_decoded(text)
         except EvaluationError:
             return None
 

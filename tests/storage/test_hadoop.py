@@ -13,7 +13,7 @@ import pytest
 
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage import Storage, open_storage
-from deltaskip.storage.hadoop import HadoopStorage, file_infos, naming
+from deltaskip.storage.hadoop import HadoopStorage, file_infos, hadoop_errors
 from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.storage.remote import ArrowStorage
 from tests.storage.hdfs import NEEDS_HDFS, Cluster, cluster
@@ -293,7 +293,7 @@ JAVA = [
     ("module", "attribute"), [("py4j.protocol", "java_exception"), ("pyspark.errors.exceptions.captured", "_origin")]
 )
 def test_every_exception_of_java_is_a_sentence(java: _Java, said: str, module: str, attribute: str) -> None:
-    with pytest.raises(DeltaSkipError) as raised, naming("hdfs://nohost/t", "open"):
+    with pytest.raises(DeltaSkipError) as raised, hadoop_errors("hdfs://nohost/t", "open"):
         raise _raised(module, attribute, java)
     text = str(raised.value)
     assert said in text and "hdfs://nohost/t" in text

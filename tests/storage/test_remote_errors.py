@@ -16,7 +16,7 @@ import deltaskip
 from deltaskip.cli import main
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage import Storage, object_options, open_storage, remote_opening
-from deltaskip.storage.remote_errors import naming
+from deltaskip.storage.remote_errors import backend_errors
 from tests.looped import looped
 
 obstore = pytest.importorskip("obstore")
@@ -227,11 +227,11 @@ def test_every_exception_of_obstore_becomes_one_of_ours() -> None:
     panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
     text = "Generic S3 error: a\n\nDebug source:\nX {\n}"
     for error in [*(getattr(obstore.exceptions, name)(text) for name in names), panic(text)]:
-        with pytest.raises(DeltaSkipError) as raised, naming("s3://b/t"):
+        with pytest.raises(DeltaSkipError) as raised, backend_errors("s3://b/t"):
             raise error
         is_plain(raised.value, "s3://b/t")
     for foreign in (KeyboardInterrupt, ZeroDivisionError):
-        with pytest.raises(foreign), naming("s3://b/t"):
+        with pytest.raises(foreign), backend_errors("s3://b/t"):
             raise foreign
 
 

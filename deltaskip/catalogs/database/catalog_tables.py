@@ -23,18 +23,18 @@ from sqlalchemy import (
 
 from deltaskip.errors import CatalogError
 
-METADATA = MetaData()
+CATALOG_METADATA = MetaData()
 
 # Names have any length, and databases compare texts in different ways: keys are digests of names, so that the primary
 # key alone decides which of two writers of one name succeeds, with exact letters.
 _ID = String(64)
 
-VERSION = Table("deltaskip_schema", METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
+VERSION = Table("deltaskip_schema", CATALOG_METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
 """One row: the version of these tables."""
 
 NAMESPACES = Table(
     "deltaskip_namespaces",
-    METADATA,
+    CATALOG_METADATA,
     Column("id", _ID, primary_key=True),
     Column("catalog_name", Text, nullable=False),
     # Foreign keys keep a namespace from being dropped while another writer adds something to it.
@@ -46,7 +46,7 @@ NAMESPACES = Table(
 
 TABLES = Table(
     "deltaskip_tables",
-    METADATA,
+    CATALOG_METADATA,
     Column("id", _ID, primary_key=True),
     Column("catalog_name", Text, nullable=False),
     Column("namespace_id", _ID, ForeignKey("deltaskip_namespaces.id"), nullable=False, index=True),
@@ -107,5 +107,5 @@ def upgrade_tables(connection: Connection, shown: str) -> None:
 _LOCK = int.from_bytes(b"dltskip")
 
 
-STEPS: tuple[Callable[[Connection], None], ...] = (METADATA.create_all,)
+STEPS: tuple[Callable[[Connection], None], ...] = (CATALOG_METADATA.create_all,)
 """Step i brings the tables from version i to i + 1; version 0 has none."""

@@ -18,7 +18,7 @@ from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.assignments import is_computed
 from deltaskip.dml.merge.arrow_join import joined_rows, keys_and_rest
 from deltaskip.dml.merge.arrow_merged_rows import ArrowMergedRows, ArrowPart
-from deltaskip.dml.merge.clauses import Kind
+from deltaskip.dml.merge.clauses import ClauseKind
 from deltaskip.dml.merge.column_values import check_stored, clause_groups, expressions_of, group_plan
 from deltaskip.dml.merge.merge_assignments import DEFAULT, Assigned, AssignedExpression, AssignedFields, FromSource
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, ambiguous_merge
@@ -95,7 +95,7 @@ class ArrowMerge:
         self._execution = ArrowExecution(join.snapshot, source.time_zone)
         schema = source.schema
         target, nothing = join.snapshot.schema, StructType(())
-        sides: dict[Kind, tuple[StructType, StructType]] = {
+        sides: dict[ClauseKind, tuple[StructType, StructType]] = {
             "matched": (target, schema),
             "not matched": (nothing, schema),
             "not matched by source": (target, nothing),
@@ -235,7 +235,7 @@ class ArrowMerge:
 
     def _decide(
         self,
-        kind: Kind,
+        kind: ClauseKind,
         batch: _TargetRows,
         rows: npt.NDArray[Any],
         partners: npt.NDArray[Any] | None,

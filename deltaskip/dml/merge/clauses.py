@@ -17,7 +17,7 @@ from deltaskip.predicates import warn_of_bare_date
 from deltaskip.records import dataclass
 from deltaskip.schema.sql_text import sql_tokens
 
-Kind = Literal["matched", "not matched", "not matched by source"]
+ClauseKind = Literal["matched", "not matched", "not matched by source"]
 ClauseAction = Literal["update", "insert", "delete"]
 
 
@@ -35,7 +35,7 @@ class MergeClause:
         except_: Columns that a clause for all columns leaves out.
     """
 
-    kind: Kind
+    kind: ClauseKind
     action: ClauseAction
     where: Any = None
     values: Mapping[str, Any] | None = None

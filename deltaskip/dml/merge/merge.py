@@ -17,7 +17,7 @@ from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_change
 from deltaskip.dml.files_to_change import FilesToChange, kept_files, no_files
 from deltaskip.dml.matching import removed_rows_match
 from deltaskip.dml.merge.arrow_source import ArrowMergeSource
-from deltaskip.dml.merge.clauses import Kind, MergeClause, changes_what_it_reads, check_clauses, expression_text
+from deltaskip.dml.merge.clauses import ClauseKind, MergeClause, changes_what_it_reads, check_clauses, expression_text
 from deltaskip.dml.merge.merge_assignments import evolved_columns, planned_clauses
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, MergingEngine, SourceRows
 from deltaskip.dml.merge.name_resolution import Names, check_sides
@@ -41,7 +41,7 @@ from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 _OPERATION = "MERGE"
 
-_ACTIONS: dict[Kind, str] = {
+_ACTIONS: dict[ClauseKind, str] = {
     "matched": "matchedPredicates",
     "not matched": "notMatchedPredicates",
     "not matched by source": "notMatchedBySourcePredicates",
@@ -253,7 +253,7 @@ def _scan(resolved: _Resolved, rows: SourceRows) -> Scan:
 
 
 def _metrics(join: MergeJoin, found: MatchedRows, applied: AppliedChanges, source_rows: int) -> dict[str, int]:
-    def rows(kind: Kind, action: str) -> int:
+    def rows(kind: ClauseKind, action: str) -> int:
         return sum(
             count
             for number, count in found.counts.items()

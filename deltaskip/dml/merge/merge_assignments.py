@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from deltaskip.dml.assignments import is_default
-from deltaskip.dml.merge.clauses import ClauseAction, Kind, MergeClause
+from deltaskip.dml.merge.clauses import ClauseAction, ClauseKind, MergeClause
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.expr import parse_sql
 from deltaskip.expr.nodes import Column
@@ -72,7 +72,7 @@ class PlannedClause:
         columns: The assignments, by the name of a top-level column of the table.
     """
 
-    kind: Kind
+    kind: ClauseKind
     action: ClauseAction
     where: Any
     columns: Mapping[str, Assigned]

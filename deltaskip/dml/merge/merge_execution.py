@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files_to_change import DataFiles
-from deltaskip.dml.merge.clauses import ClauseAction, Kind
+from deltaskip.dml.merge.clauses import ClauseAction, ClauseKind
 from deltaskip.dml.merge.merge_assignments import PlannedClause
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.dml.positions import RowPositions
@@ -54,7 +54,7 @@ class MergeJoin:
     keys: tuple[str, ...] = ()
     evolves: bool = False
 
-    def numbers(self, kind: Kind | None = None, action: ClauseAction | None = None) -> list[int]:
+    def numbers(self, kind: ClauseKind | None = None, action: ClauseAction | None = None) -> list[int]:
         """Return the numbers of the clauses of a kind, of an action, or of both."""
         return [
             i

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from deltaskip.dml.merge.clauses import Kind, expression_text
+from deltaskip.dml.merge.clauses import ClauseKind, expression_text
 from deltaskip.dml.merge.name_resolution import MergeSide, Names
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import PASS_SESSION, Node, bind, bind_expression, needs_session, public_errors
@@ -34,7 +34,7 @@ from deltaskip.schema.types import COLLATIONS_KEY, VOID, DataType, StructField, 
 # Functions that are written without parentheses.
 _CLOCK = ("current_date", "current_timestamp", "localtimestamp")
 _SIDES: Mapping[MergeSide, str] = {"target": "t.", "source": "s."}
-_USABLE: Mapping[Kind, tuple[MergeSide, ...]] = {
+_USABLE: Mapping[ClauseKind, tuple[MergeSide, ...]] = {
     "matched": ("target", "source"),
     "not matched": ("source",),
     "not matched by source": ("target",),
@@ -55,7 +55,7 @@ class Scope:
     names: Names
     target: StructType
     source: StructType
-    kind: Kind
+    kind: ClauseKind
 
     @property
     def schema(self) -> StructType:

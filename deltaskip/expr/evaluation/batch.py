@@ -54,12 +54,12 @@ from deltaskip.expr.vectors import (
     Partly,
     Values,
     array_of,
+    as_array,
     constant_of,
     is_constant,
     none_of,
     numbers,
     ordered_floats,
-    repeated,
     scattered,
     taken_truth,
 )
@@ -190,7 +190,7 @@ class Batch:
             values = pa.concat_arrays([values, pa.nulls(1, values.type)])
         part = Batch({name: values}, len(values), self.time_zone, self.collations)
         try:
-            found = repeated(part.value(node), len(values))
+            found = as_array(part.value(node), len(values))
         except EvaluationError:
             return None
         if part.unknown:
@@ -245,7 +245,7 @@ class Batch:
 
     def undecided(self, values: Values, decisive: bool) -> npt.NDArray[Any]:
         """The rows in which the values of a connective are not yet decided."""
-        array = repeated(values, self.rows)
+        array = as_array(values, self.rows)
         decided = true_rows(pc.equal(array, TRUE if decisive else FALSE))
         return ~decided
 
@@ -253,7 +253,7 @@ class Batch:
         """The rows in which none of the values is NULL."""
         found = np.ones(self.rows, np.bool_)
         for each in values:
-            found &= numpy_values(repeated(each, self.rows).is_valid())
+            found &= numpy_values(as_array(each, self.rows).is_valid())
         return found
 
     def null(self, values: Values) -> npt.NDArray[Any]:
@@ -278,7 +278,7 @@ class Batch:
         collation = comparison_collation(node.left, node.right) if type_ == STRING else None
         op = "=" if node.op == "<=>" else node.op
         if is_constant(left) and is_constant(right):
-            left = repeated(left, self.rows)
+            left = as_array(left, self.rows)
         if is_nested(type_):
             truth = self.nested_comparison(op, left, right)
         else:
@@ -293,7 +293,7 @@ class Batch:
     def nested_comparison(self, op: str, left: Values, right: Values) -> Values:
         """A comparison of arrays or structs."""
         there = self.not_null(left, right)
-        left, right = repeated(left, self.rows), repeated(right, self.rows)
+        left, right = as_array(left, self.rows), as_array(right, self.rows)
         if op in ("=", "!="):
             truth = arrow_array(equal_rows(left, right) == (op == "="))
         else:
@@ -314,7 +314,7 @@ class Batch:
         mixes = source in DATETIMES and TIMESTAMP in (source, node.type) and node.type in (TIMESTAMP, TIMESTAMP_NTZ)
         if not mixes or self.zone.rules is None:
             return
-        micros = numbers(repeated(self.value(node.child), self.rows)).astype(np.int64)
+        micros = numbers(as_array(self.value(node.child), self.rows)).astype(np.int64)
         if source == DATE:
             micros = micros * MICROS_PER_DAY
         near = near_clock_changes(micros, self.zone) & self.not_null(values)
@@ -360,12 +360,12 @@ class Batch:
             return FALSE
         collation = comparison_collation(node.child, *nodes_in(node.values)) if type_ == STRING else None
         if isinstance(node.values, LiteralList) and collation is None:
-            array = repeated(child, self.rows)
+            array = as_array(child, self.rows)
             found = pc.is_in(array, value_set=node.values.array.cast(array.type))
             return pc.if_else(array.is_valid(), found, none_of(pa.bool_()))
         literals = [value for value in node.values if isinstance(value, Literal) and type_of(value) == type_]
         if len(literals) == len(node.values) and not is_nested(type_):
-            return self.any_literal(node, repeated(child, self.rows), [each.value for each in literals], collation)
+            return self.any_literal(node, as_array(child, self.rows), [each.value for each in literals], collation)
         equal_to: Values | None = None
         for value in node.values:
             equal = self.reached(
@@ -475,8 +475,8 @@ class Batch:
         if node.type != DOUBLE or not isinstance(inner, Cast) or inner.type != FLOAT:
             return
         if type_of(inner.child) in INTEGRAL_BITS:
-            whole = numbers(repeated(self.value(inner.child), self.rows)).astype(np.float64)
-            differs = (whole != numbers(repeated(values, self.rows))) & self.not_null(values)
+            whole = numbers(as_array(self.value(inner.child), self.rows)).astype(np.float64)
+            differs = (whole != numbers(as_array(values, self.rows))) & self.not_null(values)
             if differs.any():
                 self.unknown.append(differs)
 
@@ -488,13 +488,13 @@ class Batch:
         left = np.ones(self.rows, np.bool_)
         taken: list[tuple[npt.NDArray[Any], Values]] = []
         for condition, value in node.branches:
-            true = true_rows(repeated(self.reached(condition, partial(_same, left)), self.rows)) & left
+            true = true_rows(as_array(self.reached(condition, partial(_same, left)), self.rows)) & left
             taken.append((true, self.reached(value, partial(_same, true))))
             left = left & ~true
         found: Values = none_of(arrow_type(type_))
         if node.otherwise is not None:
             found = self.reached(node.otherwise, partial(_same, left))
-        found = repeated(found, self.rows)
+        found = as_array(found, self.rows)
         for true, values in reversed(taken):
             found = pc.if_else(arrow_array(true), values, found)
         return found
@@ -541,7 +541,7 @@ class Batch:
             if function.by_column is None:
                 raise NotByColumn
             args = [
-                partial(self.lambda_values, arg) if isinstance(arg, Lambda) else repeated(self.value(arg), self.rows)
+                partial(self.lambda_values, arg) if isinstance(arg, Lambda) else as_array(self.value(arg), self.rows)
                 for arg in node.args
             ]
             found = function.by_column(args, node, self.zone)
@@ -558,7 +558,7 @@ class Batch:
         part = Batch(columns, len(owners), self.time_zone, self.collations)
         part._encoded.clear()
         part._dates.clear()
-        found = one_chunk(repeated(part.value(node.body), len(owners)))
+        found = one_chunk(as_array(part.value(node.body), len(owners)))
         for unknown in part.unknown:
             whole = np.zeros(self.rows, np.bool_)
             whole[owners[unknown]] = True
@@ -586,7 +586,7 @@ class Batch:
         """The rows for which the next argument is evaluated, by the values of those before it that decide."""
         rows = self.not_null(*decisive)
         if zero_decides:
-            first = repeated(decisive[0], self.rows)
+            first = as_array(decisive[0], self.rows)
             rows &= true_rows(pc.not_equal(first, arrow_scalar(0, first.type)))
         return rows
 
@@ -605,7 +605,7 @@ class Batch:
 
     def folded(self, node: Node, args: Sequence[Values], type_: DataType) -> Values:
         """The value of a node whose operands are constants."""
-        [value] = self.by_combination(node, [repeated(each, 1) for each in args]) if args else [evaluate(node, {})]
+        [value] = self.by_combination(node, [as_array(each, 1) for each in args]) if args else [evaluate(node, {})]
         return constant_of(value, arrow_type(type_))
 
     def completed(self, found: Values | Partly, node: Node, args: Sequence[Values], type_: DataType) -> Values:
@@ -613,7 +613,7 @@ class Batch:
         if not isinstance(found, Partly):
             return found
         places = arrow_array(np.flatnonzero(found.rest).astype(np.int64))
-        chosen = [repeated(each, self.rows).take(places) for each in args]
+        chosen = [as_array(each, self.rows).take(places) for each in args]
         values = array_of(self.by_combination(node, chosen), type_)
         if len(values) == self.rows:
             return values

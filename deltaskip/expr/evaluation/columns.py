@@ -44,7 +44,7 @@ from deltaskip.expr.nodes import (
 )
 from deltaskip.expr.vectors import (
     array_of,
-    repeated,
+    as_array,
     scattered,
 )
 from deltaskip.schema.arrow import arrow_type
@@ -143,7 +143,7 @@ class Evaluator:
         """The values, and the rows that the row evaluator must decide."""
         batch = Batch(columns, rows, self._time_zone, self._collations)
         try:
-            found = one_chunk(repeated(batch.value(self.node), rows))
+            found = one_chunk(as_array(batch.value(self.node), rows))
             type_ = type_of(self.node)
             if type_ is not None and is_nested(type_):
                 found = conformed(found, arrow_type(type_))

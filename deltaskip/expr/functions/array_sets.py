@@ -46,11 +46,11 @@ from deltaskip.expr.preimages.monotone import listed_in
 from deltaskip.expr.vectors import (
     NotByColumn,
     Values,
+    as_array,
     column,
     is_constant,
     made,
     ordered_floats,
-    repeated,
 )
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk, true_rows
 from deltaskip.schema.calendar import Zone
@@ -100,7 +100,7 @@ def _equal_elements(args: Sequence[Values]) -> tuple[Lists, np.ndarray, pa.Array
     wanted = args[1] if is_constant(args[1]) else one_chunk(args[1].take(arrow_array(lists.owners())))
     left = elements
     if pa.types.is_floating(elements.type):
-        wanted = ordered_floats(repeated(wanted, 1))
+        wanted = ordered_floats(as_array(wanted, 1))
         left, wanted = ordered_floats(elements), wanted[0] if is_constant(args[1]) else wanted
     return lists, true_rows(pc.equal(left, wanted)), elements
 
@@ -220,7 +220,7 @@ def _overlap(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 def _both(args: Sequence[Values]) -> tuple[np.ndarray, list[Lists], list[pa.Array]]:
     """Whether no array of a row is null, the lists, which are empty where one is, and their elements."""
     rows = next(len(each) for each in args if not is_constant(each))
-    arrays = [repeated(each, rows) for each in args]
+    arrays = [as_array(each, rows) for each in args]
     given = [lists_of(each) for each in arrays]
     there = np.logical_and.reduce([each.valid for each in given])
     lists = [Lists(each.starts, np.where(there, each.lengths, 0), there) for each in given]

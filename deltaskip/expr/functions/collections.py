@@ -53,18 +53,18 @@ from deltaskip.expr.lists import (
 from deltaskip.expr.nodes import Call, Case, Column, FieldRef, Literal, Node, is_null_constant, walk
 from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.order import compare_values
-from deltaskip.expr.strings import joined
+from deltaskip.expr.strings import concat
 from deltaskip.expr.vectors import (
     NotByColumn,
     Partly,
     Values,
+    as_array,
     column,
     constant,
     is_constant,
     made,
     numbers,
     ordered_floats,
-    repeated,
 )
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import Zone
@@ -116,7 +116,7 @@ def _single(rows: int) -> Lists:
 
 def _append_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     rows = next(len(each) for each in args if not is_constant(each))
-    array, value = (repeated(each, rows) for each in args)
+    array, value = (as_array(each, rows) for each in args)
     lists = lists_of(array)
     parts = [(lists, array.values), (_single(rows), value)]
     return chained(parts if call.name == "array_append" else parts[::-1], lists.valid)
@@ -152,7 +152,7 @@ def _insert(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 def _insert_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     rows = next(len(each) for each in args if not is_constant(each))
-    array, places, value = (repeated(each, rows) for each in args)
+    array, places, value = (as_array(each, rows) for each in args)
     lists = lists_of(array)
     there = lists.valid & numpy_values(places.is_valid())
     place = np.where(there, numbers(places), 1).astype(np.int64)
@@ -289,7 +289,7 @@ def _repeat(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 def _repeat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     rows = next(len(each) for each in args if not is_constant(each))
-    value, given = (repeated(each, rows) for each in args)
+    value, given = (as_array(each, rows) for each in args)
     there = numpy_values(given.is_valid())
     counts = np.where(there, np.maximum(numbers(given), 0), 0).astype(np.int64)
     if counts.max(initial=0) > MOST_ELEMENTS or counts.sum() >= 1 << 31:
@@ -457,7 +457,7 @@ def _zip_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """Structs of the elements at the same place, null behind the end of a shorter array."""
     given = args[len(args) // 2 :]
     rows = next(len(each) for each in given if not is_constant(each))
-    arrays = [repeated(each, rows) for each in given]
+    arrays = [as_array(each, rows) for each in given]
     lists = [lists_of(each) for each in arrays]
     there = np.logical_and.reduce([each.valid for each in lists])
     most = np.where(there, np.maximum.reduce([each.lengths for each in lists]), 0)
@@ -483,7 +483,7 @@ def _concat(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     rows = next(len(each) for each in args if not is_constant(each))
-    arrays = [repeated(each, rows) for each in args]
+    arrays = [as_array(each, rows) for each in args]
     lists = [lists_of(each) for each in arrays]
     there = np.logical_and.reduce([each.valid for each in lists])
     return chained([(found, each.values) for found, each in zip(lists, arrays, strict=True)], there)
@@ -509,7 +509,7 @@ def _concat_ws(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     if args[0] is None:
         return None
     texts = [text for each in args[1:] for text in (each if isinstance(each, tuple) else (each,)) if text is not None]
-    return joined([piece for text in texts for piece in (args[0], text)][1:], "")
+    return concat([piece for text in texts for piece in (args[0], text)][1:], "")
 
 
 def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -517,7 +517,7 @@ def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     every = np.ones(rows, np.bool_)
     parts: list[tuple[Lists, pa.Array]] = []
     for arg, node in zip(args[1:], call.args[1:], strict=True):
-        values = repeated(arg, rows)
+        values = as_array(arg, rows)
         nested = isinstance(type_of(node), ArrayType)
         parts.append((lists_of(values), values.values) if nested else (_single(rows), values))
     return pc.binary_join(_compacted(chained(parts, every)), args[0])

@@ -37,12 +37,12 @@ from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.vectors import (
     NotByColumn,
     Values,
+    as_array,
     column,
     constant,
     is_constant,
     made,
     numbers,
-    repeated,
 )
 from deltaskip.schema.arrow_values import arrow_array, one_chunk, true_rows
 from deltaskip.schema.calendar import Zone
@@ -114,7 +114,7 @@ def _struct_signature(args: tuple[Node, ...]) -> Typed:
 def _array_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """The elements of a row are those at the same place in all columns."""
     rows = next(len(each) for each in args if not is_constant(each))
-    joined = pa.concat_arrays([repeated(each, rows) for each in args])
+    joined = pa.concat_arrays([as_array(each, rows) for each in args])
     order = np.arange(rows * len(args)).reshape(len(args), rows).T.ravel()
     counts = np.full(rows, len(args), np.int64)
     return listed(counts, np.ones(rows, np.bool_), joined.take(arrow_array(np.ascontiguousarray(order))))
@@ -123,7 +123,7 @@ def _array_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 def _struct_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     rows = next((len(each) for each in args if not is_constant(each)), 1)
     assert isinstance(call.type, StructType)
-    members = [repeated(each, rows) for each in args[1::2]]
+    members = [as_array(each, rows) for each in args[1::2]]
     fields = [pa.field(field.name, member.type) for field, member in zip(call.type.fields, members, strict=True)]
     return pa.StructArray.from_arrays(members, fields=fields)
 

@@ -25,7 +25,7 @@ from deltaskip.expr.functions.function import (
 )
 from deltaskip.expr.hashes import LONG_DIGITS, SPARK_SEED, hashable, spark_hash, spark_xxhash64
 from deltaskip.expr.nodes import Call, Node
-from deltaskip.expr.vectors import Values, is_constant, made, numbers, repeated
+from deltaskip.expr.vectors import Values, as_array, is_constant, made, numbers
 from deltaskip.kernels.hashes import hash_bytes, hash_decimals, hash_numbers
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.schema.calendar import Zone
@@ -65,7 +65,7 @@ def _hash_column(args: Sequence[Values], call: Call, zone: Zone) -> pa.Array:
             raise Undecided("A value of unknown type is hashed by Spark only.")
         # An untyped NULL changes nothing.
         if type_ != VOID:
-            seeds = _with(repeated(value, rows), type_, seeds, wide)
+            seeds = _with(as_array(value, rows), type_, seeds, wide)
     return seeds if wide else seeds.cast(pa.int32())
 
 

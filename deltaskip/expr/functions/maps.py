@@ -32,7 +32,7 @@ from deltaskip.expr.lists import (
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.order import compare_values
-from deltaskip.expr.vectors import NotByColumn, Values, column, constant, is_constant, repeated
+from deltaskip.expr.vectors import NotByColumn, Values, as_array, column, constant, is_constant
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import STRING, VOID, ArrayType, MapType, StructField, StructType
@@ -177,7 +177,7 @@ def made_map(lengths: np.ndarray, valid: np.ndarray, keys: pa.Array, items: pa.A
 
 def _rows_of(args: Sequence[Values]) -> tuple[int, list[pa.Array]]:
     rows = next(len(each) for each in args if not is_constant(each))
-    return rows, [repeated(each, rows) for each in args]
+    return rows, [as_array(each, rows) for each in args]
 
 
 def _map_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:

@@ -47,12 +47,12 @@ from deltaskip.expr.vectors import (
     Partly,
     Values,
     any_set,
+    as_array,
     constant,
     decimals,
     is_constant,
     made,
     numbers,
-    repeated,
 )
 from deltaskip.kernels.decimals import compute
 from deltaskip.schema.arrow import arrow_type
@@ -192,7 +192,7 @@ def _signed(change: Callable[[Any], Any], values: Values, call: Call) -> Values:
 
 def _decimals(call: Call, left: Values, right: Values, one: DecimalType, other: DecimalType) -> Values | Partly:
     precision, scale = (call.type.precision, call.type.scale) if isinstance(call.type, DecimalType) else (38, 0)
-    operands = repeated(left, 1), repeated(right, 1)
+    operands = as_array(left, 1), as_array(right, 1)
     found, states = compute(*operands, one.scale, other.scale, call.name, precision, scale)
     if (numpy_values(states) == _BY_ZERO).any():
         raise EvaluationError(BY_ZERO)
@@ -421,7 +421,7 @@ NUMBERS: Mapping[str, Function] = {
         _same_number,
         lambda args, call, zone: absolute(args[0], call.type),
         by_column=_absolute_column,
-        preimage=of_one(preimages.absolute),
+        preimage=of_one(preimages.absolute_step),
         wraps=True,
     ),
     "pmod": Function(

@@ -21,7 +21,7 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, FunctionRow, Typed
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.strings import check_length
-from deltaskip.expr.vectors import Values, constant, constant_of, is_constant, repeated, text_array
+from deltaskip.expr.vectors import Values, as_array, constant, constant_of, is_constant, text_array
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import NOTHING, domain_values
 from deltaskip.schema.calendar import Zone
@@ -61,8 +61,8 @@ def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     rows = max(len(each) for each in args if not is_constant(each))
     pieces = [_piece(part, args[1:], types) for part in _template_parts(template)]
     if not any(piece is None for piece in pieces):
-        return repeated(pc.binary_join_element_wise(*pieces, NOTHING), rows)
-    lists = [domain_values(repeated(each, rows)) for each in args[1:]]
+        return as_array(pc.binary_join_element_wise(*pieces, NOTHING), rows)
+    lists = [domain_values(as_array(each, rows)) for each in args[1:]]
     known: dict[tuple[str, ...], str] = {}
     found: list[str] = []
     for values in zip(*lists, strict=True):

@@ -42,13 +42,13 @@ from deltaskip.expr.vectors import (
     NotByColumn,
     Partly,
     Values,
+    arrays_of,
+    as_array,
     changed_together,
     column,
     constant,
     constant_of,
     is_constant,
-    repeated,
-    rows_of,
     scattered,
 )
 from deltaskip.kernels.text_matches import likes
@@ -131,7 +131,7 @@ def with_parts(text: Values, part: pa.Array, place: int) -> Values:
     """Return whether each text has the part of its row at a place, see kernels.text_parts.has_parts."""
     if any(each.type not in (pa.string(), pa.binary()) for each in (text, part)):
         raise NotByColumn
-    return pc.cast(has_parts(repeated(text, len(part)), part, place), pa.bool_())
+    return pc.cast(has_parts(as_array(text, len(part)), part, place), pa.bool_())
 
 
 def _reverse_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -201,7 +201,7 @@ def _like(texts: pa.Array, pattern: str, escape: str) -> pa.Array:
 
 def like_rows(text: Values, patterns: pa.Array, escape: str, case_insensitive: bool) -> Partly | Values:
     """`text LIKE pattern ESCAPE escape`, or ILIKE, with a pattern for each row; a wrong escape is left over."""
-    given = rows_of(text, patterns)
+    given = arrays_of(text, patterns)
     rest = np.zeros(len(patterns), np.bool_)
     if case_insensitive:
         for at, each in enumerate(given):
@@ -306,7 +306,7 @@ def _trim(at_start: bool, at_end: bool, text_first: bool = False) -> Function:
         unwanted = " " if characters is None else constant(characters)
         return trimmed(column(text), unwanted) if unwanted else column(text)
 
-    preimage = preimages.trimmed(at_start, at_end, text_first)
+    preimage = preimages.trimmed_steps(at_start, at_end, text_first)
     function = value_function(signature, compute, columns, binary_only=True, preimage=preimage)
     return function if text_first else replace(function, order=backwards)
 
@@ -320,7 +320,7 @@ def _concat_ws(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     if args[0] is None:
         return None
     known = [text for text in args[1:] if text is not None]
-    return strings.joined([piece for text in known for piece in (args[0], text)][1:], "")
+    return strings.concat([piece for text in known for piece in (args[0], text)][1:], "")
 
 
 def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -334,7 +334,7 @@ def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 def _repeat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     if not is_constant(args[1]):
-        text, counts = rows_of(*args)
+        text, counts = arrays_of(*args)
         _check_sizes(pc.multiply(pc.binary_length(text).cast(pa.int64()), counts))
         return repetitions(text, counts)
     if constant(args[1]) > _MOST_REPEATED:
@@ -371,7 +371,7 @@ def _padded(left: bool) -> Compute:
 def _padded_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`lpad(text, width, pad)`."""
     pads = args[2] if len(args) == 3 else constant_of(_PADS[call.type], args[0].type)
-    text, widths, pads = rows_of(args[0], args[1], pads)
+    text, widths, pads = arrays_of(args[0], args[1], pads)
     _check_sizes(widths)
     return padded(text, widths, pads, call.name == "lpad")
 
@@ -460,7 +460,7 @@ TEXT: Mapping[str, FunctionRow] = {
     ),
     "concat": Function(
         _concat_signature,
-        lambda args, call, zone: strings.joined(args, b"" if call.type == BINARY else ""),
+        lambda args, call, zone: strings.concat(args, b"" if call.type == BINARY else ""),
         by_column=_concat_column,
         preimage=preimages.concatenated,
     ),

@@ -34,14 +34,14 @@ from deltaskip.expr.vectors import (
     NotByColumn,
     Values,
     any_set,
+    arrays_of,
+    as_array,
     column,
     constant,
     constant_of,
     is_constant,
     none_of,
     numbers,
-    repeated,
-    rows_of,
     text_array,
 )
 from deltaskip.kernels.text_matches import places_in_lists
@@ -90,7 +90,7 @@ def _substring_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     length = args[2] if len(args) == 3 else _MOST_CHARACTERS
     if all(map(is_constant, (args[1], length))):
         return sliced(column(args[0]), constant(args[1]), constant(length))
-    return slices(*rows_of(args[0], args[1], length))
+    return slices(*arrays_of(args[0], args[1], length))
 
 
 def _left_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -101,7 +101,7 @@ def _left_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 def _right_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`right(text, length)`."""
     if not is_constant(args[1]):
-        text, length = rows_of(*args)
+        text, length = arrays_of(*args)
         there = pc.greater(length, constant_of(0, pa.int32()))
         return slices(text, pc.negate(length), pc.if_else(there, _MOST_CHARACTERS, constant_of(0, pa.int32())))
     length = constant(args[1])
@@ -227,7 +227,7 @@ def _find_in_set(word: str, texts: str) -> int:
 def _find_in_set_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`find_in_set(word, texts)`."""
     if not is_constant(args[1]):
-        return places_in_lists(*rows_of(*args))
+        return places_in_lists(*arrays_of(*args))
     places = pc.index_in(column(args[0]), value_set=text_array(constant(args[1]).split(",")))
     found = pc.add(pc.fill_null(places, constant_of(-1, pa.int32())), _ONE)
     return pc.if_else(args[0].is_valid(), found, none_of(pa.int32()))
@@ -262,7 +262,7 @@ def _elt_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     given = numbers(args[0])
     if any_set((given < 1) | (given >= len(args)), args[0]):
         raise NotByColumn
-    return pc.choose(pc.subtract(args[0], _ONE), *(repeated(each, len(args[0])) for each in args[1:]))
+    return pc.choose(pc.subtract(args[0], _ONE), *(as_array(each, len(args[0])) for each in args[1:]))
 
 
 def _beyond(number: int, count: int) -> EvaluationError:
@@ -284,7 +284,7 @@ def _levenshtein_signature(args: tuple[Node, ...]) -> Typed:
 
 def _levenshtein_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     rows = next(len(each) for each in args if not is_constant(each))
-    left, right = (repeated(each, rows) for each in args[:2])
+    left, right = (as_array(each, rows) for each in args[:2])
     longest = [pc.max(pc.binary_length(each)).as_py() or 0 for each in (left, right)]
     if longest[0] * longest[1] > _MOST_CELLS:
         raise NotByColumn
@@ -325,7 +325,7 @@ TEXT_PARTS: Mapping[str, FunctionRow] = {
         lambda args, call, zone: strings.substring(args[0], args[1], args[2] if len(args) == 3 else _MOST),
         _substring_column,
         aliases=("substr",),
-        preimage=preimages.substring,
+        preimage=preimages.substring_steps,
     ),
     "left": _of_texts(
         with_counts(text_or_bytes(None, INTEGER), 1),

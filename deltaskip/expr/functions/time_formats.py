@@ -25,8 +25,8 @@ from deltaskip.expr.time_patterns import (
     DAY_LETTERS,
     OFFSET_LETTERS,
     DateText,
-    Item,
     PatternField,
+    PatternItem,
     Section,
     TimeText,
     formatted,
@@ -96,7 +96,7 @@ def _written_column(micros: np.ndarray, pattern: str, zone: Zone, given: Values)
     return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, NOTHING)
 
 
-def _groups(items: Sequence[Item]) -> Iterator[tuple[str, list[str | PatternField]]]:
+def _groups(items: Sequence[PatternItem]) -> Iterator[tuple[str, list[str | PatternField]]]:
     """The parts of a pattern that depend on the same part of a time, with the literals beside them."""
     kind, group = "", list[str | PatternField]()
     for item in _flat(items):
@@ -113,7 +113,7 @@ def _groups(items: Sequence[Item]) -> Iterator[tuple[str, list[str | PatternFiel
     yield kind, group
 
 
-def _flat(items: Sequence[Item]) -> Iterator[str | PatternField]:
+def _flat(items: Sequence[PatternItem]) -> Iterator[str | PatternField]:
     for item in items:
         if isinstance(item, Section):
             yield from _flat(item.items)
@@ -458,7 +458,7 @@ TIME_FORMATS: Mapping[str, FunctionRow] = {
             _read_seconds,
             by_column=_seconds_column,
             zoned=True,
-            preimage=preimages.whole_seconds,
+            preimage=preimages.whole_seconds_steps,
             directions=(1,),
         )
         for name in ("unix_timestamp", "to_unix_timestamp")

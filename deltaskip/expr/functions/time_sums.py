@@ -17,7 +17,7 @@ from deltaskip.expr import dates
 from deltaskip.expr.coerce import implicit_cast, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, FunctionRow, Typed, takes
-from deltaskip.expr.intervals import DAYS, added, amount_of, moved
+from deltaskip.expr.intervals import DAYS, added_interval, amount_of, moved
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages import time_steps as preimages
 from deltaskip.expr.time_columns import civil, first_of_month, local_column
@@ -165,7 +165,7 @@ def _with_unit(args: tuple[Node, ...], units: Sequence[str]) -> tuple[Node, ...]
 def _added(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     """`timestampadd(unit, count, timestamp)`."""
     unit, count, time = args
-    interval = added(count, unit)
+    interval = added_interval(count, unit)
     if interval is None:
         raise EvaluationError(f"{count} times {unit} is out of range (DATETIME_OVERFLOW).")
     return moved(time, call.type or TIMESTAMP, interval, zone)
@@ -336,5 +336,7 @@ TIME_SUMS: Mapping[str, FunctionRow] = {
         _counting, _counted, by_column=_counted_column, zoned=True, preimage=preimages.units_between
     ),
     "months_between": Function(_between_signature, _months_between, by_column=_months_between_column, zoned=True),
-    "next_day": Function(takes(DATE, DATE, STRING), _next_day, by_column=_next_day_column, preimage=preimages.next_day),
+    "next_day": Function(
+        takes(DATE, DATE, STRING), _next_day, by_column=_next_day_column, preimage=preimages.next_day_steps
+    ),
 }

@@ -307,7 +307,7 @@ TIMES: Mapping[str, FunctionRow] = {
             partial(_compute_time_field, name),
             by_column=_time_field_column,
             zoned=True,
-            preimage=preimages.time_field,
+            preimage=preimages.time_field_steps,
         )
         for name in dates.TIME_FIELDS
     },
@@ -340,7 +340,7 @@ TIMES: Mapping[str, FunctionRow] = {
         lambda args, call, zone: dates.days_between(*args),
         by_column=_datediff_column,
         aliases=("date_diff",),
-        preimage=preimages.days_between,
+        preimage=preimages.days_between_steps,
         wraps=True,
         directions=(1, -1),
     ),

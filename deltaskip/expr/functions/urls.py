@@ -129,12 +129,12 @@ def value_of_key(query: str, key: str) -> str | None:
     return next(values, None)
 
 
-def encoded(text: str) -> str:
+def url_encoded(text: str) -> str:
     """`url_encode(text)`."""
     return quote_plus(text, safe="*").replace("~", "%7E")
 
 
-def decoded(text: str) -> str:
+def url_decoded(text: str) -> str:
     """`url_decode(text)`. Raises EvaluationError for a text with an incomplete escape."""
     plain = _ENCODED.sub("", text)
     if "%" in plain:
@@ -173,7 +173,7 @@ def _tried_part(url: str, part: str, key: str | None = None) -> object:
 
 def _tried(text: str) -> str | None:
     try:
-        return decoded(text)
+        return url_decoded(text)
     except Undecided:
         raise
     except EvaluationError:
@@ -244,9 +244,10 @@ def _function(
 
 URLS: Mapping[str, FunctionRow] = {
     "url_encode": replace(
-        _function(takes(STRING, STRING), encoded, form_encoded), preimage=injective(lambda text, call: decoded(text))
+        _function(takes(STRING, STRING), url_encoded, form_encoded),
+        preimage=injective(lambda text, call: url_decoded(text)),
     ),
-    "url_decode": _function(takes(STRING, STRING), decoded, _decoded_column),
+    "url_decode": _function(takes(STRING, STRING), url_decoded, _decoded_column),
     "try_url_decode": _function(takes(STRING, STRING), _tried, _decoded_column),
     "parse_url": _function(_url_signature, _part, _part_column),
     "try_parse_url": _function(_url_signature, _tried_part, _part_column),

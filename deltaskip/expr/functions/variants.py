@@ -25,7 +25,7 @@ from deltaskip.expr.json_reading import Malformed, read_json
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.variant_reading import (
     DuplicateName,
-    Item,
+    VariantPrimitive,
     VariantTree,
     decimal_item,
     of_json,
@@ -308,7 +308,7 @@ def _to_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     if any(character >= _FIRST_BEHIND for name in names for character in name):
         # Java's order of names is another one than that of bytes.
         raise NotByColumn
-    metadata = variant_of(dict.fromkeys(names, Item(VOID, None)))[1]
+    metadata = variant_of(dict.fromkeys(names, VariantPrimitive(VOID, None)))[1]
     try:
         values = _stored(column(args[0]), type_, arrow_array([metadata], pa.binary()))
     except ValueError as error:
@@ -382,7 +382,7 @@ def _cast(tree: VariantTree, type_: DataType, zone: Zone, tried: bool) -> Any:
     """A value of a variant as one of a type."""
     if type_ == VARIANT:
         return variant_of(tree)
-    if isinstance(tree, Item) and tree.type == VOID:
+    if isinstance(tree, VariantPrimitive) and tree.type == VOID:
         return None
     match type_, tree:
         case ArrayType(element), list():
@@ -391,7 +391,7 @@ def _cast(tree: VariantTree, type_: DataType, zone: Zone, tried: bool) -> Any:
             return tuple([(name, _cast(each, value, zone, tried)) for name, each in tree.items()])
         case StructType(fields), dict():
             return tuple([_cast(tree[f.name], f.type, zone, tried) if f.name in tree else None for f in fields])
-        case _, Item() if not is_nested(type_):
+        case _, VariantPrimitive() if not is_nested(type_):
             found = _cast_item(tree, type_, zone)
             if found is not None:
                 return found
@@ -402,7 +402,7 @@ def _cast(tree: VariantTree, type_: DataType, zone: Zone, tried: bool) -> Any:
     raise EvaluationError(f"A variant cannot be cast to {simple_string(type_)} (INVALID_VARIANT_CAST).")
 
 
-def _cast_item(item: Item, type_: DataType, zone: Zone) -> Any:
+def _cast_item(item: VariantPrimitive, type_: DataType, zone: Zone) -> Any:
     """None if the item cannot be cast."""
     if item.type == LONG and type_ == TIMESTAMP:
         micros = item.value * MICROS_PER_SECOND
@@ -454,7 +454,7 @@ def _to(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 def _tree(value: Any, type_: DataType) -> VariantTree:
     if value is None:
-        return Item(VOID, None)
+        return VariantPrimitive(VOID, None)
     match type_:
         case ArrayType(element):
             return [_tree(each, element) for each in value]
@@ -468,14 +468,14 @@ def _tree(value: Any, type_: DataType) -> VariantTree:
             return decimal_item(value)
     if type_ == VARIANT:
         return tree_of(value)
-    return Item(LONG if type_ in INTEGRAL_BITS else type_, value)
+    return VariantPrimitive(LONG if type_ in INTEGRAL_BITS else type_, value)
 
 
 def _is_null(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     if args[0] is None:
         return False
     tree = tree_of(args[0])
-    return isinstance(tree, Item) and tree.type == VOID
+    return isinstance(tree, VariantPrimitive) and tree.type == VOID
 
 
 def _schema(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -492,7 +492,7 @@ def _schema_of(tree: VariantTree) -> DataType:
             for each in tree:
                 found = _merged(found, _schema_of(each))
             return ArrayType(found)
-        case Item(type_):
+        case VariantPrimitive(type_):
             return type_
 
 

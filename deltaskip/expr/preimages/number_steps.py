@@ -406,7 +406,7 @@ def negative(type_: DataType, domain: Domain) -> Step:
     return rising(domain, lambda x: _rounded(-x, ROUND_FLOOR), True, lambda x: _rounded(-x, ROUND_CEILING))
 
 
-def absolute(type_: DataType, domain: Domain) -> Step:
+def absolute_step(type_: DataType, domain: Domain) -> Step:
     """Return the step of `abs(x)`."""
     pieces = (MonotonePiece(domain.low, 0, False), MonotonePiece(0, domain.stop))
     if not _is_long(type_):

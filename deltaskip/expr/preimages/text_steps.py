@@ -40,7 +40,7 @@ def left_part(call: Call, compute: Any, time_zone: str) -> Inverted:
     return None
 
 
-def substring(call: Call, compute: Any, time_zone: str) -> Inverted:
+def substring_steps(call: Call, compute: Any, time_zone: str) -> Inverted:
     """Return the preimage of `substring(text, 1, length)`, and of a text from its first character on."""
     if call.type != STRING:
         return None
@@ -130,7 +130,7 @@ def up_to_delimiter(call: Call, compute: Any, time_zone: str) -> Inverted:
     return operand, (_up_to([delimiter.encode()]),)
 
 
-def trimmed(at_start: bool, at_end: bool, text_first: bool) -> Preimage:
+def trimmed_steps(at_start: bool, at_end: bool, text_first: bool) -> Preimage:
     """Return the preimage of `trim` and its kin, of blanks or of constant characters."""
 
     def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:

@@ -185,7 +185,7 @@ def of_field_text(name: str, texts: Sequence[str], first: int) -> Preimage:
     return lambda call, compute, time_zone: (call.args[0], (text, _field_step(name)))
 
 
-def time_field(call: Call, compute: Any, time_zone: str) -> Inverted:
+def time_field_steps(call: Call, compute: Any, time_zone: str) -> Inverted:
     """Return the preimage of `hour`, `minute` and `second`."""
     [operand] = call.args
     grain, cells = {"hour": (_HOUR, 24), "minute": (_HOUR // 60, 60), "second": (MICROS_PER_SECOND, 60)}[call.name]
@@ -285,7 +285,7 @@ def days_added(sign: int, numbers: Preimage | None = None) -> Preimage:
     return inverted
 
 
-def days_between(call: Call, compute: Any, time_zone: str) -> Inverted:
+def days_between_steps(call: Call, compute: Any, time_zone: str) -> Inverted:
     """Return the preimage of `datediff(end, start)`."""
     match call.args:
         case (operand, Literal(int() as day)):
@@ -305,7 +305,7 @@ def months_added(call: Call, compute: Any, time_zone: str) -> Inverted:
     return None
 
 
-def whole_seconds(call: Call, compute: Any, time_zone: str) -> Inverted:
+def whole_seconds_steps(call: Call, compute: Any, time_zone: str) -> Inverted:
     """Return the preimage of `unix_timestamp(timestamp)`."""
     if len(call.args) != 1:
         return None
@@ -465,7 +465,7 @@ def _months_later(local: int, months: int) -> int:
     return _add_months(local // MICROS_PER_DAY, months) * MICROS_PER_DAY
 
 
-def next_day(call: Call, compute: Any, time_zone: str) -> Inverted:
+def next_day_steps(call: Call, compute: Any, time_zone: str) -> Inverted:
     """Return the preimage of `next_day`: it never falls, except in the first week, where it is not known."""
     operand, day = call.args
     weekday = dates.WEEKDAYS.get(str(day.value).upper()) if isinstance(day, Literal) else None

@@ -11,7 +11,7 @@ from deltaskip.expr.functions.elements import struct_node
 from deltaskip.expr.functions.times import FIELDS
 from deltaskip.expr.nodes import Call, Cast, Column, Lambda, Literal, Node
 from deltaskip.expr.sql.cast_types import Type, read_type
-from deltaskip.expr.sql.pieces import COMPARISON, NOT_OF_ONE_ROW, Given, Mark, Parts, Rule
+from deltaskip.expr.sql.pieces import COMPARISON, NOT_OF_ONE_ROW, Given, Mark, ReadingState, Rule
 from deltaskip.expr.sql.tokens import NAMES
 from deltaskip.schema.sql_text import SqlToken
 from deltaskip.schema.types import STRING, VOID
@@ -33,7 +33,7 @@ _COUNTING = frozenset(("TIMESTAMPDIFF", "DATEDIFF", "DATE_DIFF"))
 _UNIT_CALLS = frozenset((*_ADDING, *_COUNTING, "TIMEDIFF"))
 
 
-class Calls(Parts):
+class Calls(ReadingState):
     """The rules of calls, which begin at the parenthesis after the name."""
 
     @abstractmethod

@@ -74,7 +74,7 @@ class Piece(Node):
     query: bool = False
 
 
-class Parts:
+class ReadingState:
     """The state of reading a text.
 
     Args:

@@ -23,7 +23,7 @@ from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.scan import Scan
 
-READ_COLUMNS = (
+REWRITE_COLUMNS = (
     "path",
     "partition_values",
     "size",
@@ -101,7 +101,7 @@ def binned_plan(scan: Scan, strategy: Strategy) -> Plan:
         found: npt.NDArray[Any] = (sizes < strategy.target_bytes) | _many_deleted(batch, indices)
         return found
 
-    files = chosen_files(scan, READ_COLUMNS, choose)
+    files = chosen_files(scan, REWRITE_COLUMNS, choose)
     considered, considered_bytes = int(counts[0]), int(counts[1])
     if strategy.kind == "clustering":
         chosen = to_cluster(files, strategy)

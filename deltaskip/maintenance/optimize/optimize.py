@@ -18,7 +18,7 @@ from deltaskip.dml.files_to_change import chosen_files
 from deltaskip.features.requirements import CommitSummary, check_writable
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted
-from deltaskip.maintenance.optimize.bins import READ_COLUMNS, Bin, Plan, binned_plan
+from deltaskip.maintenance.optimize.bins import REWRITE_COLUMNS, Bin, Plan, binned_plan
 from deltaskip.maintenance.optimize.jobs import CommittedBins, intact, optimize_execution, parts_in_memory, run_job
 from deltaskip.maintenance.optimize.optimize_result import FileSizes, OptimizeResult, commit_metrics
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest, Strategy, considered_scan, strategy_of
@@ -221,7 +221,7 @@ def _again(latest: Snapshot, broken: Sequence[Bin], done: _Running) -> Iterator[
             found = pc.is_in(table_keys(latest.table_root, one_chunk(logged)), value_set=paths)
             return numpy_values(found.cast(pa.uint8())).astype(np.bool_)
 
-        files = chosen_files(Scan(latest, ReadOptions(time_zone=time_zone)), READ_COLUMNS, there)
+        files = chosen_files(Scan(latest, ReadOptions(time_zone=time_zone)), REWRITE_COLUMNS, there)
         if len(files) > 1 or (len(files) and (strategy.columns or files.num_vectors)):
             count = 1 if not strategy.columns else max(1, files.size_in_bytes // strategy.target_bytes)
             yield Bin(files, each.partition, count, each.tries + 1)

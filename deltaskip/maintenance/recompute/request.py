@@ -35,7 +35,7 @@ from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.skipping.table_coverage import table_coverage
-from deltaskip.stats.computation import Collations, statistics_request
+from deltaskip.stats.computation import ColumnCollations, statistics_request
 from deltaskip.stats.coverage import ColumnCoverage
 from deltaskip.stats.file_facts import Mode, StatisticsRequest
 from deltaskip.stats.merged_stats import has_statistics, lacking_columns
@@ -103,7 +103,7 @@ def recompute_request(
     snapshot: Snapshot,
     where: object = None,
     columns: Sequence[str] | None = None,
-    collations: Collations | Sequence[str] | None = None,
+    collations: ColumnCollations | Sequence[str] | None = None,
     mode: Mode = "auto",
     only_missing: bool = False,
     *,

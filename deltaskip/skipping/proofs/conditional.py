@@ -26,10 +26,10 @@ from deltaskip.expr.nodes import (
     Not,
     Or,
     Variable,
-    replaced,
     walk,
+    with_node_replaced,
 )
-from deltaskip.expr.normalize import FALSE, TRUE
+from deltaskip.expr.normalize import FALSE_LITERAL, TRUE_LITERAL
 from deltaskip.schema.types import VOID
 
 _MOST_BRANCHES = 16
@@ -49,7 +49,9 @@ def unfold(leaf: Node, time_zone: str) -> list[Node] | None:
     branches = _case(choice) if isinstance(choice, Case) else _operands(choice)
     if branches is None or len(branches) > _MOST_BRANCHES:
         return None
-    return [And((condition, _folded(replaced(leaf, choice, value), time_zone))) for condition, value in branches]
+    return [
+        And((condition, _folded(with_node_replaced(leaf, choice, value), time_zone))) for condition, value in branches
+    ]
 
 
 def _is_choice(node: Node) -> bool:
@@ -64,7 +66,7 @@ def _case(choice: Case) -> list[tuple[Node, Node]] | None:
     if otherwise is None:
         otherwise = Literal(None, type_ or VOID)
     found: list[tuple[Node, Node]] = []
-    before: Node = TRUE
+    before: Node = TRUE_LITERAL
     for condition, value in choice.branches:
         found.append((And((before, condition)), value))
         before = And((before, Or((Not(condition), _nullable(condition)))))
@@ -103,7 +105,7 @@ def _operands(choice: Node) -> list[tuple[Node, Node]] | None:
         values = [(Not(IsNull(arg)), arg) for arg in choice.args]
         return [*values, (And(tuple(map(IsNull, choice.args))), Literal(None, choice.type))]
     found: list[tuple[Node, Node]] = []
-    before: Node = TRUE
+    before: Node = TRUE_LITERAL
     for arg in choice.args:
         found.append((And((before, Not(IsNull(arg)))), arg))
         before = And((before, IsNull(arg)))
@@ -114,11 +116,11 @@ def _nullable(node: Node) -> Node:
     """A predicate that is TRUE wherever `node` is NULL, and possibly elsewhere."""
     match node:
         case Literal(value):
-            return TRUE if value is None else FALSE
+            return TRUE_LITERAL if value is None else FALSE_LITERAL
         case FieldRef() | Cast():
             return IsNull(node)
         case IsNull() | Compare("<=>"):
-            return FALSE
+            return FALSE_LITERAL
         case Not(child):
             return _nullable(child)
         case Compare(_, left, right):
@@ -126,10 +128,10 @@ def _nullable(node: Node) -> Node:
         case And(children) | Or(children):
             return Or(tuple(_nullable(child) for child in children))
         case In(child, values):
-            return Or((_nullable(child), *(_nullable(value) for value in values), FALSE))
+            return Or((_nullable(child), *(_nullable(value) for value in values), FALSE_LITERAL))
         case Call(_, _, type_) if type_ is not None:
             return IsNull(node)
-    return TRUE
+    return TRUE_LITERAL
 
 
 def _folded(leaf: Node, time_zone: str) -> Node:
@@ -137,6 +139,6 @@ def _folded(leaf: Node, time_zone: str) -> Node:
     if any(isinstance(part, FieldRef) for part in walk(leaf)):
         return leaf
     try:
-        return TRUE if evaluate(leaf, {}, time_zone) is True else FALSE
+        return TRUE_LITERAL if evaluate(leaf, {}, time_zone) is True else FALSE_LITERAL
     except EvaluationError:
-        return TRUE
+        return TRUE_LITERAL

@@ -36,15 +36,15 @@ from deltaskip.expr.nodes import (
     Node,
     Or,
     StartsWith,
-    replaced,
     walk,
+    with_node_replaced,
 )
 from deltaskip.expr.preimages.ordinals import Domain, Spans, domain_of, following, value_at
 from deltaskip.expr.preimages.steps import Periodic
 from deltaskip.schema.calendar import MICROS_PER_DAY, days_from_civil
 from deltaskip.schema.types import BYTE, DATE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, STRING, TIMESTAMP, TIMESTAMP_NTZ
 from deltaskip.skipping.proofs.preimage.preimage import steps_of
-from deltaskip.skipping.proofs.preimage.value_sets import Values
+from deltaskip.skipping.proofs.preimage.value_sets import ValueSet
 from deltaskip.skipping.proofs.transforms import (
     ColumnTransform,
     Derived,
@@ -72,7 +72,9 @@ _LEFT_OUT = frozenset(
 )
 
 
-def derive(derived: Sequence[Derived], leaves: Sequence[Node], found: tuple[FieldRef, Values] | None) -> Iterator[Node]:
+def derive(
+    derived: Sequence[Derived], leaves: Sequence[Node], found: tuple[FieldRef, ValueSet] | None
+) -> Iterator[Node]:
     """Yield predicates on generated columns that are TRUE for each row that makes all of `leaves` TRUE.
 
     Args:
@@ -83,7 +85,7 @@ def derive(derived: Sequence[Derived], leaves: Sequence[Node], found: tuple[Fiel
     for one in derived:
         expression = expression_of(one)
         for leaf in leaves:
-            on_column = leaf if expression is None else replaced(leaf, expression, one.column)
+            on_column = leaf if expression is None else with_node_replaced(leaf, expression, one.column)
             if on_column != leaf:
                 yield _or_null([one], on_column)
     if found is None:
@@ -125,7 +127,7 @@ def _is_null_of_null(one: Derived) -> bool:
         return False
 
 
-def _image(one: Derived, values: Values) -> Node | None:
+def _image(one: Derived, values: ValueSet) -> Node | None:
     """A predicate that the generated column satisfies for every source value in the set; None without one."""
     domain = domain_of(one.source.type)
     if domain is None or values.spans == domain.all:
@@ -314,7 +316,7 @@ def _calendar(derived: Sequence[Derived]) -> list[Derived]:
     return found
 
 
-def _tuples(columns: Sequence[Derived], values: Values) -> Node | None:
+def _tuples(columns: Sequence[Derived], values: ValueSet) -> Node | None:
     domain = domain_of(columns[0].source.type)
     if domain is None or values.spans == domain.all or not values.spans:
         return None

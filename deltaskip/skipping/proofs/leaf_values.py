@@ -29,9 +29,9 @@ from deltaskip.expr.nodes import (
 )
 from deltaskip.expr.preimages.ordinals import domain_of, span_of_prefix
 from deltaskip.schema.types import BOOLEAN, STRING
-from deltaskip.skipping.proofs.preimage.value_sets import Values, complement, points_of, satisfying, spans_of_points
+from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, complement, points_of, satisfying, spans_of_points
 
-Found = tuple[FieldRef, Values]
+Found = tuple[FieldRef, ValueSet]
 
 
 def leaf_values(node: Node, time_zone: str) -> Found | None:
@@ -44,10 +44,10 @@ def leaf_values(node: Node, time_zone: str) -> Found | None:
         case FieldRef() | Cast() | Call() if type_of(node) == BOOLEAN:
             return _boolean(node, True, time_zone)
         case IsNull(child):
-            return _preimage(child, Values((), null=True), time_zone)
+            return _preimage(child, ValueSet((), null=True), time_zone)
         case Not(IsNull(child)):
             domain = domain_of(type_of(child))
-            return None if domain is None else _preimage(child, Values(domain.all), time_zone)
+            return None if domain is None else _preimage(child, ValueSet(domain.all), time_zone)
         case Compare("<=>", left, Literal(None)) | Compare("<=>", Literal(None), left):
             return leaf_values(IsNull(left), time_zone)
         case Not(Compare("<=>", left, Literal(None)) | Compare("<=>", Literal(None), left)):
@@ -102,7 +102,7 @@ def _compares_under_collation(node: Node) -> bool:
     return False
 
 
-def _preimage(node: Node, results: Values | None, time_zone: str) -> Found | None:
+def _preimage(node: Node, results: ValueSet | None, time_zone: str) -> Found | None:
     if results is None:
         return None
     if isinstance(node, FieldRef):
@@ -130,28 +130,28 @@ def _listed(child: Node, values: Sequence[Node], negated: bool, time_zone: str) 
     type_ = type_of(child)
     domain = domain_of(type_)
     if isinstance(values, LiteralList) and not negated and domain is not None:
-        return _preimage(child, Values(spans_of_points(values.array)), time_zone)
+        return _preimage(child, ValueSet(spans_of_points(values.array)), time_zone)
     literals = literals_of(values)
     if literals is None or type_ is None or domain is None:
         return None
     results = points_of(type_, [value for value in literals if value is not None])
     if results is None:
         return None
-    return _preimage(child, Values(complement(results.spans, domain)) if negated else results, time_zone)
+    return _preimage(child, ValueSet(complement(results.spans, domain)) if negated else results, time_zone)
 
 
-def _others(values: Values) -> Values:
+def _others(values: ValueSet) -> ValueSet:
     domain = domain_of(STRING)
     assert domain is not None
-    return Values(complement(values.spans, domain))
+    return ValueSet(complement(values.spans, domain))
 
 
-def starting_with(prefix: str) -> Values:
+def starting_with(prefix: str) -> ValueSet:
     """Return the strings that start with `prefix`."""
-    return Values((span_of_prefix(prefix.encode()),))
+    return ValueSet((span_of_prefix(prefix.encode()),))
 
 
-def strings_like(node: Like) -> Values | None:
+def strings_like(node: Like) -> ValueSet | None:
     """Return a set that contains every string that the pattern matches; None if the pattern is not constant."""
     prefix, rest = prefix_of(node)
     if prefix is None:
@@ -159,17 +159,17 @@ def strings_like(node: Like) -> Values | None:
     if not rest:
         return satisfying(STRING, "=", prefix)
     found = starting_with(prefix)
-    return found if set(rest) == {"%"} else Values(found.spans, exact=False)
+    return found if set(rest) == {"%"} else ValueSet(found.spans, exact=False)
 
 
-def _not_matching(node: Like) -> Values | None:
+def _not_matching(node: Like) -> ValueSet | None:
     """Return the strings that the pattern does not match; None if its prefix does not determine them."""
     prefix, rest = prefix_of(node)
     if prefix is None or set(rest) - {"%"}:
         return None
     domain = domain_of(STRING)
     found = starting_with(prefix) if rest else satisfying(STRING, "=", prefix)
-    return None if domain is None or found is None else Values(complement(found.spans, domain))
+    return None if domain is None or found is None else ValueSet(complement(found.spans, domain))
 
 
 def prefix_of(node: Like) -> tuple[str | None, str]:

@@ -44,7 +44,7 @@ from deltaskip.expr.nodes import (
     StartsWith,
     walk,
 )
-from deltaskip.expr.normalize import FALSE, TRUE, normalize
+from deltaskip.expr.normalize import FALSE_LITERAL, TRUE_LITERAL, normalize
 from deltaskip.expr.preimages.ordinals import domain_of
 from deltaskip.expr.render import to_sql
 from deltaskip.records import dataclass
@@ -55,7 +55,7 @@ from deltaskip.skipping.program import ConstantTerm, Drop, Keep, Leaf, Partition
 from deltaskip.skipping.proofs.collated import Collations, collated_proof, in_binary_order
 from deltaskip.skipping.proofs.conditional import unfold
 from deltaskip.skipping.proofs.leaf_values import Found, leaf_values, literals_of
-from deltaskip.skipping.proofs.preimage.value_sets import Values, has_nan, meet
+from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, has_nan, meet
 from deltaskip.skipping.proofs.table_columns import TableColumns, label
 from deltaskip.skipping.proofs.terms import (
     LEAST_AND_GREATEST,
@@ -245,7 +245,7 @@ class _Rewriter:
         unfolded = self._unfolded(node)
         return (unproved(node, self.columns), False) if unfolded is None else (unfolded, False)
 
-    def _bounded(self, node: Node, column: FieldRef, values: Values) -> Proof:
+    def _bounded(self, node: Node, column: FieldRef, values: ValueSet) -> Proof:
         """The set of values of one column as a condition on its statistics."""
         statistics = self.columns.stat_field(column)
         assert statistics is not None
@@ -275,7 +275,7 @@ class _Rewriter:
 
     def _together(self, children: Sequence[Node], values: Sequence[Found | None]) -> list[Term]:
         """Conditions that follow from several leaves of an AND over one column, but not from one of them."""
-        groups: dict[FieldRef, list[tuple[Node, Values]]] = {}
+        groups: dict[FieldRef, list[tuple[Node, ValueSet]]] = {}
         for child, found in zip(children, values, strict=True):
             if found is not None:
                 groups.setdefault(found[0], []).append((child, found[1]))
@@ -401,10 +401,10 @@ def not_true(node: Node) -> Node:
 def _not_true(node: Node) -> Node:
     columns = [part for part in walk(node) if isinstance(part, FieldRef)]
     if columns and all(column.partition for column in columns):
-        return Case(((node, FALSE),), TRUE)
+        return Case(((node, FALSE_LITERAL),), TRUE_LITERAL)
     match node:
         case Literal(value):
-            return FALSE if value is True else TRUE
+            return FALSE_LITERAL if value is True else TRUE_LITERAL
         case And(children):
             return Or(tuple(map(_not_true, children)))
         case Or(children):
@@ -420,7 +420,7 @@ def _not_true(node: Node) -> Node:
             return Or((Compare("!=", left, right), *one_null))
         case In(child, values) | Not(In(child, values)):
             if not all(isinstance(value, Literal) and value.value is not None for value in nodes_in(values)):
-                return TRUE
+                return TRUE_LITERAL
             opposite = node.child if isinstance(node, Not) else Not(node)
             return Or((opposite, IsNull(child)))
         case StartsWith(child, Literal()) | Like(child, Literal()):
@@ -428,7 +428,7 @@ def _not_true(node: Node) -> Node:
         case Not((StartsWith(child, Literal()) | Like(child, Literal())) as inner):
             return Or((inner, IsNull(child)))
         case _:
-            return TRUE
+            return TRUE_LITERAL
 
 
 def _nulls(*operands: Node) -> tuple[Node, ...]:

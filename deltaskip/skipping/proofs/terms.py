@@ -30,7 +30,7 @@ from deltaskip.skipping.program import (
     Term,
     ValuesPossible,
 )
-from deltaskip.skipping.proofs.preimage.value_sets import PointSpans, Values, complement
+from deltaskip.skipping.proofs.preimage.value_sets import PointSpans, ValueSet, complement
 from deltaskip.stats.layout import BoundKind, StatField
 
 _FEW = 8
@@ -41,13 +41,13 @@ _MOST = 64
 LEAST_AND_GREATEST = "only the least and the greatest of the predicate's values are compared with min and max"
 
 
-def within(field: StatField, values: Values) -> Term:
+def within(field: StatField, values: ValueSet) -> Term:
     """Return a condition that holds for every file with a row whose value of `field` is in the set."""
     present = _present(field, values)
     return any_of([NullsPossible(field), present]) if values.null else present
 
 
-def within_hull(field: StatField, values: Values) -> bool:
+def within_hull(field: StatField, values: ValueSet) -> bool:
     """Return whether `within` compares only the least and the greatest of the values with the bounds."""
     domain = domain_of(field.type)
     return domain is not None and len(values.spans) > _MOST and not _is_searched(field, values.spans, domain)
@@ -73,7 +73,7 @@ def any_of(terms: Sequence[Term]) -> Term:
     return rest[0] if len(rest) == 1 else AnyOf(tuple(dict.fromkeys(rest)))
 
 
-def _present(field: StatField, values: Values) -> Term:
+def _present(field: StatField, values: ValueSet) -> Term:
     domain = domain_of(field.type)
     if not values.spans:
         return Drop()

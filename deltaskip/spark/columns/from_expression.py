@@ -17,7 +17,7 @@ from deltaskip.expr.hashes import SPARK_SEED
 from deltaskip.schema.json import parse_type
 from deltaskip.schema.types import STRING, DecimalType
 from deltaskip.spark.columns.column_parts import cast, declared_literal, extract, function, opaque, option, sequence
-from deltaskip.spark.session.active import session_ansi, session_reads_as_before
+from deltaskip.spark.session.active import active_session_ansi, session_reads_as_before
 
 _PACKAGES = ("org.apache.spark.sql.catalyst.expressions.", "org.apache.spark.sql.catalyst.analysis.")
 
@@ -146,7 +146,7 @@ def expression_to_node(tree: Any) -> Node:
             return function(str(tree.prettyName()), _children(tree)[::-1])
         case "Unhex" | "UnBase64" if tree.failOnError():
             return _unknown(tree)
-        case "Elt" if not tree.failOnError() and session_ansi() is not False:
+        case "Elt" if not tree.failOnError() and active_session_ansi() is not False:
             # NULL for a number without a value.
             return _unknown(tree)
         case "UnixTimestamp" if str(tree.left().dataType().typeName()) in ("timestamp", "date"):
@@ -192,7 +192,7 @@ def _time_read(tree: Any) -> Node:
 
 def _tried(tree: Any) -> bool:
     """Whether an expression returns NULL where it fails, although the session is in ANSI mode."""
-    return not tree.failOnError() and session_ansi() is not False
+    return not tree.failOnError() and active_session_ansi() is not False
 
 
 def _mode(tree: Any) -> str | None:
@@ -203,7 +203,7 @@ def _mode(tree: Any) -> str | None:
     mode = str(tree.evalMode().toString()).rstrip("$")
     if mode == "TRY":
         return "try"
-    return "legacy" if mode == "LEGACY" and session_ansi() is not False else None
+    return "legacy" if mode == "LEGACY" and active_session_ansi() is not False else None
 
 
 def _literal(tree: Any) -> Node:

@@ -68,7 +68,7 @@ class SparkExecution(TableFrames, RowExecution):
         """Few rows are copied without a job."""
         if self.copies_here(parts, schema):
             return ArrowExecution(self._snapshot, self.time_zone).write(parts, schema, row_ids, layout)
-        frame = union([self.part(part, schema, row_ids, layout) for part in parts])
+        frame = union_of_frames([self.part(part, schema, row_ids, layout) for part in parts])
         extra = [field.name for field in layout.extra]
         plan = copying_plan(self._snapshot.root, schema, layout.partition_columns, extra)
         return write_dataframe(frame, plan, layout)

@@ -20,7 +20,7 @@ from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.log import Snapshot
 from deltaskip.reading.read_plan import (
     BASE_ROW_ID,
-    COMMIT_VERSION,
+    DEFAULT_COMMIT_VERSION,
     ReadPlan,
     StoredTable,
     WantedRows,
@@ -33,7 +33,7 @@ from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.read.file_index import listing_of
-from deltaskip.spark.read.parquet_scans import rows_of
+from deltaskip.spark.read.parquet_scans import scanned_rows
 from deltaskip.spark.session.active import in_ansi
 from deltaskip.spark.session.checks import runs_locally
 
@@ -73,7 +73,7 @@ class TableFrames:
 
     def live_rows(self, files: pa.Table) -> DataFrame:
         """The rows of files that are not deleted, in the table's columns."""
-        return rows_of(self._spark, self._plan(files, WantedRows(deleted_rows(self._snapshot, files))))
+        return scanned_rows(self._spark, self._plan(files, WantedRows(deleted_rows(self._snapshot, files))))
 
     def located_rows(
         self,
@@ -94,7 +94,7 @@ class TableFrames:
         values = {file: arrow_array(np.arange(first, first + len(files), dtype=np.int64))}
         deleted = deleted_rows(self._snapshot, files)
         if row_ids is None:
-            return rows_of(self._spark, self._plan(files, WantedRows(deleted, position=position, values=values)))
+            return scanned_rows(self._spark, self._plan(files, WantedRows(deleted, position=position, values=values)))
         values |= row_id_values(files)
         wanted = WantedRows(deleted, position=position, values=values, own=row_ids.fields)
         frame = rows_of(self._spark, self._plan(files, wanted))
@@ -119,7 +119,7 @@ class TableFrames:
         own = () if row_ids is None else row_ids.fields[:1]
         wanted = WantedRows(deleted_rows(self._snapshot, files), position=position, path=path, own=own)
         plan = self._plan(files, wanted)
-        return rows_of(self._spark, plan), plan
+        return scanned_rows(self._spark, plan), plan
 
     def part(
         self, part: RowsOfFiles, schema: StructType, row_ids: RowIdColumns | None, layout: DataFileLayout
@@ -130,13 +130,13 @@ class TableFrames:
         table = replace(StoredTable.of(self._snapshot, schema), mapping_mode=layout.mapping_mode)
         columns = [*map(quoted_name, schema.names)]
         if row_ids is None:
-            frame = rows_of(self._spark, self._plan(files, WantedRows(positions, part.only), table))
+            frame = scanned_rows(self._spark, self._plan(files, WantedRows(positions, part.only), table))
             change = [] if part.change is None else [F.lit(part.change).alias(CHANGE_TYPE)]
             return frame.select(*columns, *change)
         wanted = WantedRows(positions, part.only, _POSITION, values=row_id_values(files), own=row_ids.fields)
         frame = rows_of(self._spark, self._plan(files, wanted, table))
         ids = f"{row_ids.row_id_sql(BASE_ROW_ID, _POSITION)} AS {quoted_name(row_ids.row_id)}"
-        version = f"{row_ids.commit_version_sql(COMMIT_VERSION)} AS {quoted_name(row_ids.commit_version)}"
+        version = f"{row_ids.commit_version_sql(DEFAULT_COMMIT_VERSION)} AS {quoted_name(row_ids.commit_version)}"
         return frame.selectExpr(*columns, ids, version)
 
     def matching_here(self, scan: Scan, files: pa.Table) -> RowPositions | None:

@@ -24,7 +24,7 @@ from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.dml.persisted_rows import CHANGE, FILE, POSITION, ROW_ID, PersistedRows, plain_rows, target_rows
 from deltaskip.spark.dml.table_frames import TableFrames
 from deltaskip.spark.session.error_conversion import predicate_errors_named
-from deltaskip.spark.session.releases import union
+from deltaskip.spark.session.releases import union_of_frames
 from deltaskip.spark.write.stored_text import check_default
 
 _STORED = "__deltaskip_stored_"
@@ -75,7 +75,7 @@ def updated_rows(
         located = [] if once else [FILE, POSITION, *([ROW_ID] if row_ids is not None else [])]
         beside = [*located, *(old or {}).values()]
         kind = F.lit("update").alias(CHANGE)
-        frame = union(frames).select(*_new_columns(assignments, stored), *map(F.col, beside), kind)
+        frame = union_of_frames(frames).select(*_new_columns(assignments, stored), *map(F.col, beside), kind)
         plan = assignments.plan(_incoming(assignments, frame))
     new = PersistedRows(execution, frame, updates=plan, old=old, once=once)
     try:

@@ -21,7 +21,7 @@ _RELEASES = ("4.0", "4.1", "4.3")
 _LOCK = Lock()
 
 
-def install_catalog(session: object, name: str, catalog: TableCatalog) -> Callable[[], None]:
+def install_in_session(session: object, name: str, catalog: TableCatalog) -> Callable[[], None]:
     """Install a catalog in a session, and return the function that removes it.
 
     Args:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from deltaskip.log import Snapshot
 from deltaskip.reading.partition_tuples import PartitionTuples
-from deltaskip.reading.read_plan import data_columns, milliseconds
+from deltaskip.reading.read_plan import data_columns, epoch_milliseconds
 from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.mapping import physical_schema
 from deltaskip.schema.types import VOID, StructField, StructType, nested_types
@@ -107,7 +107,7 @@ class ParquetRows(Proxy):
         table = PartitionTuples.of(self._files, self._snapshot.schema, names)
         values = _partition_rows(jvm, table)
         hosts, metadata = jvm.strings(()), getattr(sources.PartitionedFile, "apply$default$8")()
-        sizes, times = self._files["size"].to_pylist(), milliseconds(self._files["modification_time"])
+        sizes, times = self._files["size"].to_pylist(), epoch_milliseconds(self._files["modification_time"])
         pieces = []
         for row, (name, size, time) in enumerate(zip(paths, sizes, times, strict=True)):
             of, path = values[int(table.codes[row])], hadoop_path(name)

@@ -35,7 +35,7 @@ from deltaskip.spark.planning.tasks import (
     Task,
     ended_runner,
     files_runner,
-    pack,
+    packed_tasks,
 )
 from deltaskip.spark.session.checks import cores, running_interpreter
 from deltaskip.spark.session.releases import without_pandas_warning
@@ -89,8 +89,8 @@ class FilesPlan:
         request = PlanRequest(uuid4().hex, portable, scan.compiled.portable, tuple(names), keyed)
         return cls(
             request,
-            [pack(task) for task in (*older, *([commit] for commit in commits))],
-            [pack([commit]) for commit in commits] if keyed else [],
+            [packed_tasks(task) for task in (*older, *([commit] for commit in commits))],
+            [packed_tasks([commit]) for commit in commits] if keyed else [],
             sum(file.file.size for file in snapshot.segment.commits),
             _with_micros(files_schema(snapshot, names)),
         )

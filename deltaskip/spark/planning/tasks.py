@@ -116,7 +116,7 @@ class PlanRequest:
     keyed: bool
 
 
-def pack(tasks: Sequence[Task]) -> bytes:
+def packed_tasks(tasks: Sequence[Task]) -> bytes:
     """Serialize the parts of the log that one task of Spark reads."""
     return pickle.dumps(tuple(tasks))
 

@@ -21,7 +21,7 @@ from deltaskip.schema.types import StructType
 from deltaskip.spark.columns.spark_types import has_type, with_declarations
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.read.file_paths import is_hidden
-from deltaskip.spark.read.parquet_scans import rows_of, widened
+from deltaskip.spark.read.parquet_scans import scanned_rows, widened
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
@@ -51,7 +51,7 @@ def plan_to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
     Raises PredicateError for a column that does not exist, and as rows_of does.
     """
     schema, beside = plan.table.schema, [F.col(METADATA)] if plan.metadata else []
-    frame = rows_of(spark, plan)
+    frame = scanned_rows(spark, plan)
     if plan.metadata:
         members = ", ".join(f"{text} AS {name}" for name, text in plan.metadata.items())
         frame = frame.selectExpr(*map(quoted_name, schema.names), f"struct({members}) AS {METADATA}")

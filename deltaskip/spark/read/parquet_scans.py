@@ -27,7 +27,7 @@ from deltaskip.spark.read.file_index import CODE, missing_files_named, tuned_lis
 from deltaskip.spark.read.file_paths import check_not_hidden, in_hadoop, metadata_path, needs_own_scan
 from deltaskip.spark.read.partitions import carried, constants, indexed
 from deltaskip.spark.read.projection import check_has_columns, logical_columns, projected
-from deltaskip.spark.session.releases import broadcast_rows, metadata_column, parquet_scan, union
+from deltaskip.spark.session.releases import broadcast_rows, metadata_column, parquet_scan, union_of_frames
 
 FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
 
@@ -50,7 +50,7 @@ _ENTRY_FILE = "__deltaskip_entry_file"
 _ANY_WORDS = "__deltaskip_any_words"
 
 
-def rows_of(spark: SparkSession, plan: ReadPlan) -> DataFrame:
+def scanned_rows(spark: SparkSession, plan: ReadPlan) -> DataFrame:
     """Return the rows of the scans of a plan: columns of the table, path, position, values of the file, own columns.
 
     Columns that a file lacks are null in its rows. All columns are nullable; strings have their collation. With
@@ -71,7 +71,7 @@ def rows_of(spark: SparkSession, plan: ReadPlan) -> DataFrame:
     if not plan.scans:
         return spark.createDataFrame([], _schema(plan))
     with tuned_listing(spark, plan.paths), missing_files_named(plan.table.root):
-        frame = union(_scan(spark, plan, scan) for scan in plan.scans)
+        frame = union_of_frames(_scan(spark, plan, scan) for scan in plan.scans)
         # Connect checks the paths only when a request needs them.
         _ = frame.schema
     return frame
@@ -287,7 +287,7 @@ def _files(
         extra = _with_plain_location
     frames = [parquet_scan(reader, together)] if together else []
     frames += [reader.option("__globPaths__", "false").parquet(path) for path in alone]
-    return union(frames if extra is None else map(extra, frames))
+    return union_of_frames(frames if extra is None else map(extra, frames))
 
 
 def _given(plan: ReadPlan, scan: FileScan) -> tuple[Sequence[int], Sequence[int]] | None:

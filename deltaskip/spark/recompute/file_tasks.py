@@ -33,7 +33,7 @@ RESULT_DDL = "file bigint, num_records bigint, stats string, facts binary, scann
 _RESULT_ROWS = 1000
 
 
-def pack(files: Sequence[DataFile]) -> bytes:
+def packed_files(files: Sequence[DataFile]) -> bytes:
     """Serialize the files of one task for task_runner."""
     return pickle.dumps(tuple(files))
 

@@ -24,7 +24,7 @@ from deltaskip.spark.read.file_index import missing_files_named, tuned_listing
 from deltaskip.spark.read.file_paths import check_not_hidden, needs_own_scan
 from deltaskip.spark.recompute.file_tasks import RESULT_DDL, contents_runner
 from deltaskip.spark.session.checks import collected, running_interpreter
-from deltaskip.spark.session.releases import union, without_pandas_warning
+from deltaskip.spark.session.releases import union_of_frames, without_pandas_warning
 from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.storage import Storage, storage_for, uri_of
@@ -168,4 +168,4 @@ def _contents(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     together = [escape_globs(path) for path in paths if path not in alone]
     frames = [reader.load(together)] if together else []
     frames += [reader.option("__globPaths__", "false").load(path) for path in alone]
-    return union(frames).select("path", "content")
+    return union_of_frames(frames).select("path", "content")

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from deltaskip.errors import StorageError
 from deltaskip.log import Snapshot
 from deltaskip.maintenance.recompute.computed_files import ComputedFile, DataFile, computed_tables
-from deltaskip.spark.recompute.file_tasks import RESULT_DDL, pack, task_runner
+from deltaskip.spark.recompute.file_tasks import RESULT_DDL, packed_files, task_runner
 from deltaskip.spark.recompute.hadoop_files import rows_by_way_of_spark
 from deltaskip.spark.session.checks import collected, cores, running_interpreter
 from deltaskip.spark.session.releases import without_pandas_warning
@@ -157,7 +157,7 @@ def _rows(
     if isinstance(storage, HadoopStorage):
         return rows_by_way_of_spark(spark, storage, table_root, files, vectors, request)
     tasks = balanced_tasks(files, task_bytes, cores(spark), footers_only=request.mode == "footer")
-    runner = task_runner([pack(task) for task in tasks], request, table_root, getattr(storage, "options", None))
+    runner = task_runner([packed_files(task) for task in tasks], request, table_root, getattr(storage, "options", None))
     # The tasks are part of the function, which Spark broadcasts if it is large: rows of a DataFrame would need a
     # shuffle, and a job before it, to get into one partition each.
     with running_interpreter(spark), without_pandas_warning():

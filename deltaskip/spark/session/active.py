@@ -83,7 +83,7 @@ def session_time_zone() -> str | None:
         return None
 
 
-def session_ansi() -> bool | None:
+def active_session_ansi() -> bool | None:
     """Whether the active session of this process evaluates in ANSI mode; None without a session that answers."""
     try:
         active = SparkSession.getActiveSession()
@@ -102,7 +102,7 @@ def session_reads_as_before() -> bool:
     return policy.upper() == "LEGACY"
 
 
-def session_function(name: str) -> bool:
+def active_session_function(name: str) -> bool:
     """Whether the active session of this process has a function of this name, such as a user-defined one."""
     try:
         active = SparkSession.getActiveSession()

@@ -23,7 +23,7 @@ _RANDOM = re.compile(r"\b(uuid|rand|randn|random|randstr|uniform|shuffle|monoton
 _SPARK_3 = pyspark.__version__.startswith("3.")
 
 
-def union(frames: Iterable[DataFrame]) -> DataFrame:
+def union_of_frames(frames: Iterable[DataFrame]) -> DataFrame:
     """The rows of all frames, by position. In Spark 3.5 the frames of classic and Connect sessions differ in class."""
     return reduce(lambda left, right: left.union(right), frames)
 

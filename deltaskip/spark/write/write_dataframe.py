@@ -14,9 +14,10 @@ from pyspark.sql import functions as F
 from deltaskip.actions import AddFile, parse_partition_value, serialize_partition_value
 from deltaskip.actions.partition_folders import HIVE_NULL
 from deltaskip.actions.paths import encode_path
-from deltaskip.data_files.parquet_writer import CHANGE_FOLDER, DataFileLayout
+from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
 from deltaskip.errors import SparkUnavailable, UnsupportedFeature
+from deltaskip.features.change_data_feed import CHANGE_FOLDER
 from deltaskip.maintenance.recompute.computed_files import DataFile
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import plain_table
@@ -50,7 +51,7 @@ from deltaskip.settings import options
 from deltaskip.spark.columns.spark_types import collectable, data_schema
 from deltaskip.spark.recompute.job import file_statistics
 from deltaskip.spark.session.error_conversion import row_errors_named
-from deltaskip.spark.session.releases import union
+from deltaskip.spark.session.releases import union_of_frames
 from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.checked_rows import rows_to_write, violation_of
 from deltaskip.spark.write.parquet_writes import new_folder, write_parquet
@@ -185,7 +186,7 @@ def _stored(rows: Sequence[RowsToWrite]) -> DataFrame:
         source = frame.coalesce(_IDENTITY_TASKS) if numbered else frame
         frames.append(rows_to_write(source, plan, _IDENTITY_TASKS if numbered else 0, rules))
         rules += len(plan.rules)
-    return union(frames)
+    return union_of_frames(frames)
 
 
 def _balanced(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> tuple[DataFrame, dict[str, str]]:

@@ -21,7 +21,7 @@ from deltaskip.expr.evaluation import columns as columns_module
 from deltaskip.expr.evaluation.columns import Evaluator, never_fails
 from deltaskip.expr.nodes import Case as CaseNode
 from deltaskip.expr.nodes import Compare, In, IsNull, Literal, Node, Not, children_of
-from deltaskip.expr.normalize import FALSE, TRUE
+from deltaskip.expr.normalize import FALSE_LITERAL, TRUE_LITERAL
 from deltaskip.expr.time_patterns import formatted
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import domain_values, typed_array
@@ -106,7 +106,7 @@ def predicates(node: Node, results: list[Any]) -> list[Node]:
         found += [Compare(op, node, literal) for op in ("=", "!=", "<", ">=", "<=>")] + [Compare(">", literal, node)]
     found.append(In(node, tuple(Literal(result, type_) for result in [*known[:2], None])))
     found.append(Not(In(node, tuple(Literal(result, type_) for result in known[1:4] or [None]))))
-    return [*found, CaseNode(((found[-1], FALSE),), TRUE)]
+    return [*found, CaseNode(((found[-1], FALSE_LITERAL),), TRUE_LITERAL)]
 
 
 def test_evaluation_by_column_is_evaluation_row_by_row() -> None:

@@ -13,7 +13,7 @@ from deltaskip.expr import EvaluationError, bind_expression, evaluate, parse_sql
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.expr.failures import Undecided
-from deltaskip.expr.variant_reading import Item, tree_of, variant_of
+from deltaskip.expr.variant_reading import VariantPrimitive, tree_of, variant_of
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import domain_values, typed_array
 from deltaskip.schema.ddl import parse_columns
@@ -98,9 +98,9 @@ def cells(chance: random.Random) -> dict[str, list[Any]]:
         except EvaluationError:
             continue
     for type_, value in ITEMS:
-        item = Item(type_, value)
-        variants += [variant_of(item), variant_of({"a": item, "\u00e9": Item(LONG, 1)})]
-    value, names = variant_of({"a": Item(STRING, "t" * 70), "b": [Item(LONG, 300)]})
+        item = VariantPrimitive(type_, value)
+        variants += [variant_of(item), variant_of({"a": item, "\u00e9": VariantPrimitive(LONG, 1)})]
+    value, names = variant_of({"a": VariantPrimitive(STRING, "t" * 70), "b": [VariantPrimitive(LONG, 300)]})
     variants += [(value[:at], names) for at in range(0, len(value), 9)]
     variants += [(b"", b""), (value, b""), (value, b"\x02\0\0"), (value, names[:-1]), (b"\x05\xff", b"\1\0\0")]
     variants += [(bytes([chance.randrange(256) for _ in range(9)]), names) for _ in range(40)]

@@ -28,13 +28,13 @@ from deltaskip.expr.preimages.steps import Floor, Monotone, Shift, Step, Times, 
 from deltaskip.expr.preimages.time_steps import date_cast, text_cast
 from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, VOID, DataType
 from deltaskip.skipping.proofs.preimage.pull_back import FAR, ends_of, pull_back
-from deltaskip.skipping.proofs.preimage.value_sets import Values, holds, intersect, merged
+from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, holds, intersect, merged
 
 _MOST_TURNED = 64
 """Maximum number of spans of results that wrap around; with more, all arguments that overflow are in the set."""
 
 
-def preimage(node: Node, results: Values, time_zone: str) -> tuple[FieldRef, Values] | None:
+def preimage(node: Node, results: ValueSet, time_zone: str) -> tuple[FieldRef, ValueSet] | None:
     """Return the column that `node` reads, and a set of its values; None if no rule derives them.
 
     Args:
@@ -67,7 +67,7 @@ def preimage(node: Node, results: Values, time_zone: str) -> tuple[FieldRef, Val
     return preimage(child, before, time_zone)
 
 
-def _holds_of_null(node: Call, child: Node, results: Values, time_zone: str) -> bool:
+def _holds_of_null(node: Call, child: Node, results: ValueSet, time_zone: str) -> bool:
     """Whether the function may produce a wanted result where its argument is NULL."""
     if not all(isinstance(arg, Literal) for arg in node.args if arg is not child):
         return True
@@ -80,15 +80,15 @@ def _holds_of_null(node: Call, child: Node, results: Values, time_zone: str) -> 
     return results.null if value is None else at is None or holds(results, at)
 
 
-def _pulled(steps: tuple[Step, ...], results: Values) -> Values | None:
+def _pulled(steps: tuple[Step, ...], results: ValueSet) -> ValueSet | None:
     """The results of several steps, outermost first, mapped back to their argument."""
-    found: Values | None = results
+    found: ValueSet | None = results
     for step in steps:
         found = None if found is None else pull_back(step, found)
     return found
 
 
-def _with_overflow(node: Node, steps: tuple[Step, ...], results: Values) -> Values:
+def _with_overflow(node: Node, steps: tuple[Step, ...], results: ValueSet) -> ValueSet:
     """The wanted results, and those outside of the type of `node` for which Spark may return a wanted one (functions).
 
     Overflow is known where it wraps around, or raises instead: there, the results outside are whole turns away.

@@ -36,7 +36,7 @@ from deltaskip.expr.preimages.steps import (
     Times,
     ZoneShift,
 )
-from deltaskip.skipping.proofs.preimage.value_sets import Cycle, Values, complement, intersect, merged
+from deltaskip.skipping.proofs.preimage.value_sets import Cycle, ValueSet, complement, intersect, merged
 
 FAR = 10**500
 """Above every result of a step that is a number."""
@@ -60,7 +60,7 @@ def ends_of(step: Step) -> list[Any] | None:
     return None
 
 
-def pull_back(step: Step, results: Values) -> Values | None:
+def pull_back(step: Step, results: ValueSet) -> ValueSet | None:
     """Return a set that contains every argument with a result in `results`; None if no such set is known."""
     match step:
         case Periodic():
@@ -134,7 +134,7 @@ def _cycle_before(step: Step, cycle: Cycle) -> Cycle | None:
     return None
 
 
-def _monotone(step: Monotone, results: Values) -> Values:
+def _monotone(step: Monotone, results: ValueSet) -> ValueSet:
     found: list[tuple[Any, Any]] = []
     for piece in step.pieces:
         for low, stop in results.spans:
@@ -149,7 +149,7 @@ def _monotone(step: Monotone, results: Values) -> Values:
     )
 
 
-def _enclosed(step: Enclosed, results: Values) -> Values:
+def _enclosed(step: Enclosed, results: ValueSet) -> ValueSet:
     found = [span for low, stop in results.spans for span in step.around(low, stop)]
     if results.null:
         found.extend(step.nulls)
@@ -192,7 +192,7 @@ def _threshold(
     return low
 
 
-def _periodic(step: Periodic, results: Values) -> Values | None:
+def _periodic(step: Periodic, results: ValueSet) -> ValueSet | None:
     if results.cycles:
         return None
     hits = _within(step.results, results.spans)
@@ -200,10 +200,10 @@ def _periodic(step: Periodic, results: Values) -> Values | None:
     if step.others is not None:
         hits = hits | _within(step.others, results.spans)
     if not hits.any():
-        return Values((), results.null, exact)
+        return ValueSet((), results.null, exact)
     if hits.all():
-        return Values(step.source.all, results.null, exact)
-    return Values(step.source.all, results.null, exact, (Cycle(step.grain, 0, 0, hits.astype(np.uint8).tobytes()),))
+        return ValueSet(step.source.all, results.null, exact)
+    return ValueSet(step.source.all, results.null, exact, (Cycle(step.grain, 0, 0, hits.astype(np.uint8).tobytes()),))
 
 
 def _within(numbers: np.ndarray, spans: Spans) -> np.ndarray:
@@ -215,7 +215,7 @@ def _within(numbers: np.ndarray, spans: Spans) -> np.ndarray:
     return found
 
 
-def _inverted(step: Invertible, results: Values) -> Values | None:
+def _inverted(step: Invertible, results: ValueSet) -> ValueSet | None:
     """Map single results to their arguments, and all but some single results to all but their arguments."""
     outside = complement(results.spans, step.target)
     if _single(results.spans):

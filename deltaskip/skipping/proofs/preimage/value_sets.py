@@ -41,7 +41,7 @@ class Cycle:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ValueSet:
     """Values of an expression or column: those in `spans` and in all of `cycles`, and NULL if `null`.
 
     exact: The set contains no other values than the wanted ones.
@@ -53,7 +53,7 @@ class Values:
     cycles: tuple[Cycle, ...] = ()
 
 
-def satisfying(type_: DataType, op: str, value: Any) -> Values | None:
+def satisfying(type_: DataType, op: str, value: Any) -> ValueSet | None:
     """Return the values x of `type_` for which `x op value` is TRUE; op is = != < <= > >=, `value` is not NULL."""
     domain = domain_of(type_)
     at = None if domain is None else ordinal_of(type_, value)
@@ -75,10 +75,10 @@ def satisfying(type_: DataType, op: str, value: Any) -> Values | None:
             spans = ((at, domain.stop),)
         case _:
             return None
-    return Values(intersect(merged(spans), domain.all))
+    return ValueSet(intersect(merged(spans), domain.all))
 
 
-def points_of(type_: DataType, values: Collection[Any]) -> Values | None:
+def points_of(type_: DataType, values: Collection[Any]) -> ValueSet | None:
     """Return the set of those `values` (none is NULL) that are of the type."""
     domain = domain_of(type_)
     if domain is None:
@@ -89,7 +89,7 @@ def points_of(type_: DataType, values: Collection[Any]) -> Values | None:
         ordinals = {ordinal_of(type_, value) for value in values}
     if None in ordinals:
         return None
-    return Values(merged((at, following(at)) for at in ordinals if domain.low <= at < domain.stop))
+    return ValueSet(merged((at, following(at)) for at in ordinals if domain.low <= at < domain.stop))
 
 
 def merged(spans: Iterable[tuple[Any, Any]]) -> Spans:
@@ -133,10 +133,10 @@ def complement(spans: Spans, domain: Domain) -> Spans:
     return tuple(found)
 
 
-def meet(one: Values, other: Values) -> Values:
+def meet(one: ValueSet, other: ValueSet) -> ValueSet:
     """Return the intersection; a cycle within short spans becomes spans."""
     cycles = dict.fromkeys((*one.cycles, *other.cycles))
-    met = Values(
+    met = ValueSet(
         intersect(one.spans, other.spans), one.null and other.null, one.exact and other.exact, _combined(tuple(cycles))
     )
     for cycle in met.cycles:
@@ -147,12 +147,12 @@ def meet(one: Values, other: Values) -> Values:
     return met
 
 
-def has_nan(values: Values) -> bool:
+def has_nan(values: ValueSet) -> bool:
     """Return whether a set of floats or doubles contains NaN."""
     return bool(values.spans) and values.spans[-1][1] > NAN
 
 
-def holds(values: Values, ordinal: Any) -> bool:
+def holds(values: ValueSet, ordinal: Any) -> bool:
     """Return whether a value that is not NULL may be in the set."""
     if not any(low <= ordinal < stop for low, stop in values.spans):
         return False

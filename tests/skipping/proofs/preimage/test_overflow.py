@@ -16,7 +16,7 @@ from deltaskip.skipping.proofs.leaf_values import leaf_values
 from deltaskip.skipping.proofs.preimage.preimage import steps_of
 from deltaskip.skipping.proofs.preimage.pull_back import _threshold as threshold
 from deltaskip.skipping.proofs.preimage.pull_back import pull_back
-from deltaskip.skipping.proofs.preimage.value_sets import Values, holds
+from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, holds
 from tests.looped import looped
 
 BYTES = range(-128, 128)
@@ -144,5 +144,5 @@ def test_the_search_for_a_threshold_starts_near_it(sql: str) -> None:
         result: int = step.f(x)
         return result
 
-    pull_back(replace(step, f=counted), Values(((2020, 2021),)))
+    pull_back(replace(step, f=counted), ValueSet(((2020, 2021),)))
     assert 0 < evaluated <= 48

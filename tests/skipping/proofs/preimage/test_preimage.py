@@ -33,7 +33,7 @@ from deltaskip.schema.types import (
     StructType,
 )
 from deltaskip.skipping.proofs.preimage.preimage import preimage
-from deltaskip.skipping.proofs.preimage.value_sets import Values, holds, satisfying
+from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, holds, satisfying
 from tests.builder import TableBuilder, add, bounds
 from tests.extent import extent
 from tests.looped import looped
@@ -421,7 +421,7 @@ def test_preimages_of_rounded_doubles_hold_values_whose_text_depends_on_the_vers
             text = Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), rounding, Context(prec=1000))
             result = ordinal_of(DOUBLE, float(text) + 0.0)
             node = Call(name, (FieldRef(("x",), ("x",), DOUBLE), Literal(places, INTEGER)), DOUBLE)
-            found = preimage(node, Values(((result, result + 1),)), "UTC")
+            found = preimage(node, ValueSet(((result, result + 1),)), "UTC")
             assert found is not None
             assert holds(found[1], ordinal_of(DOUBLE, value)), (value, places)
 
