@@ -1,10 +1,10 @@
 """The boundary of the package: public functions and methods raise errors of deltaskip alone, without secrets.
 
-Where a library below is called, its errors become those of `errors` with a cure. What is not expected there becomes one
-here, at the public function, method or class that is marked with `door`: a StorageError, OutOfMemory or UnexpectedError
-that names the function, the table and the reason. A call that does not fit the function's signature is an
-InvalidArgumentType. Interrupts, warnings that a filter turns into errors, and exceptions that do not derive from
-Exception pass, except panics of libraries that are written in Rust.
+Calls of other libraries convert their errors to those of `errors`, with a cure. `door`, which decorates each public
+function, method and class, converts any other error: to a StorageError, OutOfMemory or UnexpectedError that names the
+function, the table and the reason. A call that does not fit the function's signature is an InvalidArgumentType.
+Interrupts, warnings that a filter turns into errors, and exceptions that do not derive from Exception pass, except
+panics of libraries that are written in Rust.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def expression_node(given: Any, what: str = "A predicate of pyspark") -> Node:
 
     Args:
         given: SQL text, an expression of `deltaskip.col`, a Column of PySpark, or a constant.
-        what: What needs PySpark, for the message without it.
+        what: The operation that needs PySpark, for the message if it is not installed.
     """
     if isinstance(given, str):
         return parse_sql(given)

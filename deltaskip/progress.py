@@ -29,7 +29,7 @@ SWITCH = "DELTASKIP_PROGRESS"
 """The environment variable that turns bars off."""
 
 ProgressCallback = Callable[[str, int, int], None]
-"""Is called with the name of a step, and how much of it is done and how much there is."""
+"""Called with the name of a step, its finished amount and its total."""
 
 _AFTER_SECONDS = 1.0
 _showing = Lock()
@@ -87,7 +87,7 @@ class Progress:
         self.reach(self._done + count, self._total)
 
     def reach(self, done: int, total: int | None) -> None:
-        """Set how much is done, and how much is to be done."""
+        """Set the finished amount and the total."""
         self._done, self._total = done, total
         if self._shown is not None:
             display, task = self._shown
@@ -128,11 +128,11 @@ def display_of(columns: Iterable[str], transient: bool) -> Display:
     """Return a display of rich on standard error.
 
     Args:
-        columns: What it shows of each task: `spinner`, `bar`, `bytes`, `count`, `left` and `time` (left, and elapsed),
+        columns: The columns of each task: `spinner`, `bar`, `bytes`, `count`, `left` and `time` (left, and elapsed),
             or text with the fields of the task, as rich writes them.
         transient: Whether it disappears at the end.
     """
-    # What shows no display does not load it.
+    # Loaded only to show a display.
     from rich import progress
     from rich.console import Console
 

@@ -1,7 +1,7 @@
 """`dataclass` of the standard library, with classes that are made in half the time.
 
 `dataclasses` compiles the text of six methods for each frozen class, which takes a fifth of a first plan with its
-hundred classes. Here comparison, hash and `repr` are functions that all classes share.
+hundred classes. In this module, comparison, hash and `repr` are functions that all classes share.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Secrets, and texts without them: messages of other libraries contain tokens, passwords, keys and signed URLs.
 
 `redacted` is the one function through which texts of other libraries come into messages, warnings and logs. It knows
-the forms that secrets have, the values that `keep_secret` was given, and secrets of the process's environment. What
-leaves the process otherwise, in a pickle or as the address of a table, has no secret that `options_without_secrets` and
-`url_without_secrets` find. Nothing else in the package decides what is a secret.
+the forms that secrets have, the values that `keep_secret` was given, and secrets of the process's environment. Other
+data that leaves the process, in a pickle or as the address of a table, passes `options_without_secrets` and
+`url_without_secrets`. No other module decides which texts are secrets.
 """
 
 from __future__ import annotations

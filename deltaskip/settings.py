@@ -20,7 +20,7 @@ class Options:
     """Settings that apply to every table of this process. Numbers are 0 or greater, those of bytes 1 or greater.
 
     Attributes:
-        spark_jobs: What executes a small change that is given a Spark session: "auto", this process if it is done
+        spark_jobs: The executor of a small change that is given a Spark session: "auto", this process if it is done
             before a job would start; "always", Spark jobs.
         values_found_here: The most values that this process reads to find the rows of a change, instead of a job. A
             text counts as six values, and over a network every value as eight.

@@ -35,7 +35,7 @@ CHECKED_COLUMNS = ("uri", "partition_values", "deletion_vector")
 
 
 def add_constraint(state: TableState, change: AddConstraint) -> TableState:
-    """Return the state with a constraint, against which existing rows are to be checked."""
+    """Return the state with a constraint, which existing rows must satisfy."""
     name, text = change.name.lower(), change.expression.strip()
     if _named(state, name) is not None:
         raise InvalidArgument(f"{state.table} already has a constraint {change.name}: drop it first.")

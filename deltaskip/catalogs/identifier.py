@@ -68,7 +68,7 @@ def namespace_of(namespace: object, argument: str = "namespace") -> Namespace:
 
 
 def check_new_namespace(parts: Sequence[str]) -> None:
-    """Raise InvalidArgument if a namespace that is to be created has the name of a folder in a Delta table."""
+    """Raise InvalidArgument if a new namespace has the name of a folder in a Delta table."""
     for part in parts:
         if part.lower() in FOLDERS_OF_TABLES:
             raise InvalidArgument(

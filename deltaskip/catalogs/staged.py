@@ -114,7 +114,7 @@ class StagedTable(Unpicklable):
 
         Raises:
             TableAlreadyExists: Another writer has created a table of this name.
-            CommitConflict: Another writer has changed the table that is to be replaced.
+            CommitConflict: Another writer has changed the table to replace.
             InvalidCommit: The table was already committed or aborted.
             StorageError: Storage failed.
         """

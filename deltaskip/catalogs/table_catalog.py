@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from deltaskip.transforms import Transform
 
 _STATEMENTS = "deltaskip.statements.run"
-"""The module whose function `run_statement` runs SQL; it is above this one, so only its name is known here."""
+"""The module whose function `run_statement` runs SQL; it is above this one, which therefore knows only its name."""
 
 Ident = str | Sequence[str] | CatalogIdentifier
 """The name of a table: SQL text such as "sales.orders", a tuple of its parts, or a CatalogIdentifier."""

@@ -68,7 +68,7 @@ class ChangeScan(AsFrames, Reopened):
 
     Args:
         versions: The range.
-        options: What of the changes is read. The predicate may use the columns of the feed; `columns` are those of the
+        options: The changes to read. The predicate may use the columns of the feed; `columns` are those of the
             table, and there is no limit.
     """
 
@@ -375,8 +375,8 @@ def _restored(reference: SnapshotReference, start: int, end: int, options: ReadO
     return vars(ChangeScan(versions, options))
 
 
-# A remove action seldom has statistics. Those of the add that comes back with another deletion vector do not serve,
-# since they need not cover the rows that this vector deletes.
+# A remove action seldom has statistics. The statistics of the add that returns with another deletion vector are not
+# used, since they may not cover the rows that this vector deletes.
 def _reads_statistics(where: object, params: object, snapshot: Snapshot) -> bool:
     """Whether a predicate uses columns that have statistics, other than partition columns and those of the feed."""
     if where is None:

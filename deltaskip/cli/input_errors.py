@@ -1,4 +1,4 @@
-"""What is wrong with a file of text that cannot be read: its line, column and cure, found by reading it once more."""
+"""Errors in text files that cannot be read: the line, the column and the cure, found by reading the file again."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def csv_error(
 
     Args:
         stream: The file, from its beginning, as bytes.
-        delimiter: What separates values.
+        delimiter: The separator of values.
         type_name: The type of a column, by its name.
         read: Reads a text as a value of a column; raises ArrowException.
         error: The error of pyarrow, or WrongValue.

@@ -77,7 +77,7 @@ def input_files(
     Args:
         names: Paths, patterns, or - for standard input.
         file_format: Format of all files; None for that of their names.
-        delimiter: What separates the values of CSV; None for a comma, or a tab in .tsv files.
+        delimiter: The separator of values in CSV; None for a comma, or a tab in .tsv files.
         schema: Schema of the table, whose types values of text have.
         time_zone: Time zone of times without one.
 
@@ -121,11 +121,11 @@ class InputFiles:
     Attributes:
         paths: The files.
         file_format: parquet, csv or json.
-        delimiter: What separates the values of CSV.
+        delimiter: The separator of values in CSV.
         types: Types of the table's columns by their names in lower case.
         zone: Time zone of times without one.
-        error: What went wrong while the files were read.
-        spooled: The file that has what standard input had.
+        error: The error that reading the files raised.
+        spooled: A temporary file with the contents of standard input.
         float_names: Names in lower case, at any depth, of numbers that may be NaN and of arrays of them.
         advance: Called with each file and the number of rows that were read of it.
     """
@@ -222,7 +222,7 @@ class InputFiles:
             raise StorageError(f"{_shown(path)} cannot be read: {error.strerror or error}.") from error
 
     def _located(self, path: str, error: Exception) -> str | None:
-        """What is wrong in which line of a file of text; None if that is not known."""
+        """Return the error in a text file, with its line; None if it is not known."""
         if self.file_format == "parquet":
             return None
         with _opened(path) as stream:

@@ -22,7 +22,8 @@ from deltaskip.table.table import DeltaTable
 # Functions of which DuckDB and Spark have the same values. Not among them: upper ('ß'), round (1.005), concat (NULL).
 _SAME = frozenset(("abs", "ceil", "ceiling", "char_length", "coalesce", "floor", "greatest", "hour", "ifnull", "least",
                    "length", "minute", "month", "nullif", "year"))  # fmt: skip
-# What has no row in the table of functions: CAST rounds in DuckDB, ^ is a power and not XOR, and elements count from 1.
+# Expressions without a row in the table of functions: CAST rounds in DuckDB, ^ is a power and not XOR, and elements
+# count from 1.
 _OPERATORS = {"::": "cast", "^": "^", "[": "[]"}
 _OF_SPARK = {"cast", "try_cast", *FUNCTIONS, *REPLACED, *PRESENT, *ALIASES}
 _SOURCE_WORDS = ("FROM", "JOIN")

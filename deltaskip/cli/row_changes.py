@@ -1,4 +1,4 @@
-"""What `deltaskip delete` and `update` share: options, the change or its plan, and their output."""
+"""The shared part of `deltaskip delete` and `update`: options, the change or its plan, and their output."""
 
 from __future__ import annotations
 

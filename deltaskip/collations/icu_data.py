@@ -18,7 +18,7 @@ _BIG_ENDIAN = 8
 _SECTIONS = {5: 4, 6: 1, 8: 0, 9: 8, 10: 0, 11: 4, 12: 4, 13: 2, 14: 2, 15: 2, 16: 2, 17: 1, 18: 0}
 _TRIE = 7
 
-# Kinds of resources. Those in 16-bit units are swapped all at once, and hold no others.
+# Kinds of resources. Resources in 16-bit units contain no others, and are swapped at once.
 _STRING, _BINARY, _TABLE, _ALIAS, _TABLE32, _ARRAY, _VECTOR = 0, 1, 2, 3, 4, 8, 14
 _TABLE16, _STRING16, _INT, _ARRAY16 = 5, 6, 7, 9
 

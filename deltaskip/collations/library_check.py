@@ -107,7 +107,7 @@ def fault(library: IcuLibrary) -> str | None:
 def data_fault(library: IcuLibrary) -> str | None:
     """The fault of a library that reads the data of another version; None if it passes.
 
-    Only versions whose keys are known here can be checked. `zxx` is Swedish in that data and unknown to ICU itself.
+    Only versions with known keys can be checked. `zxx` is Swedish in that data and unknown to ICU itself.
     Raises OSError if it cannot open a collation.
     """
     if library.version not in _DIGESTS:

@@ -83,7 +83,7 @@ class GivenRows:
     def collation_version(self) -> str | None:
         """Return the version of the collations by which rows of the writer are compared; None if it is not known.
 
-        That of the DataFrame's session, or of the installed Spark.
+        The version of the DataFrame's session, or of the installed Spark.
         """
         if self._frame is None:
             return current_collation_version()

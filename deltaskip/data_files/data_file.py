@@ -46,8 +46,8 @@ class OpenDataFile:
     put: creates the file from its bytes, if it is small enough to be kept in memory until it is closed.
 
     Attributes:
-        without_statistics: Leaves that have no statistics in the footer. Those of Arrow leave NaN out, which readers
-            that order it last, as Spark does, would then not find.
+        without_statistics: Leaves that have no statistics in the footer. Arrow's own bounds leave NaN out, so that
+            readers that order it last, as Spark does, would not find it.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ _BATCH_ROWS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A file whose rows are to be checked: where it is, and its add action with statistics.
+    """A file to check: its location, and its add action with statistics.
 
     Attributes:
         location: Location of the file.

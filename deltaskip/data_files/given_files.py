@@ -26,7 +26,7 @@ _HIDDEN = (".", "_")
 
 @dataclass(frozen=True, slots=True)
 class GivenFile:
-    """A file that is to be added to a table.
+    """A file to add to a table.
 
     Attributes:
         location: Where it is, as plain text.

@@ -96,7 +96,7 @@ def _kept(snapshot: Snapshot, uri: str, gone: pa.Int64Array, add: AddFile, layou
     try:
         footer = read_footer(storage, location, add.size)
     except DeltaSkipError:
-        # What reads the rows says what is wrong.
+        # The reader of the rows raises the error.
         return None
     numbers, sizes = _without(footer, gone), footer.group_bytes()
     if not numbers or sizes is None or sum(sizes[number] for number in numbers) < _LEAST_BYTES:

@@ -107,7 +107,7 @@ def _is_little(snapshot: Snapshot, files: Sequence[pa.Table], width: int, most: 
 
 
 def _are_readable(snapshot: Snapshot, files: Sequence[pa.Table], stored: Sequence[StructField]) -> bool:
-    """Whether no column may have dates of the Julian calendar, as far as the footers of the files tell."""
+    """Whether the footers of the files prove that no column has dates of the Julian calendar."""
     if not any(each in _TIMES for field in stored for each in nested_types(field.type)):
         return True
     rows = StoredRows(snapshot, StructType(()), "none")

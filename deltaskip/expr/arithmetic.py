@@ -34,7 +34,7 @@ MOST_PLACES = 400
 FEW_DIGITS = 1e14
 
 BY_ZERO = "Division by zero: use try_divide or nullif for NULL."
-"""What a division by zero raises."""
+"""The message of the error that a division by zero raises."""
 
 ROUNDINGS: Mapping[str, tuple[str, str]] = {
     "round": ("half up", ROUND_HALF_UP),

@@ -165,7 +165,7 @@ class TypeMismatch(PredicateError):
 class _Scope:
     """The columns that names are resolved against, and the variables of the lambda functions around, by lower case.
 
-    resolved: What names were resolved to, by their parts as written, so that a column is one object wherever it occurs.
+    resolved: The resolved names, by their parts as written, so that a column is one object wherever it occurs.
     """
 
     schema: StructType

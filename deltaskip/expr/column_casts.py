@@ -387,7 +387,7 @@ def _from_text(texts: pa.Array, target: DataType, zone: Zone) -> Converted:
 
 
 def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> Converted:
-    """The values of the texts in the usual form. Those that no cast reads fail, and the others are left over."""
+    """The values of the texts in the usual form. Texts that no cast reads fail, and the others are left over."""
     if kind == "number" and _has_only(texts, _DIGITS):
         try:
             return Converted(read(texts))

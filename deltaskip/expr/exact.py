@@ -1,7 +1,8 @@
 """Predicates of other libraries as nodes, where Spark gives exactly the same answer for every row.
 
 Other libraries order NaN, compare a column with a constant of another type, and answer for NULL each in their own way.
-What is translated is equal in both: columns of one type with constants that this type has, strings by their bytes.
+Only expressions with the same meaning in both are translated: columns of one type with constants that this type has,
+strings by their bytes.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ from deltaskip.schema.types import (
 )
 
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
-# Integers up to here are numbers of the type, and so are all that they are compared with.
+# Integers up to this one are numbers of the type, and so are the numbers that they are compared with.
 _WHOLE = {FLOAT: 1 << 24, DOUBLE: 1 << 53}
 _SAME = (STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _COMPARED = (*_INTEGERS, FLOAT, DOUBLE, *_SAME)
@@ -267,7 +268,7 @@ def refused(library: str, text: str, error: Inexact, is_whole: bool, sql: str | 
         text: The expression.
         error: Says why a part of it is not translated.
         is_whole: Whether that part is the whole expression.
-        sql: What to write for the part, if that is known.
+        sql: SQL text to write instead of the part, if there is one.
     """
     example = error.sql or sql
     such_as = "" if example is None else f', such as "{example}"' if is_whole else f', with "{example}" for that part'

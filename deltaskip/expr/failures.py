@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from deltaskip.errors import DeltaSkipError, PredicateError, UnsupportedFeature
 
 PASS_SESSION = "Pass a session as spark."
-"""What to do about an expression that only Spark can evaluate, for methods with the parameter `spark`."""
+"""The cure for an expression that only Spark can evaluate, for methods with the parameter `spark`."""
 
 
 class EvaluationError(DeltaSkipError, ArithmeticError):
-    """An expression has no value for this row: Spark raises in ANSI mode, or its result is not known here."""
+    """An expression has no value for this row: Spark raises in ANSI mode, or this package does not know its result."""
 
 
 class Undecided(EvaluationError):
-    """Spark has a result that is not known here: it depends on versions, or the rule is not implemented."""
+    """This package does not know Spark's result: it depends on versions, or the rule is not implemented."""
 
 
 def needs_session(what: str, rows: str, why: object, cure: str) -> UnsupportedFeature:

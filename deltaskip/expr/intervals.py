@@ -1,7 +1,7 @@
 """Interval literals of Spark SQL, and dates and timestamps plus an interval.
 
-The value of a literal is a number of microseconds for the day-time types, and of months for the year-month type. That
-of make_interval is months, days and microseconds; it is known only where it is added to a date or timestamp.
+The value of a literal is a number of microseconds for the day-time types, and of months for the year-month type. A
+value of make_interval is months, days and microseconds; it is known only where it is added to a date or timestamp.
 
 # Spark 4.1, IntervalUtils, and BinaryArithmeticWithDatetimeResolver for the types of sums
 """

@@ -1,7 +1,7 @@
 """JSON texts as Spark reads and writes them.
 
-Python's parser accepts standard JSON only. What Jackson may read otherwise, such as texts in single quotes, and what
-may be beyond its limits, is left to Spark.
+Python's parser accepts standard JSON only. Texts that Jackson may read otherwise, such as those in single quotes, and
+texts that may exceed its limits are left to Spark.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Real:
 
 
 def read_json(text: str) -> Any:
-    """Return the first JSON value of a text: None, bool, int, Real, str, list or Object. What follows it is not read.
+    """Return the first JSON value of a text: None, bool, int, Real, str, list or Object; the rest is not read.
 
     Raises:
         Malformed: The text does not begin with a JSON value.

@@ -70,7 +70,7 @@ def as_read(node: Node, schema: StructType, time_zone: str) -> Node:
 def padded_column(node: Node, schema: StructType) -> tuple[tuple[str, ...], str] | None:
     """Return path and type of a column with char(n) on whose padding a bound expression depends; None if there is none.
 
-    node: What `as_read` has made, bound.
+    node: The result of `as_read`, bound.
     """
     for path in sorted(columns_of(_without_padding(node))):
         declared = declared_type(schema, path)
@@ -171,7 +171,7 @@ class _PaddedComparisons:
         known = [self._value(value) for value in values]
         types = {None if each is None else each.type for each in known}
         if None in types or (types == {STRING} and any(each is not None and each.value is None for each in known)):
-            # Of a list with a NULL of type string, Spark loses values.
+            # Spark loses values of a list with a NULL of type string.
             return node
         if types != {STRING}:
             return transform(node, self.read)

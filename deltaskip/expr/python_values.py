@@ -46,7 +46,7 @@ def literal_node(value: object, what: str = "A literal in a predicate") -> Node:
 
     Args:
         value: The constant.
-        what: What the constant is, for the error.
+        what: The role of the constant, for the error.
 
     Raises:
         PredicateError: Spark has no such value: a Decimal that is not finite or too long, a time that is not a time.

@@ -1,8 +1,8 @@
 """Texts of dates and times that are read by a pattern, as Spark's to_timestamp(text, pattern) reads them.
 
-A pattern becomes a list of readers; adjacent numbers share their digits as in java.time. What they have read is a
-number for each field, of which the strict resolver makes a date, a time and an offset. Missing fields are those of
-1970-01-01 00:00:00.
+A pattern becomes a list of readers; adjacent numbers share their digits as in java.time. They read a number for each
+field; the strict resolver turns these into a date, a time and an offset. Missing fields are those of 1970-01-01
+00:00:00.
 
 # Spark 4.1, DateTimeFormatterHelper.scala; java.time.format.DateTimeFormatterBuilder and Parsed, strict
 """

@@ -69,7 +69,7 @@ _DECIMAL_SIZES = {8: 4, 9: 8, 10: 16}
 
 
 def tree_of(variant: tuple[bytes, bytes]) -> VariantTree:
-    """Return the tree of a variant. Raises Undecided for bytes that are none, or types that are not known here."""
+    """Return the tree of a variant. Raises Undecided for bytes that are no variant, and for unknown types."""
     value, metadata = variant
     try:
         return _read(value, 0, _names(metadata), _DEEPEST)

@@ -35,8 +35,8 @@ class TableFeature:
         legacy_writer_version: Writer version that implies the feature, if any.
         note: Remark for the table in the documentation.
         requires: Features that a table with this one must have too.
-        checks: What must be checked, beyond what the log shows, before files are added: their "rows", or also what the
-            "files" contain. Rows that deltaskip writes are; files that other programs wrote are refused if they are
+        checks: What to check before files are added, in addition to the log: their "rows", or also the contents of the
+            "files". Rows that deltaskip writes are checked; files that other programs wrote are refused if they are
             added as actions.
         by_name: Whether tables with it are opened by name through the catalog that manages them, and not by path.
     """

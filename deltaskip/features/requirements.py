@@ -1,4 +1,4 @@
-"""What the features of a table require: checks before a table is read, and before anything is committed to it.
+"""Requirements of a table's features: checks before a table is read, and before each commit to it.
 
 # PROTOCOL, Table Features: "to read a table, readers must implement and respect all features listed in readerFeatures",
 # "to write a table, writers must implement and respect all features listed in writerFeatures"

@@ -75,7 +75,7 @@ cdef inline int snappy_decompress(Cursor cursor, uint8_t* out, int64_t size) noe
                     cursor.at = source
                     continue
             if 8 <= offset <= out - first and 4 <= length <= 8 and end - out >= <int64_t>length:
-                # Numbers of eight bytes that are nearly alike. What is read here was written as one word, since bytes
+                # Numbers of eight bytes that are nearly alike. These bytes were written as one word, since bytes
                 # of two writes would have to wait for both.
                 source = out - offset
                 memcpy(&extra, source, 4)

@@ -5,8 +5,8 @@ Spark sorts NaN above every number, and Delta's own statistics record it as a ma
 was written by Spark. A file's statistics may be older than the add that contains them (deletion vectors, clones,
 restores), so only an add of a new file counts, and no unknown writer must have added the same path.
 
-Commits are deleted one day. What the tags of a file prove about NaN (stats.tags), and what the owner of the table
-promises (`deltaskip.floatBounds`), remains.
+Commits are deleted after their retention. The proofs in the tags of a file (stats.tags) and the promise of the table's
+owner (`deltaskip.floatBounds`) remain.
 
 Statistics that this package computed (operation COMPUTE STATS, all columns) are exact for the file's values, whoever
 wrote the file: NaN is recorded, and a bound under a collation is not a truncated string.

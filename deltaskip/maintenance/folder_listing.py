@@ -98,7 +98,7 @@ def is_temporary(paths: pa.Array) -> pa.BooleanArray:
 
 @dataclass(slots=True)
 class Folders:
-    """What a listing finds in addition to files.
+    """The findings of a listing in addition to files.
 
     Attributes:
         entries: Number of entries of each directory, by its path below the table; empty for object stores.

@@ -69,7 +69,7 @@ _Part: TypeAlias = tuple[pa.Table, OpenFile, RowGroups | None]
 
 @dataclass(slots=True)
 class _Matches:
-    """Of the files that were read recently, the share in which many rows matched."""
+    """The share of the recently read files in which many rows matched."""
 
     share: float = 0.0
 
@@ -82,7 +82,7 @@ class _Matches:
 class RowReader:
     """Reads the matching rows of the files of a scan. It can be pickled.
 
-    Of larger files the columns of the predicate are read first, and the others only of row groups with matching rows,
+    In larger files, the columns of the predicate are read first, and the others only for row groups with matching rows,
     unless many rows match in most files.
 
     Attributes:

@@ -176,7 +176,7 @@ class _DataFiles(pfs.FileSystemHandler):  # type: ignore[misc]
         return self.open_input_file(path)
 
     def get_file_info(self, paths: Sequence[str]) -> list[pfs.FileInfo]:
-        """Return what is known of files."""
+        """Return the known facts about files."""
         return [pfs.FileInfo(path, pfs.FileType.File) for path in paths]
 
     def get_type_name(self) -> str:

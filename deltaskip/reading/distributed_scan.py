@@ -44,8 +44,8 @@ class DistributedScan(SelectingScan):
 
     It keeps the same files and rows as other scans of the table. `files_to_spark` returns the files, and `to_spark` the
     rows, as DataFrames. The driver names the parts of the log, and holds neither the list of files nor their
-    statistics. Methods that would return all of it raise UnsupportedFeature and name what to call instead. Those that
-    return little, such as `count`, `explain` and `file_batches`, read the log in this process, in bounded memory.
+    statistics. Methods that would return all of it raise UnsupportedFeature and name what to call instead. Methods with
+    small results, such as `count`, `explain` and `file_batches`, read the log in this process, in bounded memory.
 
     No process knows all of the files, so that a limit is refused, too.
     """

@@ -53,7 +53,7 @@ class MarkedRows:
         return arrow_array(np.repeat(np.arange(len(self.counts)), self.counts), pa.int64())
 
     def joint_words(self, files: npt.NDArray[np.int64], count: int) -> pa.ListArray:
-        """For each of `count` files the bits that are set in the words of any entry. files: That of each entry."""
+        """For each of `count` files the bits that are set in the words of any entry. files: Its number by entry."""
         assert self.words is not None
         found: list[npt.NDArray[np.int64]] = [np.zeros(0, np.int64)] * count
         for file, entry in zip(files.tolist(), self.words, strict=True):

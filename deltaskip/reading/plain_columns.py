@@ -92,7 +92,7 @@ def _leaves(arrow: pa.DataType) -> int:
 
 
 def _widths(arrow: pa.DataType, column: pq.ColumnSchema) -> tuple[int, int, bool] | None:
-    """Bytes of a value in pages and in Arrow, and whether the former are big-endian; None for what has other bits."""
+    """Bytes of a value in pages and in Arrow, and whether the former are big-endian; None for types with other bits."""
     match column.physical_type:
         case "BOOLEAN" if pa.types.is_boolean(arrow):
             return _BITS, 0, False

@@ -104,7 +104,7 @@ class ReadPlan:
         paths: The spark_path of each file.
         sizes: Bytes of each file; None if they are not known.
         times: Milliseconds since the epoch at which each file was written; None if the engine lists the files.
-        listing: What tells the sizes and times of the files.
+        listing: The source of the sizes and times of the files.
         wanted: The rows of the files, and the columns beside those of the table.
         scans: The scans that read them.
         metadata: Fields of the column `_metadata`, by name the SQL text of each over the columns of the rows; none for
@@ -145,7 +145,7 @@ class ReadPlan:
             files: Rows of Scan.files(), with uri and partition_values, and for the listing "log" size and
                 modification_time.
             wanted: The rows of the files.
-            listing: What tells the sizes and times of the files.
+            listing: The source of the sizes and times of the files.
             repeated: Whether a file may be listed more than once.
 
         Raises CorruptLog if a file is listed twice.

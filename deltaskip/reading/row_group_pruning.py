@@ -11,7 +11,7 @@ and then over those of the pages in each that is left. They are those that `stat
 * Deleted rows count, so that bounds and null counts may be those of more rows than are read. A row group is skipped
   only if no row of it matches, deleted or not.
 
-What footers cannot prove reads the row group: bounds under a collation, and parts that read partition columns.
+A row group is read if its footer proves nothing: bounds under a collation, and parts that read partition columns.
 
 The pages of different columns begin at different rows, so the rows between two beginnings are evaluated like a small
 row group: the bounds of the pages that they are in hold for them, but not the number of nulls unless it is none or all.

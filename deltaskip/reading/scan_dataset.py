@@ -52,13 +52,14 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
     """The rows of a scan as a dataset that is read by its scanner only.
 
     Columns and filters that a scanner is asked for prune files and row groups. A filter that has no exact predicate is
-    applied by pyarrow once more. What pyarrow would do with the files of a dataset is refused: it has none of its own.
+    applied by pyarrow once more. Operations of pyarrow on the files of a dataset are refused, because this one has no
+    files of its own.
 
     Args:
         scan: The scan.
     """
 
-    # No dataset of Arrow is behind it, whose class cannot be made without one.
+    # The base class cannot be created without a dataset of Arrow, and there is none.
     def __init__(self, scan: TableScan) -> None:
         self._scan = scan
 

@@ -21,7 +21,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.storage.location import is_local
 
-# Limits of what is decoded at once: rows, bytes of the pages, and bytes of the strings of a column.
+# Limits of the files that are decoded at once: rows, bytes of the pages, and bytes of the strings of a column.
 _MOST_ROWS = 1 << 20
 _MOST_PLAIN_BYTES = 64 << 20
 _MOST_STRING_BYTES = 256 << 20
@@ -75,9 +75,9 @@ class SmallFiles:
 
     @classmethod
     def runs(cls, locations: Sequence[str]) -> Iterator[tuple[int, SmallFiles | None]]:
-        """Yield numbers of files that follow each other, and these opened; None if they must be read one by one.
+        """Yield the number of files in each run, and the opened files; None if they must be read one by one.
 
-        They have the same schema, and are as many as may be decoded at once. What is yielded is closed afterwards.
+        The files of a run have the same schema, and are as many as may be decoded at once. They are closed afterwards.
 
         Args:
             locations: The locations of the files.

@@ -41,9 +41,9 @@ class FileLayout:
     Attributes:
         schema: The schema.
         found: Names in files, None for columns that they lack.
-        names: Names in files of what is read, further columns included.
+        names: Names of the columns in files, further columns included.
         leaves: Numbers of the Parquet columns of those that are not nested.
-        parts: The paths of what is read of structs, by name.
+        parts: The paths to read in structs, by name.
     """
 
     schema: pa.Schema

@@ -488,7 +488,7 @@ class StoredRows:
             )
 
     def _layout_of(self, schema: pa.Schema, location: str) -> FileLayout:
-        """The layout of a file with this schema. That of the last file is kept, since most files have the same."""
+        """The layout of a file with this schema. The last one is kept, since most files have the same."""
         known = self._layout
         if known is not None and (known.schema is schema or known.schema.equals(schema, check_metadata=True)):
             return known
@@ -621,9 +621,9 @@ def missing_file(listing: str, table: str, location: str) -> DataFileMissing:
     """Return the error for a data file that a version lists and that does not exist.
 
     Args:
-        listing: What lists it, such as `Version 3` or `The log`.
+        listing: The source of the path, such as `Version 3` or `The log`.
         table: The location of the table.
-        location: That of the file.
+        location: The location of the file.
     """
     return DataFileMissing(
         f"{listing} of {table} lists the data file {location}, which does not exist; it may have been vacuumed: open a "

@@ -86,8 +86,8 @@ class TableScan(SelectingScan, Scan, AsFrames):
     for what a query needs, and `pieces` divides the rows for other processes.
 
     Rows are exactly those that Spark returns for the predicate in the scan's `time_zone`, with strings compared under
-    the scan's `collation_version`. They come in the order of the files in the log. What only Spark can read or evaluate
-    raises UnsupportedFeature. Every method of these raises
+    the scan's `collation_version`. They come in the order of the files in the log. Files and expressions that only
+    Spark can read or evaluate raise UnsupportedFeature. Every method of these raises
 
     * UnsupportedFeature for dates before 1582 of old writers, and expressions that only Spark knows,
     * PredicateError if the predicate fails for a row, as a division by zero does,
@@ -146,7 +146,7 @@ class TableScan(SelectingScan, Scan, AsFrames):
     def count(self, read: bool = True) -> int:
         """Return the exact number of matching rows, at most `limit`. Deleted rows do not count.
 
-        What the log proves is not read. If it does not prove the number, the rows of the files that can contain
+        No file is read if the log proves the number. Otherwise the rows of the files that can contain
         matching ones are counted in this process.
 
         Args:
@@ -260,9 +260,10 @@ class TableScan(SelectingScan, Scan, AsFrames):
         """Return the rows as a dataset of pyarrow, which reads columns and filters of its own when it is used.
 
         Its fragments are the files that can contain matching rows, each with its partition values. The footer of every
-        file is read. What pyarrow does not read as Spark does is refused: deletion vectors, renamed columns, limits,
-        and predicates that are not certain for every row of a file. The dataset is read by pyarrow alone: a file that
-        is missing or damaged then raises an error of its own, which is an OSError or a pyarrow.ArrowException.
+        file is read. Tables and scans that pyarrow does not read as Spark does are refused: deletion vectors, renamed
+        columns, limits, and predicates that are not certain for every row of a file. The dataset is read by pyarrow
+        alone: a file that is missing or damaged then raises an error of its own, which is an OSError or a
+        pyarrow.ArrowException.
 
         Raises:
             UnsupportedFeature: The rows would not be those of the scan. The message names the reason.

@@ -35,8 +35,8 @@ class LossyCast:
         column: The column, such as `st.x`.
         type_name: Its type as DDL text.
         given: The value as text.
-        stored: What the column has instead.
-        cure: What the user can do, a sentence.
+        stored: The stored value as text.
+        cure: The cure, a sentence.
     """
 
     column: str
@@ -107,7 +107,7 @@ def _lost(array: pa.Array, stored: pa.Array, source: DataType, target: DataType,
 
 
 def _inexact(array: pa.Array, stored: pa.Array, limit: int) -> pa.Array:
-    """Which integers floating values do not represent exactly. Those up to the limit are exact."""
+    """Which integers floating values do not represent exactly. Numbers up to the limit are exact."""
     least, most = pc.min_max(array).as_py().values()
     if least is None or -limit <= least <= most <= limit:
         return pa.array([], pa.bool_())

@@ -47,7 +47,7 @@ from deltaskip.schema.types import (
 )
 
 WRITE_FROM_SPARK = "Write the rows as a DataFrame of a Spark session."
-"""What to do about new rows of which only Spark can evaluate a value or rule."""
+"""The cure for new rows with a value or rule that only Spark can evaluate."""
 
 _PATH = tuple[str, ...]
 _MAX_PRECISION = 38
@@ -80,7 +80,7 @@ def store_array(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarg
 
     Raises:
         RowViolation: A value does not fit the column.
-        UnsupportedFeature: Spark has a result that is not known here; write the rows through a Spark session.
+        UnsupportedFeature: This package does not know Spark's result; write the rows through a Spark session.
     """
     wanted = stored_type(target)
     if pa.types.is_null(array.type):

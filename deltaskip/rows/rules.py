@@ -34,7 +34,7 @@ from deltaskip.schema.types import (
 
 RuleKind = Literal["not null", "length", "invariant", "check", "generated", "where"]
 
-# One step into a column: the name of a field, or what is inside of an array or map.
+# One step into a column: the name of a field, or the element, key or value of an array or map.
 PathStep = tuple[Literal["field", "element", "key", "value"], str]
 
 
@@ -44,7 +44,7 @@ class RowRule:
 
     Attributes:
         name: Name of a CHECK constraint, or a description such as "NOT NULL of st.x". Unique in a plan.
-        kind: What the rule comes from.
+        kind: The source of the rule.
         expression: The condition as the table declares it, for messages.
         sql: The condition as SQL text over the stored columns; it must be TRUE.
         path: Steps to the column of a NOT NULL or length rule; empty for rules about several columns.

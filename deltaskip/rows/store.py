@@ -215,7 +215,7 @@ def stored(expression: str, source: DataType, target: DataType, path: _PATH, dep
         expression: SQL text of type `source`.
         source: The given type; `check_assignable` has accepted it.
         target: The column's type, without void fields.
-        path: The column, with `element`, `key` and `value` for what is inside of arrays and maps.
+        path: The column, with `element`, `key` and `value` for the contents of arrays and maps.
         depth: Number of lambda functions around the text.
     """
     if same_values(source, target):

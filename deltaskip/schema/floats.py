@@ -14,7 +14,7 @@ SPECIAL_FLOATS = {
     **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), math.inf),
     **dict.fromkeys(("-inf", "-infinity"), -math.inf),
 }
-"""What CAST reads the texts of special values as, in lower case."""
+"""The special values as which CAST reads these texts, in lower case."""
 
 JSON_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 """Values without a number in JSON, by the texts that Java writes for them."""

@@ -1,7 +1,7 @@
 """Numbers from text of any length, in bounded time and memory.
 
-Python refuses integers of more than 4,300 digits, and computes with the power of ten of every exponent. Here a text is
-shortened first, to a number that has the same place among the values of every type.
+Python refuses integers of more than 4,300 digits, and computes with the power of ten of every exponent. This module
+first shortens a text to a number that has the same place among the values of every type.
 """
 
 from __future__ import annotations

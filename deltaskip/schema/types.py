@@ -116,7 +116,7 @@ BOOLEAN_TEXTS = {
     **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
     **dict.fromkeys(("false", "f", "no", "n", "0"), False),
 }
-"""What CAST reads texts as, in lower case."""
+"""The booleans as which CAST reads these texts, in lower case."""
 
 
 @dataclass(frozen=True, slots=True)

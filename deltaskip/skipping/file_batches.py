@@ -1,8 +1,8 @@
 """The file list of a scan in batches, for lists that are longer than memory.
 
 A row group of a checkpoint is evaluated as in `Scan.files`. Then the columns of the list are decoded, a few thousand
-rows at a time: rows that the predicate keeps and that nothing newer in the log has superseded become a batch. What is
-held is the statistics and partition values that the predicate reads, of one row group, and the actions of the commits
+rows at a time: rows that the predicate keeps and that nothing newer in the log has superseded become a batch. Memory
+holds the statistics and partition values that the predicate reads, of one row group, and the actions of the commits
 after the checkpoint, which decide by path and deletion vector (log.replay) what is superseded.
 """
 

@@ -213,7 +213,7 @@ def _group_coverage(columns: Sequence[Resolved], batches: Sequence[_LiveFiles], 
 def _partition_coverage(
     column: Resolved, batches: Sequence[_LiveFiles], files: int, rows: int, depth: bool
 ) -> ColumnCoverage:
-    """Partition values serve as the bounds: every file has them."""
+    """Partition values are the bounds: every file has them."""
     measured = None
     if depth:
         files_of_value: Counter[str] = Counter()

@@ -177,8 +177,8 @@ def _check_count(given: int, columns: Sequence[StructField], shown: str) -> None
 def _write_what_was_read(table: DeltaTable, own: Sequence[Scan], write: Callable[[Any], object]) -> None:
     """Write rows that come from the table itself, in a transaction on the version that the query reads.
 
-    It conflicts with commits that change what was read: otherwise an overwrite would remove rows that the query has not
-    seen.
+    It conflicts with commits that change the rows that were read: otherwise an overwrite would remove rows that the
+    query has not seen.
     """
     table.snapshot = min((scan.snapshot for scan in own), key=lambda each: each.version)
     parameters = {"mode": "Append", "partitionBy": list(table.partition_columns)}

@@ -1,8 +1,8 @@
 """Parts of a query's predicates that every useful row of a table must satisfy, so that its other files can be skipped.
 
-Spark runs the whole query as it was typed; what is found here only decides which files it reads. sqlglot, which nothing
-else needs, says what the query is made of; the predicates themselves are slices of the text. Where anything is unsure,
-nothing is found.
+Spark runs the whole query as it was typed; the predicates of this module only decide which files it reads. sqlglot,
+which nothing else needs, says what the query is made of; the predicates themselves are slices of the text. Where
+anything is unsure, nothing is found.
 
 A row of a table may be left out if no row of the result depends on it. For a predicate of WHERE on one table that holds
 if the table is not on the NULL-supplying side of an outer join; for one of ON it holds if the table is the joined one

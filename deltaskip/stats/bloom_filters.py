@@ -1,8 +1,8 @@
 """Bloom filters of Parquet files: values that a column chunk certainly does not contain.
 
-A filter has the values as the column chunk stores them, so a value is asked for in the physical type of the file. What
-has no exact form there is not asked for: floats, of which several are equal, and decimals in bytes of any length.
-Only the header of a filter and the blocks of the values are read, 32 bytes for each value.
+A filter has the values as the column chunk stores them, so a value is asked for in the physical type of the file.
+Values without an exact form in a file are not looked up: floats, of which several are equal, and decimals in bytes of
+any length. Only the header of a filter and the blocks of the values are read, 32 bytes for each value.
 # Apache Parquet, Bloom Filter: split block filters; parquet.thrift, BloomFilterHeader
 """
 

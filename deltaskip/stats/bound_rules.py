@@ -1,8 +1,8 @@
 """Precision that a bound may have lost: one rule for each type and each form in which bounds are stored.
 
-A bound is believed only as far as its form can hold the value. What a form may have lost widens the bound, and what
-cannot be widened is unknown (null), which keeps the file. Everything that reads bounds goes through these rules:
-`stats.decode` for the first three forms, `stats.footer` for the last.
+A bound is believed only as far as its form can hold the value. A bound is widened by the precision that its form may
+have lost; a bound that cannot be widened is unknown (null), which keeps the file. Everything that reads bounds goes
+through these rules: `stats.decode` for the first three forms, `stats.footer` for the last.
 
              JSON text of add.stats        leaf of stats_parsed          row group of a checkpoint    footer, row group
              (TEXT)                        (STRUCT)                      (GROUP)                      of a data file

@@ -1,7 +1,7 @@
 """Decoding of bounds from JSON text or struct columns to the kernels' layouts, widened by what a writer may have lost.
 
-What each form may have lost is in `stats.bound_rules`. A value that cannot be read as the column's type is a missing
-statistic (null), never an error.
+`stats.bound_rules` has the precision that each form may have lost. A value that cannot be read as the column's type is
+a missing statistic (null), never an error.
 """
 
 from __future__ import annotations

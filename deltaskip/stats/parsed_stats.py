@@ -167,8 +167,8 @@ def stats_texts(stats: pa.StructArray, instants: Instants = frozenset(), hybrid:
         instants: Paths in the struct, from instant_bounds, that hold instants even if their type has no time zone.
         hybrid: Whether old dates and timestamps may be in another calendar; they are left out then.
 
-    What the struct has lost is as doubtful in the text (`stats.bound_rules`): decimals have no zeros that fill up their
-    scale if a double may have printed them, and instants before 1900 an offset of +00:00.
+    Precision that the struct has lost is as doubtful in the text (`stats.bound_rules`): decimals have no zeros that
+    fill up their scale if a double may have printed them, and instants before 1900 an offset of +00:00.
     """
     return _text(_zoned(stats, instants, ()) if instants else stats, hybrid)
 

@@ -47,7 +47,7 @@ class StatColumn:
     """A leaf with statistics: logical and physical names from the root, Parquet field ids, and type.
 
     collation: As declared; None is binary order. bounded: Whether minValues and maxValues contain the column; nullCount
-    contains every column. delta-spark writes no bounds for booleans, binary, arrays, maps and variants. Those of a
+    contains every column. delta-spark writes no bounds for booleans, binary, arrays, maps and variants. The bounds of a
     collated string are in binary order: they serve comparisons in that order, and readers that know no collations.
     """
 

@@ -77,7 +77,7 @@ def bound_text(bound: Bound, type_: DataType, side: Side) -> str | None:
     """Return the JSON text of a bound as delta-spark writes it in UTC, or None if none is a bound.
 
     # PROTOCOL, Per-file Statistics: "Timestamp columns are truncated down to milliseconds."
-    Strings are truncated (see stats.truncate). Years outside 1 to 9999, and bytes that are not UTF-8, have no text.
+    Strings are truncated (`cut_min`, `cut_max`). Years outside 1 to 9999, and bytes that are not UTF-8, have no text.
     """
     match bound:
         case bytes():

@@ -1,9 +1,9 @@
 """The gate before every delete: the paths that a caller may delete below a root, whatever a log or a catalog names.
 
 A target is named by its literal path below the root. It is refused if it is not below the root once dots and links are
-resolved, or if its name is not one that the caller deletes. The root is resolved once, and what is local is deleted
-without following links (`local_writing`), so that one that is made after the check does not count. Only this module
-calls the methods of a storage that delete. Which files a version needs is not known here: see
+resolved, or if its name is not one that the caller deletes. The root is resolved once, and local files are deleted
+without following links (`local_writing`), so that a link that is made after the check has no effect. Only this module
+calls the methods of a storage that delete. The gate does not know which files a version needs: see
 `maintenance.unneeded_files`.
 """
 

@@ -312,7 +312,7 @@ def _temporary(path: str, makes_folder: bool = True) -> Iterator[str]:
 
 
 def _remove_made(folders: list[str]) -> None:
-    """Delete the folders that were made for a file. Those that other writers use by now are not empty."""
+    """Delete the folders that were made for a file. Folders that other writers use by now are not empty."""
     with suppress(OSError):
         for each in reversed(folders):
             os.rmdir(each)

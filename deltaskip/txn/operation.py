@@ -93,7 +93,7 @@ def record_version(transaction: Transaction, txn: tuple[str, int] | None) -> str
         txn: Application id and version; None to record nothing.
 
     Returns:
-        Why nothing is to be committed; "" if the version is recorded. See `committed_before`.
+        The reason to commit nothing; "" if the version is recorded. See `committed_before`.
     """
     if txn is None:
         return ""

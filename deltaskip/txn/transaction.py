@@ -458,7 +458,7 @@ class Transaction(Unpicklable):
         self._pending.domains[set_domain.domain] = set_domain
 
     def set_app_version(self, app_id: str, version: int) -> None:
-        """Record the version of an application, so that it can skip what it already committed (txn action).
+        """Record the version of an application, so that it can skip rows that it has already committed (txn action).
 
         The transaction conflicts with every commit that sets a version of the same application.
 

@@ -4,9 +4,9 @@ If several processes change the same files, only one can commit, and the reads a
 A lock of a folder of the table, which the system releases when a process ends, lets them follow each other. It protects
 nothing: commits are atomic without it, and where it cannot be had, an operation goes on as if there were none.
 
-There are two kinds of turns. That of an operation is as long as the operation reads and writes; an operation waits for
-it after it has lost, and from the beginning while its process has lost or waited lately. That of a commit is as long
-as one attempt of a commit whose actions do not depend on the order.
+There are two kinds of turns. The turn of an operation lasts while the operation reads and writes; an operation waits
+for it after it has lost, and from the beginning while its process has lost or waited lately. the turn of a commit lasts
+for one attempt of a commit whose actions do not depend on the order.
 """
 
 from __future__ import annotations

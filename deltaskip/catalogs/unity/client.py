@@ -262,7 +262,7 @@ class UnityClient:
         """Delete a catalog or schema, and return whether there was one.
 
         Args:
-            what: What it is.
+            what: The kind of object, as the paths of the API spell it.
             name: Its full name.
             with_content: Whether the server deletes all that is in it, in one transaction; otherwise it must be empty.
         """

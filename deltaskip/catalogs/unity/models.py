@@ -200,7 +200,7 @@ class ProtocolOffer:
 
 @dataclass(frozen=True, slots=True)
 class StagingTable:
-    """The place of a table that is to be created.
+    """The location of a new table.
 
     Attributes:
         uuid: Identifier that the table will have in the catalog.

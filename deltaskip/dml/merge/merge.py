@@ -156,7 +156,7 @@ class _Resolved:
         on: Its condition, not bound.
         names: The names of both sides.
         incoming: The schema of the source.
-        template: What the condition says of rows of the table, for the values of the source.
+        template: The condition on rows of the table, for the values of the source.
         configuration: Properties to set with a changed schema, or None.
         sees_all: Whether a clause may apply to any row of the table.
     """

@@ -72,7 +72,7 @@ class Names:
         target: The schema of the target.
         source: The schema of the source.
         target_alias: The name of the target; None for none.
-        source_alias: The name of the source; None if its DataFrame has names that are not known here.
+        source_alias: The name of the source; None if the names of its DataFrame are not known yet.
     """
 
     def __init__(
@@ -116,9 +116,8 @@ class Names:
 def check_sides(on: Node, names: Names, table: str, prepared: bool = False) -> None:
     """Check that an ON condition compares both sides, as a whole, or is a literal such as TRUE.
 
-    A condition with a part that is not understood here is left to whoever binds it. Whether a DataFrame has a name that
-    is not known here is found out when the source is prepared: until then, a condition with such names may be invalid
-    for another reason.
+    A condition with an opaque part is left to the function that binds it. Unknown names of a DataFrame are resolved
+    when the source is prepared: until then, a condition with such names may be invalid for another reason.
 
     Args:
         on: The condition.

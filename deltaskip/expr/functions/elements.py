@@ -202,7 +202,7 @@ def _extract_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _at(args: Sequence[Values], outside: str) -> Values:
-    """The elements at places from 0; what is outside of an array is an error, or NULL."""
+    """The elements at places from 0; a position outside of an array is an error, or NULL."""
     array = args[0] if not is_constant(args[0]) else pa.repeat(args[0], len(args[1]))
     lists = lists_of(array)
     places = np.asarray(numbers(args[1])).astype(np.int32).astype(np.int64)

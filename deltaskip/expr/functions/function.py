@@ -43,7 +43,7 @@ class Function:
     `ansi_only`: the value is another one without ANSI mode.
     `aliases`: other names of the function.
     `instead`: the expression that it stands for with some arguments; None with the others.
-    `preimage`: what is known of it that restricts the values of its only argument that is not constant.
+    `preimage`: the rule by which a result restricts the values of its only argument that is not constant.
     `wraps`: beyond their type, its integers or days wrap around, or it fails.
     `order`: the order in which Spark evaluates the arguments; None: from the first to the last.
     `decisive`: the arguments whose NULL skips the errors of those that Spark evaluates after them; None: all if a NULL

@@ -1,6 +1,6 @@
 """Regular expressions of Java, of strings. A pattern is constant, or is compiled once for each of its values.
 
-What depends on the version of Java, and patterns beyond the subset of `expr.regex`, are left to Spark.
+Patterns beyond the subset of `expr.regex`, and matches that depend on the version of Java, are left to Spark.
 
 # Spark 4.1, regexpExpressions.scala, UTF8String.split; Java 17, Matcher, Pattern.split
 """
@@ -179,7 +179,7 @@ def _grouped(args: Sequence[Values], call: Call, most: int) -> _MatchesOfRows:
 
 def _check_repeated(pattern: Pattern, *groups: int) -> None:
     if pattern.repeated.intersection(groups):
-        raise Undecided("What a repeated group of a regular expression has matched last is left to Spark.")
+        raise Undecided("The last match of a repeated group of a regular expression is left to Spark.")
 
 
 def _substring(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
@@ -306,7 +306,7 @@ def _split(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
     starts, ends = matches.starts[:, 0], matches.ends[:, 0]
     begins, _ = _bounds(rows)
     row = matches.row_of
-    # Of the pattern '' the characters are the parts; of others, what is between matches, but not before an empty one
+    # The pattern '' splits a text into its characters, others split it at their matches, but not before an empty one
     # at the begin.
     used = starts > begins[row] if not pattern else (ends > starts) | (starts > begins[row])
     order = np.cumsum(used, dtype=np.int64)

@@ -74,7 +74,7 @@ def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _piece(part: str | _Specifier, args: Sequence[Values], types: Sequence[DataType]) -> Values | None:
-    """A part of the texts of all rows; None for what is written one by one."""
+    """A part of the texts of all rows; None for values that are written one by one."""
     if isinstance(part, str):
         return constant_of(part, pa.string())
     if part.argument >= len(args) or part.flags not in ("", "0") or part.precision is not None or part.upper:

@@ -42,7 +42,7 @@ _AS_DECIMAL: Mapping[DataType, DecimalType] = {
     VOID: DecimalType(38, 18),
 }
 _MOST_DIGITS = 38
-# Integers up to here are doubles, or floats.
+# Integers up to this one are exact as doubles, or floats.
 _EXACT, _EXACT_FLOAT = 2.0**53, 2.0**24
 # The greatest power of ten that a float holds exactly.
 _EXACT_FLOAT_POWER = 10

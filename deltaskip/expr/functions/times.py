@@ -111,7 +111,7 @@ def _datediff_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _of_known_units(signature: Signature, at: int, truncated: Callable[[str], int | None]) -> Signature:
-    """The signature; Spark does not evaluate what is to be truncated to an unknown unit."""
+    """The signature; Spark does not evaluate the operand if the unit is unknown."""
 
     def typed(args: tuple[Node, ...]) -> Typed:
         found = signature(args)

@@ -299,7 +299,7 @@ def _null_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Val
 
 
 def _to_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """Variants of values; maps, and what is inside of maps, are left over."""
+    """Variants of values; maps and their contents are left over."""
     type_ = type_of(call.args[0])
     assert type_ is not None
     if type_ == VARIANT:

@@ -1,4 +1,4 @@
-"""Steps: what is known of a function of one argument, from which the sets of arguments with wanted results follow.
+"""Steps: properties of a function of one argument, from which the sets of arguments with wanted results follow.
 
 A step represents a function f of ordinals; NULL passes through it as NULL, unless a function says otherwise. A set of
 results is mapped back to the arguments in skipping.proofs.preimage.pull_back.

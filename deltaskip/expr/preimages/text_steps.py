@@ -1,4 +1,4 @@
-"""Steps of strings: prefixes, constants before or after, and what a result tells of the beginning of its argument.
+"""Steps of strings: prefixes, constants before or after, and results that determine the beginning of their argument.
 
 In UTF-8 order the strings that start with p are those in [p, successor of p). Where the result is a prefix p of the
 argument x, or x a prefix of the result, the two differ by what follows:
@@ -131,7 +131,7 @@ def up_to_delimiter(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 
 def trimmed_steps(at_start: bool, at_end: bool, text_first: bool) -> Preimage:
-    """Return the preimage of `trim` and its kin, of blanks or of constant characters."""
+    """Return the preimage of `trim`, `ltrim`, `rtrim` and `btrim`, of blanks or of constant characters."""
 
     def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
         operand, characters = call.args[0], " "

@@ -30,8 +30,8 @@ _REPLACEMENT = 0xFFFD
 class Pattern:
     """A regular expression as a program.
 
-    groups: How many capturing groups it has.
-    repeated: Those that stand in a repeated part. What they have captured in the end differs between matchers.
+    groups: The number of capturing groups.
+    repeated: The groups in a repeated part, whose last captures differ between matchers.
     """
 
     program: Program

@@ -1,6 +1,6 @@
-"""Java's regular expressions as text: the part of their syntax whose meaning is known here.
+"""Java's regular expressions as text: the part of their syntax that this package implements.
 
-What is not known is left to Spark, by name. What Java refuses is an error.
+Other syntax is left to Spark, by name. Syntax that Java refuses is an error.
 
 # Java 17, java.util.regex.Pattern
 """
@@ -162,7 +162,7 @@ def read(pattern: str) -> Syntax:
     """Read a regular expression.
 
     Raises:
-        Undecided: It has something that is not known here. A subclass of EvaluationError.
+        Undecided: It has syntax that this package does not implement. A subclass of EvaluationError.
         EvaluationError: Java refuses it.
     """
     reader = _PatternReader(pattern)

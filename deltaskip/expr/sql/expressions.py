@@ -1,8 +1,9 @@
 """Spark's expressions: text to nodes, with Spark's precedence, keywords that are names elsewhere, and no recursion.
 
 Every rule is a generator that yields the rules inside of it, and `_run` keeps them on a list: nothing but memory bounds
-the depth of a text. What has no node becomes Opaque with its text and the columns in it. A rule returns a `Piece` for
-it, which grows while operators follow, and becomes Opaque when all is read, so that no part is copied twice.
+the depth of a text. An expression without a node becomes Opaque, with its text and the columns in it. A rule returns a
+`Piece` for it, which grows while operators follow, and becomes Opaque at the end of the text, so that no part is copied
+twice.
 
 # Spark 4.1, SqlBaseParser.g4: expression, booleanExpression, predicate, valueExpression, primaryExpression
 """

@@ -83,8 +83,8 @@ def number_literal(source: str, negative: bool = False) -> Literal:
 def typed_literal(word: str, text: str) -> Node:
     """The typed literal of `word`, one of TYPED_LITERALS, and a string.
 
-    A TIMESTAMP without a zone becomes a cast. A value that is not known here, such as a time without a date, becomes
-    Opaque. Raises ValueError for text that is not such a literal.
+    A TIMESTAMP without a zone becomes a cast. An unknown value, such as a time without a date, becomes Opaque. Raises
+    ValueError for text that is not such a literal.
     """
     if word == "X":
         digits = text if len(text) % 2 == 0 else "0" + text

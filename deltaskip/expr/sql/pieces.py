@@ -167,7 +167,7 @@ class ReadingState:
         self.beyond.append((start, self.tokens.end))
 
     def _skip(self) -> None:
-        """Read what is in parentheses, a query or a window. Names in it may be columns."""
+        """Read a query or a window in parentheses. Names in it may be columns."""
         tokens = self.tokens
         opening = tokens.token.start
         if tokens.key != "(":

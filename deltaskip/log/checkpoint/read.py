@@ -105,8 +105,8 @@ class CheckpointPart:
         Rows whose `add` is null are other actions.
 
         Args:
-            columns: Dotted Parquet paths below `add`, or prefixes of them. Those that the file lacks are omitted; if it
-                lacks all, the result contains `add.path`.
+            columns: Dotted Parquet paths below `add`, or prefixes of them. Columns that the file lacks are omitted; if
+                it lacks all, the result contains `add.path`.
             row_groups: Row groups to read. The default is all.
 
         Raises:

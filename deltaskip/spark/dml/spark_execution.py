@@ -37,7 +37,7 @@ class SparkExecution(TableFrames, RowExecution):
     def planned(self, scan: Scan) -> Scan:
         """The scan in the session's time zone and mode, and for its version of the collations.
 
-        Spark resolves what is not understood here.
+        Spark resolves the parts that this package does not understand.
         """
         planned = planned_for(scan, session_facts(self._spark, scan))
         if left_to_spark(planned.predicate) is not None:

@@ -147,7 +147,7 @@ class WriteBuilder(Proxy):
 
 
 class _TargetWrite(Unmeasured, Proxy):
-    """What every write into a table tells Spark."""
+    """The description of a write that Spark asks for."""
 
     _target: Target
 

@@ -71,7 +71,7 @@ class FilesPlan:
 
     @classmethod
     def of(cls, scan: LogScan, names: Sequence[str], cores: int) -> FilesPlan:
-        """Return the plan of a scan. Of the log, only its open parts and the provenance of statistics are read.
+        """Return the plan of a scan. Only the open parts of the log and the provenance of statistics are read.
 
         Args:
             scan: The scan; its limit does not count.

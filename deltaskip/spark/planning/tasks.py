@@ -37,7 +37,7 @@ from deltaskip.skipping.file_list import batch_files, decoded_paths
 from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredicate
 
 CHECKPOINT = -1
-"""The order of a checkpoint. That of commits is the number of their task, from 0 on."""
+"""The order of a checkpoint. For commits it is the number of their task, from 0."""
 
 KEY_FIELDS = [
     pa.field("__deltaskip_path", pa.string()),
@@ -102,7 +102,7 @@ class PlanRequest:
     """The part of a plan that every task needs. It can be pickled.
 
     Attributes:
-        id: An id of the plan, by which tasks in one process share what they open.
+        id: An id of the plan, by which tasks in one process share opened files.
         snapshot: The snapshot.
         predicate: The predicate.
         names: Columns of the file list, see `Scan.files`.

@@ -40,7 +40,7 @@ TASKS = 32
 
 
 def listing_of(spark: SparkSession, table_root: str, by_spark: bool = True) -> Listing:
-    """What tells the sizes and times of files that a session reads. by_spark: if False, the log.
+    """The source of the sizes and times of files that a session reads. by_spark: if False, the log.
 
     Raises UnsupportedFeature for the log and a session of Spark Connect, whose JVM is out of reach.
     """

@@ -1,9 +1,9 @@
 """Statistics of files that only Spark can read: on HDFS and other Hadoop file systems.
 
-Python on an executor has no access to the JVM. So the driver reads the footers, and what they do not prove is computed
-on executors from the whole files: Spark's `binaryFile` source returns a file as one value, which needs several times
-its size in executor memory. The driver reads files larger than `options.executor_file_bytes`, and only the columns
-that need values.
+Python on an executor has no access to the JVM. So the driver reads the footers, and executors compute the statistics
+that they do not prove from the whole files: Spark's `binaryFile` source returns a file as one value, which needs
+several times its size in executor memory. The driver reads files larger than `options.executor_file_bytes`, and only
+the columns that need values.
 """
 
 from __future__ import annotations

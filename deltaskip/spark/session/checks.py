@@ -106,7 +106,7 @@ def not_on_executors() -> SparkUnavailable:
 
 
 def _check_executors(context: Any) -> None:
-    """Raise SparkUnavailable if executors lack this package. Those that have it are asked once."""
+    """Raise SparkUnavailable if executors lack this package. Each application is checked once."""
     if context.applicationId in _WITH_PACKAGE:
         return
     tasks = max(1, min(_ASKED, int(context.defaultParallelism)))
@@ -141,7 +141,7 @@ def _imported(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def has_package(_task: int = 0) -> bool:
-    """Whether the Python that runs this can import this package, and what it reads files with."""
+    """Whether this Python interpreter can import this package and the libraries that read files."""
     from importlib.util import find_spec
 
     try:

@@ -200,7 +200,7 @@ class Proxy:
 
     Args:
         jvm: The session's JVM.
-        text: What the object is, with everything that its answers depend on.
+        text: The identity of the object: everything that its answers depend on.
     """
 
     def __init__(self, jvm: Jvm, text: str) -> None:

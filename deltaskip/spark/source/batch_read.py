@@ -87,7 +87,7 @@ class FilePartition(InputPartition):  # type: ignore[misc]
 
     Attributes:
         reads: Functions that read rows of one file each, or of several small ones.
-        checks: What the task checks of the session; None for nothing.
+        checks: The settings of the session that the task checks; None for nothing.
     """
 
     reads: Sequence[Callable[[], Iterator[pa.RecordBatch]]]
@@ -135,7 +135,7 @@ class FilteringReader(BatchReader):
 
     Args:
         options: The options.
-        scan: What is read, as far as the filters do not say.
+        scan: The rows to read, apart from the filters.
     """
 
     def pushFilters(self, filters: Sequence[Any]) -> Iterable[Any]:
@@ -152,7 +152,7 @@ def partitions_of(reads: Reads, most_bytes: int, checks: SessionChecks | None = 
     Args:
         reads: Bytes of files, and what reads them.
         most_bytes: Bytes of a partition, if there are enough for every core.
-        checks: What every task checks of the session.
+        checks: The settings of the session that every task checks.
     """
     pieces = sorted(reads, key=lambda piece: -piece[0])
     total = sum(size + _OPEN_BYTES for size, _ in pieces)

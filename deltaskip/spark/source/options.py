@@ -35,7 +35,7 @@ _WRITES = (
     "userMetadata",
 )  # fmt: skip
 # Spark adds the place of the checkpoint to the options of a stream.
-# Options of other formats, and what they are called here.
+# Options of other formats, and the options of this format with the same meaning.
 _SAME_OPTION = {"version": " Did you mean versionAsOf?", "timestamp": " Did you mean timestampAsOf?"}
 _BOTH = ("path", "timeZone", "checkpointLocation")
 _KNOWN = (*_BOTH[:2], *_READS, *_WRITES)

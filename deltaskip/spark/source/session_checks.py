@@ -33,7 +33,7 @@ class SessionChecks:
     """The settings that the session must have. It can be pickled.
 
     Attributes:
-        utc: What depends on the time zone, which was taken for UTC, for messages; None if nothing does.
+        utc: The parts that depend on the time zone, which was taken for UTC, for messages; None if nothing does.
         ansi: The predicate that was planned for ANSI mode, for messages; None if the mode is known.
         table: The location of the table.
     """

@@ -91,7 +91,7 @@ def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_t
     """Write the rows of DataFrames of one session together, in one Spark job. After an error no file is left.
 
     Args:
-        rows: The rows, each by the plan that goes with them. The plans are for one table and have the same columns.
+        rows: The rows, each with its plan. The plans are for one table and have the same columns.
             Rows that get values of identity columns are written alone.
         layout: The place and the contents of the files.
         most_tasks: The greatest number of tasks that write rows of a table without partitions; None for no limit.
