@@ -61,7 +61,7 @@ def requested_feature(state: TableState, name: str) -> TableState:
     feature = _spelled(name, state.table)
     if FEATURES[feature].by_name and feature not in features_of(state.protocol):
         raise UnsupportedFeature(
-            f"{state.table} cannot get the feature {feature} later: create a table in the catalog that is to manage it."
+            f"{state.table} cannot get the feature {feature} later: create a table in the catalog that will manage it."
         )
     if FEATURES[feature].writes == "no":
         raise UnsupportedFeature(

@@ -456,7 +456,7 @@ class LocatedCatalog(TransactionalTableCatalog):
             raise InvalidArgument(
                 f"The property provider can only be 'delta', not {provider!r}: leave it out, as USING. A DataFrame is "
                 f"written by df.writeTo(name).create(), or by df.write.format('deltaskip').saveAsTable(name), which "
-                f"without a format has that of spark.sql.sources.default."
+                f"otherwise uses the format of spark.sql.sources.default."
             )
         external = given.get(EXTERNAL, "false").lower()
         if external not in ("true", "false"):

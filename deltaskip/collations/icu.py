@@ -118,16 +118,16 @@ def icu_collation(identifier: CollationId, library: IcuLibrary) -> IcuCollation:
     tag = icu_locale(name)
     if not _has_locale(library, tag.partition("-u-")[0], exactly=name.spark):
         raise CollationUnavailable(
-            f"{identifier} cannot be evaluated here: ICU {library.version} in {library.path} has no collation for the "
+            f"{identifier} cannot be evaluated: ICU {library.version} in {library.path} has no collation for the "
             f"locale {name.locale}."
         )
     try:
         collator = IcuCollator(library, tag)
     except OSError as error:
-        raise CollationUnavailable(f"{identifier} cannot be evaluated here: {error}.") from error
+        raise CollationUnavailable(f"{identifier} cannot be evaluated: {error}.") from error
     if _contradicts_itself(collator):
         raise CollationUnavailable(
-            f"{identifier} cannot be evaluated here: ICU {library.version} in {library.path} compares strings "
+            f"{identifier} cannot be evaluated: ICU {library.version} in {library.path} compares strings "
             "differently from its sort keys."
         )
     versioned = identifier.with_version(library.version)

@@ -111,7 +111,7 @@ def data_fault(library: IcuLibrary) -> str | None:
     Raises OSError if it cannot open a collation.
     """
     if library.version not in _DIGESTS:
-        return f"{library.source} cannot be checked: the sort keys of ICU {library.version} are not known here"
+        return f"{library.source} cannot be checked: the sort keys of ICU {library.version} are not known"
     wrong = _disorder({"sv-u-ks-level3": IcuCollator(library, "zxx", ranked=False)})
     return f"{library.source} does not take effect: it has {wrong}" if wrong else fault(library)
 

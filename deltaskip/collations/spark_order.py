@@ -119,7 +119,7 @@ def spark_order(identifier: CollationId) -> SparkOrder:
     try:
         table = None if name.locale == BINARY_NAME else lowercase_table(identifier.version)
     except CollationUnavailable as error:
-        raise CollationUnavailable(f"{identifier} cannot be evaluated here. {error}") from error
+        raise CollationUnavailable(f"{identifier} cannot be evaluated. {error}") from error
     return SparkOrder(identifier, name.rtrim, table)
 
 

@@ -101,7 +101,7 @@ def predicate_text(where: object, params: object, schema: StructType) -> str | N
     without_text = next((part for part in walk(node) if isinstance(part, UnprintableExpression)), None)
     if without_text is not None:
         raise PredicateError(
-            f"The expression {without_text.sql} of where has no SQL text, which is needed here: pass where as text."
+            f"The expression {without_text.sql} of where cannot be written as SQL text: pass where as text."
         )
     return to_sql(_exact(node))
 

@@ -131,7 +131,7 @@ class Translation(ABC):
         path = self._columns.get(name)
         if path is None:
             near = resolve(self._schema, [name]).logical[0]
-            raise Inexact(f"the column is {near}, not {name}, and the letter case counts here")
+            raise Inexact(f"the column is {near}, not {name}, and names are case-sensitive in this library")
         column = Column((*path, *fields))
         self._resolved(column)
         return column

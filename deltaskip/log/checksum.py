@@ -110,7 +110,7 @@ def _integer(fields: Mapping[str, Any], name: str) -> int | None:
     value = fields.get(name)
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63):
         return value
-    raise ValueError(f"{name} is not a 64-bit integer that is not negative")
+    raise ValueError(f"{name} is not a nonnegative 64-bit integer")
 
 
 def _object(value: object) -> Mapping[str, Any]:

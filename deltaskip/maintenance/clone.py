@@ -167,7 +167,7 @@ def _configuration(source: Snapshot, given: Mapping[str, str]) -> tuple[dict[str
     if TableProperties(configuration, source.root).mapping_mode != source.table_properties.mapping_mode:
         raise InvalidArgument(
             f"The property {TableProperties.mapping_mode.name} cannot be changed while {source.root} is cloned, since "
-            f"its files name columns as it says: alter the clone afterwards."
+            f"it determines the column names in the files: alter the clone afterwards."
         )
     return configuration, features
 

@@ -214,7 +214,7 @@ def _from_extension(name: str, storage: pa.DataType) -> DataType:
     if name in (UUID_EXTENSION, JSON_EXTENSION):
         found = from_arrow_type(storage)
     if found != _PLAIN_EXTENSIONS.get(name) or found is None:
-        cure = _CURES.get(name, f"cast the column to a type that Delta has, such as that of its storage, {storage}")
+        cure = _CURES.get(name, f"cast the column to a type that Delta has, such as its storage type, {storage}")
         raise SchemaError(f"The Arrow extension type {name} has no counterpart in Delta: {cure}.")
     return found
 

@@ -138,10 +138,9 @@ def _unknown(relations: Sequence[Relation], parts: tuple[str, ...]) -> UnknownNa
     if len(parts) == 1:
         return UnknownName(f"There is no column {shown}; {_meant(near[:3]) or _columns(relations)}")
     names = [display_name(q) for each in relations if each.schema.fields for q in (each.qualifiers or ())[:1]]
-    known = f"the names here are {' and '.join(names)}." if names else _columns(relations)
+    known = f"the known names are {' and '.join(names)}." if names else _columns(relations)
     return UnknownName(
-        f"{display_name(parts[:1])} of {shown} is neither the name of a table here nor a column: "
-        f"{_meant(near[:3]) or known}"
+        f"{display_name(parts[:1])} of {shown} is neither the name of a table nor a column: {_meant(near[:3]) or known}"
     )
 
 

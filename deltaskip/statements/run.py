@@ -39,8 +39,8 @@ def run_statement(
             raise
         # An error would suggest that the statement failed and should be repeated.
         warn(
-            f"The statement has succeeded, but Spark cannot make a DataFrame of its answer, which is a pyarrow.Table "
-            f"therefore: {first_line(error)}.",
+            f"The statement has succeeded, but Spark cannot make a DataFrame of its answer, which is returned "
+            f"as a pyarrow.Table: {first_line(error)}.",
             MaintenanceWarning,
         )
         return answer

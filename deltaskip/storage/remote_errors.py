@@ -117,8 +117,8 @@ def _failed(error: BaseException, path: str, act: str) -> StorageError:
     status = _STATUS.search(text)
     if host and any(name in host[1] for name in _METADATA_HOSTS):
         return StorageError(
-            f"Cannot {act} {path}: there are no credentials, and this machine's metadata service gave none; set them "
-            f"in storage_options or the environment."
+            f"Cannot {act} {path}: there are no credentials, and this machine's metadata service returned none; set "
+            f"them in storage_options or the environment."
         )
     if _OTHER_REGION.search(text):
         region = _REGION.search(text)

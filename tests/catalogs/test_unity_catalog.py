@@ -326,7 +326,7 @@ def test_a_server_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("url", ["", "localhost:8080", "ftp://host", "http://", "http://host?catalog=x"])
 def test_a_url_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(InvalidArgument, match="The URL of Unity Catalog must be such as https://host:8080"):
+    with pytest.raises(InvalidArgument, match="The URL of Unity Catalog must have the form https://host:8080"):
         UnityClient(url)
 
 

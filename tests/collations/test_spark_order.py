@@ -181,7 +181,7 @@ def test_binary_order_is_there_in_every_version(text):
 
 @pytest.mark.parametrize("text", ["spark.UTF8_LCASE.99.1", "spark.utf8_lcase_rtrim.77.1.0.0", "spark.UTF8_LCASE.77"])
 def test_a_version_that_is_not_here_is_an_error_that_names_it(text):
-    with pytest.raises(CollationUnavailable, match=f"^{text} cannot be evaluated here.*77.1"):
+    with pytest.raises(CollationUnavailable, match=f"^{text} cannot be evaluated.*77.1"):
         spark_order(CollationId.parse(text))
 
 

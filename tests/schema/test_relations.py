@@ -81,9 +81,9 @@ def test_a_frame_of_unknown_names_may_have_any_but_those_of_others() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("foo.id", "foo of foo.id is neither the name of a table here nor a column: did you mean t.id or s.id?"),
+        ("foo.id", "foo of foo.id is neither the name of a table nor a column: did you mean t.id or s.id?"),
         ("u.idd", "There is no column u.idd; did you mean u.id?"),
-        ("foo.qqq", "the names here are t and s."),
+        ("foo.qqq", "the known names are t and s."),
         ("kk", "did you mean s.k?"),
         ("zzzz", "the columns are t.id, t.v"),
     ],

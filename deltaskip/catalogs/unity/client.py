@@ -389,10 +389,10 @@ def root_of(url: str) -> str:
         _ = parts.port
     except ValueError as error:
         raise InvalidArgument(
-            f"The URL of Unity Catalog must be such as https://host:8080, not {redacted(url)!r}."
+            f"The URL of Unity Catalog must have the form https://host:8080, not {redacted(url)!r}."
         ) from error
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise InvalidArgument(f"The URL of Unity Catalog must be such as https://host:8080, not {redacted(url)!r}.")
+        raise InvalidArgument(f"The URL of Unity Catalog must have the form https://host:8080, not {redacted(url)!r}.")
     keep_secret(parts.password)
     return url.rstrip("/").removesuffix(_API).rstrip("/")
 

@@ -97,7 +97,7 @@ class Collations:
             return f"the collation {collation} is not known"
         except DeltaSkipError as error:
             return str(error).rstrip(".")
-        return f"the collation {identifier} cannot be evaluated here"
+        return f"the collation {identifier} cannot be evaluated"
 
     def order(self, collation: str, left: str, right: str) -> int:
         """Return -1, 0 or 1 as Spark compares the two strings; raise LookupError if unknown (expr.evaluation.Order)."""

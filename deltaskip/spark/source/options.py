@@ -116,7 +116,7 @@ class SourceOptions:
         if not found:
             raise InvalidArgument(
                 'The format deltaskip needs the path of a table: load("/data/orders") or save("/data/orders"). A table '
-                f"of the session's catalog, as of CREATE TABLE and saveAsTable, has none for it: drop it, and write "
+                f"that CREATE TABLE or saveAsTable registers in the session's catalog has no path: drop it, and write "
                 f"ds.register_view(spark, 'name', '/data/orders') for a view, or {_CATALOG}."
             )
         return found
@@ -207,7 +207,9 @@ class SourceOptions:
     def _refuse(self, names: Sequence[str], what: str, others: Sequence[str]) -> None:
         given = next((name for name in names if name.lower() in self.given), None)
         if given is not None:
-            raise InvalidArgument(f"{given} is an option of {what}. The options here are {', '.join(others)}.")
+            raise InvalidArgument(
+                f"{given} is an option of {what}. The options of this operation are {', '.join(others)}."
+            )
 
     def table(self) -> DeltaTable:
         """Return the table in the version that the options name."""

@@ -463,7 +463,7 @@ def check(seed: int) -> tuple[int, int]:
     collation = rng.choice(COLLATIONS)
     order = find(f"{collation}.{VERSION}")
     if order is None:
-        pytest.skip(f"{collation}.{VERSION} cannot be evaluated here")
+        pytest.skip(f"{collation}.{VERSION} cannot be evaluated")
     texts = [*TEXTS, *(rng.choice(TEXTS) + rng.choice(TEXTS) for _ in range(20))]
     files, contents = [], {}
     for number in range(rng.randint(1, 5)):
