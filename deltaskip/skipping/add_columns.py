@@ -31,8 +31,8 @@ from deltaskip.stats.cache_keys import (
     SomeRowsKey,
 )
 from deltaskip.stats.collated_bounds import agreed
-from deltaskip.stats.file_stats import StatisticsSource
 from deltaskip.stats.layout import COLLATED
+from deltaskip.stats.logged_stats import StatisticsSource
 from deltaskip.stats.tags import nan_absent, records_nan
 
 _FEW = 0.02
@@ -46,7 +46,7 @@ _OFTEN = 4
 
 
 class AddColumns(StatisticsSource):
-    """The columns of adds of a snapshot, and where their statistics are read (stats.file_stats.StatisticsSource)."""
+    """The columns of adds of a snapshot, and where their statistics are read (stats.logged_stats.StatisticsSource)."""
 
     def __init__(self, snapshot: Snapshot, scope: AddsScope, num_rows: int) -> None:
         self.snapshot = snapshot

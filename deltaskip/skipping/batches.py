@@ -20,7 +20,7 @@ from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
 from deltaskip.skipping.partition_columns import PartitionColumn, map_values
 from deltaskip.skipping.program import Program
 from deltaskip.stats.cache_keys import LoggedColumnKey, PartitionCodesKey, PartitionColumnKey
-from deltaskip.stats.file_stats import FileStats
+from deltaskip.stats.logged_stats import LoggedStats
 
 _T = TypeVar("_T")
 
@@ -93,7 +93,7 @@ class FileBatch:
         self.scope = adds.scope
         self.cache = adds.cache
         self.num_rows = adds.num_rows
-        self.statistics = FileStats(adds.num_rows, adds, adds.cache, adds.scope)
+        self.statistics = LoggedStats(adds.num_rows, adds, adds.cache, adds.scope)
 
     def is_cached(self, program: Program) -> bool:
         """Whether the columns that `program` evaluates were read before."""

@@ -207,7 +207,7 @@ class Program:
 
 
 class Statistics(Protocol):
-    """Input of evaluation, one row per file (stats.FileStats) or per row group of a checkpoint."""
+    """Input of evaluation, one row per file (stats.LoggedStats) or per row group of a checkpoint."""
 
     num_rows: int
 

@@ -23,8 +23,8 @@ from deltaskip.skipping.program import Keep, Program
 from deltaskip.skipping.proofs.collated import Collations, spellings
 from deltaskip.stats.collated_bounds import collated_leaf
 from deltaskip.stats.coverage import ColumnCoverage, TableCoverage, advise, overlap, value_overlap
-from deltaskip.stats.file_stats import FileStats
 from deltaskip.stats.layout import BoundKind, StatField, StatLeaf
+from deltaskip.stats.logged_stats import LoggedStats
 from deltaskip.stats.stats_columns import indexed_columns
 
 _GROUP_BYTES = 256 << 20
@@ -89,16 +89,16 @@ class _LiveFiles:
         self._batch = batch
         self._live = batch.live(None)
         self.count = batch.num_rows if self._live is None else len(self._live)
-        self.records = self.live(FileStats(batch.num_rows, batch.adds).num_records())
+        self.records = self.live(LoggedStats(batch.num_rows, batch.adds).num_records())
         self.rows = exact_sum(self.records)
 
     def live(self, values: pa.Array) -> pa.Array:
         """Select the values of live files from one value for each row of the batch."""
         return values if self._live is None else values.take(self._live)
 
-    def statistics(self, stats: Sequence[StatLeaf]) -> FileStats:
+    def statistics(self, stats: Sequence[StatLeaf]) -> LoggedStats:
         """Statistics with `stats` decoded, one value for each row of the batch."""
-        statistics = FileStats(self._batch.num_rows, self._batch.adds)
+        statistics = LoggedStats(self._batch.num_rows, self._batch.adds)
         statistics.load(stats)
         return statistics
 
@@ -155,7 +155,7 @@ class _Gathered:
         """Statistics to decode."""
         return [StatLeaf("nullCount", self.field), *(() if self._bounds is None else self._bounds.leaves)]
 
-    def add(self, files: _LiveFiles, statistics: FileStats, depth: bool) -> None:
+    def add(self, files: _LiveFiles, statistics: LoggedStats, depth: bool) -> None:
         """Add one batch; with `depth`, keep its bounds."""
         nulls = files.live(statistics.null_count(self.field))
         self.files += files.count

@@ -28,8 +28,8 @@ from deltaskip.schema.types import (
 )
 from deltaskip.stats.bound_rules import BEFORE_1900, BoundForm, hybrid_calendar, in_our_calendar
 from deltaskip.stats.decode import from_struct
-from deltaskip.stats.file_stats import FileStats
 from deltaskip.stats.layout import Side, StatField
+from deltaskip.stats.logged_stats import LoggedStats
 from deltaskip.stats.parsed_stats import StatsStruct, stats_texts
 from deltaskip.stats.stats_columns import StatColumn
 
@@ -42,7 +42,7 @@ def field(type_: DataType, *before: str) -> StatField:
 
 
 class Texts:
-    """Adds with statistics as text only (stats.file_stats.StatisticsSource)."""
+    """Adds with statistics as text only (stats.logged_stats.StatisticsSource)."""
 
     def __init__(self, texts: pa.Array) -> None:
         self._texts = texts
@@ -69,7 +69,7 @@ class Texts:
 def of_text(value: str, column: StatField) -> tuple[Any, Any]:
     """The bounds of a file whose minimum and maximum are both spelled so."""
     text = f'{{"numRecords":1,"minValues":{{"c":{value}}},"maxValues":{{"c":{value}}},"nullCount":{{"c":0}}}}'
-    stats = FileStats(1, Texts(pa.array([text])))
+    stats = LoggedStats(1, Texts(pa.array([text])))
     return stats.bound(column, "min")[0].as_py(), stats.bound(column, "max")[0].as_py()
 
 
@@ -271,7 +271,7 @@ def test_a_checkpoint_does_not_turn_a_doubtful_bound_into_an_exact_one() -> None
         leaves = [pc.struct_field(parsed, [side, "c"]) for side in ("minValues", "maxValues")]
         of_leaf = from_struct(leaves[0], column, "min")[0].as_py(), from_struct(leaves[1], column, "max")[0].as_py()
         [again] = stats_texts(parsed, instants).to_pylist()
-        stats = FileStats(1, Texts(pa.array([again])))
+        stats = LoggedStats(1, Texts(pa.array([again])))
         of_copy = stats.bound(column, "min")[0].as_py(), stats.bound(column, "max")[0].as_py()
         for found in (of_leaf, of_copy):
             assert found[0] is None or (of_json[0] is not None and found[0] <= of_json[0]), (text, column, again)
@@ -291,7 +291,7 @@ def test_what_an_old_instant_of_a_struct_may_have_lost_is_lost_in_its_text_too()
             [pa.StructArray.from_arrays([leaf], ["c"]), pa.StructArray.from_arrays([leaf], ["c"])],
             ["minValues", "maxValues"],
         )
-        stats = FileStats(1, Texts(stats_texts(struct)))
+        stats = LoggedStats(1, Texts(stats_texts(struct)))
         found = stats.bound(column, "min")[0].as_py(), stats.bound(column, "max")[0].as_py()
         assert found == of_struct(value, stored, column)
         assert found[0] < value < found[1]

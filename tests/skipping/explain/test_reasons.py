@@ -501,7 +501,7 @@ def test_every_claim_is_true_and_stated_somewhere(tmp_path: Path) -> None:
 STRUCT_ONLY = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
 
 
-@pytest.mark.filterwarnings("ignore::deltaskip.stats.file_stats.StatisticsWarning")
+@pytest.mark.filterwarnings("ignore::deltaskip.stats.logged_stats.StatisticsWarning")
 @looped("properties", [{}, STRUCT_ONLY])
 @looped("files", text_files(text(CI)))
 def test_a_checkpoint_changes_no_reason(

@@ -87,7 +87,7 @@ class StatisticsSource(Protocol):
         ...
 
 
-class FileStats:
+class LoggedStats:
     """min/max, null counts and row counts of `num_rows` files, decoded once each.
 
     Statistics are read from `stats_parsed` if it is not null in a row and has the leaf, otherwise from the text
