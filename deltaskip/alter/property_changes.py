@@ -180,7 +180,7 @@ def _set_mode(state: TableState, value: str) -> TableState:
             f"create a table with the mode {after}, and copy the rows."
         )
     state = with_property(state, definition.name, value)
-    schema, highest = map_new_columns(state.schema, _highest_id(state), keep_names=True)
+    schema, highest = map_new_columns(state.schema, state.properties.well_formed().max_column_id or 0, keep_names=True)
     return with_schema(with_property(state, TableProperties.max_column_id.name, str(highest)), schema)
 
 
@@ -192,10 +192,6 @@ def _with_iceberg(state: TableState, name: str) -> TableState:
             f"the property and copy the rows, or run REORG TABLE … APPLY (UPGRADE UNIFORM …) with delta-spark."
         )
     return with_schema(state, state.schema)
-
-
-def _highest_id(state: TableState) -> int:
-    return state.properties.well_formed().max_column_id or 0
 
 
 def _check_value(state: TableState, name: str, value: str) -> None:

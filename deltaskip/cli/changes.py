@@ -90,7 +90,7 @@ def _print_versions(files: pa.Table) -> None:
         rows.append(
             (
                 str(row["version"]),
-                _time(row["timestamp"]),
+                f"{row['timestamp']:%Y-%m-%d %H:%M:%S}",
                 kinds[row["change_type"]],
                 f"{row['path_count']:,}",
                 f"{row['num_rows_sum']:,}" if known else "?",
@@ -115,7 +115,3 @@ def _print_files(files: pa.Table) -> None:
     )
     columns = [("version", "right"), ("changes", "left"), ("rows", "right"), ("size", "right"), ("path", "left")]
     print_table(columns, rows)
-
-
-def _time(moment: Any) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S}"

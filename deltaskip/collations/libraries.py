@@ -114,7 +114,7 @@ def icu_libraries() -> dict[str, IcuLibrary]:
         library = _load_with_data(jar)
         if library is not None:
             libraries[library.version] = library
-    return dict(sorted(libraries.items(), key=lambda item: _numbers(item[0]), reverse=True))
+    return dict(sorted(libraries.items(), key=lambda item: [int(part) for part in item[0].split(".")], reverse=True))
 
 
 def refused_icu_files() -> dict[str, str]:
@@ -248,7 +248,3 @@ def _load_with_data(jar: SparkJar) -> IcuLibrary | None:
             return None
         _process.loaded[jar.path] = library
         return library
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(part) for part in version.split(".")]

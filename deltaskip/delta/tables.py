@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from pyspark.errors import AnalysisException
@@ -43,7 +43,6 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.expr import Node, parse_sql
 from deltaskip.expr import nodes as n
 from deltaskip.expr.render import to_sql
-from deltaskip.log.history import HistoryEntry
 from deltaskip.maintenance.optimize.optimize import optimize
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest
 from deltaskip.spark.catalog.session_tables import is_classic
@@ -61,7 +60,6 @@ from deltaskip.table.delta_rows import (
     merged_row,
     optimized_row,
 )
-from deltaskip.table.detail import TableDetail
 from deltaskip.table.merge_builder import MergeBuilder
 from deltaskip.txn.write_options import WriteOptions
 
@@ -76,7 +74,7 @@ class DeltaTable(Unpicklable):
     """A Delta table, with the methods of delta-spark's class of this name.
 
     Made by `forPath`, `forName`, `convertToDelta` and the builders. Methods see the latest version of the table.
-    Errors are those of deltaskip, and also of the class of PySpark that delta-spark raises.
+    Errors are those of deltaskip, and also of the PySpark class that delta-spark raises.
     """
 
     instead = "open it with the session of the other process, or pickle a deltaskip.DeltaTable"
@@ -179,12 +177,12 @@ class DeltaTable(Unpicklable):
             limit: Maximum number of commits. The default is all.
         """
         with spark_errors():
-            return _history_frame(self._spark, self._table.refresh().history(limit))
+            return self._spark.createDataFrame(history_rows(self._table.refresh().history(limit)), HISTORY)
 
     def detail(self) -> DataFrame:
         """Return facts about the table as a DataFrame of one row: format, id, location, size, protocol, …"""
         with spark_errors():
-            return _detail_frame(self._spark, self._table.refresh().detail(), self._name)
+            return self._spark.createDataFrame([detail_row(self._table.refresh().detail(), self._name)], DETAIL)
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
         """Raise the versions of the protocol. Versions are never lowered.
@@ -478,7 +476,7 @@ class DeltaMergeBuilder(Unpicklable):
             builder = self._begin(self._evolves)
             for add in self._clauses:
                 builder = add(builder)
-            return _merge_frame(self._spark, builder.execute().metrics)
+            return self._spark.createDataFrame([merged_row(builder.execute().metrics)], MERGED)
 
     def _with(self, *clauses: Callable[[MergeBuilder], MergeBuilder]) -> DeltaMergeBuilder:
         builder = DeltaMergeBuilder(self._spark, self._begin)
@@ -492,11 +490,6 @@ class DeltaMergeBuilder(Unpicklable):
         return assignments(given, name), condition(when)
 
 
-def _history_frame(spark: SparkSession, entries: Iterable[HistoryEntry]) -> DataFrame:
-    """Return commits as delta-spark's history does: one row each, in the given order."""
-    return spark.createDataFrame(history_rows(entries), HISTORY)
-
-
 def _affected_frame(spark: SparkSession, rows: int) -> DataFrame | None:
     """Return the number of rows that were deleted or updated as delta-spark does: only through Spark Connect.
 
@@ -505,22 +498,6 @@ def _affected_frame(spark: SparkSession, rows: int) -> DataFrame | None:
         rows: The number; -1 if it is not known.
     """
     return None if is_classic(spark) else spark.createDataFrame([(rows,)], AFFECTED)
-
-
-def _merge_frame(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
-    """Return the numbers of rows that a merge changed as delta-spark's execute does: one row."""
-    return spark.createDataFrame([merged_row(metrics)], MERGED)
-
-
-def _detail_frame(spark: SparkSession, detail: TableDetail, name: str | None) -> DataFrame:
-    """Return the facts about a table as delta-spark's detail does: one row.
-
-    Args:
-        spark: The session.
-        detail: The facts.
-        name: Name of the table in the session's catalog, if it has one.
-    """
-    return spark.createDataFrame([detail_row(detail, name)], DETAIL)
 
 
 @door

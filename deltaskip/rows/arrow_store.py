@@ -111,7 +111,7 @@ def check_maps(array: pa.Array, data_type: DataType, path: _PATH, table: str) ->
         case StructType(fields):
             for field, child in zip(fields, array.flatten(), strict=True):
                 check_maps(child, field.type, (*path, field.name), table)
-        case ArrayType(element) if _has_map(element):
+        case ArrayType(element) if any(isinstance(each, MapType) for each in nested_types(element)):
             check_maps(list_items(array), element, (*path, "element"), table)
         case MapType(key, value):
             lists = map_lists(array)
@@ -142,10 +142,6 @@ def _check_keys(keys: pa.Array, rows: pa.Array, key: DataType, path: _PATH, tabl
             name,
             shown,
         )
-
-
-def _has_map(data_type: DataType) -> bool:
-    return any(isinstance(each, MapType) for each in nested_types(data_type))
 
 
 def _variant(array: pa.Array, path: _PATH, where: ArrowTarget) -> pa.Array:

@@ -205,7 +205,10 @@ class CloneTable(Statement):
         else:
             raise InvalidArgument(f"The catalog {catalog.name} needs the place of a clone: write LOCATION '…'.")
         metrics = clone.history(1)[0].operation_metrics
-        return rows(_bigints(_CLONED), [tuple(int(metrics.get(name, 0)) for name in _CLONED.values())])
+        return rows(
+            ", ".join(f"{name} BIGINT" for name in _CLONED),
+            [tuple(int(metrics.get(name, 0)) for name in _CLONED.values())],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,10 +371,6 @@ def _check_still_latest(catalog: TableCatalog, ident: CatalogIdentifier, scans: 
 def _nullable(schema: StructType) -> StructType:
     """The columns of a query as those of a table. # delta-spark, CreateDeltaTableCommand: asNullable"""
     return StructType(tuple(StructField(f.name, f.type, True, f.metadata) for f in schema.fields))
-
-
-def _bigints(names: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} BIGINT" for name in names)
 
 
 def _creating(reader: StatementReader) -> Creating:

@@ -203,7 +203,7 @@ class CheckpointPart:
         if leaf not in self._leaf_index:
             return list(groups) if self.has(action) and action in self._struct_columns else []
         column = self._leaf_index[leaf]
-        return [group for group in groups if _may_hold(self.metadata.row_group(group).column(column))]
+        return [group for group in groups if _values_in(self.metadata.row_group(group).column(column)) != 0]
 
     @cached_property
     def leaves(self) -> dict[tuple[str, ...], tuple[int, pa.DataType]]:
@@ -429,10 +429,6 @@ def _leaves(field: pa.Field) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
     for child in inner:
         for path, leaf in _leaves(child):
             yield (field.name, *path), leaf
-
-
-def _may_hold(column: pq.ColumnChunkMetaData) -> bool:
-    return _values_in(column) != 0
 
 
 def _values_in(column: pq.ColumnChunkMetaData) -> int | None:

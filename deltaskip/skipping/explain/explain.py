@@ -224,7 +224,7 @@ def _count_needed(
         case bool():
             pass
         case int():
-            needed[tree] += _count(critical & ~lanes[tree], files)
+            needed[tree] += int(np.unpackbits(critical & ~lanes[tree], count=files).sum())
         case Branch("OR", children):
             for child in children:
                 _count_needed(child, lanes, critical, files, needed, conclusions)
@@ -265,10 +265,6 @@ def _count_implied(
             others -= np.unpackbits(fails_of[j], count=files)
         for i in members:
             needed[i] = int(((others == np.unpackbits(fails_of[i], count=files)) & decisive).sum())
-
-
-def _count(bits: _Bits, files: int) -> int:
-    return int(np.unpackbits(bits, count=files).sum())
 
 
 def _live(batch: FileBatch) -> npt.NDArray[np.bool_]:

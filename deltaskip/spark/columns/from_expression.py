@@ -100,7 +100,7 @@ def expression_to_node(tree: Any) -> Node:
                 return _unknown(tree)
             return function("element_at" if tree.failOnError() else "try_element_at", _children(tree))
         case "Literal":
-            return _literal(tree)
+            return _value(tree.value(), tree.dataType())
         case "Alias":
             return expression_to_node(tree.child())
         case "Cast":
@@ -206,13 +206,11 @@ def _mode(tree: Any) -> str | None:
     return "legacy" if mode == "LEGACY" and active_session_ansi() is not False else None
 
 
-def _literal(tree: Any) -> Node:
-    """Literals have Catalyst's own values: days, microseconds, UTF8String, Decimal."""
-    return _value(tree.value(), tree.dataType())
-
-
 def _value(value: Any, java_type: Any) -> Node:
-    """The literal of a value of Catalyst. Strings with a collation are compared under that of their column."""
+    """The literal of a value of Catalyst: days, microseconds, UTF8String, Decimal.
+
+    Strings with a collation are compared under the collation of their column.
+    """
     text = str(java_type.json())
     data_type = STRING if text.startswith('"string') else parse_type(text)
     if value is None:

@@ -79,7 +79,7 @@ def write_parquet(
         WRITTEN_SCHEMA, sorted by path. Spark also writes a file without rows where there are none.
 
     Raises:
-        Exception: The error of Spark if the job fails.
+        Exception: The Spark error if the job fails.
         StorageError: The folder cannot be listed.
     """
     location = join(root, folder)
@@ -97,7 +97,7 @@ def write_parquet(
     files = [file for file in files if file.name.endswith(".parquet") and not file.name.startswith((".", "_"))]
     start = len(root.rstrip("/")) + 1
     paths = [file.path[start:] for file in files]
-    texts = [_texts(path.removeprefix(folder)) for path in paths]
+    texts = [[value for _, value in folder_pairs(path.removeprefix(folder).split("/")[1:-1])] for path in paths]
     return pa.Table.from_arrays(
         [
             arrow_array(paths, pa.string()),
@@ -107,8 +107,3 @@ def write_parquet(
         ],
         schema=WRITTEN_SCHEMA,
     )
-
-
-def _texts(path: str) -> list[str | None]:
-    """The values in the folders of a file, named from the folder of the job, before Spark escaped them."""
-    return [value for _, value in folder_pairs(path.split("/")[1:-1])]

@@ -55,7 +55,7 @@ def _check_highest_not_lowered(candidate: Candidate) -> None:
 def _check_assigned(candidate: Candidate) -> None:
     """Every column has an id, unique in the table, and a physical name, unique in its struct."""
     ids: set[int] = set()
-    for struct in _structs(candidate.schema):
+    for struct in (type_ for type_ in nested_types(candidate.schema) if isinstance(type_, StructType)):
         names: set[str] = set()
         for field in struct.fields:
             try:
@@ -147,10 +147,6 @@ def _used_by_files(candidate: Candidate, names: Collection[str]) -> str | None:
             if pc.any(pc.match_substring_regex(pc.fill_null(adds["stats"], pa.scalar("")), pattern)).as_py():
                 return name
     return None
-
-
-def _structs(schema: StructType) -> Iterator[StructType]:
-    return (type_ for type_ in nested_types(schema) if isinstance(type_, StructType))
 
 
 def _by_physical_path(type_: DataType, path: tuple[object, ...]) -> Iterator[tuple[tuple[object, ...], StructField]]:

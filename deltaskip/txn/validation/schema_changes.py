@@ -142,7 +142,7 @@ def _dependent_types(candidate: Candidate, old: DataType, new: DataType, name: s
                 yield f"sets the values of the column {name} to NOT NULL"
             yield from _dependent_types(candidate, k, l, f"{name}.key")
             yield from _dependent_types(candidate, v, w, f"{name}.value")
-        case _ if old == VOID and not _requires(new):
+        case _ if old == VOID and all(field.nullable for field in nested_fields(new)):
             # PROTOCOL, Void Type: files do not have the column, so their rows are NULL whatever its type is.
             return
         case _ if old != new:
@@ -151,11 +151,6 @@ def _dependent_types(candidate: Candidate, old: DataType, new: DataType, name: s
             elif not _widens(candidate):
                 enabled = TableProperties.type_widening.name
                 yield f"changes the type of the column {name} while {enabled} is not true"
-
-
-def _requires(type_: DataType) -> bool:
-    """Whether a type has fields that are NOT NULL."""
-    return any(not field.nullable for field in nested_fields(type_))
 
 
 def _widens(candidate: Candidate) -> bool:
