@@ -1,4 +1,4 @@
-"""Rows that are a table of Arrow, as DataFrames of pandas and Polars."""
+"""Rows that are an Arrow table, as DataFrames of pandas and Polars."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AsFrames:
         def to_arrow(self) -> pa.Table: ...
 
     def to_pandas(self, types: Literal["numpy", "arrow"] = "numpy", **options: Any) -> pandas.DataFrame:
-        """Return the rows of `to_arrow` as a DataFrame of pandas.
+        """Return the rows of `to_arrow` as a pandas DataFrame.
 
         Args:
             types: "numpy" for the types that pandas has by itself, where integers with NULL become doubles; a
@@ -41,12 +41,12 @@ class AsFrames:
         return _pandas_frame(self.to_arrow(), types, options)
 
     def to_polars(self) -> polars.DataFrame:
-        """Return the rows of `to_arrow` as a DataFrame of Polars. Raises UnsupportedFeature if it is not installed."""
+        """Return the rows of `to_arrow` as a Polars DataFrame. Raises UnsupportedFeature if it is not installed."""
         return frame_of(self.to_arrow())
 
 
 def frame_of(table: pa.Table) -> polars.DataFrame:
-    """Return a table of Arrow as a DataFrame of Polars."""
+    """Return an Arrow table as a Polars DataFrame."""
     import polars
 
     found = polars.from_arrow(table)

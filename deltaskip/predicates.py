@@ -1,6 +1,6 @@
 """Predicates and expressions in every form that callers have them; here they get the one form that the package reads.
 
-Forms of a predicate are SQL text, expressions of `deltaskip.col`, Columns of PySpark, lists of tuples as pyarrow and
+Forms of a predicate are SQL text, expressions of `deltaskip.col`, PySpark Columns, lists of tuples as pyarrow and
 delta-rs take them, and expressions of Polars and pyarrow.
 """
 
@@ -22,7 +22,7 @@ _BARE_DATE = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}\s*")
 
 
 def given_predicate(where: object, params: object, schema: StructType) -> object:
-    """Return a predicate as SQL text, an expression of `deltaskip.col` or a Column of PySpark; None for every row.
+    """Return a predicate as SQL text, an expression of `deltaskip.col` or a PySpark Column; None for every row.
 
     Args:
         where: The predicate in any form.
@@ -67,7 +67,7 @@ def expression_node(given: Any, what: str = "A predicate of pyspark") -> Node:
     """Return the node of an expression, not bound.
 
     Args:
-        given: SQL text, an expression of `deltaskip.col`, a Column of PySpark, or a constant.
+        given: SQL text, an expression of `deltaskip.col`, a PySpark Column, or a constant.
         what: The operation that needs PySpark, for the message if it is not installed.
     """
     if isinstance(given, str):

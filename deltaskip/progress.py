@@ -125,7 +125,7 @@ class Progress:
 
 
 def display_of(columns: Iterable[str], transient: bool) -> Display:
-    """Return a display of rich on standard error.
+    """Return a rich display on standard error.
 
     Args:
         columns: The columns of each task: `spinner`, `bar`, `bytes`, `count`, `left` and `time` (left, and elapsed),

@@ -87,7 +87,7 @@ class StagedTable(Unpicklable):
         """Write rows, which become visible with the commit. It can be called several times.
 
         Args:
-            data: A DataFrame of PySpark, or Arrow data, as for DeltaTable.append.
+            data: A PySpark DataFrame, or Arrow data, as for DeltaTable.append.
             time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
                 The default is that of the active Spark session, and UTC without one.
 

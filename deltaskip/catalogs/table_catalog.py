@@ -253,7 +253,7 @@ class TableCatalog(Unpicklable, ABC):
 
         Returns:
             The rows of the answer, with the columns that Spark and delta-spark give it: a DataFrame of the session, or
-            a table of Arrow without one. Statements other than queries have run when the method returns.
+            an Arrow table without one. Statements other than queries have run when the method returns.
 
         Raises:
             PredicateError: The text is no statement, or Spark refuses its query.

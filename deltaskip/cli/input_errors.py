@@ -51,7 +51,7 @@ def csv_error(
         delimiter: The separator of values.
         type_name: The type of a column, by its name.
         read: Reads a text as a value of a column; raises ArrowException.
-        error: The error of pyarrow, or WrongValue.
+        error: The pyarrow error, or WrongValue.
     """
     rows = csv.reader(io.TextIOWrapper(stream, "utf-8-sig", newline=""), delimiter=delimiter)
     found = _VALUE.search(str(error))
@@ -108,7 +108,7 @@ def json_error(
         blocks: The lines of the file, many at a time.
         type_name: The type of a column, by its name.
         read: Reads lines as rows; raises ArrowException.
-        error: The error of pyarrow, or WrongValue.
+        error: The pyarrow error, or WrongValue.
     """
     before = 0
     for block in blocks:

@@ -1,4 +1,4 @@
-"""The table that a command works on, by its path, or by its name if `--catalog` is given; its session of Spark."""
+"""The table that a command works on, by its path, or by its name if `--catalog` is given; its Spark session."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def _sql(text: str, storage_options: dict[str, str], as_json: bool) -> None:
 
 
 def _answer(text: str, storage_options: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Run a statement, with a local session of Spark if it needs one; return the rows of its answer."""
+    """Run a statement, with a local Spark session if it needs one; return the rows of its answer."""
     import pyarrow as pa
 
     catalog = open_catalog(storage_options)

@@ -255,7 +255,7 @@ def _moved_pages(index: bytes, shift: int) -> bytes:
 
 
 def _stored_schema(footer: Footer) -> pa.Schema:
-    """The schema of the file by its Parquet types, whatever schema of Arrow its writer noted.
+    """The schema of the file by its Parquet types, whatever Arrow schema its writer noted.
 
     Raises ArrowException for a type that Arrow does not have.
     """

@@ -39,14 +39,14 @@ class GivenRows:
     """Rows to be written, with their schema.
 
     Args:
-        data: A DataFrame of PySpark, classic or Connect; an object with `__arrow_c_stream__`: tables, batches and
-            readers of pyarrow, DataFrames of pandas and polars, relations of DuckDB, tables and scans of deltaskip; a
+        data: A PySpark DataFrame, classic or Connect; an object with `__arrow_c_stream__`: tables, batches and
+            readers of pyarrow, pandas and polars DataFrames, relations of DuckDB, tables and scans of deltaskip; a
             dataset or scanner of pyarrow; a LazyFrame of polars; or a list of dicts or a dict of lists.
         name: The name of the argument, for messages.
 
     Raises:
         InvalidArgumentType: `data` is none of these, or has columns that Arrow does not have.
-        InvalidArgument: A LazyFrame cannot be computed, or values of Python have no type of Arrow.
+        InvalidArgument: A LazyFrame cannot be computed, or Python values have no Arrow type.
     """
 
     def __init__(self, data: Any, name: str = "data") -> None:
@@ -92,7 +92,7 @@ class GivenRows:
 
     @property
     def frame(self) -> Any:
-        """The DataFrame of PySpark; None for Arrow data."""
+        """The PySpark DataFrame; None for Arrow data."""
         return self._frame
 
     @property
@@ -262,7 +262,7 @@ def _computed(data: Any, name: str) -> pa.RecordBatchReader:
 
 
 def _with_index_as_columns(data: Any) -> Any:
-    """A DataFrame of pandas with its index as columns, or without it if it has no name and so only numbers the rows."""
+    """A pandas DataFrame with its index as columns, or without it if it has no name and so only numbers the rows."""
     unnamed = all(name is None for name in data.index.names)
     return data.reset_index(drop=True) if unnamed else data.reset_index()
 
@@ -284,7 +284,7 @@ def _python_rows(data: list[Any] | dict[Any, Any], name: str) -> pa.Table:
         data: What a caller gives for rows.
         name: The name of the argument, for messages.
 
-    Raises InvalidArgument if there is no column, values have no type of Arrow, or lists differ in length, and
+    Raises InvalidArgument if there is no column, values have no Arrow type, or lists differ in length, and
     InvalidArgumentType for a value in the place of a list or of a row.
     """
     if not data:

@@ -109,7 +109,7 @@ class DataFileLayout:
         extra: Columns of the rows that files contain beside the table's, without statistics: row ids, kind of change.
         change_data: Whether the files are those of the change data feed, which have a folder of their own.
         balanced: Whether Spark redistributes rows that are not partitioned, too, for files near the target size.
-        arranged: Whether each task of Spark has the rows of one file, so that it must not redistribute them.
+        arranged: Whether each Spark task has the rows of one file, so that it must not redistribute them.
         sort_by: Columns by which the rows of each file are sorted.
         may_shred: Whether files may have shredded variants, which only Spark writes.
         unsynced: Gets small files, which the commit makes durable; None to make every file durable at once.

@@ -1,4 +1,4 @@
-"""Conflicts of concurrent writers by delta-spark's names. Each is a CommitConflict and an error of PySpark."""
+"""Conflicts of concurrent writers by delta-spark's names. Each is a CommitConflict and a PySpark error."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ _THEIRS = "delta.exceptions"
 
 @contextmanager
 def spark_errors(argument: type[Exception] = IllegalArgumentException) -> Iterator[None]:
-    """Within the block, errors of deltaskip are also of the class of PySpark that delta-spark raises.
+    """Within the block, errors of deltaskip are also of the PySpark class that delta-spark raises.
 
     Args:
         argument: The class for an argument with a wrong value.

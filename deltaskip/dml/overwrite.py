@@ -92,7 +92,7 @@ class PlannedOverwrite:
 def predicate_text(where: object, params: object, schema: StructType) -> str | None:
     """Return a predicate as SQL text, in which it is recorded and checked; None for None.
 
-    Raises PredicateError for an expression of PySpark without a text, and as `given_predicate` does.
+    Raises PredicateError for a PySpark expression without a text, and as `given_predicate` does.
     """
     where = given_predicate(where, params, schema)
     if where is None or isinstance(where, str):

@@ -79,7 +79,7 @@ def has_conditions(tree: Any) -> bool:
 
 
 class ArrowTranslation(Translation):
-    """Translates expressions of pyarrow.
+    """Translates pyarrow expressions.
 
     Args:
         schema: The schema of the table.
@@ -181,7 +181,7 @@ def _call(name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Arrow
 
 
 def _option(options: pa.StructArray, number: int) -> Any:
-    """An option of a call: a list as an array, anything else as a value of Python."""
+    """An option of a call: a list as an array, anything else as a Python value."""
     found = options.field(number)[0]
     return found.values if isinstance(found, (pa.ListScalar, pa.LargeListScalar)) else found.as_py()
 

@@ -1,4 +1,4 @@
-"""Expressions of Polars as predicates, from the JSON text in which Polars serializes them.
+"""Polars expressions as predicates, from the JSON text in which Polars serializes them.
 
 A part of a form that is not listed here is not translated: the text is of one version of Polars.
 """
@@ -58,7 +58,7 @@ _FUNCTIONS = {
 
 
 def polars_tree(expression: Any) -> Any:
-    """Return an expression of Polars as JSON values. Raises Inexact if Polars does not serialize it."""
+    """Return a Polars expression as JSON values. Raises Inexact if Polars does not serialize it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -69,7 +69,7 @@ def polars_tree(expression: Any) -> Any:
 
 
 class PolarsTranslation(Translation):
-    """Translates expressions of Polars.
+    """Translates Polars expressions.
 
     Args:
         schema: The schema of the table.
@@ -248,7 +248,7 @@ def _columns(tree: Any) -> Iterator[str]:
 
 
 def spark_text(tree: Any) -> str | None:
-    """Return the SQL text that means what an expression of Polars does, but for corners; None if it is not known."""
+    """Return the SQL text that means what a Polars expression does, but for corners; None if it is not known."""
     match tree:
         case {"Column": str() as name}:
             return display_name([name])

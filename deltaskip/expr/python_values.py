@@ -37,7 +37,7 @@ _EXPECTED = (
     "None, a bool, int, float, str, bytes, Decimal, date, datetime or timedelta, or a scalar of numpy, pandas or "
     "pyarrow with such a value"
 )
-# Types of numpy that hold times; their units below a microsecond have no value in Spark.
+# numpy types that hold times; their units below a microsecond have no value in Spark.
 _NUMPY_TIMES = (np.datetime64, np.timedelta64)
 
 

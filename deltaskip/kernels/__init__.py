@@ -1,3 +1,3 @@
-"""The compiled functions of deltaskip: columns of Arrow in, columns of Arrow out."""
+"""The compiled functions of deltaskip: Arrow columns in, Arrow columns out."""
 
 import deltaskip.kernels.compiled  # noqa: F401

@@ -64,7 +64,7 @@ class History(list[HistoryEntry], AsFrames):
     __slots__ = ()
 
     def to_arrow(self) -> pa.Table:
-        """Return the entries as a table of Arrow: their attributes without `info`, and `timestamp` for `timestamp_ms`.
+        """Return the entries as an Arrow table: their attributes without `info`, and `timestamp` for `timestamp_ms`.
 
         Parameters and metrics are maps of texts, of JSON where a value is no text.
         """

@@ -34,7 +34,7 @@ def _frames(
     Args:
         scan: The scan.
         columns: Names of the columns; None for all.
-        predicate: The rows to keep, an expression of Polars. With a number of rows, it applies to these.
+        predicate: The rows to keep, a Polars expression. With a number of rows, it applies to these.
         rows: Number of rows to read.
         batch_rows: Most rows of a frame.
     """

@@ -1,4 +1,4 @@
-"""The files of a scan as a dataset of pyarrow, where that has exactly the rows of the scan."""
+"""The files of a scan as a pyarrow dataset, where that has exactly the rows of the scan."""
 
 from __future__ import annotations
 

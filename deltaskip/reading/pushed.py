@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def pushed_polars_filter(scan: TableScan, expression: Any) -> Node | None:
-    """Return a predicate that is TRUE for every row of a scan for which an expression of Polars is; None if unknown."""
+    """Return a predicate that is TRUE for every row of a scan for which a Polars expression is; None if unknown."""
     try:
         translation = PolarsTranslation(scan.snapshot.schema, scan.paths_by_name)
         return translation.superset(polars_tree(expression))
@@ -26,7 +26,7 @@ def pushed_polars_filter(scan: TableScan, expression: Any) -> Node | None:
 
 @dataclass(frozen=True, slots=True)
 class DuckDBFilter:
-    """A filter of DuckDB over a scan. It comes as an expression of pyarrow, in which DuckDB orders NaN as Spark does.
+    """A DuckDB filter over a scan. It comes as a pyarrow expression, in which DuckDB orders NaN as Spark does.
 
     Attributes:
         predicate: A predicate that is TRUE for every row for which the filter is; None if none is known.
@@ -40,7 +40,7 @@ class DuckDBFilter:
 
     @classmethod
     def of(cls, scan: TableScan, expression: Any) -> DuckDBFilter:
-        """Return the filter that an expression of pyarrow is."""
+        """Return the filter that a pyarrow expression is."""
         try:
             tree = arrow_tree(expression)
             columns = [field.path[0] for field in fields_of(tree)]

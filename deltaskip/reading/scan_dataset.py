@@ -1,4 +1,4 @@
-"""A scan as a dataset for DuckDB, which asks a dataset of pyarrow for columns and rows that match a filter."""
+"""A scan as a dataset for DuckDB, which asks a pyarrow dataset for columns and rows that match a filter."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
         scan: The scan.
     """
 
-    # The base class cannot be created without a dataset of Arrow, and there is none.
+    # The base class cannot be created without an Arrow dataset, and there is none.
     def __init__(self, scan: TableScan) -> None:
         self._scan = scan
 
@@ -81,7 +81,7 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
 
         Args:
             columns: Names, or expressions by name; None for all.
-            filter: The rows, an expression of pyarrow; None for all.
+            filter: The rows, a pyarrow expression; None for all.
             options: Other arguments of `pyarrow.dataset.Dataset.scanner`, such as batch_size.
         """
         scan = self._scan
@@ -117,7 +117,7 @@ class ScanScanner:
     Args:
         reader: The rows.
         columns: Names, or expressions by name; None for all.
-        filter: The rows to keep of them, an expression of pyarrow; None for all.
+        filter: The rows to keep of them, a pyarrow expression; None for all.
         options: Other arguments of `pyarrow.dataset.Scanner.from_batches`.
     """
 

@@ -164,7 +164,7 @@ class TableScan(SelectingScan, Scan, AsFrames):
         return sum(batch.num_rows for batch in self._narrowed((), None).to_batches())
 
     def head(self, n: int = 5) -> pa.Table:
-        """Return at most `n` rows as a table of Arrow; which ones is not defined.
+        """Return at most `n` rows as an Arrow table; which ones is not defined.
 
         Args:
             n: Number of rows.
@@ -179,7 +179,7 @@ class TableScan(SelectingScan, Scan, AsFrames):
         return self._with_paths(super().to_spark(spark, metadata, listing), metadata)
 
     def to_arrow(self) -> pa.Table:
-        """Return the rows that match the predicate as a table of Arrow, with the selected columns and the limit."""
+        """Return the rows that match the predicate as an Arrow table, with the selected columns and the limit."""
         import pyarrow as pa
 
         from deltaskip.reading.arrow_rows import arrow_batches, arrow_schema_of
@@ -205,7 +205,7 @@ class TableScan(SelectingScan, Scan, AsFrames):
     def to_polars(self, lazy: Literal[True]) -> polars.LazyFrame: ...
 
     def to_polars(self, lazy: bool = False) -> polars.DataFrame | polars.LazyFrame:
-        """Return the rows as a DataFrame of Polars, or as a LazyFrame, which reads when it is collected.
+        """Return the rows as a Polars DataFrame, or as a LazyFrame, which reads when it is collected.
 
         A LazyFrame reads the columns and rows that its query needs: comparisons of a column with constants, IN lists
         and NULL tests skip files and row groups. Polars applies every filter itself, so that its rows are those of
@@ -257,7 +257,7 @@ class TableScan(SelectingScan, Scan, AsFrames):
         return _pieces(self, n)
 
     def to_dataset(self) -> pyarrow.dataset.Dataset:
-        """Return the rows as a dataset of pyarrow, which reads columns and filters of its own when it is used.
+        """Return the rows as a pyarrow dataset, which reads columns and filters of its own when it is used.
 
         Its fragments are the files that can contain matching rows, each with its partition values. The footer of every
         file is read. Tables and scans that pyarrow does not read as Spark does are refused: deletion vectors, renamed
@@ -311,7 +311,7 @@ class ScanPiece(AsFrames):
         return pa.RecordBatchReader.from_batches(arrow_schema_of(self._scan), self._batches())
 
     def to_arrow(self) -> pa.Table:
-        """Return the rows as a table of Arrow. Raises as that of the scan."""
+        """Return the rows as an Arrow table. Raises as that of the scan."""
         return self.to_batches().read_all()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

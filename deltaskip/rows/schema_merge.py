@@ -229,7 +229,7 @@ def _type_name(data_type: DataType) -> str:
 
 
 def incoming_schema(schema: pa.Schema, table_schema: StructType) -> StructType:
-    """Return the schema of Arrow data for a plan.
+    """Return the Arrow schema data for a plan.
 
     A struct of two binaries is a variant where the table has one, and a UUID is text where the table has text.
 

@@ -29,7 +29,7 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-# Canonical extension types of Arrow by their names.
+# Canonical Arrow extension types by their names.
 VARIANT_EXTENSION = "arrow.parquet.variant"
 BOOL8_EXTENSION = "arrow.bool8"
 UUID_EXTENSION = "arrow.uuid"

@@ -252,7 +252,7 @@ class StructType(DataType, NotCalled):
         return tuple(f.name for f in self.fields)
 
     def to_arrow(self) -> pa.Schema:
-        """Return the schema of Arrow for rows of the fields. Raises SchemaError for a type that Arrow does not have."""
+        """Return the Arrow schema for rows of the fields. Raises SchemaError for a type that Arrow does not have."""
         from deltaskip.schema.arrow import arrow_schema
 
         return arrow_schema(self)

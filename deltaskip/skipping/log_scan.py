@@ -469,7 +469,7 @@ def _pickled_scan(scan: LogScan) -> tuple[Callable[..., dict[str, Any]], tuple[A
 
 def chosen_by(scan: LogScan) -> ReadOptions:
     """Return the options of a planned scan, for a scan in another process."""
-    # A Column of PySpark belongs to its session.
+    # A PySpark Column belongs to its session.
     where = ColumnExpr(scan._parsed) if is_column(scan.where) and scan._parsed is not None else scan.where
     return ReadOptions(where, scan._named, scan.limit, scan.time_zone, scan.collation_version, ansi=scan.in_ansi)
 

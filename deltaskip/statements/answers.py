@@ -1,4 +1,4 @@
-"""The rows of SHOW and DESCRIBE as tables of Arrow, with the columns that Spark and delta-spark give them.
+"""The rows of SHOW and DESCRIBE as Arrow tables, with the columns that Spark and delta-spark give them.
 
 # Spark 4.1: ShowNamespacesExec, ShowTablesExec, ShowPartitionsExec, ShowTablePropertiesExec, DescribeTableExec,
 # DescribeNamespaceExec, ShowCreateTableExec

@@ -84,7 +84,7 @@ class Statement(ABC):
 
     @abstractmethod
     def run(self, session: StatementSession) -> Any:
-        """Run the statement. Returns its rows: a table of Arrow, or the DataFrame of a query."""
+        """Run the statement. Returns its rows: an Arrow table, or the DataFrame of a query."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -487,7 +487,7 @@ class EndOfFile(StorageError):
 
 @contextmanager
 def hadoop_errors(path: str, act: str = "read") -> Iterator[None]:
-    """Convert errors of py4j to FileNotFound, FileExists, NotADirectory or StorageError, all with the location."""
+    """Convert py4j errors to FileNotFound, FileExists, NotADirectory or StorageError, all with the location."""
     try:
         yield
     except DeltaSkipError:

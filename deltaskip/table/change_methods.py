@@ -147,7 +147,7 @@ class ChangingMethods(TableMethods):
 
         Args:
             set: New values by column: SQL text over the columns of the row, such as "price * 1.1" or "'paid'"; DEFAULT;
-                an expression of `deltaskip.col`; a Column of PySpark; or another constant of Python. Names match in any
+                an expression of `deltaskip.col`; a PySpark Column; or another constant of Python. Names match in any
                 letter case, and a nested field is `st.b`.
             where: Predicate of the rows to update, as in `scan`; a row for which it is NULL stays as it is. The default
                 updates all rows.
@@ -208,7 +208,7 @@ class ChangingMethods(TableMethods):
         once. The source is computed once.
 
         Args:
-            source: A DataFrame of PySpark, or Arrow data, as in `append`. Arrow data are collected, also those of
+            source: A PySpark DataFrame, or Arrow data, as in `append`. Arrow data are collected, also those of
                 a LazyFrame, a RecordBatchReader or a relation of DuckDB: a merge in this process takes three to six
                 times the bytes of the source, whatever the size of the table.
             on: Condition under which a row of the source matches one of the table, such as "target.id = source.id". It

@@ -1,6 +1,6 @@
 """The rows that delta-spark's statements and methods return: history, detail, merge, optimize, restore and clone.
 
-Each is a schema as SQL text and a function that returns rows for it, for DataFrames and tables of Arrow alike.
+Each is a schema as SQL text and a function that returns rows for it, for DataFrames and Arrow tables alike.
 
 # delta-spark 4.4: DescribeDeltaHistory, TableDetail, MergeIntoCommand, OptimizeMetrics, RestoreTableCommand
 """

@@ -65,7 +65,7 @@ def read_pandas(
     params: Mapping[str, object] | Sequence[object] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> pandas.DataFrame:
-    """Return the rows of a table as a DataFrame of pandas.
+    """Return the rows of a table as a pandas DataFrame.
 
     Args:
         table: A local path, a URI or a DeltaTable.

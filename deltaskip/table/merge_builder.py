@@ -45,7 +45,7 @@ class MergeBuilder(Unpicklable):
     of each kind. A row goes to the first clause of its kind whose condition is TRUE; only the last clause of a kind may
     lack a condition. Nothing happens before `execute`; a WriteWarning says so if the builder is dropped before.
 
-    Conditions and values are SQL text, Columns of PySpark or expressions of `deltaskip.col`. Those of clauses for
+    Conditions and values are SQL text, PySpark Columns or expressions of `deltaskip.col`. Those of clauses for
     matched rows may use columns of both sides, those for rows that are not matched columns of the source, and those for
     rows that are not matched by the source columns of the table. DEFAULT as a value stands for the column's default.
     """

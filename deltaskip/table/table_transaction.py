@@ -77,7 +77,7 @@ class TableTransaction(Transaction):
         """Append rows, as DeltaTable.append does. They are written now and become visible with the commit.
 
         Args:
-            data: A DataFrame of PySpark, or Arrow data, as for DeltaTable.append.
+            data: A PySpark DataFrame, or Arrow data, as for DeltaTable.append.
             schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
             time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
                 The default is that of the active Spark session, and UTC without one.
@@ -139,7 +139,7 @@ class TableTransaction(Transaction):
         """Replace rows by new ones, as DeltaTable.overwrite does; before other rows are written in the transaction.
 
         Args:
-            data: A DataFrame of PySpark, or Arrow data, as for DeltaTable.append.
+            data: A PySpark DataFrame, or Arrow data, as for DeltaTable.append.
             where: Predicate of the rows to replace. The default replaces all rows.
             partitions: "dynamic" replaces the partitions of the new rows.
             schema_mode: "keep" refuses columns that the table lacks, "merge" adds them, "replace" takes the columns of

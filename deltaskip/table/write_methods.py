@@ -37,9 +37,9 @@ class WritingMethods(TableMethods):
         table's constraints.
 
         Args:
-            data: A DataFrame of PySpark, classic or Connect, or Arrow data: an object with `__arrow_c_stream__`, such
-                as tables and readers of pyarrow, DataFrames of pandas and polars, relations of DuckDB, tables and scans
-                of deltaskip; a dataset of pyarrow, or a LazyFrame of polars; or a list of dicts, or a dict of lists.
+            data: A PySpark DataFrame, classic or Connect, or Arrow data: an object with `__arrow_c_stream__`, such
+                as pyarrow tables and readers, pandas and polars DataFrames, relations of DuckDB, tables and scans
+                of deltaskip; a pyarrow dataset, or a LazyFrame of polars; or a list of dicts, or a dict of lists.
             schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
             txn: Application id and version, for exactly-once writes: nothing is written if the table contains this
                 version of the application, or a later one.
@@ -129,7 +129,7 @@ class WritingMethods(TableMethods):
         otherwise these files are rewritten, and the rows that stay keep their row ids.
 
         Args:
-            data: A DataFrame of PySpark, or Arrow data, as for `append`.
+            data: A PySpark DataFrame, or Arrow data, as for `append`.
             where: Predicate of the rows to replace, as in `scan`. Every new row must match it; a row for which it is
                 NULL neither matches nor is replaced. The default replaces all rows.
             partitions: "static" replaces as `where` says. "dynamic" replaces the partitions of which there are new

@@ -33,11 +33,11 @@ def transforms_of(given: object, argument: str = "partition_by") -> tuple[Transf
     """Return transforms; a name of a column is its identity transform.
 
     Args:
-        given: Names of columns as in a schema, Transform values, and columns of PySpark such as `F.days("ts")`,
+        given: Names of columns as in a schema, Transform values, and PySpark columns such as `F.days("ts")`,
             `F.partitioning.bucket(16, "id")` or `F.col("region")`: a list, one of them, or None for none.
         argument: Name of the argument, for messages.
 
-    Raises InvalidArgumentType for other values, and InvalidArgument for a column of PySpark that is no transform,
+    Raises InvalidArgumentType for other values, and InvalidArgument for a PySpark column that is no transform,
     naming it.
     """
     if given is None:

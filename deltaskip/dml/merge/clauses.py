@@ -29,7 +29,7 @@ class MergeClause:
         kind: The rows that the clause applies to: pairs of a source and a target row, source rows without a target row,
             or target rows without a source row.
         action: The action on these rows: update, delete or insert.
-        where: Its condition, SQL text, a Column of PySpark or an expression of `deltaskip.col`; None if it applies to
+        where: Its condition, SQL text, a PySpark Column or an expression of `deltaskip.col`; None if it applies to
             all rows that no clause before it applies to.
         values: Expressions by column name; None for all columns of the source by name, and for deletions.
         except_: Columns that a clause for all columns leaves out.
@@ -102,7 +102,7 @@ def expression_text(value: object) -> str:
     if isinstance(value, ColumnExpr | Node):
         return to_sql(to_node(value))
     text = str(value)
-    # A Column of PySpark.
+    # A PySpark Column.
     return text[8:-2] if text.startswith("Column<'") else text
 
 

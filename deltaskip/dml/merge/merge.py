@@ -53,7 +53,7 @@ class Merge:
     """A MERGE as the caller describes it.
 
     Attributes:
-        on: The condition: SQL text, a Column of PySpark or an expression of `deltaskip.col`.
+        on: The condition: SQL text, a PySpark Column or an expression of `deltaskip.col`.
         clauses: The clauses in their order.
         source_alias: The name of the source in expressions; None for that of its DataFrame, see `default_aliases`.
         target_alias: The name of the table in expressions; None for none.

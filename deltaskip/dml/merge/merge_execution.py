@@ -101,7 +101,7 @@ class MergingEngine(Protocol):
     """An engine that merges rows."""
 
     def merge_source(self, session: Any, data: Any, alias: str | None) -> MergeSource:
-        """Return the source of a merge for rows: a DataFrame of the session, or a table of Arrow.
+        """Return the source of a merge for rows: a DataFrame of the session, or an Arrow table.
 
         session: The session, or a DataFrame of it. alias: The name of the source in expressions; None for that of the
         DataFrame.

@@ -1,6 +1,6 @@
 """Functions for whole columns by their values of one row, each computed once.
 
-A value of Python costs some hundred nanoseconds, so this is for what has no form in pyarrow and is no kernel.
+A Python value costs some hundred nanoseconds, so this is for what has no form in pyarrow and is no kernel.
 """
 
 from __future__ import annotations

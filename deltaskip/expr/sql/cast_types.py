@@ -26,7 +26,7 @@ from deltaskip.schema.types import (
 )
 
 Type: TypeAlias = DataType | None
-"""A type of a cast; None for a type of Spark that a cast here does not have, such as char(3)."""
+"""A type of a cast; None for a Spark type that a cast here does not have, such as char(3)."""
 _Rule: TypeAlias = Generator[Any, Any, Type]
 
 _LENGTHS = ("char", "character", "varchar")

@@ -53,7 +53,7 @@ def column_to_node(column: Column) -> Node:
         return _connect(column._expr)
     except (AttributeError, Py4JError, RecursionError):
         # A tree of a different Spark release, or one that is too deep for Python's stack.
-        return n.UnprintableExpression("a column of Spark")
+        return n.UnprintableExpression("a Spark column")
 
 
 def _classic(tree: Any) -> Node:

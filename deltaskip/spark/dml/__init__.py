@@ -1,1 +1,1 @@
-"""UPDATE, DELETE and MERGE as jobs of Spark."""
+"""UPDATE, DELETE and MERGE as Spark jobs."""

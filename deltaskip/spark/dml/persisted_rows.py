@@ -54,7 +54,7 @@ def target_rows(
 ) -> DataFrame:
     """Return the live rows of files in the columns of the table, and FILE and POSITION; ROW_ID with row ids.
 
-    Columns of type char(n) are padded, as expressions of Spark see them.
+    Columns of type char(n) are padded, as Spark expressions see them.
 
     Args:
         execution: Reads the rows.

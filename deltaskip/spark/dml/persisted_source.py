@@ -1,4 +1,4 @@
-"""The rows of a MERGE's source that jobs of Spark join, persisted when they are first needed."""
+"""The rows of a MERGE's source that Spark jobs join, persisted when they are first needed."""
 
 from __future__ import annotations
 

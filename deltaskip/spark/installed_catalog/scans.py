@@ -97,7 +97,7 @@ class ScanBuilder(Proxy):
     def build(self) -> Any:
         """ScanBuilder: the scan."""
         if not self._fields and _has_deleted_rows(self._table):
-            # Batches of Arrow without columns have no rows to count.
+            # Arrow batches without columns have no rows to count.
             self._fields = [min(visible_columns(self._table), key=_width)]
         self._fields = read_order(self._fields, self._table)
         scan = _scan(self.jvm, self._table, self._required, [field.name for field in self._fields])

@@ -60,7 +60,7 @@ class FilesPlan:
         tasks: Parts of the log for each task that returns files, packed.
         newer: The same for each task that returns the files that commits end; empty if no part is older than these.
         newer_bytes: Bytes of the commits.
-        schema: Columns of the list, in the types of Spark.
+        schema: Columns of the list, in the Spark types.
     """
 
     request: PlanRequest
@@ -172,7 +172,7 @@ def _inline_tasks(snapshot: Snapshot) -> list[list[InlineTask]]:
 
 
 def _mapped(spark: SparkSession, tasks: int, run: Any, schema: pa.Schema) -> DataFrame:
-    """The rows that a function returns for the numbers of the tasks, each in a task of Spark."""
+    """The rows that a function returns for the numbers of the tasks, each in a Spark task."""
     with running_interpreter(spark), without_pandas_warning():
         return spark.range(0, tasks, 1, tasks).mapInArrow(run, spark_schema(from_arrow(schema)))
 

@@ -94,7 +94,7 @@ class CommitsTask:
 
 
 Task = GroupsTask | InlineTask | CommitsTask
-"""A part of the log that one task of Spark reads; a task may read several."""
+"""A part of the log that one Spark task reads; a task may read several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class PlanRequest:
 
 
 def packed_tasks(tasks: Sequence[Task]) -> bytes:
-    """Serialize the parts of the log that one task of Spark reads."""
+    """Serialize the parts of the log that one Spark task reads."""
     return pickle.dumps(tuple(tasks))
 
 

@@ -1,1 +1,1 @@
-"""Sessions of Spark: checks, settings, errors, and differences of releases and clients."""
+"""Spark sessions: checks, settings, errors, and differences of releases and clients."""

@@ -103,7 +103,7 @@ def expected_errors() -> Iterator[None]:
 
 @contextmanager
 def spark_errors_named(spark: SparkSession, table: str, act: str) -> Iterator[None]:
-    """Within the block, convert errors of Spark to a DeltaSkipError.
+    """Within the block, convert Spark errors to a DeltaSkipError.
 
     table: such as `/data/sales (version 3)`. act: the operation on it, such as "read".
     """

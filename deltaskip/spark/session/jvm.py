@@ -157,7 +157,7 @@ class Jvm:
         """Return an error that py4j raises in the JVM as an exception that Spark and PySpark know.
 
         Args:
-            error: The error of Python.
+            error: The Python error.
             declared: Names of the checked exceptions that the method of the interface declares; no other may leave it.
             about: The Identifier or namespace that the method was called with.
         """

@@ -48,7 +48,7 @@ def broadcast_rows(spark: SparkSession, rows: pa.Table) -> DataFrame:
 
 
 def _with_maps(value: Any, type_: pa.DataType) -> Any:
-    """A value of pyarrow with maps as PySpark takes them, which are pairs in pyarrow."""
+    """A pyarrow value with maps as PySpark takes them, which are pairs in pyarrow."""
     if value is None:
         return None
     if pa.types.is_map(type_):

@@ -28,7 +28,7 @@ from deltaskip.spark.session.checks import session_id
 ALLOW_REFLECTION = "spark.deltaskip.allowReflection"
 """The setting of a session that allows all text that tables store."""
 
-# Functions of Spark that call methods by their names, load classes, or read files that an argument or option names.
+# Spark functions that call methods by their names, load classes, or read files that an argument or option names.
 _REFUSED = frozenset({
     "reflect", "java_method", "try_reflect",
     "from_avro", "to_avro", "schema_of_avro", "from_protobuf", "to_protobuf",
