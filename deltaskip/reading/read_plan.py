@@ -244,7 +244,7 @@ def row_id_values(files: pa.Table) -> dict[str, pa.Array]:
     }
 
 
-def milliseconds(times: pa.ChunkedArray) -> list[int]:
+def epoch_milliseconds(times: pa.ChunkedArray) -> list[int]:
     """Return timestamps as milliseconds since the epoch."""
     found: list[int] = times.cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64()).to_pylist()
     return found
@@ -292,7 +292,7 @@ def _with_metadata(snapshot: Snapshot, files: pa.Table, wanted: WantedRows) -> t
     if ids is None:
         return wanted, members
     members["row_id"] = ids.row_id_sql(BASE_ROW_ID, _POSITION)
-    members["row_commit_version"] = ids.commit_version_sql(COMMIT_VERSION)
+    members["row_commit_version"] = ids.commit_version_sql(DEFAULT_COMMIT_VERSION)
     return replace(wanted, values=row_id_values(files), own=ids.fields), members
 
 

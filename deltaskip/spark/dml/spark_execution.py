@@ -26,7 +26,7 @@ from deltaskip.spark.dml.table_frames import TableFrames
 from deltaskip.spark.dml.updated_rows import updated_rows
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.error_conversion import condition_errors_named, predicate_errors_named
-from deltaskip.spark.session.releases import union
+from deltaskip.spark.session.releases import union_of_frames
 from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.write_dataframe import write_dataframe
 

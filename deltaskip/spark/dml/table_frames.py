@@ -97,7 +97,7 @@ class TableFrames:
             return scanned_rows(self._spark, self._plan(files, WantedRows(deleted, position=position, values=values)))
         values |= row_id_values(files)
         wanted = WantedRows(deleted, position=position, values=values, own=row_ids.fields)
-        frame = rows_of(self._spark, self._plan(files, wanted))
+        frame = scanned_rows(self._spark, self._plan(files, wanted))
         columns = map(quoted_name, (*self._snapshot.schema.names, position, file))
         found = row_ids.row_id_sql(BASE_ROW_ID, position)
         return frame.selectExpr(*columns, f"{found} AS {quoted_name(row_id)}")
@@ -134,7 +134,7 @@ class TableFrames:
             change = [] if part.change is None else [F.lit(part.change).alias(CHANGE_TYPE)]
             return frame.select(*columns, *change)
         wanted = WantedRows(positions, part.only, _POSITION, values=row_id_values(files), own=row_ids.fields)
-        frame = rows_of(self._spark, self._plan(files, wanted, table))
+        frame = scanned_rows(self._spark, self._plan(files, wanted, table))
         ids = f"{row_ids.row_id_sql(BASE_ROW_ID, _POSITION)} AS {quoted_name(row_ids.row_id)}"
         version = f"{row_ids.commit_version_sql(DEFAULT_COMMIT_VERSION)} AS {quoted_name(row_ids.commit_version)}"
         return frame.selectExpr(*columns, ids, version)

@@ -22,10 +22,10 @@ from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.read.dataframe import matching
-from deltaskip.spark.read.parquet_scans import rows_of
+from deltaskip.spark.read.parquet_scans import scanned_rows
 from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.read.session_facts import session_facts
-from deltaskip.spark.session.releases import union
+from deltaskip.spark.session.releases import union_of_frames
 
 _CONSTANT_SCAN_BYTES = 64 << 20
 _MOST_CONSTANT_SCANS = 8
@@ -47,8 +47,8 @@ def changes_to_dataframe(spark: SparkSession, scan: ChangeScan) -> DataFrame:
     scan = read_by(scan, session)
     snapshot = scan.snapshot
     schema = snapshot.schema
-    frames = [rows_of(spark, plan) for plan in _plans(scan, session.listing)]
-    frame = union(frames) if frames else spark.createDataFrame([], spark_schema(schema))
+    frames = [scanned_rows(spark, plan) for plan in _plans(scan, session.listing)]
+    frame = union_of_frames(frames) if frames else spark.createDataFrame([], spark_schema(schema))
     return matching(with_declared_lengths(frame, schema), snapshot.table_root, schema, scan.where, scan.columns)
 
 

@@ -48,7 +48,7 @@ def scan_to_dataframe(
 def plan_to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
     """Return a DataFrame of the rows of a plan, in the table's columns; char(n) is padded as in Spark.
 
-    Raises PredicateError for a column that does not exist, and as rows_of does.
+    Raises PredicateError for a column that does not exist, and as scanned_rows does.
     """
     schema, beside = plan.table.schema, [F.col(METADATA)] if plan.metadata else []
     frame = scanned_rows(spark, plan)
