@@ -85,6 +85,8 @@ _OTHER_COMMANDS = {
 
 # Words of messages for callers of Python, and the words of the command line in their place.
 _WORDS = {
+    "Pass a session as spark, or write the rows as a DataFrame of one.": "Give --spark.",
+    "Pass a session as spark.": "Give --spark where the command has it, or a statement to deltaskip sql.",
     "create it with create_namespace": "create it with the command namespaces --create NAME",
     "name the columns to set, leave it out with except_, or keep": "add it to the files, or keep",
 }

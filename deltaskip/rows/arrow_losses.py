@@ -1,7 +1,8 @@
 """Values that store assignment silently changes, as Spark does: the first one of each column is reported.
 
 They are fractions that are cut or rounded, whole numbers that a floating type does not have, numbers that become
-infinite, times of day that a date drops, and the empty string in a partition column. Other casts are ignored.
+infinite, NaN and the infinities in a decimal, times of day that a date drops, and the empty string in a partition
+column. Other casts are ignored.
 """
 
 from __future__ import annotations
@@ -95,7 +96,10 @@ def _lost(array: pa.Array, stored: pa.Array, source: DataType, target: DataType,
     if source in _NOISE and isinstance(target, DecimalType):
         values = array.cast(pa.float64())
         off = pc.abs(pc.subtract(stored.cast(pa.float64()), values))
-        return pc.greater(off, pc.multiply(pc.abs(values), _NOISE[source]))
+        # NaN and the infinities are stored as NULL.
+        return pc.or_kleene(
+            pc.invert(pc.is_finite(values)), pc.greater(off, pc.multiply(pc.abs(values), _NOISE[source]))
+        )
     if source == DOUBLE and target == FLOAT:
         infinite = pc.is_inf(stored)
         return pc.and_(infinite, pc.is_finite(array)) if pc.any(infinite).as_py() else infinite

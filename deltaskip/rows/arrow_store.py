@@ -290,6 +290,8 @@ def _not_text(value: bytes, path: _PATH, table: str) -> UnsupportedFeature:
 
 
 def _text(value: object, source: DataType, zone: Zone) -> str:
+    if value is None:
+        return "NULL"
     if isinstance(value, float):
         return java_text(value, source == FLOAT)
     try:

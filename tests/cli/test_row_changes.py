@@ -85,6 +85,15 @@ def test_update_names_what_is_wrong(run: Run, table: Path, given: str) -> None:
     assert ds.DeltaTable(table).version == 1
 
 
+def test_an_expression_that_only_spark_evaluates_names_the_option(run: Run, table: Path) -> None:
+    for command, *more in (["delete"], ["update", "x = 1"]):
+        ran = run(command, table, *more, "--where", "(select 1) = 1")
+        assert (ran.status, ran.err.rstrip().endswith("Give --spark.")) == (1, True)
+    ran = run("update", table, "x = (select 1)", "--all")
+    assert (ran.status, "--spark" in ran.err, "session as spark" in ran.err) == (1, True, False)
+    assert ds.DeltaTable(table).version == 1
+
+
 def test_a_column_is_set_once(run: Run, table: Path) -> None:
     assert "set twice" in run("update", table, "x = 1", "x = 2", "--all").err
     assert "set twice" in run("update", table, "x = 1", "X = 2", "--all").err

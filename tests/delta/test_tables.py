@@ -335,7 +335,7 @@ def test_a_column_of_sql_is_evaluated_by_spark_and_a_python_function_without_tex
     table.update(F.expr("current_user() = 'nobody' OR key = 'none' -- remark") | (F.col("key") == "b"), {"value": "3"})
     assert rows(table.toDF()) == [("b", 3)]
     table.delete(F.col("key") == F.current_user())
-    with pytest.raises(AnalysisException, match="has no SQL text"):
+    with pytest.raises(AnalysisException, match="cannot be written as SQL text"):
         table.alias("t").delete(F.udf(lambda key: True, "boolean")("t.key"))
     assert rows(table.toDF()) == [("b", 3)]
 

@@ -48,6 +48,8 @@ def test_the_first_value_that_loses_is_told_once_with_what_is_stored(table: ds.D
         ("amount", pa.array([Decimal("0.005")], pa.decimal128(3, 3)), "0.005", "0.01", "DECIMAL(10,2)"),
         ("amount", [Decimal("1.200"), Decimal("1.239")], "1.239", "1.24", "DECIMAL(10,2)"),
         ("amount", [9.99, 1.239], "1.239", "1.24", "DECIMAL(10,2)"),
+        ("amount", [9.99, None, float("nan")], "NaN", "NULL", "DECIMAL(10,2)"),
+        ("amount", pa.array([float("-inf")], pa.float32()), "-Infinity", "NULL", "DECIMAL(10,2)"),
         ("st.x", [{"x": 1.0}, None, {"x": 0.5}], "0.5", "0", "BIGINT"),
         ("tags.element", [[], [1.0, -2.5]], "-2.5", "-2", "TINYINT"),
     ):
@@ -63,7 +65,7 @@ def test_the_first_value_that_loses_is_told_once_with_what_is_stored(table: ds.D
 def test_values_that_keep_their_digits_are_not_told(table: ds.DeltaTable) -> None:
     for rows in (
         {"id": [1.0, None]}, {"id": [Decimal("1.00")]}, {"amount": [Decimal("1.2300"), None]},
-        {"amount": [9.99, 0.1 + 0.2, float("nan")]}, {"amount": pa.array([9.99, 1234.5], pa.float32())},
+        {"amount": [9.99, 0.1 + 0.2, None]}, {"amount": pa.array([9.99, 1234.5], pa.float32())},
         {"price": [Decimal("1.239")]}, {"amount": [3]}, {"st": [{"x": 2.0}], "tags": [[1.0]]},
     ):  # fmt: skip
         assert said(lambda rows=rows: table.append(pa.table(rows))) == [], rows
