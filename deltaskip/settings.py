@@ -28,7 +28,6 @@ class Options:
         values_copied_locally: The same, where the tasks of a job would run on this machine.
         source_bytes: The most bytes, as Spark estimates them, of a merge's source that this process collects.
         listed_files: From so many files on, Spark is given their list instead of listing folders.
-        listed_partitions: The most partitions of such a list.
         partition_scans: The most scans with partition values of their own in one plan of Spark; 0 joins them instead.
         footer_bytes: The most bytes of new files that this process reads for statistics that footers do not prove.
         executor_file_bytes: The largest file that one executor reads as a whole to recompute statistics.
@@ -57,7 +56,6 @@ class Options:
     values_copied_locally: int = 256_000_000
     source_bytes: int = 64 << 20
     listed_files: int = 1_000
-    listed_partitions: int = 256
     partition_scans: int = 64
     footer_bytes: int = 32 << 20
     executor_file_bytes: int = 512 << 20

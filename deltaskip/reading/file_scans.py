@@ -39,8 +39,8 @@ class HiveScan:
 
 
 @dataclass(frozen=True, slots=True)
-class CodedScan:
-    """Files that the engine does not list, and that are given to it with the numbers of their tuples.
+class UnlistedScan:
+    """Files that the engine does not list, and that are given to it with their partition values.
 
     Attributes:
         rows: The files.
@@ -89,7 +89,7 @@ class EntryScan:
     values: Mapping[str, pa.Array]
 
 
-FileScan = ConstantScan | HiveScan | CodedScan | JoinedScan | EntryScan
+FileScan = ConstantScan | HiveScan | UnlistedScan | JoinedScan | EntryScan
 
 
 def scans_of(

@@ -17,7 +17,7 @@ from deltaskip.expr.nodes import columns_of
 from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
-from deltaskip.reading.file_scans import CodedScan, FileScan, JoinedScan, scans_of
+from deltaskip.reading.file_scans import FileScan, JoinedScan, UnlistedScan, scans_of
 from deltaskip.reading.marked_rows import MarkedRows
 from deltaskip.reading.partition_tuples import PartitionTuples
 from deltaskip.reading.session_scan import Listing, SessionFacts, read_by
@@ -157,7 +157,7 @@ class ReadPlan:
         partitions = PartitionTuples.of(files, table.schema, table.partition_columns)
         sizes = files["size"].to_pylist() if "size" in files.column_names else None
         times = epoch_milliseconds(files["modification_time"]) if listing == "log" else None
-        if listing == "here" and len(paths) >= options.listed_files and _has_few_codes(partitions):
+        if listing == "here" and len(paths) >= options.listed_files:
             sizes, times = _listed_here(paths) or (sizes, None)
         data = data_columns(table.schema, stored, {*table.partition_columns, *(each.name for each in wanted.own)})
         plan = cls(table, stored, data, partitions, paths, sizes, times, listing, wanted)
@@ -171,7 +171,7 @@ class ReadPlan:
         marks = [each is not None and len(each) > 0 for each in self.wanted.positions or [None] * len(rows)]
         whole, cut = ([row for row in rows if marks[row] == is_cut] for is_cut in (False, True))
         scans = [
-            self.coded(each.rows) or each if isinstance(each, JoinedScan) else each
+            self.unlisted(each.rows) or each if isinstance(each, JoinedScan) else each
             for each in self._scans_of_whole(whole)
         ]
         return (*scans, *([self.joined(cut)] if cut else []))
@@ -193,14 +193,12 @@ class ReadPlan:
         marked = MarkedRows.of([nothing if each is None else each for each in found])
         return JoinedScan(tuple(rows), marked, self.wanted.only)
 
-    def coded(self, rows: Sequence[int]) -> CodedScan | None:
+    def unlisted(self, rows: Sequence[int]) -> UnlistedScan | None:
         """Return the scan of files, by their numbers, that the engine does not list; None if it has to list them."""
-        if not _has_few_codes(self.partitions):
-            return None
         if self.times is not None and self.sizes is not None:
-            return CodedScan(tuple(rows), [self.sizes[row] for row in rows], [self.times[row] for row in rows])
+            return UnlistedScan(tuple(rows), [self.sizes[row] for row in rows], [self.times[row] for row in rows])
         found = _listed_here([self.paths[row] for row in rows]) if self.listing == "here" else None
-        return None if found is None else CodedScan(tuple(rows), *found)
+        return None if found is None else UnlistedScan(tuple(rows), *found)
 
 
 def scan_plan(scan: ListedScan, session: SessionFacts, metadata: bool = False, filtered: bool = True) -> ReadPlan:
@@ -294,11 +292,6 @@ def _with_metadata(snapshot: Snapshot, files: pa.Table, wanted: WantedRows) -> t
     members["row_id"] = ids.row_id_sql(BASE_ROW_ID, _POSITION)
     members["row_commit_version"] = ids.commit_version_sql(DEFAULT_COMMIT_VERSION)
     return replace(wanted, values=row_id_values(files), own=ids.fields), members
-
-
-def _has_few_codes(partitions: PartitionTuples) -> bool:
-    """Whether the engine can be given the numbers of the tuples with the list of files."""
-    return len(partitions.tuples) <= options.listed_partitions
 
 
 def _listed_here(paths: Sequence[str]) -> tuple[list[int], list[int]] | None:

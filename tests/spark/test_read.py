@@ -116,6 +116,8 @@ TYPED = [
 ]
 
 
+LISTED_BY_SPARK = "deltaskip.reading.read_plan._listed_here", lambda paths: None
+
 OF_TYPES = pytest.mark.parametrize(
     ("kind", "values"), TYPED, ids=[str(getattr(kind, "name", "decimal")) for kind, _ in TYPED]
 )
@@ -130,7 +132,7 @@ def test_partition_values_of_every_type_come_from_the_log_exactly(
     if scans != "literals":
         monkeypatch.setattr("deltaskip.settings.options.partition_scans", 1)
     if scans == "join":
-        monkeypatch.setattr("deltaskip.settings.options.listed_partitions", 0)
+        monkeypatch.setattr(*LISTED_BY_SPARK)
     table = partitioned(tmp_path, kind)
     for i, value in enumerate(values):
         table.add(f"{i}.parquet", ids(i), {"p": value})
@@ -158,7 +160,7 @@ def test_filters_of_partition_values_choose_files_of_one_scan_by_the_rules_of_sp
     for i, value in enumerate([*values, *([float("nan"), -0.0] if kind == DOUBLE else [])]):
         table.add(f"{i}.parquet", ids(i, i + 100), {"p": value})
     listed = table.frame(spark)
-    monkeypatch.setattr("deltaskip.settings.options.listed_partitions", 0)
+    monkeypatch.setattr(*LISTED_BY_SPARK)
     joined = table.frame(spark)
     first, text = joined.where("id = 0").select("p"), "CAST(p AS STRING)"
     predicates = [
@@ -182,17 +184,18 @@ def ids_of(frame: Any) -> list[int]:
 
 
 @pytest.mark.long(gate=1)
-@pytest.mark.parametrize("codes", [256, 69])
+@pytest.mark.parametrize("scan", ["one scan", "join"])
 def test_more_tuples_than_scans_are_one_scan_or_joined_by_path(
-    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, codes: int
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, scan: str
 ) -> None:
-    monkeypatch.setattr("deltaskip.settings.options.listed_partitions", codes)
+    if scan == "join":
+        monkeypatch.setattr(*LISTED_BY_SPARK)
     table = partitioned(tmp_path, DOUBLE)
     for i in range(70):
         table.add(f"x {i}%/[{i}] é\u2003.parquet", ids(i), {"p": i / 2})
     frame = table.frame(spark)
     assert values_of(frame) == values_of(spark.createDataFrame([(i, i / 2) for i in range(70)], "id long, p double"))
-    assert ("BroadcastHashJoin" in plan_of(frame, capsys)) == (codes < 70)
+    assert ("BroadcastHashJoin" in plan_of(frame, capsys)) == (scan == "join")
     assert values_of(table.frame(spark, where="p = 3.5")) == [(7, 3.5)]
 
 
@@ -201,7 +204,7 @@ def test_a_path_that_spark_spells_otherwise_raises_and_loses_no_row(
 ) -> None:
     monkeypatch.setattr("deltaskip.spark.read.parquet_scans.metadata_path", lambda path: path + "x")
     monkeypatch.setattr("deltaskip.settings.options.partition_scans", 1)
-    monkeypatch.setattr("deltaskip.settings.options.listed_partitions", 0)
+    monkeypatch.setattr(*LISTED_BY_SPARK)
     table = partitioned(tmp_path).add("1.parquet", ids(1), {"p": "a"}).add("2.parquet", ids(2), {"p": "b"})
     for frame in (table.frame(spark), table.frame(spark, where="p = 'a'"), table.frame(spark, where="p <=> 'a'")):
         with pytest.raises(Exception, match="has no log entry for"):

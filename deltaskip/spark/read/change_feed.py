@@ -55,9 +55,9 @@ def changes_to_dataframe(spark: SparkSession, scan: ChangeScan) -> DataFrame:
 def _plans(scan: ChangeScan, listing: Listing) -> Iterator[ReadPlan]:
     """The plans that read the changes; none if there are none."""
     change_files, whole, partly = scan.rows()
-    coded = _coded(scan, listing, change_files, whole)
-    if coded is not None:
-        yield coded
+    unlisted = _unlisted(scan, listing, change_files, whole)
+    if unlisted is not None:
+        yield unlisted
         whole = _chosen(whole, whole.deleted.is_valid())
     elif len(change_files.files):
         names = [name for name in FEED_NAMES if name != CHANGE_TYPE]
@@ -68,15 +68,15 @@ def _plans(scan: ChangeScan, listing: Listing) -> Iterator[ReadPlan]:
         yield _partly(scan, listing, partly)
 
 
-def _coded(scan: ChangeScan, listing: Listing, change_files: FileGroup, whole: FileGroup) -> ReadPlan | None:
+def _unlisted(scan: ChangeScan, listing: Listing, change_files: FileGroup, whole: FileGroup) -> ReadPlan | None:
     """All rows of the change files and of the whole files without deleted rows, by a scan that has their values.
 
-    None if they have one value or too many, or if Spark has to list the files.
+    None if they have one value, or if Spark has to list the files.
     """
     files = pa.concat_tables([change_files.files, _chosen(whole, whole.deleted.is_null()).files])
     plan = _plan(scan, listing, files, FEED_NAMES, WantedRows(own=_TYPED), repeated=True)
-    coded = plan.coded(range(len(files))) if len(plan.partitions.tuples) > 1 else None
-    return None if coded is None else replace(plan, scans=(coded,))
+    unlisted = plan.unlisted(range(len(files))) if len(plan.partitions.tuples) > 1 else None
+    return None if unlisted is None else replace(plan, scans=(unlisted,))
 
 
 def _chosen(rows: FileGroup, which: pa.BooleanArray) -> FileGroup:

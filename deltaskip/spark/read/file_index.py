@@ -22,11 +22,8 @@ from deltaskip.spark.read.file_paths import metadata_path
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.session.session_settings import session_settings
 
-CODE = "__deltaskip_code"
-"""Name of the column with the code of each file."""
-
 _SOURCES = "org.apache.spark.sql.execution.datasources"
-_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
+_STATUS = "org.apache.hadoop.fs.FileStatus"
 _BLOCK_BYTES = 128 << 20
 _LOCAL = re.compile("^file:/(?!/)")
 _NUMBERS = count()
@@ -62,6 +59,7 @@ def unlisted_scan(
     sizes: Sequence[int],
     times: Sequence[int],
     options: dict[str, str],
+    values: DataFrame | None = None,
     codes: Sequence[int] | None = None,
 ) -> DataFrame:
     """Return the rows of Parquet files that Spark does not list. A missing file fails when the DataFrame runs.
@@ -76,14 +74,13 @@ def unlisted_scan(
         sizes: Bytes of each file.
         times: Milliseconds since the epoch at which each file was written.
         options: Options of Spark's Parquet reader.
-        codes: A number of each file, from 0 on, which the column CODE returns; None for no such column. A large number
-            costs as many requests to the JVM.
+        values: Tuples of partition values, whose columns follow those of the files; None for no such columns.
+        codes: For each file the number of its row of `values`.
     """
     jvm = Jvm(spark)
     jvm.call_back()
     sources = jvm.view.org.apache.spark.sql.execution.datasources
-    statuses = _statuses(jvm, paths, sizes, times, codes)
-    index = _Files(jvm, root, statuses, paths, sum(sizes), codes is not None)
+    index = _Files(jvm, root, _statuses(jvm, paths, sizes, times, codes), paths, sum(sizes), values)
     relation = jvm.filled(
         sources.HadoopFsRelation,
         index,
@@ -100,40 +97,54 @@ def unlisted_scan(
 def _statuses(
     jvm: Jvm, paths: Sequence[str], sizes: Sequence[int], times: Sequence[int], codes: Sequence[int] | None
 ) -> Any:
-    """Arrays of Hadoop's FileStatus, one for each code."""
+    """Arrays of Hadoop's FileStatus, one for each code. By one call: Jackson fills the fields of their class."""
     groups: list[list[object]] = [[] for _ in range(1 if codes is None else max(codes) + 1)]
     for code, path, size, time in zip(codes or [0] * len(paths), paths, sizes, times, strict=True):
         # Local files as Spark lists them, which input_file_name() returns.
         name = _LOCAL.sub("file:///", path)
         status = {"path": name, "length": size, "modification_time": time, "blocksize": _BLOCK_BYTES}
         groups[code].append({**status, "block_replication": 1})
-    return _of_json(jvm, "[[Lorg.apache.hadoop.fs.FileStatus;", groups)
-
-
-def _of_json(jvm: Jvm, of: str, values: object) -> Any:
-    """An array of objects of Java by one call: Jackson fills the fields of their class. of: its name in the JVM."""
     jackson = jvm.view.com.fasterxml.jackson
     accessors, seen = jackson.annotation.PropertyAccessor, getattr(jackson.annotation, "JsonAutoDetect$Visibility")
     mapper = jackson.databind.ObjectMapper()
     mapper.setVisibility(accessors.ALL, seen.NONE)
     for accessor in (accessors.FIELD, accessors.CREATOR):
         mapper.setVisibility(accessor, seen.ANY)
-    return mapper.readValue(json.dumps(values), jvm.view.java.lang.Class.forName(of))
+    return mapper.readValue(json.dumps(groups), jvm.view.java.lang.Class.forName(f"[[L{_STATUS};"))
 
 
 class _Files(Proxy):
-    """An index of files whose only partition column, if any, is their code."""
+    """An index of files and their partition values.
 
-    def __init__(self, jvm: Jvm, root: str, statuses: Any, paths: Sequence[str], size: int, coded: bool) -> None:
+    Args:
+        jvm: The session's JVM.
+        root: Location that plans show.
+        statuses: The files of each tuple of partition values, as an array of arrays of FileStatus.
+        paths: The spark_path of each file.
+        size: Bytes of all files.
+        values: The tuples; None for no partition columns.
+    """
+
+    def __init__(
+        self, jvm: Jvm, root: str, statuses: Any, paths: Sequence[str], size: int, values: DataFrame | None
+    ) -> None:
         super().__init__(jvm, f"{len(paths)} files of {root}, list {next(_NUMBERS)}")
         self._root = root
         self._size = size
-        self._columns = [spark_types.StructField(CODE, spark_types.IntegerType(), False)] if coded else []
-        directories = jvm.companion(jvm.view.org.apache.spark.sql.execution.datasources, "PartitionDirectory")
-        values = [{"values": [code] if coded else []} for code in range(len(statuses))]
-        self._values = list(_of_json(jvm, f"[L{_EXPRESSIONS}.GenericInternalRow;", values))
-        self._directories = [directories.apply(*each) for each in zip(self._values, statuses, strict=True)]
         self._paths = paths
+        self._schema = spark_types.StructType() if values is None else values.schema
+        catalyst, elements = jvm.view.org.apache.spark.sql.catalyst, jvm.view.scala.Predef.genericWrapArray
+        if values is None:
+            rows = jvm.sequence([jvm.companion(catalyst, "InternalRow").empty()])
+        else:
+            plan = values._jdf.queryExecution().executedPlan()
+            self._columns = [plan.output().apply(number) for number in range(len(self._schema))]
+            rows = elements(plan.executeCollect())
+        self._row = catalyst.InternalRow._java_lang_class
+        self._directory = jvm.view.org.apache.spark.sql.execution.datasources.PartitionDirectory._java_lang_class
+        files = jvm.view.java.lang.Class.forName(f"[L{_STATUS};")
+        make = jvm.function("scala.Function2", self._directory, "apply", self._row, files)
+        self._directories = rows.iterator().zip(elements(statuses).iterator()).map(make.tupled()).toList()
 
     @answers()
     def rootPaths(self) -> Any:
@@ -142,21 +153,25 @@ class _Files(Proxy):
 
     @answers()
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:
-        """FileIndex: the files whose codes satisfy the filters, which Spark does not apply again."""
+        """FileIndex: the files whose partition values satisfy the filters, which Spark does not apply again."""
         if partition_filters.isEmpty():
-            return self.jvm.sequence(self._directories)
-        keeps = self._predicate(partition_filters)
-        found = zip(self._values, self._directories, strict=True)
-        return self.jvm.sequence(directory for values, directory in found if keeps.eval(values))
+            return self._directories
+        predicate = self._predicate(partition_filters)
+        keeps = self.jvm.function("scala.Function2", predicate.getClass(), "eval", self._row).curried().apply(predicate)
+        values = self.jvm.function("scala.Function1", self._directory, "values")
+        return self._directories.iterator().filter(values.andThen(keeps)).toList()
 
     def _predicate(self, filters: Any) -> Any:
-        """A predicate of rows of the code. filters: expressions of which each reads the code."""
+        """A predicate of rows of partition values. filters: expressions that read nothing else."""
         expressions = self.jvm.view.org.apache.spark.sql.catalyst.expressions
         joint = filters.head()
         for number in range(1, filters.size()):
             joint = expressions.And(joint, filters.apply(number))
-        code = getattr(expressions, "package$AttributeSeq")(joint.references().toSeq())
-        bound = expressions.BindReferences.bindReference(joint, code, False)
+        columns, used = list(self._columns), joint.references().toSeq()
+        for number in range(used.size()):
+            columns[self._schema.names.index(used.apply(number).name())] = used.apply(number)
+        attributes = getattr(expressions, "package$AttributeSeq")(self.jvm.sequence(columns))
+        bound = expressions.BindReferences.bindReference(joint, attributes, False)
         return self.jvm.companion(expressions, "Predicate").createInterpreted(bound)
 
     @answers()
@@ -175,8 +190,8 @@ class _Files(Proxy):
 
     @answers()
     def partitionSchema(self) -> Any:
-        """FileIndex: the code of a file, or no columns."""
-        return self.jvm.schema(spark_types.StructType(self._columns))
+        """FileIndex: the partition columns."""
+        return self.jvm.schema(self._schema)
 
     @answers()
     def metadataOpsTimeNs(self) -> Any:

@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from deltaskip.actions.paths import escape_globs
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.reading.file_scans import CodedScan, ConstantScan, EntryScan, FileScan, HiveScan, JoinedScan
+from deltaskip.reading.file_scans import ConstantScan, EntryScan, FileScan, HiveScan, JoinedScan, UnlistedScan
 from deltaskip.reading.marked_rows import WORD_SHIFT
 from deltaskip.reading.read_plan import METADATA, ReadPlan
 from deltaskip.schema.arrow_values import arrow_array
@@ -23,9 +23,9 @@ from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import StructType
 from deltaskip.spark.columns.literal_columns import carriers, decoded_sql
 from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema
-from deltaskip.spark.read.file_index import CODE, missing_files_named, tuned_listing, unlisted_scan
+from deltaskip.spark.read.file_index import missing_files_named, tuned_listing, unlisted_scan
 from deltaskip.spark.read.file_paths import check_not_hidden, in_hadoop, metadata_path, needs_own_scan
-from deltaskip.spark.read.partitions import carried, constants, indexed
+from deltaskip.spark.read.partitions import carried, constants, tuple_names, tuples_of
 from deltaskip.spark.read.projection import check_has_columns, logical_columns, projected
 from deltaskip.spark.session.releases import broadcast_rows, metadata_column, parquet_scan, union_of_frames
 
@@ -177,11 +177,10 @@ def _scan(spark: SparkSession, plan: ReadPlan, scan: FileScan) -> DataFrame:
     match scan:
         case ConstantScan():
             values = constants(plan.partitions, scan.code)
-        case HiveScan():
-            names = zip(plan.partitions.fields, _hive_names(plan), strict=True)
-            values = {field.name: quoted_name(name) for field, name in names}
-        case CodedScan():
-            values = indexed(plan.partitions, CODE)
+        case HiveScan() | UnlistedScan():
+            names = _hive_names(plan) if isinstance(scan, HiveScan) else tuple_names(plan.partitions)
+            columns = zip(plan.partitions.fields, names, strict=True)
+            values = {field.name: quoted_name(name) for field, name in columns}
     return _projected(plan, frame, values)
 
 
@@ -260,7 +259,7 @@ def _projected(plan: ReadPlan, frame: DataFrame, partition_values: Mapping[str, 
 def _files(
     spark: SparkSession, plan: ReadPlan, scan: FileScan, extra: Callable[[DataFrame], DataFrame] | None
 ) -> DataFrame:
-    """Rows of the files under physical names; the directories of a HiveScan and the codes of a CodedScan add columns.
+    """Rows of the files under physical names; a HiveScan and an UnlistedScan add partition columns.
 
     extra: applied to each of Spark's scans before their union.
     """
@@ -275,8 +274,10 @@ def _files(
     schema, paths = spark_types.StructType(fields), [plan.paths[row] for row in scan.rows]
     given = _given(plan, scan)
     if given is not None:
-        codes = plan.partitions.codes[list(scan.rows)].tolist() if isinstance(scan, CodedScan) else None
-        frame = unlisted_scan(spark, schema, plan.table.root, paths, *given, _READER_OPTIONS, codes)
+        values, codes = None, None
+        if isinstance(scan, UnlistedScan):
+            values, codes = tuples_of(spark, plan.partitions), plan.partitions.codes[list(scan.rows)].tolist()
+        frame = unlisted_scan(spark, schema, plan.table.root, paths, *given, _READER_OPTIONS, values, codes)
         return frame if extra is None else extra(frame)
     reader = spark.read.schema(schema).options(**_READER_OPTIONS)
     if isinstance(scan, HiveScan):
@@ -292,7 +293,7 @@ def _files(
 
 def _given(plan: ReadPlan, scan: FileScan) -> tuple[Sequence[int], Sequence[int]] | None:
     """The sizes and times of the files of a scan; None if Spark lists them."""
-    if isinstance(scan, CodedScan):
+    if isinstance(scan, UnlistedScan):
         return scan.sizes, scan.times
     if plan.sizes is None or plan.times is None:
         return None

@@ -149,6 +149,20 @@ class Jvm:
         rest = (getattr(of, f"apply$default${i}")() for i in range(len(given) + 1, arity + 1))
         return of(*given, *rest)
 
+    def function(self, interface: str, of: Any, name: str, *parameters: Any) -> Any:
+        """Return a method as an object with one abstract method, so that the JVM applies it to many values in one call.
+
+        Args:
+            interface: Name of the object's interface, such as scala.Function1.
+            of: The class of the method. Its instance is the first argument, unless the method is static.
+            name: The method.
+            parameters: Classes of its parameters.
+        """
+        lang = self.view.java.lang
+        method = of.getMethod(name, self.array(lang.Class, parameters))
+        handle = lang.invoke.MethodHandles.publicLookup().unreflect(method)
+        return lang.invoke.MethodHandleProxies.asInterfaceInstance(lang.Class.forName(interface), handle)
+
     def companion(self, package: Any, name: str) -> Any:
         """Return the companion object of a class of Scala."""
         return getattr(getattr(package, f"{name}$"), "MODULE$")
