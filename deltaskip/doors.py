@@ -222,7 +222,7 @@ def _leaving(
         return error
     spark_s = type(error).__module__.startswith("pyspark.") and function.__module__.startswith("deltaskip.delta")
     if isinstance(error, Warning) or spark_s:
-        # The names of delta-spark raise the PySpark errors, as delta-spark does.
+        # The names of delta-spark raise the errors of PySpark, as delta-spark does.
         return error
     found = error if isinstance(error, DeltaSkipError) else _converted(error, function, args, named)
     if isinstance(found, _OF_ARGUMENTS) and (said := _misplaced_session(function, args, named)):

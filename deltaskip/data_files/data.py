@@ -277,11 +277,11 @@ def _first_line(error: BaseException) -> str:
 def _python_rows(data: list[Any] | dict[Any, Any], name: str) -> pa.Table:
     """A list of dicts, or a dict of lists or of arrays of numpy by column, as a table.
 
-    Every key of a row is a column, also one that the first row lacks, and a row without it has NULL there. Types of
-    Arrow follow from the values, and store assignment makes them those of the table.
+    Every key of a row is a column, also one that the first row lacks, and a row without it has NULL there. The
+    Arrow types follow from the values, and store assignment converts these to the types of the table.
 
     Args:
-        data: What a caller gives for rows.
+        data: The rows.
         name: The name of the argument, for messages.
 
     Raises InvalidArgument if there is no column, values have no Arrow type, or lists differ in length, and
@@ -305,12 +305,11 @@ def _python_rows(data: list[Any] | dict[Any, Any], name: str) -> pa.Table:
                     f"a list of dicts such as [{{'id': 1}}]."
                 )
         columns = data
-    for key in columns:
-        arguments.unicode_text(f"Each column of {name}", key)
     if len({len(values) for values in columns.values()}) > 1:
         lengths = ", ".join(f"{key} {len(values)}" for key, values in columns.items())
         raise InvalidArgument(f"The columns of {name} must have the same number of values, not {lengths}.")
-    return pa.table({key: _column(values, key, name) for key, values in columns.items()})
+    arrays = [_column(values, str(key), name) for key, values in columns.items()]
+    return pa.table(arrays, [arguments.unicode_text(f"Each column of {name}", key) for key in columns])
 
 
 def _column(values: list[Any] | np.ndarray, column: str, name: str) -> pa.Array:

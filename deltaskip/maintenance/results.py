@@ -18,7 +18,7 @@ class VacuumResult(WriteResult):
 
     Attributes:
         dry_run: Whether nothing was deleted.
-        paths: The files, by their paths below the table, not encoded: a Arrow string array.
+        paths: The files, by their paths below the table, not encoded: an Arrow string array.
         num_files: Number of files.
         size_in_bytes: Size of the files.
         directories: Directories that were empty, or became empty, by their paths below the table.
