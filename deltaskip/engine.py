@@ -28,7 +28,7 @@ SESSION_ZONE = "session"
 
 _COLUMN_PACKAGE = "pyspark"
 _ENGINE = "deltaskip.spark.spark_engine"
-"""The module whose constant `ENGINE` is the implementation; it is above this one, which therefore knows only its name."""
+"""The module whose constant `ENGINE` is the implementation; it is above this one, which knows only its name."""
 _INSTALL = "Run: pip install 'deltaskip[spark]'"
 _T = TypeVar("_T")
 

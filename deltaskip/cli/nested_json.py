@@ -83,7 +83,7 @@ def from_values(
         column: The column, for messages.
         data_type: Its type.
         zone: Time zone of times without one.
-        texts: What stands in the file for each value. The default is the value.
+        texts: The text in the file for each value. The default is the value.
 
     Raises WrongValue for a value of another type.
     """

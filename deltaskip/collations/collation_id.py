@@ -130,3 +130,11 @@ class CollationId:
         if self.is_binary and other.is_binary:
             return True
         return self.version is not None and self.canonical == other.canonical
+
+
+def is_utf8_binary(identifier: str) -> bool:
+    """Whether an identifier names the collation UTF8_BINARY. An invalid one does not."""
+    try:
+        return CollationId.parse(identifier).is_binary
+    except InvalidCollation:
+        return False

@@ -37,11 +37,6 @@ from deltaskip.storage.unsynced import Unsynced
 DEFAULT_CODEC = "snappy"
 DEFAULT_FILE_BYTES = 128 << 20
 
-"""The folder of the files of the change data feed.
-
-# PROTOCOL, Change Data Files
-"""
-
 # One file of fewer rows is written in less time than a thread needs to start.
 _LITTLE_BYTES = 1 << 20
 # A file of fewer rows is in memory until it is complete, if the commit makes it durable.

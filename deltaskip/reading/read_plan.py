@@ -94,7 +94,7 @@ ALL_STORED_ROWS = WantedRows()
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """What an engine reads from files of a table, and the rows and columns that it returns.
+    """The files of a table that an engine reads, and the rows and columns that it returns.
 
     Attributes:
         table: The table. The rows have the columns of its schema, then those of `wanted`.
@@ -213,7 +213,7 @@ def scan_plan(scan: ListedScan, session: SessionFacts, metadata: bool = False, f
     Raises:
         InvalidArgument: `metadata` is true, and the table has a column named `_metadata`.
         CorruptLog: A file is listed twice.
-        DeltaSkipError: What `read_by`, `Scan.files` and `read_deleted_rows` raise.
+        DeltaSkipError: As `read_by`, `Scan.files` and `read_deleted_rows`.
     """
     scan = read_by(scan, session)
     snapshot, files = scan.snapshot, scan.files()

@@ -1,4 +1,4 @@
-"""What a session of Spark is asked before a scan is read through it, and the scan as the session evaluates it."""
+"""The facts of a Spark session on which a read depends, and the scan as the session evaluates it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from deltaskip.skipping.explain.reasons import logged_collations
 from deltaskip.warning import warn
 
 Listing = Values["engine", "here", "log"]
-"""What tells the sizes and times of files: the engine, this process if the files are local and many, or the log."""
+"""The source of the sizes and times of files: the engine, this process if the files are local and many, or the log."""
 
 Planned = TypeVar("Planned", bound=PlannedScan)
 
 
 @dataclass(frozen=True, slots=True)
 class SessionNeeds:
-    """What a predicate needs of a session.
+    """The requirements of a predicate on a session.
 
     Attributes:
         table: The table and its version, for messages.
         compared: The collations, as written, that deltaskip compares under; without UTF8_BINARY.
-        opaque: Those of columns in the parts that only Spark understands; without UTF8_BINARY.
+        opaque: The collations of columns in the parts that only Spark understands; without UTF8_BINARY.
         has_base64: Whether it calls base64, whose text depends on a setting.
     """
 
@@ -44,7 +44,7 @@ class SessionNeeds:
 
     @classmethod
     def of(cls, scan: PlannedScan) -> SessionNeeds:
-        """Return what the bound predicate of a scan needs."""
+        """Return the requirements of the bound predicate of a scan."""
         snapshot, opaque, has_base64 = scan.snapshot, list[str](), False
         for part in walk(scan.predicate):
             match part:
@@ -60,10 +60,10 @@ class SessionNeeds:
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """What a session of Spark says of itself before it reads a scan.
+    """The facts of a Spark session that reads a scan.
 
     Attributes:
-        needs: What the predicate of the scan needs.
+        needs: The requirements of the scan's predicate.
         version: Release of Spark.
         time_zone: Time zone in which it interprets timestamps without one.
         ansi: Whether it evaluates in ANSI mode.
@@ -71,7 +71,7 @@ class SessionFacts:
         has_collations: Whether strings have collations at all.
         collation_version: The version by which it compares strings; None if the predicate compares under no collation.
         unreadable: Names of columns whose types it does not have, if the scan names its columns.
-        listing: What tells it the sizes and times of files.
+        listing: The source of the sizes and times of files.
     """
 
     needs: SessionNeeds

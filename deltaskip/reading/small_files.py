@@ -32,7 +32,7 @@ _MOST_KINDS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class _FileGroup:
+class _FileKind:
     """Files with the same schema and metadata.
 
     Attributes:
@@ -46,7 +46,7 @@ class _FileGroup:
     columns: Mapping[str, PlainColumn]
 
     @classmethod
-    def of(cls, path: bytes) -> _FileGroup:
+    def of(cls, path: bytes) -> _FileKind:
         """Return the kind of a file. Raises pyarrow.ArrowException and OSError."""
         with pa.OSFile(os.fsdecode(path), "rb") as source:
             parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
@@ -57,7 +57,7 @@ class _FileGroup:
         return cls(schema, footer.metadata or {}, columns)
 
 
-_KINDS: dict[bytes, _FileGroup] = {}
+_KINDS: dict[bytes, _FileKind] = {}
 
 
 class SmallFiles:
@@ -68,7 +68,7 @@ class SmallFiles:
         kind: Their kind.
     """
 
-    def __init__(self, files: ParquetFiles, kind: _FileGroup) -> None:
+    def __init__(self, files: ParquetFiles, kind: _FileKind) -> None:
         self._files = files
         self._kind = kind
         self._starts = np.cumsum([0, *(files.rows(number) for number in range(len(files)))], dtype=np.int64)
@@ -110,7 +110,7 @@ class SmallFiles:
         kind = _KINDS.get(key)
         if kind is None:
             try:
-                kind = _FileGroup.of(path)
+                kind = _FileKind.of(path)
             except (pa.ArrowException, OSError, UnicodeDecodeError):
                 return None
             if len(_KINDS) >= _MOST_KINDS:

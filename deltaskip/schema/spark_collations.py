@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaskip.collations.collation_id import CollationId
+from deltaskip.collations.collation_id import CollationId, is_utf8_binary
 from deltaskip.collations.names import spark_equal
 from deltaskip.errors import InvalidCollation
 from deltaskip.schema.resolve import display_name
@@ -26,18 +26,10 @@ def spark_collation(identifier: str) -> str | None:
         return None
 
 
-def is_utf8_binary(identifier: str) -> bool:
-    """Whether the identifier is that of UTF8_BINARY."""
-    try:
-        return CollationId.parse(identifier).is_binary
-    except InvalidCollation:
-        return False
-
-
-def unknown_collations(struct: StructType, has_collations: bool = True) -> dict[str, str]:
+def unknown_collations(struct: StructType, has_collations: bool) -> dict[str, str]:
     """The strings at any depth whose collation Spark does not have: path → identifier as declared.
 
-    has_collations: whether its strings have collations at all, which those of Spark 3.5 do not.
+    has_collations: Whether this version of Spark has collations at all, unlike Spark 3.5.
     """
     return {
         path: identifier

@@ -44,7 +44,7 @@ class StatementForm:
     Attributes:
         begins: The words that it begins with, each one of several.
         form: How it is written.
-        becomes: What is called.
+        becomes: The method that runs it.
         spark: Whether it needs a session: "no", "yes", or "for expressions" and queries that deltaskip does not
             evaluate itself.
         read: Reads it from its first word on.

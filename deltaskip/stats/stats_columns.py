@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 
-from deltaskip.collations.collation_id import CollationId
+from deltaskip.collations.collation_id import CollationId, is_utf8_binary
 from deltaskip.collations.lookup import find
 from deltaskip.errors import InvalidCollation, PredicateError
 from deltaskip.records import dataclass
@@ -146,14 +146,7 @@ def _leaves(
             yield from _leaves(each.type.fields, mode, *names)
         else:
             collation = declared_collation(each, each.name) if each.type == STRING else None
-            yield StatColumn(*names, each.type, None if collation is None or _is_binary(collation) else collation)
-
-
-def _is_binary(collation: str) -> bool:
-    try:
-        return CollationId.parse(collation).is_binary
-    except InvalidCollation:
-        return False
+            yield StatColumn(*names, each.type, None if collation is None or is_utf8_binary(collation) else collation)
 
 
 def _named(found: Sequence[StatColumn], names: Sequence[tuple[str, ...]], strict: bool) -> tuple[StatColumn, ...]:

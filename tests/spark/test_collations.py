@@ -138,7 +138,7 @@ def test_keys_and_comparisons_of_broken_bytes_are_spark_s(
 def test_columns_carry_the_collation_that_spark_calls_so(factory: Any, identifier: str, shown: str) -> None:
     field = StructField("a", STRING, True, {"__COLLATIONS": {"a": identifier}})
     assert logical_type(field).simpleString() == shown
-    assert unknown_collations(StructType((field,))) == {}
+    assert unknown_collations(StructType((field,)), True) == {}
 
 
 UNKNOWN = ["foo.UNICODE", "foo.UTF8_BINARY", "icu.", "icu.NOPE", "icu.de@collation=phonebook", "icu.zh_TW"]
@@ -150,7 +150,7 @@ def test_a_string_whose_collation_spark_does_not_have_is_read_by_bytes(identifie
     field = StructField("m.x", MapType(STRING, ArrayType(STRING)), True, declared)
     assert logical_type(field).simpleString() == "map<string,array<string>>"
     inside = StructType((StructField("s", StructType((field,))),))
-    assert unknown_collations(inside) == {"s.`m.x`.value.element": identifier}
+    assert unknown_collations(inside, True) == {"s.`m.x`.value.element": identifier}
 
 
 @pytest.mark.spark

@@ -1,4 +1,4 @@
-"""The facts that a session of Spark is asked for before a scan is read through it."""
+"""The facts of a Spark session, which is asked once for each read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deltaskip.spark.session.session_collation import session_collation_version
 
 
 def session_facts(spark: SparkSession, scan: PlannedScan, listing: bool = True) -> SessionFacts:
-    """Return what a session says of itself and of a scan; what the scan does not need is not asked.
+    """Return the facts of a session for a scan. The session is not asked for facts that the scan does not need.
 
     listing: As of `listing_of`, and raises as it does.
     """

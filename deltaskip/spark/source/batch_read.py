@@ -106,7 +106,7 @@ class BatchReader(SentToWorkers, DataSourceReader):  # type: ignore[misc]
 
     Args:
         options: The options.
-        scan: What is read.
+        scan: The rows, or the changes.
     """
 
     def __init__(self, options: SourceOptions, scan: TableScan | ChangeScan) -> None:
