@@ -195,13 +195,14 @@ def leaves_with_nan(table: pa.Table) -> Iterator[str]:
     """Paths of the floating-point columns and fields that have a NaN."""
     for name, column in zip(table.column_names, table.columns, strict=True):
         if _has_floats(column.type):
-            for chunk in column.chunks:
-                yield from _nan_below(name, chunk)
+            yield from _nan_below(name, column)
 
 
-def _nan_below(path: str, array: pa.Array) -> Iterator[str]:
+def _nan_below(path: str, array: pa.ChunkedArray) -> Iterator[str]:
     if pa.types.is_floating(array.type):
-        if pc.any(pc.is_nan(array)).as_py():
+        total = pc.sum(array).as_py()
+        # The sum of opposite infinities is NaN, too.
+        if total is not None and total != total and pc.any(pc.is_nan(array)).as_py():
             yield path
     elif pa.types.is_struct(array.type) and _has_floats(array.type):
         for field, child in zip(array.type, array.flatten(), strict=True):

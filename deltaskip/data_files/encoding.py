@@ -136,7 +136,7 @@ class FileSequence:
         self._target_bytes = target_bytes
         self._file: OpenDataFile | None = None
         self._size = 0
-        self._queue: deque[pa.Table | None] = deque()
+        self._queue: deque[tuple[pa.Table | None, int]] = deque()
         self._queued = 0
         self._running = False
         self._lock = Lock()
@@ -146,9 +146,8 @@ class FileSequence:
         """Size of the current file with the rows that wait for it."""
         return self._size + self._queued * self._encoders.share
 
-    def put(self, rows: pa.Table) -> None:
-        """Write rows as a row group, some time. Raises an earlier error."""
-        n_bytes = rows.nbytes
+    def put(self, rows: pa.Table, n_bytes: int) -> None:
+        """Write rows as a row group, some time. n_bytes: Their size in memory. Raises an earlier error."""
         self._encoders.take(n_bytes)
         self._enqueue(rows, n_bytes)
 
@@ -163,7 +162,7 @@ class FileSequence:
 
     def _enqueue(self, rows: pa.Table | None, n_bytes: int) -> None:
         with self._lock:
-            self._queue.append(rows)
+            self._queue.append((rows, n_bytes))
             self._queued += n_bytes
             if self._running:
                 return
@@ -176,11 +175,10 @@ class FileSequence:
                 if not self._queue:
                     self._running = False
                     return
-                rows = self._queue.popleft()
+                rows, n_bytes = self._queue.popleft()
             if rows is None:
                 self._finish_file()
                 continue
-            n_bytes = rows.nbytes
             try:
                 self._write(rows, n_bytes)
             finally:

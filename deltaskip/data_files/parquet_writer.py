@@ -215,21 +215,21 @@ class _Writer:
             return
         for partition, rows in self._by_partition(batch):
             waiting = self._waiting.setdefault(partition, _Waiting())
-            waiting.put(rows)
-            self._waiting_bytes += rows.nbytes
+            self._waiting_bytes += waiting.put(rows)
             # The rest waits, so that the last rows are enough for several files.
             while waiting.nbytes >= 2 * options.row_group_bytes:
                 if self._layout.sort_by:
                     self._put_sorted(partition)
                 else:
-                    self._put(partition, self._take(partition, options.row_group_bytes))
+                    self._put(partition, self._take(partition, options.row_group_bytes), options.row_group_bytes)
                 waiting = self._waiting.get(partition, _Waiting())
         while self._waiting_bytes > options.write_waiting_bytes * 3 // 4:
             largest = max(self._waiting, key=lambda each: self._waiting[each].nbytes)
             if self._layout.sort_by:
                 self._put_sorted(largest)
             else:
-                self._put(largest, self._take(largest))
+                n_bytes = self._waiting[largest].nbytes
+                self._put(largest, self._take(largest), n_bytes)
         self._encoders.wait(options.write_waiting_bytes - self._waiting_bytes)
 
     def finish(self) -> list[AddFile]:
@@ -245,9 +245,10 @@ class _Writer:
                 self._end(partition)
             waits = self._layout.unsynced is None or n_bytes >= _IN_MEMORY_BYTES
             in_memory = not self._layout.storage.remote and (self._encoders.alone or not waits)
-            for rows in _parts(sorted_rows(self._take(partition), self._layout.sort_by), files):
-                for group in _parts(rows, round(rows.nbytes / options.row_group_bytes)):
-                    self._put(partition, group, in_memory)
+            of_partition = sorted_rows(self._take(partition), self._layout.sort_by)
+            for rows, of_file in _parts(of_partition, n_bytes, files):
+                for group, of_group in _parts(rows, of_file, round(of_file / options.row_group_bytes)):
+                    self._put(partition, group, of_group, in_memory)
                 self._end(partition)
         for partition in list(self._open):
             self._end(partition)
@@ -278,11 +279,12 @@ class _Writer:
             rows = pa.array(order)
             gathered = self._encoders.each(lambda column: column.take(rows), data.columns)
             data = pa.RecordBatch.from_arrays(gathered, schema=data.schema)
-        for start, end in zip(starts, [*starts[1:], batch.num_rows], strict=True):
-            row = int(order[start])
-            values = tuple(domain_values(column.slice(row, 1))[0] for column in columns)
-            key = tuple(text[row] for text in texts)
-            yield _Partition(key, values), data.slice(start, end - start)
+        firsts = order[starts]
+        keys = zip(*(text.of_rows(firsts) for text in texts), strict=True)
+        values = zip(*(domain_values(column.take(pa.array(firsts))) for column in columns), strict=True)
+        ends = [*starts[1:], batch.num_rows]
+        for key, first, start, end in zip(keys, values, starts, ends, strict=True):
+            yield _Partition(key, first), data.slice(start, end - start)
 
     def _data(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         arrays = [
@@ -303,8 +305,11 @@ class _Writer:
             self._waiting_bytes += rest.nbytes
         return rows.slice(0, first)
 
-    def _put(self, partition: _Partition, rows: pa.Table, in_memory: bool = False) -> None:
-        """Write rows of the partition as a row group. in_memory: Whether a new file is in memory until it is closed."""
+    def _put(self, partition: _Partition, rows: pa.Table, n_bytes: int, in_memory: bool = False) -> None:
+        """Write rows of the partition as a row group.
+
+        n_bytes: About their size in memory. in_memory: Whether a new file is in memory until it is closed.
+        """
         if self._dictionary is None:
             self._dictionary = dictionary_columns(rows)
         files = self._open.get(partition)
@@ -312,7 +317,7 @@ class _Writer:
             while len(self._open) >= _OPEN_FILES:
                 self._end(next(iter(self._open)))
             files = self._open[partition] = self._files(partition, self._dictionary, in_memory)
-        files.put(rows)
+        files.put(rows, n_bytes)
         if files.expected_bytes >= self._layout.target_bytes:
             self._end(partition)
 
@@ -321,9 +326,10 @@ class _Writer:
 
     def _put_sorted(self, partition: _Partition) -> None:
         """Sort the buffered rows of the partition and write them as one or more files."""
+        n_bytes = self._waiting[partition].nbytes
         rows = sorted_rows(self._take(partition), self._layout.sort_by)
-        for group in _parts(rows, round(rows.nbytes / options.row_group_bytes)):
-            self._put(partition, group)
+        for group, of_group in _parts(rows, n_bytes, round(n_bytes / options.row_group_bytes)):
+            self._put(partition, group, of_group)
         self._end(partition)
 
     def _end(self, partition: _Partition) -> None:
@@ -393,9 +399,10 @@ class _Texts:
         codes: np.ndarray[Any, Any] = numpy_values(of_values)[self._indices]
         return codes
 
-    def __getitem__(self, row: int) -> str | None:
-        text: str | None = self._texts[int(self._indices[row])].as_py()
-        return text
+    def of_rows(self, rows: np.ndarray[Any, Any]) -> list[str | None]:
+        """The texts of some rows."""
+        found: list[str | None] = self._texts.take(pa.array(self._indices[rows])).to_pylist()
+        return found
 
 
 def _codes(columns: Sequence[_Texts]) -> np.ndarray[Any, Any]:
@@ -421,12 +428,18 @@ class _Waiting:
         self.batches: list[pa.RecordBatch] = []
         self.nbytes = 0
 
-    def put(self, rows: pa.RecordBatch) -> None:
+    def put(self, rows: pa.RecordBatch) -> int:
+        """Add rows, and return their size in memory."""
+        n_bytes = int(rows.nbytes)
         self.batches.append(rows)
-        self.nbytes += rows.nbytes
+        self.nbytes += n_bytes
+        return n_bytes
 
 
-def _parts(rows: pa.Table, number: int) -> Iterator[pa.Table]:
-    """The rows in this many parts of about the same number of rows, none of them empty."""
-    size = -(-len(rows) // max(1, number))
-    return (rows.slice(start, size) for start in range(0, len(rows), size))
+def _parts(rows: pa.Table, n_bytes: int, number: int) -> Iterator[tuple[pa.Table, int]]:
+    """The rows in this many parts of about the same number of rows, none of them empty, and the size of each."""
+    if number < 2:
+        return iter([(rows, n_bytes)])
+    size = -(-len(rows) // number)
+    starts = range(0, len(rows), size)
+    return ((rows.slice(start, size), n_bytes * min(size, len(rows) - start) // len(rows)) for start in starts)

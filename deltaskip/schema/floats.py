@@ -93,6 +93,8 @@ def java_text(value: float, single: bool) -> str:
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0:
         return "-0.0" if math.copysign(1, value) < 0 else "0.0"
+    if not single and 1e-3 <= abs(value) < 1e7:
+        return repr(value)
     sign, figures, exponent = _shortest(value, single).as_tuple()
     if len(figures) == 1:
         # Java writes at least two digits, and then the two that are nearest.

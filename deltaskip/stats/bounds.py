@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from deltaskip.collations.collation import Collation
 from deltaskip.records import dataclass
@@ -33,6 +33,7 @@ from deltaskip.stats.layout import Side
 
 Bound = int | float | bytes
 Convert = Callable[[Bound], Bound | None]
+BoundText = Callable[[Any, Side], str | None]
 
 _LIMITS: dict[DataType, int] = {BYTE: 1 << 7, SHORT: 1 << 15, INTEGER: 1 << 31, LONG: 1 << 63}
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -73,27 +74,26 @@ def converters(source: StoredType, wanted: DataType) -> tuple[Convert, Convert] 
     return None if convert is None else (convert, convert)
 
 
-def bound_text(bound: Bound, type_: DataType, side: Side) -> str | None:
-    """Return the JSON text of a bound as delta-spark writes it in UTC, or None if none is a bound.
+def bound_text(type_: DataType) -> BoundText:
+    """Return the function that writes bounds of a type as JSON text, as delta-spark writes them in UTC.
 
     # PROTOCOL, Per-file Statistics: "Timestamp columns are truncated down to milliseconds."
-    Strings are truncated (`cut_min`, `cut_max`). Years outside 1 to 9999, and bytes that are not UTF-8, have no text.
+    Strings are truncated (`cut_min`, `cut_max`). Years outside 1 to 9999, and bytes that are not UTF-8, have no text:
+    the function returns None.
     """
-    match bound:
-        case bytes():
-            return _string_text(bound, side)
-        case float():
-            return _float_text(bound, single=type_ == FLOAT)
-        case int() if isinstance(type_, DecimalType):
-            return str(of_unscaled(bound, type_.scale))
-        case int() if type_ == DATE:
-            return f'"{format_date(bound)}"' if _FIRST_DAY <= bound <= _LAST_DAY else None
-        case int() if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
-            if not _FIRST_DAY <= bound // MICROS_PER_DAY <= _LAST_DAY:
-                return None
-            return f'"{format_timestamp(bound, "T", 3)}{"Z" if type_ == TIMESTAMP else ""}"'
+    match type_:
+        case DecimalType(_, scale):
+            return lambda bound, side: str(of_unscaled(bound, scale))
+        case _ if type_ == STRING:
+            return _string_text
+        case _ if type_ in (FLOAT, DOUBLE):
+            return partial(_float_text, single=type_ == FLOAT)
+        case _ if type_ == DATE:
+            return _date_text
+        case _ if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+            return partial(_timestamp_text, zone="Z" if type_ == TIMESTAMP else "")
         case _:
-            return str(bound)
+            return lambda bound, side: str(bound)
 
 
 def json_string(text: str) -> str:
@@ -169,7 +169,17 @@ def _string_text(bound: bytes, side: Side) -> str | None:
     return None if cut is None else json_string(cut)
 
 
-def _float_text(value: float, single: bool) -> str:
+def _date_text(days: int, side: Side) -> str | None:
+    return f'"{format_date(days)}"' if _FIRST_DAY <= days <= _LAST_DAY else None
+
+
+def _timestamp_text(micros: int, side: Side, zone: str) -> str | None:
+    if not _FIRST_DAY <= micros // MICROS_PER_DAY <= _LAST_DAY:
+        return None
+    return f'"{format_timestamp(micros, "T", 3)}{zone}"'
+
+
+def _float_text(value: float, side: Side, single: bool) -> str:
     text = java_text(value, single)
     return text if math.isfinite(value) else f'"{text}"'
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import numpy_values
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import STRING
-from deltaskip.stats.bounds import bound_text, cut_collated_max, cut_collated_min, json_string
+from deltaskip.stats.bounds import BoundText, bound_text, cut_collated_max, cut_collated_min, json_string
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, FileFacts
 from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, Planner, footer_facts, read_footer
 from deltaskip.stats.layout import COLLATED, Side
@@ -64,10 +65,12 @@ class StatisticsRequest:
     tight_bounds: bool = False
     kernel_spelling: bool = False
     orders: tuple[tuple[Collation, ...], ...] = field(init=False, repr=False, compare=False)
+    bound_texts: tuple[BoundText, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         orders = tuple(tuple(lookup.collation(identifier) for identifier in each) for each in self.collations)
         object.__setattr__(self, "orders", orders)
+        object.__setattr__(self, "bound_texts", tuple(bound_text(column.type) for column in self.columns))
 
     def __reduce__(self) -> tuple[Any, ...]:
         values = self.columns, self.collations, self.mapping_mode, self.mode, self.tight_bounds, self.kernel_spelling
@@ -139,11 +142,13 @@ class FileReader:
         """Return the facts of column `i` that the footer proves, and the columns to read. rows: (all, deleted)."""
         orders = self._request.orders[i]
         facts, unproved = footer_facts(plan, groups)
-        nothing = facts.extremes == NO_VALUES
-        collated = (NO_VALUES if nothing else UNKNOWN,) * len(orders)
         if rows[1]:
             return self._live(plan, facts, orders, rows)
-        facts = ColumnFacts(facts.null_count, facts.extremes, collated)
+        nothing = False
+        if orders:
+            nothing = facts.extremes == NO_VALUES
+            collated = (NO_VALUES if nothing else UNKNOWN,) * len(orders)
+            facts = ColumnFacts(facts.null_count, facts.extremes, collated)
         if not plan.nodes or self._request.mode == "footer":
             return facts, None
         if self._request.mode == "scan" or unproved:
@@ -179,8 +184,8 @@ def stats_json(facts: FileFacts, request: StatisticsRequest) -> str:
     if any(column.bounded for column in columns):
         for side in ("min", "max"):
             texts = (
-                (column.physical, _text(column, each.extremes, side) if column.bounded else None, column.bounded)
-                for column, each in zip(columns, facts.columns, strict=True)
+                (column.physical, _text(text_of, each.extremes, side) if column.bounded else None, column.bounded)
+                for column, text_of, each in zip(columns, request.bound_texts, facts.columns, strict=True)
             )
             parts.append(f'"{side}Values":{_tree(texts)}')
     if columns:
@@ -205,9 +210,9 @@ def _deleted_in(footer: Footer, row_groups: Sequence[int], deleted: pa.Int64Arra
     return int((np.searchsorted(rows, ends) - np.searchsorted(rows, starts)).sum())
 
 
-def _text(column: StatColumn, extremes: Extremes, side: Side) -> str | None:
+def _text(text_of: BoundText, extremes: Extremes, side: Side) -> str | None:
     bound = extremes.low if side == "min" else extremes.high
-    return None if bound is None else bound_text(bound, column.type, side)
+    return None if bound is None else text_of(bound, side)
 
 
 def _collated(facts: FileFacts, request: StatisticsRequest) -> list[str]:
@@ -252,5 +257,9 @@ def _tree(leaves: Iterable[tuple[tuple[str, ...], str | None, bool]]) -> str:
 
 
 def _object(members: Mapping[str, Any]) -> str:
-    texts = (f"{json_string(k)}:{v if isinstance(v, str) else _object(v)}" for k, v in members.items())
+    texts = [f"{_name(k)}:{v if isinstance(v, str) else _object(v)}" for k, v in members.items()]
     return "{" + ",".join(texts) + "}"
+
+
+# Every file has the same names.
+_name = lru_cache(1 << 12)(json_string)

@@ -358,10 +358,12 @@ def _extremes(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> Extrem
     """None if a row group proves nothing."""
     if plan.decode is None or plan.convert is None or plan.nodes is None:
         return None
-    lows: list[Any] = []
-    highs: list[Any] = []
+    (to_low, to_high), leaf = plan.convert, plan.nodes[-1].first_leaf
+    low_of_all: Any = None
+    high_of_all: Any = None
+    is_empty = is_known = True
     for group in groups:
-        meta = _chunk(group, plan.nodes[-1].first_leaf)
+        meta = _chunk(group, leaf)
         statistics = meta.get(STATISTICS, {})
         low, high = statistics.get(MIN), statistics.get(MAX)
         if low is None or high is None:
@@ -379,17 +381,16 @@ def _extremes(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> Extrem
         # NaN sorts last, so it is the minimum only if it is also the maximum.
         if least > greatest or (least != least and greatest == greatest):  # type: ignore[operator]
             return None
-        lows.append(plan.convert[0](least))
-        highs.append(plan.convert[1](greatest))
-    return since(_joined(lows, highs), plan.not_before)
-
-
-def _joined(lows: list[Any], highs: list[Any]) -> Extremes:
-    if not lows:
+        low, high = to_low(least), to_high(greatest)
+        is_empty = False
+        if low is None or high is None:
+            is_known = False
+            continue
+        # NaN sorts last, which Python's comparisons do not observe.
+        if low_of_all is None or low < low_of_all or low_of_all != low_of_all:
+            low_of_all = low
+        if high_of_all is None or high > high_of_all or high != high:
+            high_of_all = high
+    if is_empty:
         return NO_VALUES
-    if None in lows or None in highs:
-        return UNKNOWN
-    # NaN sorts last, which Python's min and max do not observe.
-    numbers = [low for low in lows if low == low]
-    high = next((high for high in highs if high != high), None)
-    return Extremes(min(numbers) if numbers else lows[0], max(highs) if high is None else high)
+    return since(Extremes(low_of_all, high_of_all), plan.not_before) if is_known else UNKNOWN

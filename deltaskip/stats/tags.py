@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import pyarrow as pa
@@ -53,15 +53,10 @@ def stats_tags(
         before: Tags of the file so far. Other tags are kept, and so are columns that were computed before.
     """
     tags = dict(before or {})
-    computed = parse_json(stats)
     known = _without_nan(tags.get(STATS_TAG))
-    found = set() if known is None else set(known)
-    for column in columns:
-        if column.type in (FLOAT, DOUBLE):
-            (found.add if _lacks_nan(computed, column.physical) else found.discard)(column.physical)
+    found = _computed_without_nan(stats, columns, known or frozenset())
     if known is None or found != known:
-        value = {_ENGINE: engine_info(), _WITHOUT_NAN: sorted(map(list, found))}
-        tags[STATS_TAG] = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        tags[STATS_TAG] = _tag(found)
     return tags
 
 
@@ -70,11 +65,8 @@ def written_tags(stats: str | None, columns: Iterable[StatColumn]) -> dict[str, 
 
     None if there is nothing to say: no float column is free of NaN.
     """
-    floats = [column for column in columns if column.type in (FLOAT, DOUBLE)]
-    if stats is None or not floats:
-        return None
-    tags = stats_tags(stats, floats)
-    return tags if _without_nan(tags[STATS_TAG]) else None
+    found = None if stats is None else _computed_without_nan(stats, columns)
+    return {STATS_TAG: _tag(found)} if found else None
 
 
 def nan_absent(values_of: Callable[[str], pa.Array], path: _Path) -> pa.BooleanArray:
@@ -102,6 +94,23 @@ def records_nan(values_of: Callable[[str], pa.Array]) -> pa.BooleanArray:
         values_of: Returns the value of a tag in each file, null for files without it.
     """
     return reduce(pc.or_, (reduce(pc.and_, (values_of(name).is_valid() for name in names)) for names in _SPARK_JOBS))
+
+
+def _computed_without_nan(
+    stats: str, columns: Iterable[StatColumn], known: frozenset[_Path] = frozenset()
+) -> frozenset[_Path]:
+    """The float columns without NaN: those of `columns` by their computed statistics, and other known ones."""
+    floats = [column.physical for column in columns if column.type in (FLOAT, DOUBLE)]
+    if not floats:
+        return known
+    computed = parse_json(stats)
+    return known.difference(floats).union(path for path in floats if _lacks_nan(computed, path))
+
+
+@lru_cache
+def _tag(without_nan: frozenset[_Path]) -> str:
+    value = {_ENGINE: engine_info(), _WITHOUT_NAN: sorted(map(list, without_nan))}
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _without_nan(text: str | bytes | None) -> frozenset[_Path] | None:

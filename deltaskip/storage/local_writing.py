@@ -11,9 +11,10 @@ import fcntl
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from itertools import chain
 from typing import Any
 
 from deltaskip.doors import first_line
@@ -99,26 +100,41 @@ def sync(paths: Sequence[str]) -> None:
 
 
 def _sync_files(paths: Sequence[str], each: Callable[..., Iterator[Any]]) -> None:
-    found = each(_flush_file, paths)
-    last = {os.path.dirname(path): path for path, is_there in zip(paths, found, strict=True) if is_there}
+    # A task of a thread takes some files, since handing over each one would take longer than syncing it.
+    found = chain.from_iterable(each(_flush_files, _shares(paths)))
+    last = {os.path.dirname(path): path for path in found}
     # File systems that write a name with its file have nothing left to do.
-    for _ in each(_sync_folder, last.values()):
+    for _ in each(_sync_folders, _shares([*last.values()])):
         pass
 
 
-def _flush_file(path: str) -> bool:
-    """Make the contents of a file durable, and return whether it is there."""
-    with _naming(path):
-        try:
-            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return False
-        try:
-            _flush(handle)
-        finally:
-            os.close(handle)
-    kill_point("synced")
-    return True
+def _shares(paths: Sequence[str]) -> list[Sequence[str]]:
+    """The paths in as many parts as there are threads."""
+    return [paths[i::_SYNCING_THREADS] for i in range(min(_SYNCING_THREADS, len(paths)))]
+
+
+def _flush_files(paths: Iterable[str]) -> list[str]:
+    """Make the contents of files durable, and return the files that are there."""
+    found = []
+    for path in paths:
+        with _naming(path):
+            try:
+                handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
+            try:
+                _flush(handle)
+            finally:
+                os.close(handle)
+        kill_point("synced")
+        found.append(path)
+    return found
+
+
+def _sync_folders(paths: Iterable[str]) -> None:
+    """Make the names of files durable."""
+    for path in paths:
+        _sync_folder(path)
 
 
 def replace(path: str, data: bytes, durable: bool = True) -> None:
