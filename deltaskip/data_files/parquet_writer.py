@@ -277,7 +277,7 @@ class _Writer:
         starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
         if len(starts) > 1:
             rows = pa.array(order)
-            gathered = self._encoders.each(lambda column: column.take(rows), data.columns)
+            gathered = self._encoders.each(lambda column: pc.take(column, rows, boundscheck=False), data.columns)
             data = pa.RecordBatch.from_arrays(gathered, schema=data.schema)
         firsts = order[starts]
         keys = zip(*(text.of_rows(firsts) for text in texts), strict=True)
