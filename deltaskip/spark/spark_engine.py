@@ -19,6 +19,7 @@ from deltaskip.expr import Node
 from deltaskip.log import Snapshot
 from deltaskip.spark.columns.from_column import column_to_node
 from deltaskip.spark.read.dataframe import scan_to_dataframe
+from deltaskip.spark.read.session_facts import active_collation_version, session_collation_version
 from deltaskip.spark.session.active import (
     active_session,
     active_session_ansi,
@@ -29,10 +30,6 @@ from deltaskip.spark.session.active import (
 )
 from deltaskip.spark.session.checks import checked, running_interpreter, session_id
 from deltaskip.spark.session.error_conversion import spark_errors_named
-from deltaskip.spark.session.session_collation import (
-    active_collation_version,
-    session_collation_version,
-)
 from deltaskip.stats.file_facts import StatisticsRequest
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import StructType
 from deltaskip.spark.read.dataframe import plan_to_dataframe
-from deltaskip.spark.read.file_index import listing_of
+from deltaskip.spark.read.session_facts import listing_of
 
 
 @dataclass

@@ -15,7 +15,7 @@ from deltaskip.reading.read_plan import ReadPlan, StoredTable, WantedRows, delet
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
 from deltaskip.spark.read.dataframe import plan_to_dataframe
-from deltaskip.spark.read.file_index import listing_of
+from deltaskip.spark.read.session_facts import listing_of
 from deltaskip.storage import open_storage
 
 

@@ -18,7 +18,7 @@ from tests.skipping.proofs.test_collated import SPARKS, TEXTS
 
 pytest.importorskip("pyspark")
 
-from deltaskip.spark.session.session_collation import session_collation_version
+from deltaskip.spark.read.session_facts import session_collation_version
 
 ROWS_PER_FILE = 6
 FILES = 24

@@ -168,6 +168,6 @@ def _hash_of(spark: Any, number: int) -> int:
 
 
 def test_what_needs_listed_files_is_refused(spark: Any, table: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deltaskip.spark.read.file_index.is_classic", lambda _: False)
+    monkeypatch.setattr("deltaskip.spark.read.session_facts.is_classic", lambda _: False)
     with pytest.raises(UnsupportedFeature, match="Spark Connect"):
         table.scan().to_spark(spark, listing=False)

@@ -32,8 +32,8 @@ from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.columns.spark_types import spark_schema
-from deltaskip.spark.read.file_index import listing_of
 from deltaskip.spark.read.parquet_scans import scanned_rows
+from deltaskip.spark.read.session_facts import listing_of
 from deltaskip.spark.session.active import in_ansi
 from deltaskip.spark.session.checks import runs_locally
 

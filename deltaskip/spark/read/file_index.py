@@ -14,10 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from deltaskip.actions.paths import is_local_path
-from deltaskip.errors import UnsupportedFeature
-from deltaskip.reading.session_scan import Listing
 from deltaskip.reading.stored_rows import missing_file
-from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.spark.read.file_paths import metadata_path
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.session.session_settings import session_settings
@@ -34,21 +31,6 @@ _ESCAPED = re.compile(r"\\([{}\[\]*?\\])")
 THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 PARALLELISM = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 TASKS = 32
-
-
-def listing_of(spark: SparkSession, table_root: str, by_spark: bool = True) -> Listing:
-    """The source of the sizes and times of files that a session reads. by_spark: if False, the log.
-
-    Raises UnsupportedFeature for the log and a session of Spark Connect, whose JVM is out of reach.
-    """
-    if is_classic(spark):
-        return "here" if by_spark else "log"
-    if not by_spark:
-        raise UnsupportedFeature(
-            f"A session of Spark Connect lists the files of {table_root} itself: leave out listing=False, or use a "
-            "classic session."
-        )
-    return "engine"
 
 
 def unlisted_scan(

@@ -1,15 +1,22 @@
-"""The facts of a Spark session, which is asked once for each read."""
+"""The facts of a Spark session on which reading depends; it is asked once for each read."""
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 from pyspark.sql import SparkSession
 
+from deltaskip.collations.versions import UNKNOWN_VERSION
 from deltaskip.engine import PlannedScan
-from deltaskip.reading.session_scan import SessionFacts, SessionNeeds
+from deltaskip.errors import UnsupportedFeature
+from deltaskip.reading.session_scan import Listing, SessionFacts, SessionNeeds
+from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.spark.columns.spark_types import HAS_COLLATIONS, has_type
-from deltaskip.spark.read.file_index import listing_of
-from deltaskip.spark.session.active import in_ansi
-from deltaskip.spark.session.session_collation import session_collation_version
+from deltaskip.spark.session.active import in_ansi, running_session
+
+_lock = threading.Lock()
+_of_sessions: dict[str, str] = {}
 
 
 def session_facts(spark: SparkSession, scan: PlannedScan, listing: bool = True) -> SessionFacts:
@@ -31,3 +38,56 @@ def session_facts(spark: SparkSession, scan: PlannedScan, listing: bool = True) 
         unreadable=tuple(f.name for f in snapshot.schema.fields if scan.columns is not None and not has_type(f)),
         listing=listing_of(spark, snapshot.table_root, listing),
     )
+
+
+def listing_of(spark: SparkSession, table_root: str, by_spark: bool = True) -> Listing:
+    """The source of the sizes and times of files that a session reads. by_spark: if False, the log.
+
+    Raises UnsupportedFeature for the log and a session of Spark Connect, whose JVM is out of reach.
+    """
+    if is_classic(spark):
+        return "here" if by_spark else "log"
+    if not by_spark:
+        raise UnsupportedFeature(
+            f"A session of Spark Connect lists the files of {table_root} itself: leave out listing=False, or use a "
+            "classic session."
+        )
+    return "engine"
+
+
+def active_collation_version() -> str | None:
+    """The version of this process's active session, classic or Connect; None if no session reports one."""
+    session = running_session()
+    version = UNKNOWN_VERSION if session is None else session_collation_version(session)
+    return None if version == UNKNOWN_VERSION else version
+
+
+def session_collation_version(spark: Any) -> str:
+    """Version major.minor of the ICU library of the session; "unknown" if Spark does not report it.
+
+    A server is queried once for each session.
+    """
+    jvm = getattr(spark, "_jvm", None) if isinstance(spark, SparkSession) else None
+    if jvm is not None:
+        return _version_in(jvm)
+    key = str(getattr(spark, "session_id", id(spark)))
+    with _lock:
+        if key not in _of_sessions:
+            _of_sessions[key] = _queried(spark)
+        return _of_sessions[key]
+
+
+def _version_in(jvm: Any) -> str:
+    try:
+        version = jvm.com.ibm.icu.util.VersionInfo.ICU_VERSION
+        return f"{version.getMajor()}.{version.getMinor()}"
+    except Exception:  # Spark 3.5 has no ICU; py4j raises several kinds of errors
+        return UNKNOWN_VERSION
+
+
+def _queried(spark: Any) -> str:
+    try:
+        rows = spark.sql("SELECT icu_version FROM collations() WHERE name = 'UNICODE'").collect()
+    except Exception:  # older releases lack the function, and Connect wraps every error
+        return UNKNOWN_VERSION
+    return ".".join(rows[0][0].split(".")[:2]) if rows and rows[0][0] else UNKNOWN_VERSION
