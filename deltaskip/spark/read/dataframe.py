@@ -42,7 +42,8 @@ def scan_to_dataframe(
     their collations. If these differ from the scan's, the files are pruned again with the session's. Raises as
     scan_plan and plan_to_dataframe do.
     """
-    return plan_to_dataframe(spark, scan_plan(scan, session_facts(spark, scan, listing), metadata, filtered))
+    session = session_facts(spark, scan, listing)
+    return plan_to_dataframe(spark, scan_plan(scan, session, metadata, filtered))
 
 
 def plan_to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
