@@ -28,8 +28,9 @@ from deltaskip.spark.session.active import (
     local_session,
     session_time_zone,
 )
-from deltaskip.spark.session.checks import checked, running_interpreter, session_id
+from deltaskip.spark.session.checks import checked, running_interpreter
 from deltaskip.spark.session.error_conversion import spark_errors_named
+from deltaskip.spark.session.session_settings import session_id
 from deltaskip.stats.file_facts import StatisticsRequest
 
 if TYPE_CHECKING:

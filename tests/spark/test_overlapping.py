@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deltaskip as ds
-from deltaskip.spark.session.overlapping import holding
-from deltaskip.spark.session.session_settings import session_settings
+from deltaskip.spark.session.session_settings import holding, session_settings
 from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS
 
 TIMESTAMPS = "spark.sql.parquet.outputTimestampType"

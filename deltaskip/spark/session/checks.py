@@ -20,8 +20,8 @@ from deltaskip import arguments, errors
 from deltaskip.engine import PlannedScan
 from deltaskip.errors import DeltaSkipError, InvalidArgument, SparkUnavailable, StorageError, UnsupportedFeature
 from deltaskip.spark.session.error_conversion import keep_settings_secret_once, spark_errors_named
-from deltaskip.spark.session.overlapping import holding
 from deltaskip.spark.session.releases import broadcast_rows, without_pandas_warning
+from deltaskip.spark.session.session_settings import holding, session_id
 
 _UNKNOWN_CORES = 16
 # Tasks of the job that asks executors for this package.
@@ -57,12 +57,6 @@ def cores(spark: SparkSession) -> int:
         if type(error).__module__.partition(".")[0] not in ("pyspark", "builtins"):
             raise
         return _UNKNOWN_CORES
-
-
-def session_id(spark: SparkSession) -> str:
-    """The id of a session, which all objects for it have in common."""
-    java = getattr(spark, "_jsparkSession", None)
-    return str(getattr(spark, "_session_id", None) if java is None else java.sessionUUID())
 
 
 @contextmanager

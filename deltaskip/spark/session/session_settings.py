@@ -1,18 +1,30 @@
-"""Settings of a session, and descriptions of its jobs, that hold while an operation runs."""
+"""Settings of a session, and descriptions of its jobs, that hold while an operation runs, in threads that overlap."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from threading import Lock
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from deltaskip.spark.session.checks import session_id
-from deltaskip.spark.session.overlapping import holding
+from deltaskip.doors import first_line
+from deltaskip.errors import MaintenanceWarning
+from deltaskip.warning import warn
 
 _DESCRIPTION = "spark.job.description"
+
+# The values of blocks that have not ended, by key: the value before the first block, then one for each block.
+_asked: dict[Hashable, list[tuple[object, Any]]] = {}
+_lock = Lock()
+
+
+def session_id(spark: SparkSession) -> str:
+    """The id of a session, which all objects for it have in common."""
+    java = getattr(spark, "_jsparkSession", None)
+    return str(getattr(spark, "_session_id", None) if java is None else java.sessionUUID())
 
 
 @contextmanager
@@ -54,3 +66,43 @@ def described_jobs(spark: SparkSession, act: str) -> Iterator[None]:
         yield
     finally:
         context.setLocalProperty(_DESCRIPTION, before)
+
+
+@contextmanager
+def holding(key: Hashable, value: Any, get: Callable[[], Any], put: Callable[[Any], None]) -> Iterator[None]:
+    """Put a value within the block, and the former one at its end.
+
+    Blocks may be within each other and overlap in threads: the last one that began and has not ended decides, and the
+    value from before the first one returns when none is left.
+
+    Args:
+        key: Identifies the value; equal for all blocks that change it.
+        value: The value within the block.
+        get: Returns the value. It is called only when no other block holds one.
+        put: Changes the value. It is called only if the value differs from the one before.
+    """
+    block = object()
+    with _lock:
+        held = _asked.get(key) or [(None, get())]
+        if held[-1][1] != value:
+            put(value)
+        _asked[key] = [*held, (block, value)]
+    try:
+        yield
+    finally:
+        with _lock:
+            held = _asked.pop(key)
+            left = [each for each in held if each[0] is not block]
+            if len(left) > 1:
+                _asked[key] = left
+            if left[-1][1] != held[-1][1]:
+                _put_back(key, put, left[-1][1])
+
+
+def _put_back(key: Hashable, put: Callable[[Any], None], value: Any) -> None:
+    """An error would hide what the block has done, and leave it undone though nothing of it is wrong."""
+    try:
+        put(value)
+    except Exception as error:
+        what = key[-1] if isinstance(key, tuple) else key
+        warn(f"The setting {what} of the Spark session could not be put back: {first_line(error)}.", MaintenanceWarning)

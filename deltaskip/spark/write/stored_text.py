@@ -23,7 +23,7 @@ from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.sql_text import SqlToken, sql_tokens
 from deltaskip.schema.types import DEFAULT_KEY, StructField
 from deltaskip.spark.catalog.session_tables import is_classic, java_state
-from deltaskip.spark.session.checks import session_id
+from deltaskip.spark.session.session_settings import session_id
 
 ALLOW_REFLECTION = "spark.deltaskip.allowReflection"
 """The setting of a session that allows all text that tables store."""
