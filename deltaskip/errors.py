@@ -212,6 +212,20 @@ class InvalidCommit(DeltaSkipError, ValueError):
 class DataFileMissing(DeltaSkipError, FileNotFoundError):
     """A data file of the snapshot does not exist in storage."""
 
+    @classmethod
+    def of(cls, listing: str, table: str, location: str) -> "DataFileMissing":
+        """Return the error for a data file that a version lists.
+
+        Args:
+            listing: The source of the path, such as `Version 3` or `The log`.
+            table: The location of the table.
+            location: The location of the file.
+        """
+        return cls(
+            f"{listing} of {table} lists the data file {location}, which does not exist; it may have been vacuumed: "
+            f"open a newer version or restore the file."
+        )
+
 
 class SparkUnavailable(DeltaSkipError, ImportError):
     """PySpark, or the Java runtime that it requires, is not installed."""

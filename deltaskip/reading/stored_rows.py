@@ -413,7 +413,7 @@ class StoredRows:
         try:
             yield
         except FileNotFoundError as error:
-            raise missing_file(f"Version {self._version}", self._root, location) from error
+            raise DataFileMissing.of(f"Version {self._version}", self._root, location) from error
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             if isinstance(error, DeltaSkipError):
                 raise
@@ -615,20 +615,6 @@ def _joined(arrays: Sequence[pa.Array]) -> pa.Array:
     if any(each.type != arrays[0].type for each in arrays):
         arrays = [without_dictionary(each) for each in arrays]
     return pa.concat_arrays(arrays)
-
-
-def missing_file(listing: str, table: str, location: str) -> DataFileMissing:
-    """Return the error for a data file that a version lists and that does not exist.
-
-    Args:
-        listing: The source of the path, such as `Version 3` or `The log`.
-        table: The location of the table.
-        location: The location of the file.
-    """
-    return DataFileMissing(
-        f"{listing} of {table} lists the data file {location}, which does not exist; it may have been vacuumed: open a "
-        f"newer version or restore the file."
-    )
 
 
 def listed_twice(table: str, location: str) -> CorruptLog:

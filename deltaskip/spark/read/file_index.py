@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from deltaskip.actions.paths import is_local_path
-from deltaskip.reading.stored_rows import missing_file
+from deltaskip.errors import DataFileMissing
 from deltaskip.spark.read.file_paths import metadata_path
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.session.session_settings import session_settings
@@ -187,26 +187,22 @@ class _Files(Proxy):
 
 
 @contextmanager
-def tuned_listing(spark: SparkSession, paths: Sequence[str]) -> Iterator[None]:
-    """Within the block, let Spark list many files with few tasks, and local files without any.
+def listing_by_spark(spark: SparkSession, paths: Sequence[str], table_root: str) -> Iterator[None]:
+    """Within the block, Spark lists many files with few tasks, and local files without any.
 
-    By default Spark starts a task for each file if there are more than 32. Both settings are restored at the end.
+    By default it starts a task for each file if there are more than 32. Both settings are restored at the end.
+
+    Raises DataFileMissing, which names the table and the file, for Spark's PATH_NOT_FOUND.
     """
     local = all(map(is_local_path, paths))
     settings = {THRESHOLD: str(len(paths) + 1)} if local else {PARALLELISM: str(TASKS)}
-    with session_settings(spark, settings):
-        yield
-
-
-@contextmanager
-def missing_files_named(table_root: str) -> Iterator[None]:
-    """Within the block, convert Spark's PATH_NOT_FOUND to DataFileMissing, which names the table and the file."""
     try:
-        yield
+        with session_settings(spark, settings):
+            yield
     except AnalysisException as error:
         # The client of Spark Connect 3.5 has the condition and the path in its text only.
         found = _NOT_FOUND.search(str(error))
         if found is None:
             raise
         path = _ESCAPED.sub(r"\1", (error.getMessageParameters() or {}).get("path") or found[1])
-        raise missing_file("The log", table_root, path) from None
+        raise DataFileMissing.of("The log", table_root, path) from None

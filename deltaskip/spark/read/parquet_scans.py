@@ -23,7 +23,7 @@ from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import StructType
 from deltaskip.spark.columns.literal_columns import carriers, decoded_sql
 from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema
-from deltaskip.spark.read.file_index import missing_files_named, tuned_listing, unlisted_scan
+from deltaskip.spark.read.file_index import listing_by_spark, unlisted_scan
 from deltaskip.spark.read.file_paths import check_not_hidden, in_hadoop, metadata_path, needs_own_scan
 from deltaskip.spark.read.partitions import carried, constants, tuple_names, tuples_of
 from deltaskip.spark.read.projection import check_has_columns, logical_columns, projected
@@ -70,7 +70,7 @@ def scanned_rows(spark: SparkSession, plan: ReadPlan) -> DataFrame:
     plan = _readable(spark, plan)
     if not plan.scans:
         return spark.createDataFrame([], _schema(plan))
-    with tuned_listing(spark, plan.paths), missing_files_named(plan.table.root):
+    with listing_by_spark(spark, plan.paths, plan.table.root):
         frame = union_of_frames(_scan(spark, plan, scan) for scan in plan.scans)
         # Connect checks the paths only when a request needs them.
         _ = frame.schema

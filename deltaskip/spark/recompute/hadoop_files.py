@@ -20,7 +20,7 @@ from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.maintenance.recompute.computed_files import DataFile
 from deltaskip.records import dataclass
 from deltaskip.settings import options
-from deltaskip.spark.read.file_index import missing_files_named, tuned_listing
+from deltaskip.spark.read.file_index import listing_by_spark
 from deltaskip.spark.read.file_paths import check_not_hidden, needs_own_scan
 from deltaskip.spark.recompute.file_tasks import RESULT_DDL, contents_runner
 from deltaskip.spark.session.checks import collected, running_interpreter
@@ -155,7 +155,7 @@ def _from_bytes(spark: SparkSession, table_root: str, files: Sequence[_File], re
     runner = contents_runner({path: (each.number, each.deleted) for path, each in by_path.items()}, request)
     # By default batches for Python have up to 10,000 rows, which are whole files here.
     one_file = session_settings(spark, {_BATCH_ROWS: "1"})
-    with one_file, tuned_listing(spark, paths), missing_files_named(table_root):
+    with one_file, listing_by_spark(spark, paths, table_root):
         with running_interpreter(spark), without_pandas_warning():
             results = _contents(spark, paths).mapInArrow(runner, RESULT_DDL)
         return collected(results)
