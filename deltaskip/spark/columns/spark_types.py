@@ -7,6 +7,7 @@ NOT NULL column with nulls in a file returns wrong rows instead of an error.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import pyspark
@@ -89,6 +90,29 @@ def has_type(field: StructField) -> bool:
 def spark_type(data_type: DataType) -> spark_types.DataType:
     """The Spark type; strings compare by bytes, since collations are declared by fields."""
     return _field_type(StructField("value", data_type), "none")
+
+
+def check_returned_by_python(fields: Sequence[StructField], table: str, cure: str) -> None:
+    """Raise UnsupportedFeature for a struct with a void field: Spark takes no rows of such a type from Python."""
+    for field in fields:
+        if field.type != VOID and holds_void(field.type):
+            raise UnsupportedFeature(
+                f"The column {field.name!r} of {table} has a field of type VOID, which Spark does not accept from "
+                f"Python: {cure}"
+            )
+
+
+def holds_void(data_type: DataType) -> bool:
+    """Whether some field inside a type is of type VOID."""
+    match data_type:
+        case StructType(fields):
+            return any(f.type == VOID or holds_void(f.type) for f in fields)
+        case ArrayType(element):
+            return holds_void(element)
+        case MapType(key, value):
+            return holds_void(key) or holds_void(value)
+        case _:
+            return False
 
 
 def nullable(type_: spark_types.DataType) -> spark_types.DataType:

@@ -34,8 +34,8 @@ from deltaskip.spark.dml.bitmaps import BLOCK_ROWS, positions_of_blocks
 from deltaskip.spark.dml.persisted_rows import FILE, POSITION, ROW_ID, PersistedRows, target_rows
 from deltaskip.spark.dml.persisted_source import SOURCE_ROW, PersistedSource
 from deltaskip.spark.dml.spark_execution import SparkExecution
+from deltaskip.spark.read.dataframe import with_declared_lengths
 from deltaskip.spark.read.parquet_scans import with_values_of_files
-from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.session.error_conversion import predicate_errors_named, row_errors_named
 from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.checked_rows import violation_of

@@ -27,7 +27,7 @@ from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.spark.dml.bitmaps import collected_positions
 from deltaskip.spark.dml.table_frames import TableFrames
-from deltaskip.spark.read.projection import with_declared_lengths
+from deltaskip.spark.read.dataframe import with_declared_lengths
 from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.releases import held_rows
 from deltaskip.spark.write.write_dataframe import RowsToWrite, can_collect, collected_rows, write_dataframes

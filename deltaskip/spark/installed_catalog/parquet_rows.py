@@ -21,9 +21,7 @@ from deltaskip.schema.types import VOID, StructField, StructType, nested_types
 from deltaskip.spark.columns.literal_columns import decoded_sql
 from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema
 from deltaskip.spark.read.file_paths import spark_paths
-from deltaskip.spark.read.parquet_scans import FIELD_ID_READ
-from deltaskip.spark.read.partitions import carried
-from deltaskip.spark.read.projection import UNPUSHED
+from deltaskip.spark.read.parquet_scans import FIELD_ID_READ, UNPUSHED, carried
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.session.releases import broadcast_rows
 

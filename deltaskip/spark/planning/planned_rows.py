@@ -20,11 +20,11 @@ from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import VARIANT, ArrayType, DataType, MapType, StructField, StructType
 from deltaskip.skipping.file_list import files_schema
 from deltaskip.skipping.log_scan import LogScan
-from deltaskip.spark.columns.spark_types import logical_type, spark_type
+from deltaskip.spark.columns.spark_types import check_returned_by_python, logical_type, spark_type
 from deltaskip.spark.planning.planned_files import planned_files
 from deltaskip.spark.planning.read_task import PIECE, PIECES, rows_runner
-from deltaskip.spark.read.dataframe import matching
-from deltaskip.spark.read.projection import check_has_columns, check_returned_by_python, with_declared_lengths
+from deltaskip.spark.read.dataframe import matching, with_declared_lengths
+from deltaskip.spark.read.parquet_scans import check_has_columns
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.checks import collected, cores, running_interpreter
 from deltaskip.spark.session.releases import without_pandas_warning

@@ -21,9 +21,8 @@ from deltaskip.reading.session_scan import Listing, read_by
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.spark.columns.spark_types import spark_schema
-from deltaskip.spark.read.dataframe import matching
+from deltaskip.spark.read.dataframe import matching, with_declared_lengths
 from deltaskip.spark.read.parquet_scans import scanned_rows
-from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.releases import union_of_frames
 

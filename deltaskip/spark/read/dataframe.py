@@ -15,14 +15,15 @@ from deltaskip.engine import ListedScan, is_column
 from deltaskip.errors import DeltaSkipError, InvalidArgumentType, PredicateError
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.reading.read_plan import METADATA, ReadPlan, scan_plan
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.lengths import char_length, holds_char, with_lengths
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import StructType
+from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType, UnknownType
 from deltaskip.spark.columns.spark_types import has_type, with_declarations
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.read.file_paths import is_hidden
 from deltaskip.spark.read.parquet_scans import scanned_rows, widened
-from deltaskip.spark.read.projection import with_declared_lengths
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
 from deltaskip.spark.session.releases import broadcast_rows
@@ -87,6 +88,17 @@ def matching(
     return frame if columns is None else frame.select(*_selected(schema, columns), *beside)
 
 
+def with_declared_lengths(frame: DataFrame, struct: StructType, beside: Sequence[Column] = ()) -> DataFrame:
+    """`frame` with char(n) columns padded to length n, as Spark reads them, and the type in the column's metadata.
+
+    Spark pads a literal that is compared with such a column only if the metadata has the type.
+    beside: columns of `frame` to keep after those of the table.
+    """
+    if not any(CHAR_VARCHAR_KEY in f.metadata for f in struct.fields):
+        return frame
+    return frame.select(*map(_with_length, struct.fields), *beside)
+
+
 def can_read(spark: SparkSession, schema: StructType, uris: Iterable[str]) -> bool:
     """Return whether Spark reads all columns of files: it has their types, and skips no file because of its name.
 
@@ -111,6 +123,34 @@ def _condition(where: Any) -> str | Column:
 
 def _selected(schema: StructType, columns: Sequence[str]) -> list[Column]:
     return [F.col(quoted_name(resolve(schema, [name]).logical[0])) for name in columns]
+
+
+def _with_length(field: StructField) -> Column:
+    column = F.col(quoted_name(field.name))
+    declaration = field.metadata.get(CHAR_VARCHAR_KEY)
+    if declaration is None:
+        return column
+    return _padded(column, with_lengths(field).type).alias(field.name, metadata={CHAR_VARCHAR_KEY: declaration})
+
+
+def _padded(column: Column, data_type: DataType) -> Column:
+    """`column` with strings of type char(n) padded, at every depth.
+
+    # Spark 4.1, ApplyCharTypePadding, spark.sql.readSideCharPadding
+    """
+    match data_type:
+        case UnknownType() if length := char_length(data_type):
+            return F.when(F.length(column) < length, F.rpad(column, length, " ")).otherwise(column)
+        case StructType(fields) if holds_char(data_type):
+            parts = [_padded(column.getField(f.name), f.type).alias(f.name) for f in fields]
+            return F.when(column.isNotNull(), F.struct(*parts))
+        case ArrayType(element) if holds_char(element):
+            return F.transform(column, lambda value: _padded(value, element))
+        case MapType(key, value_type) if holds_char(data_type):
+            keys = F.transform_keys(column, lambda each, _: _padded(each, key))
+            return F.transform_values(keys, lambda _, value: _padded(value, value_type))
+        case _:
+            return column
 
 
 def query(spark: SparkSession, text: str, scans: Mapping[str, ListedScan], conditions: Mapping[str, str]) -> DataFrame:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -13,23 +14,31 @@ from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import from_arrow_type
 
 from deltaskip.actions.paths import escape_globs
-from deltaskip.errors import UnsupportedFeature
+from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.reading.file_scans import ConstantScan, EntryScan, FileScan, HiveScan, JoinedScan, UnlistedScan
 from deltaskip.reading.marked_rows import WORD_SHIFT
+from deltaskip.reading.partition_tuples import PartitionTuples
 from deltaskip.reading.read_plan import METADATA, ReadPlan
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
-from deltaskip.schema.types import StructType
-from deltaskip.spark.columns.literal_columns import carriers, decoded_sql
-from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema
+from deltaskip.schema.types import DOUBLE, FLOAT, VOID, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.spark.columns.literal_columns import carrier_sql, carriers, decoded_sql
+from deltaskip.spark.columns.spark_types import data_schema, holds_void, logical_type, spark_schema
 from deltaskip.spark.read.file_index import listing_by_spark, unlisted_scan
 from deltaskip.spark.read.file_paths import check_not_hidden, in_hadoop, metadata_path, needs_own_scan
-from deltaskip.spark.read.partitions import carried, constants, tuple_names, tuples_of
-from deltaskip.spark.read.projection import check_has_columns, logical_columns, projected
 from deltaskip.spark.session.releases import broadcast_rows, metadata_column, parquet_scan, union_of_frames
 
 FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
+
+UNPUSHED: dict[DataType, str] = {FLOAT: "1F", DOUBLE: "1D"}
+"""Types of which Spark's Parquet reader must get no predicate, with the number one as SQL text.
+
+The reader compares with bounds and dictionaries as Java compares objects: -0.0 is not 0.0, and NaN, which most writers
+leave out of the bounds, is not expected. It would skip row groups with matching rows. The product of a column and one
+has the same values, and Spark pushes no predicate on it down.
+"""
 
 _READER_OPTIONS = {
     "mergeSchema": "false",
@@ -82,6 +91,17 @@ def widened(spark: SparkSession, schema: StructType) -> str | None:
     if not spark.version.startswith("3."):
         return None
     return next((field.name for field in schema.fields if TYPE_CHANGES_KEY in field.metadata), None)
+
+
+def check_has_columns(schema: StructType, table: str) -> None:
+    """Raise SchemaError for a table without columns."""
+    if not schema.fields:
+        raise SchemaError(f"The table {table} has no columns, so there is nothing to read; add columns first.")
+
+
+def carried(table: PartitionTuples, rows: pa.Int64Array) -> list[pa.Array]:
+    """The carriers of each partition column's values in these files."""
+    return [carriers(values.take(rows), f.type) for f, values in zip(table.fields, table.values, strict=True)]
 
 
 def with_values_of_files(frame: DataFrame, plan: ReadPlan, path: str, values: Mapping[str, pa.Array]) -> DataFrame:
@@ -176,9 +196,9 @@ def _scan(spark: SparkSession, plan: ReadPlan, scan: FileScan) -> DataFrame:
     frame = _files(spark, plan, scan, extra)
     match scan:
         case ConstantScan():
-            values = constants(plan.partitions, scan.code)
+            values = _constants(plan.partitions, scan.code)
         case HiveScan() | UnlistedScan():
-            names = _hive_names(plan) if isinstance(scan, HiveScan) else tuple_names(plan.partitions)
+            names = _hive_names(plan) if isinstance(scan, HiveScan) else _tuple_names(plan.partitions)
             columns = zip(plan.partitions.fields, names, strict=True)
             values = {field.name: quoted_name(name) for field, name in columns}
     return _projected(plan, frame, values)
@@ -240,7 +260,7 @@ def _entries(spark: SparkSession, plan: ReadPlan, scan: EntryScan) -> DataFrame:
     frame = frame.join(F.broadcast(broadcast_rows(spark, entries)), same & same_row)
     named = [*zip(plan.partitions.fields, partitions, strict=True), *zip(scan.fields, values, strict=True)]
     columns = {field.name: decoded_sql(name, field.type, logical_type(field)) for field, name in named}
-    return projected(frame, logical_columns(plan, columns))
+    return projected(frame, _logical_columns(plan, columns))
 
 
 def _projected(plan: ReadPlan, frame: DataFrame, partition_values: Mapping[str, str]) -> DataFrame:
@@ -253,7 +273,7 @@ def _projected(plan: ReadPlan, frame: DataFrame, partition_values: Mapping[str, 
     beside = [f"{name} AS {quoted_name(new)}" for name, new in places if new is not None]
     beside += [f"{_of_file(_PATH, quoted_name(name))} AS {quoted_name(name)}" for name in wanted.values]
     beside += map(quoted_name, _own_names(plan))
-    return projected(frame, [*logical_columns(plan, partition_values), *beside])
+    return projected(frame, [*_logical_columns(plan, partition_values), *beside])
 
 
 def _files(
@@ -276,7 +296,7 @@ def _files(
     if given is not None:
         values, codes = None, None
         if isinstance(scan, UnlistedScan):
-            values, codes = tuples_of(spark, plan.partitions), plan.partitions.codes[list(scan.rows)].tolist()
+            values, codes = _tuples_of(spark, plan.partitions), plan.partitions.codes[list(scan.rows)].tolist()
         frame = unlisted_scan(spark, schema, plan.table.root, paths, *given, _READER_OPTIONS, values, codes)
         return frame if extra is None else extra(frame)
     reader = spark.read.schema(schema).options(**_READER_OPTIONS)
@@ -330,3 +350,127 @@ def _own_fields(plan: ReadPlan) -> list[spark_types.StructField]:
 def _own_names(plan: ReadPlan) -> list[str]:
     """Names of those that are not columns of the table."""
     return [field.name for field in plan.wanted.own if field.name not in plan.table.schema.names]
+
+
+def _constants(table: PartitionTuples, code: int) -> dict[str, str]:
+    """SQL texts of the values of the tuple `code`, by logical name of the partition column."""
+    found = {}
+    for field, values in zip(table.fields, carried(table, table.tuples.slice(code, 1)), strict=True):
+        found[field.name] = decoded_sql(carrier_sql(values[0].as_py()), field.type, logical_type(field))
+    return found
+
+
+def _tuples_of(spark: SparkSession, table: PartitionTuples) -> DataFrame:
+    """The tuples in the order of their codes, each column under its name of `tuple_names`."""
+    carriers_of = dict(zip(_tuple_names(table), carried(table, table.tuples), strict=True))
+    frame = broadcast_rows(spark, pa.table(carriers_of))
+    return frame.selectExpr(
+        *(
+            f"{decoded_sql(quoted_name(name), field.type, logical_type(field))} AS {quoted_name(name)}"
+            for name, field in zip(carriers_of, table.fields, strict=True)
+        )
+    )
+
+
+def _tuple_names(table: PartitionTuples) -> list[str]:
+    """Names of the partition columns that no column of a file has."""
+    return [f"__deltaskip_partition_{field.name}" for field in table.fields]
+
+
+def _logical_columns(plan: ReadPlan, partition_values: Mapping[str, str]) -> list[str | Column]:
+    """The table's columns in the order of the schema, over a DataFrame of the files' columns under physical names.
+
+    They are SQL text where that is possible, and `projected` selects them.
+
+    partition_values: the SQL text of each partition column, by logical name.
+    """
+    mode = plan.table.mapping_mode
+    fields = zip(plan.table.schema.fields, plan.stored_schema.fields, strict=True)
+    return [_logical_column(field, stored, mode, partition_values) for field, stored in fields]
+
+
+def projected(frame: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
+    """The columns of a DataFrame, as SQL text or as columns: a request to the JVM for each text, and six for others."""
+    texts = [column for column in columns if isinstance(column, str)]
+    if len(texts) == len(columns):
+        return frame.selectExpr(*texts)
+    return frame.select(*(F.expr(column) if isinstance(column, str) else column for column in columns))
+
+
+def _logical_column(
+    field: StructField, stored: StructField, mode: MappingMode, partition_values: Mapping[str, str]
+) -> str | Column:
+    """A column of the table. stored: The same under its physical names."""
+    name = quoted_name(field.name)
+    if field.name in partition_values:
+        # A literal is not nullable, a directory's value is: make both nullable. (Spark would fold a plain TRUE.)
+        return f"CASE WHEN NOT false THEN {partition_values[field.name]} END AS {name}"
+    if field.type == VOID:
+        return f"NULL AS {name}"
+    if field.type in UNPUSHED:
+        return f"{quoted_name(stored.name)} * {UNPUSHED[field.type]} AS {name}"
+    if holds_void(field.type):
+        return _rebuilt(F.col(quoted_name(stored.name)), field.type, stored.type).alias(field.name)
+    if mode == "none":
+        paths = list(_floats(field.type))
+        return _unpushed(field, paths) if paths else name
+    # A cast between structs with the same number of fields is by position, at any depth. In mode "id" it also removes
+    # the field ids, which an alias would keep.
+    if mode == "id" or _names(field.type) != _names(stored.type):
+        return F.col(quoted_name(stored.name)).cast(logical_type(field)).alias(field.name)
+    return f"{quoted_name(stored.name)} AS {name}"
+
+
+def _floats(data_type: DataType) -> Iterator[tuple[tuple[str, ...], DataType]]:
+    """The path and type of each floating-point field below structs; Spark pushes no predicate on arrays and maps."""
+    if isinstance(data_type, StructType):
+        for each in data_type.fields:
+            if each.type in UNPUSHED:
+                yield (each.name,), each.type
+            yield from (((each.name, *path), found) for path, found in _floats(each.type))
+
+
+def _unpushed(field: StructField, paths: Sequence[tuple[tuple[str, ...], DataType]]) -> Column:
+    """A struct whose floating-point fields are multiplied by one. Spark reads only the fields that a query uses."""
+    column = F.col(quoted_name(field.name))
+    found = column
+    for path, data_type in paths:
+        name = ".".join(map(quoted_name, path))
+        found = found.withField(name, reduce(Column.getField, path, column) * F.expr(UNPUSHED[data_type]))
+    return found.alias(field.name)
+
+
+def _rebuilt(column: Column, data_type: DataType, stored: DataType) -> Column:
+    """`column` with logical names and the void fields, which files do not contain, at every depth.
+
+    stored: The type with physical names.
+    """
+    match data_type, stored:
+        case StructType(fields), StructType(their):
+            parts = [
+                F.lit(None).alias(f.name)
+                if f.type == VOID
+                else _rebuilt(column.getField(its.name), f.type, its.type).alias(f.name)
+                for f, its in zip(fields, their, strict=True)
+            ]
+            return F.when(column.isNotNull(), F.struct(*parts))
+        case ArrayType(element), ArrayType(its):
+            return F.transform(column, lambda value: _rebuilt(value, element, its))
+        case MapType(key, value_type), MapType(its_key, its_value):
+            keys = F.transform_keys(column, lambda k, _: _rebuilt(k, key, its_key))
+            return F.transform_values(keys, lambda _, value: _rebuilt(value, value_type, its_value))
+        case _:
+            return column
+
+
+def _names(data_type: DataType) -> list[str]:
+    """The names of all fields inside a type."""
+    match data_type:
+        case StructType(fields):
+            return [name for f in fields for name in (f.name, *_names(f.type))]
+        case ArrayType(element):
+            return _names(element)
+        case MapType(key, value):
+            return [*_names(key), *_names(value)]
+        case _:
+            return []

@@ -15,8 +15,7 @@ from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature, advice_in
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.schema.types import StructType
-from deltaskip.spark.columns.spark_types import spark_schema
-from deltaskip.spark.read.projection import check_returned_by_python
+from deltaskip.spark.columns.spark_types import check_returned_by_python, spark_schema
 from deltaskip.spark.source.batch_read import BatchReader, FilteringReader
 from deltaskip.spark.source.batch_write import BatchWriter
 from deltaskip.spark.source.options import SourceOptions
