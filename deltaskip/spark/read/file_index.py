@@ -62,7 +62,8 @@ def unlisted_scan(
     jvm = Jvm(spark)
     jvm.call_back()
     sources = jvm.view.org.apache.spark.sql.execution.datasources
-    index = _Files(jvm, root, _statuses(jvm, paths, sizes, times, codes), paths, sum(sizes), values)
+    statuses = _statuses(jvm, paths, sizes, times, codes)
+    index = _Files(jvm, root, statuses, paths, sum(sizes), values)
     relation = jvm.filled(
         sources.HadoopFsRelation,
         index,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -18,7 +18,7 @@ from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.reading.file_scans import ConstantScan, EntryScan, FileScan, HiveScan, JoinedScan, UnlistedScan
 from deltaskip.reading.marked_rows import WORD_SHIFT
 from deltaskip.reading.partition_tuples import PartitionTuples
-from deltaskip.reading.read_plan import METADATA, ReadPlan
+from deltaskip.reading.read_plan import METADATA, ReadPlan, StoredTable
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.sql_text import quoted_name
@@ -76,9 +76,10 @@ def scanned_rows(spark: SparkSession, plan: ReadPlan) -> DataFrame:
         UnsupportedFeature: This version of Spark cannot read the table, or skips a file because of its name.
         Exception: If files disappear or are damaged later, Spark raises an error when the DataFrame runs.
     """
-    plan = _readable(spark, plan)
+    _check_readable(spark, plan.table)
     if not plan.scans:
         return spark.createDataFrame([], _schema(plan))
+    plan = _located(spark, plan)
     with listing_by_spark(spark, plan.paths, plan.table.root):
         frame = union_of_frames(_scan(spark, plan, scan) for scan in plan.scans)
         # Connect checks the paths only when a request needs them.
@@ -115,17 +116,14 @@ def with_values_of_files(frame: DataFrame, plan: ReadPlan, path: str, values: Ma
         path: The column of `frame` with the path of a row's file.
         values: One value for each file, by the name of the new column.
     """
-    spark = frame.sparkSession
-    paths = [*map(in_hadoop(spark, plan.table.storage_options), plan.paths)]
-    side = broadcast_rows(spark, pa.table({_KEY: _keys(paths), **values}))
-    joined = frame.join(F.broadcast(side), _same_hash(path), "left")
+    paths = [*map(in_hadoop(frame.sparkSession, plan.table.storage_options), plan.paths)]
+    joined = _with_files(frame, path, {_KEY: _keys(paths), **values})
     found = [f"{_of_file(path, quoted_name(name))} AS {quoted_name(name)}" for name in values]
-    return projected(joined, [*map(quoted_name, frame.columns), *found])
+    return joined.selectExpr(*map(quoted_name, frame.columns), *found)
 
 
-def _readable(spark: SparkSession, plan: ReadPlan) -> ReadPlan:
-    """The plan with the paths of the session's Hadoop, checked to be one that this Spark reads."""
-    table = plan.table
+def _check_readable(spark: SparkSession, table: StoredTable) -> None:
+    """Check that this Spark reads the columns of a table, and let it read them by id if the table maps them so."""
     check_has_columns(table.schema, table.root)
     column = widened(spark, table.schema)
     if column is not None:
@@ -135,9 +133,13 @@ def _readable(spark: SparkSession, plan: ReadPlan) -> ReadPlan:
         )
     if table.mapping_mode == "id":
         spark.conf.set(FIELD_ID_READ, "true")
-    located = in_hadoop(spark, table.storage_options)
+
+
+def _located(spark: SparkSession, plan: ReadPlan) -> ReadPlan:
+    """The plan with the paths of the session's Hadoop. Raises UnsupportedFeature for a file that Spark skips."""
+    located = in_hadoop(spark, plan.table.storage_options)
     paths = [*map(located, plan.paths)]
-    check_not_hidden(paths, table.root)
+    check_not_hidden(paths, plan.table.root)
     scans = (replace(s, base_path=located(s.base_path)) if isinstance(s, HiveScan) else s for s in plan.scans)
     return replace(plan, paths=paths, scans=tuple(scans))
 
@@ -154,54 +156,21 @@ def _schema(plan: ReadPlan) -> spark_types.StructType:
     return spark_types.StructType([*schema.fields, *(f for f in _own_fields(plan) if f.name in names)])
 
 
-def _is_bit(words: str, value: int) -> Column:
-    """Whether the row's bit has this value, 0 or 1."""
-    word = f"get({words}, CAST(shiftright({_ROW}, {WORD_SHIFT}) AS INT))"
-    return F.expr(f"coalesce(getbit({word}, CAST({_ROW} % {1 << WORD_SHIFT} AS INT)), 0) = {value}")
-
-
-def _same_hash(path: str) -> Column:
-    """The condition of a left join of rows with their files, for which `_is_lost` must be checked.
-
-    Spark finds a number in half the time that it needs for a text of this length.
-    """
-    return F.expr(f"xxhash64({path}) = xxhash64({_KEY})")
-
-
-def _is_lost(path: str) -> Column:
-    """Whether the join has found no file for a row, or another one, whose path has the same hash."""
-    return F.expr(f"NOT ({path} <=> {_KEY})")
-
-
-def _lost(path: str) -> Column:
-    return F.expr(_lost_sql(path))
-
-
-def _lost_sql(path: str) -> str:
-    return f"raise_error(concat('deltaskip has no log entry for the data file ', {path}))"
-
-
-def _of_file(path: str, value: str) -> str:
-    """A value of the file that the join has found. value: its SQL text."""
-    return f"CASE WHEN NOT ({path} <=> {_KEY}) THEN {_lost_sql(path)} ELSE {value} END"
-
-
 def _scan(spark: SparkSession, plan: ReadPlan, scan: FileScan) -> DataFrame:
     """The rows of one scan of a plan."""
-    if isinstance(scan, JoinedScan):
-        return _joined(spark, plan, scan)
-    if isinstance(scan, EntryScan):
-        return _entries(spark, plan, scan)
-    extra = None if plan.wanted.path is None and plan.wanted.position is None else _with_location
-    frame = _files(spark, plan, scan, extra)
     match scan:
+        case JoinedScan():
+            return _joined(spark, plan, scan)
+        case EntryScan():
+            return _entries(spark, plan, scan)
         case ConstantScan():
             values = _constants(plan.partitions, scan.code)
         case HiveScan() | UnlistedScan():
             names = _hive_names(plan) if isinstance(scan, HiveScan) else _tuple_names(plan.partitions)
             columns = zip(plan.partitions.fields, names, strict=True)
             values = {field.name: quoted_name(name) for field, name in columns}
-    return _projected(plan, frame, values)
+    located = plan.wanted.path is not None or plan.wanted.position is not None
+    return _projected(plan, _files(spark, plan, scan, located), values)
 
 
 def _joined(spark: SparkSession, plan: ReadPlan, scan: JoinedScan) -> DataFrame:
@@ -212,26 +181,24 @@ def _joined(spark: SparkSession, plan: ReadPlan, scan: JoinedScan) -> DataFrame:
     fold it nor move it below the join.
     """
     marked, rows = scan.marked, arrow_array(scan.rows, pa.int64())
-    frame = _files(spark, plan, scan, _with_location)
     keys = _keys([plan.paths[row] for row in scan.rows])
     values = {f"__deltaskip_{i}": column for i, column in enumerate(carried(plan.partitions, rows))}
     words = {_WORDS: marked.words} if marked is not None and marked.words is not None else {}
     beside = {name: column.take(rows) for name, column in plan.wanted.values.items()}
-    side = broadcast_rows(spark, pa.table({_KEY: keys, **values, **words, **beside}))
-    joined = frame.join(F.broadcast(side), _same_hash(_PATH), "left")
+    frame = _files(spark, plan, scan, located=True)
+    frame = _with_files(frame, _PATH, {_KEY: keys, **values, **words, **beside})
     if words:
-        chosen = _is_bit(_WORDS, int(scan.only))
-        joined = joined.where(F.when(_is_lost(_PATH), _lost(_PATH)).otherwise(chosen))
+        frame = frame.where(_of_file(_PATH, _is_bit(_WORDS, int(scan.only))))
     elif marked is not None:
-        numbers = broadcast_rows(spark, pa.table({_KEY + "2": keys.take(marked.files), _MARKED: marked.numbers}))
-        same = (F.col(_PATH) == F.col(_KEY + "2")) & (F.col(_ROW) == F.col(_MARKED))
-        joined = joined.where(F.when(_is_lost(_PATH), _lost(_PATH)).otherwise(True))
-        joined = joined.join(F.broadcast(numbers), same, "left_semi" if scan.only else "left_anti")
+        frame = frame.where(_of_file(_PATH, "true"))
+        numbers = {_KEY + "2": keys.take(marked.files), _MARKED: marked.numbers}
+        same = F.expr(f"{_PATH} = {_KEY}2 AND {_ROW} = {_MARKED}")
+        frame = _with_rows(frame, pa.table(numbers), same, "left_semi" if scan.only else "left_anti")
     columns = {
         field.name: _of_file(_PATH, decoded_sql(name, field.type, logical_type(field)))
         for field, name in zip(plan.partitions.fields, values, strict=True)
     }
-    return _projected(plan, joined, columns)
+    return _projected(plan, frame, columns)
 
 
 def _entries(spark: SparkSession, plan: ReadPlan, scan: EntryScan) -> DataFrame:
@@ -246,21 +213,47 @@ def _entries(spark: SparkSession, plan: ReadPlan, scan: EntryScan) -> DataFrame:
     of_file = {_KEY: _keys(plan.paths), _FILE: every, **partitions}
     if marked.words is None:
         entries = entries.take(marked.files).append_column(_MARKED, marked.numbers)
-        holds, same_row = F.lit(True), F.col(_ROW) == F.col(_MARKED)
+        holds, same_row = "true", f"{_ROW} = {_MARKED}"
     else:
         entries = entries.append_column(_WORDS, marked.words)
         of_file[_ANY_WORDS] = marked.joint_words(scan.files, len(every))
         holds, same_row = _is_bit(_ANY_WORDS, 1), _is_bit(_WORDS, 1)
-    frame = _files(spark, plan, scan, _with_location)
-    frame = frame.join(F.broadcast(broadcast_rows(spark, pa.table(of_file))), _same_hash(_PATH), "left")
-    lost = _is_lost(_PATH)
-    frame = frame.where(F.when(lost, _lost(_PATH)).otherwise(holds))
+    frame = _with_files(_files(spark, plan, scan, located=True), _PATH, of_file).where(_of_file(_PATH, holds))
     # The number is NULL for no row, but Spark must not conclude that the join above may drop such rows.
-    same = F.when(lost, _lost(_PATH)).otherwise(F.col(_FILE)) == F.col(_ENTRY_FILE)
-    frame = frame.join(F.broadcast(broadcast_rows(spark, entries)), same & same_row)
+    same = F.expr(f"{_of_file(_PATH, _FILE)} = {_ENTRY_FILE} AND {same_row}")
+    frame = _with_rows(frame, entries, same, "inner")
     named = [*zip(plan.partitions.fields, partitions, strict=True), *zip(scan.fields, values, strict=True)]
     columns = {field.name: decoded_sql(name, field.type, logical_type(field)) for field, name in named}
-    return projected(frame, _logical_columns(plan, columns))
+    return _selected(frame, _logical_columns(plan, columns))
+
+
+def _with_files(frame: DataFrame, path: str, files: Mapping[str, pa.Array]) -> DataFrame:
+    """Rows with the values of their files, which `_of_file` reads.
+
+    Spark finds a number in half the time that it needs for a text of this length.
+    """
+    same = F.expr(f"xxhash64({path}) = xxhash64({_KEY})")
+    return _with_rows(frame, pa.table(files), same, "left")
+
+
+def _with_rows(frame: DataFrame, rows: pa.Table, same: Column, how: str) -> DataFrame:
+    """The rows of a DataFrame, joined with rows of the log that every task receives."""
+    return frame.join(F.broadcast(broadcast_rows(frame.sparkSession, rows)), same, how)
+
+
+def _of_file(path: str, value: str) -> str:
+    """A value of a row's file as SQL text, from that of the value in the rows of `_with_files`.
+
+    It raises an error if the join has found no file, or another one, whose path has the same hash.
+    """
+    lost = f"raise_error(concat('deltaskip has no log entry for the data file ', {path}))"
+    return f"CASE WHEN NOT ({path} <=> {_KEY}) THEN {lost} ELSE {value} END"
+
+
+def _is_bit(words: str, value: int) -> str:
+    """Whether the row's bit has this value, 0 or 1, as SQL text."""
+    word = f"get({words}, CAST(shiftright({_ROW}, {WORD_SHIFT}) AS INT))"
+    return f"coalesce(getbit({word}, CAST({_ROW} % {1 << WORD_SHIFT} AS INT)), 0) = {value}"
 
 
 def _projected(plan: ReadPlan, frame: DataFrame, partition_values: Mapping[str, str]) -> DataFrame:
@@ -273,15 +266,13 @@ def _projected(plan: ReadPlan, frame: DataFrame, partition_values: Mapping[str, 
     beside = [f"{name} AS {quoted_name(new)}" for name, new in places if new is not None]
     beside += [f"{_of_file(_PATH, quoted_name(name))} AS {quoted_name(name)}" for name in wanted.values]
     beside += map(quoted_name, _own_names(plan))
-    return projected(frame, [*_logical_columns(plan, partition_values), *beside])
+    return _selected(frame, [*_logical_columns(plan, partition_values), *beside])
 
 
-def _files(
-    spark: SparkSession, plan: ReadPlan, scan: FileScan, extra: Callable[[DataFrame], DataFrame] | None
-) -> DataFrame:
+def _files(spark: SparkSession, plan: ReadPlan, scan: FileScan, located: bool) -> DataFrame:
     """Rows of the files under physical names; a HiveScan and an UnlistedScan add partition columns.
 
-    extra: applied to each of Spark's scans before their union.
+    located: Whether to add the path of each row's file and the position in it.
     """
     data = data_schema(plan.data, plan.table.mapping_mode)
     fields = [*data.fields, *_own_fields(plan)]
@@ -293,22 +284,30 @@ def _files(
         fields.append(spark_types.StructField(_NOTHING, spark_types.BooleanType()))
     schema, paths = spark_types.StructType(fields), [plan.paths[row] for row in scan.rows]
     given = _given(plan, scan)
-    if given is not None:
+    if given is None:
+        frames = _listed_by_spark(spark, scan, schema, paths)
+    else:
         values, codes = None, None
         if isinstance(scan, UnlistedScan):
             values, codes = _tuples_of(spark, plan.partitions), plan.partitions.codes[list(scan.rows)].tolist()
-        frame = unlisted_scan(spark, schema, plan.table.root, paths, *given, _READER_OPTIONS, values, codes)
-        return frame if extra is None else extra(frame)
+        frames = [unlisted_scan(spark, schema, plan.table.root, paths, *given, _READER_OPTIONS, values, codes)]
+    if located:
+        hidden = METADATA in (name.lower() for name in schema.names)
+        frames = [_with_location(frame, hidden) for frame in frames]
+    return union_of_frames(frames)
+
+
+def _listed_by_spark(
+    spark: SparkSession, scan: FileScan, schema: spark_types.StructType, paths: Sequence[str]
+) -> list[DataFrame]:
+    """Spark's scans of the files: one, and another one for each path that it cannot read together with others."""
     reader = spark.read.schema(schema).options(**_READER_OPTIONS)
     if isinstance(scan, HiveScan):
         reader = reader.option("basePath", scan.base_path)
     alone = set(paths if len(paths) == 1 else filter(needs_own_scan, paths))
     together = [escape_globs(path) for path in paths if path not in alone]
-    if extra is _with_location and METADATA not in (field.name.lower() for field in fields):
-        extra = _with_plain_location
     frames = [parquet_scan(reader, together)] if together else []
-    frames += [reader.option("__globPaths__", "false").parquet(path) for path in alone]
-    return union_of_frames(frames if extra is None else map(extra, frames))
+    return frames + [reader.option("__globPaths__", "false").parquet(path) for path in alone]
 
 
 def _given(plan: ReadPlan, scan: FileScan) -> tuple[Sequence[int], Sequence[int]] | None:
@@ -320,15 +319,15 @@ def _given(plan: ReadPlan, scan: FileScan) -> tuple[Sequence[int], Sequence[int]
     return [plan.sizes[row] for row in scan.rows], [plan.times[row] for row in scan.rows]
 
 
-def _with_location(frame: DataFrame) -> DataFrame:
-    """The scan `frame` with the file path of each row and its row number in the file."""
+def _with_location(frame: DataFrame, hidden: bool) -> DataFrame:
+    """A scan with the file path of each row and its row number in the file.
+
+    hidden: Whether the files have a column named as Spark's metadata.
+    """
+    if not hidden:
+        return frame.selectExpr("*", f"{METADATA}.file_path AS {_PATH}", f"{METADATA}.row_index AS {_ROW}")
     metadata = metadata_column(frame)
     return frame.select("*", metadata["file_path"].alias(_PATH), metadata["row_index"].alias(_ROW))
-
-
-def _with_plain_location(frame: DataFrame) -> DataFrame:
-    """Add the file path and the row number to a scan whose files have no column named as the metadata."""
-    return frame.selectExpr("*", f"{METADATA}.file_path AS {_PATH}", f"{METADATA}.row_index AS {_ROW}")
 
 
 def _keys(paths: Sequence[str]) -> pa.StringArray:
@@ -361,7 +360,7 @@ def _constants(table: PartitionTuples, code: int) -> dict[str, str]:
 
 
 def _tuples_of(spark: SparkSession, table: PartitionTuples) -> DataFrame:
-    """The tuples in the order of their codes, each column under its name of `tuple_names`."""
+    """The tuples in the order of their codes, each column under its name of `_tuple_names`."""
     carriers_of = dict(zip(_tuple_names(table), carried(table, table.tuples), strict=True))
     frame = broadcast_rows(spark, pa.table(carriers_of))
     return frame.selectExpr(
@@ -380,7 +379,7 @@ def _tuple_names(table: PartitionTuples) -> list[str]:
 def _logical_columns(plan: ReadPlan, partition_values: Mapping[str, str]) -> list[str | Column]:
     """The table's columns in the order of the schema, over a DataFrame of the files' columns under physical names.
 
-    They are SQL text where that is possible, and `projected` selects them.
+    They are SQL text where that is possible, and `_selected` selects them.
 
     partition_values: the SQL text of each partition column, by logical name.
     """
@@ -389,7 +388,7 @@ def _logical_columns(plan: ReadPlan, partition_values: Mapping[str, str]) -> lis
     return [_logical_column(field, stored, mode, partition_values) for field, stored in fields]
 
 
-def projected(frame: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
+def _selected(frame: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
     """The columns of a DataFrame, as SQL text or as columns: a request to the JVM for each text, and six for others."""
     texts = [column for column in columns if isinstance(column, str)]
     if len(texts) == len(columns):
