@@ -19,7 +19,7 @@ from deltaskip.expr import Node
 from deltaskip.log import Snapshot
 from deltaskip.spark.columns.from_column import column_to_node
 from deltaskip.spark.read.dataframe import scan_to_dataframe
-from deltaskip.spark.read.session_facts import active_collation_version, session_collation_version
+from deltaskip.spark.read.session_facts import active_collation_version, refuse_other_server, session_collation_version
 from deltaskip.spark.session.active import (
     active_session,
     active_session_ansi,
@@ -61,12 +61,9 @@ class SparkEngine(Engine):
     def scan_to_dataframe(
         self, session: SparkSession, scan: ListedScan, metadata: bool = False, listing: bool = True
     ) -> DataFrame:
-        from deltaskip.spark.session.checks import rows_for_other_server
-
         spark = checked(session)
         with spark_errors_named(spark, _name(scan.snapshot), "read"):
-            found = rows_for_other_server(spark, scan, metadata)
-            return scan_to_dataframe(spark, scan, metadata, listing=listing) if found is None else found
+            return scan_to_dataframe(spark, scan, metadata, listing=listing)
 
     def planned_files(self, session: SparkSession, scan: LogScan, columns: Sequence[str]) -> DataFrame:
         """Return a DataFrame of the files of a scan, which executors find."""
@@ -225,8 +222,6 @@ class SparkEngine(Engine):
 
 def _of_spark(session: SparkSession | DataFrame, doing: str) -> SparkSession:
     """The session, or that of a DataFrame, checked to be one of a server of Spark."""
-    from deltaskip.spark.session.checks import refuse_other_server
-
     spark = checked(getattr(session, "sparkSession", session))
     refuse_other_server(spark, doing)
     return spark

@@ -23,7 +23,7 @@ from deltaskip.skipping.log_scan import LogScan
 from deltaskip.spark.columns.spark_types import check_returned_by_python, logical_type, spark_type
 from deltaskip.spark.planning.planned_files import planned_files
 from deltaskip.spark.planning.read_task import PIECE, PIECES, rows_runner
-from deltaskip.spark.read.dataframe import matching, with_declared_lengths
+from deltaskip.spark.read.dataframe import matching
 from deltaskip.spark.read.parquet_scans import check_has_columns
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.checks import collected, cores, running_interpreter
@@ -67,8 +67,7 @@ def planned_rows(spark: SparkSession, scan: LogScan) -> DataFrame:
     with running_interpreter(spark), without_pandas_warning():
         frame = pieces.mapInArrow(runner, plain)
     frame = frame.select(*(_as_declared(field) for field in fields))
-    frame = with_declared_lengths(frame, StructType(tuple(fields)))
-    return matching(frame, snapshot.table_root, snapshot.schema, scan.where, scan.columns)
+    return matching(frame, snapshot.table_root, StructType(tuple(fields)), scan.where, scan.columns)
 
 
 def _pieces(spark: SparkSession, scan: LogScan) -> DataFrame:

@@ -21,7 +21,7 @@ from deltaskip.reading.session_scan import Listing, read_by
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.spark.columns.spark_types import spark_schema
-from deltaskip.spark.read.dataframe import matching, with_declared_lengths
+from deltaskip.spark.read.dataframe import matching
 from deltaskip.spark.read.parquet_scans import scanned_rows
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.releases import union_of_frames
@@ -48,7 +48,7 @@ def changes_to_dataframe(spark: SparkSession, scan: ChangeScan) -> DataFrame:
     schema = snapshot.schema
     frames = [scanned_rows(spark, plan) for plan in _plans(scan, session.listing)]
     frame = union_of_frames(frames) if frames else spark.createDataFrame([], spark_schema(schema))
-    return matching(with_declared_lengths(frame, schema), snapshot.table_root, schema, scan.where, scan.columns)
+    return matching(frame, snapshot.table_root, schema, scan.where, scan.columns)
 
 
 def _plans(scan: ChangeScan, listing: Listing) -> Iterator[ReadPlan]:

@@ -24,7 +24,7 @@ from deltaskip.spark.columns.spark_types import has_type, with_declarations
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.read.file_paths import is_hidden
 from deltaskip.spark.read.parquet_scans import scanned_rows, widened
-from deltaskip.spark.read.session_facts import session_facts
+from deltaskip.spark.read.session_facts import other_server, refuse_other_server, session_facts
 from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
 from deltaskip.spark.session.releases import broadcast_rows
 
@@ -39,10 +39,17 @@ def scan_to_dataframe(
 
     filtered: if False, all rows of the files that the scan keeps. listing: as of Scan.to_spark.
 
+    For a server other than Spark's, the rows are read in this process and sent to it.
+
     Spark interprets timestamps without a zone in the session's time zone, and compares strings by its own version of
     their collations. If these differ from the scan's, the files are pruned again with the session's. Raises as
     scan_plan and plan_to_dataframe do.
     """
+    if other_server(spark) is not None:
+        if metadata:
+            refuse_other_server(spark, f"Reading {scan.snapshot.table_root} with the positions of its rows")
+        here: Any = scan.replanned(spark.conf.get("spark.sql.session.timeZone"), scan.collation_version)
+        return broadcast_rows(spark, here.to_arrow())
     session = session_facts(spark, scan, listing)
     return plan_to_dataframe(spark, scan_plan(scan, session, metadata, filtered))
 
@@ -57,7 +64,6 @@ def plan_to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
     if plan.metadata:
         members = ", ".join(f"{text} AS {name}" for name, text in plan.metadata.items())
         frame = frame.selectExpr(*map(quoted_name, schema.names), f"struct({members}) AS {METADATA}")
-    frame = with_declared_lengths(frame, schema, beside)
     frame = matching(frame, plan.table.root, schema, plan.where, plan.columns, beside)
     return frame if plan.limit is None else frame.limit(plan.limit)
 
@@ -72,6 +78,8 @@ def matching(
 ) -> DataFrame:
     """The rows of `frame`, which has the columns of the schema, that match a predicate, in the columns that are wanted.
 
+    Columns of type char(n) are padded, see `with_declared_lengths`.
+
     Args:
         frame: The rows.
         table_root: URI of the table, for messages.
@@ -82,10 +90,14 @@ def matching(
 
     Raises PredicateError for a column that does not exist.
     """
+    frame = with_declared_lengths(frame, schema, beside)
     if where is not None:
         with predicate_errors_named(table_root):
             frame = frame.where(_condition(where))
-    return frame if columns is None else frame.select(*_selected(schema, columns), *beside)
+    if columns is None:
+        return frame
+    names = (resolve(schema, [name]).logical[0] for name in columns)
+    return frame.select(*(F.col(quoted_name(name)) for name in names), *beside)
 
 
 def with_declared_lengths(frame: DataFrame, struct: StructType, beside: Sequence[Column] = ()) -> DataFrame:
@@ -119,10 +131,6 @@ def _condition(where: Any) -> str | Column:
             return where
         case _:
             raise InvalidArgumentType.of("where", "SQL text, an expression or a Column", where)
-
-
-def _selected(schema: StructType, columns: Sequence[str]) -> list[Column]:
-    return [F.col(quoted_name(resolve(schema, [name]).logical[0])) for name in columns]
 
 
 def _with_length(field: StructField) -> Column:

@@ -1,9 +1,15 @@
-"""The facts of a Spark session on which reading depends; it is asked once for each read."""
+"""The facts of a Spark session on which reading depends; it is asked once for each read.
+
+A server of Spark Connect other than Spark's, such as Sail, may ignore options of Spark's Parquet reader without an
+error, and return other rows for it. Rows are read in this process and sent to it, and other calls are refused.
+"""
 
 from __future__ import annotations
 
+import re
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -15,8 +21,14 @@ from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.spark.columns.spark_types import HAS_COLLATIONS, has_type
 from deltaskip.spark.session.active import in_ansi, running_session
 
+Answer = TypeVar("Answer")
+
+# Spark's function version() returns the release and the revision.
+_SPARKS = re.compile(r"\S+ [0-9a-f]{7,}\S*")
+
+# What servers have answered, by question and session.
+_answers: dict[tuple[object, str], Any] = {}
 _lock = threading.Lock()
-_of_sessions: dict[str, str] = {}
 
 
 def session_facts(spark: SparkSession, scan: PlannedScan, listing: bool = True) -> SessionFacts:
@@ -70,11 +82,7 @@ def session_collation_version(spark: Any) -> str:
     jvm = getattr(spark, "_jvm", None) if isinstance(spark, SparkSession) else None
     if jvm is not None:
         return _version_in(jvm)
-    key = str(getattr(spark, "session_id", id(spark)))
-    with _lock:
-        if key not in _of_sessions:
-            _of_sessions[key] = _queried(spark)
-        return _of_sessions[key]
+    return _answered_once(spark, _queried_collation_version)
 
 
 def _version_in(jvm: Any) -> str:
@@ -85,9 +93,46 @@ def _version_in(jvm: Any) -> str:
         return UNKNOWN_VERSION
 
 
-def _queried(spark: Any) -> str:
+def _queried_collation_version(spark: Any) -> str:
     try:
         rows = spark.sql("SELECT icu_version FROM collations() WHERE name = 'UNICODE'").collect()
     except Exception:  # older releases lack the function, and Connect wraps every error
         return UNKNOWN_VERSION
     return ".".join(rows[0][0].split(".")[:2]) if rows and rows[0][0] else UNKNOWN_VERSION
+
+
+def other_server(spark: SparkSession) -> str | None:
+    """Return the version that a server of Spark Connect other than Spark's reports; None for Spark.
+
+    A server is queried once for each session.
+    """
+    return None if is_classic(spark) else _answered_once(spark, _queried_other_server)
+
+
+def _queried_other_server(spark: SparkSession) -> str | None:
+    found = str(spark.sql("SELECT version()").collect()[0][0])
+    return None if _SPARKS.fullmatch(found) else found
+
+
+def refuse_other_server(spark: SparkSession, doing: str) -> None:
+    """Raise UnsupportedFeature for a session whose server is not Spark's.
+
+    doing: the operation that needs Spark, such as `Reading t`.
+    """
+    version = other_server(spark)
+    if version is not None:
+        raise UnsupportedFeature(
+            f"{doing} needs Spark, but this session runs on another server, whose version() is {version}. "
+            f"It does not report _metadata.file_path: leave out spark=, and pass rows as Arrow data, such as "
+            f"df.toArrow(), to do it in this process."
+        )
+
+
+def _answered_once(spark: Any, question: Callable[[Any], Answer]) -> Answer:
+    """The answer of a session's server to a question, which is asked once."""
+    key = question, str(getattr(spark, "session_id", id(spark)))
+    with _lock:
+        if key not in _answers:
+            _answers[key] = question(spark)
+        found: Answer = _answers[key]
+    return found
