@@ -215,9 +215,9 @@ def scan_plan(scan: ListedScan, session: SessionFacts, metadata: bool = False, f
         CorruptLog: A file is listed twice.
         DeltaSkipError: As `read_by`, `Scan.files` and `read_deleted_rows`.
     """
+    table = StoredTable.of(scan.snapshot, _read_schema(scan, session.unreadable))
     scan = read_by(scan, session)
     snapshot, files = scan.snapshot, scan.files()
-    table = StoredTable.of(snapshot, _read_schema(scan, session.unreadable))
     wanted, members = WantedRows(deleted_rows(snapshot, files)), dict[str, str]()
     if metadata:
         wanted, members = _with_metadata(snapshot, files, wanted)

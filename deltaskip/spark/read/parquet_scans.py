@@ -158,19 +158,12 @@ def _schema(plan: ReadPlan) -> spark_types.StructType:
 
 def _scan(spark: SparkSession, plan: ReadPlan, scan: FileScan) -> DataFrame:
     """The rows of one scan of a plan."""
-    match scan:
-        case JoinedScan():
-            return _joined(spark, plan, scan)
-        case EntryScan():
-            return _entries(spark, plan, scan)
-        case ConstantScan():
-            values = _constants(plan.partitions, scan.code)
-        case HiveScan() | UnlistedScan():
-            names = _hive_names(plan) if isinstance(scan, HiveScan) else _tuple_names(plan.partitions)
-            columns = zip(plan.partitions.fields, names, strict=True)
-            values = {field.name: quoted_name(name) for field, name in columns}
+    if isinstance(scan, JoinedScan):
+        return _joined(spark, plan, scan)
+    if isinstance(scan, EntryScan):
+        return _entries(spark, plan, scan)
     located = plan.wanted.path is not None or plan.wanted.position is not None
-    return _projected(plan, _files(spark, plan, scan, located), values)
+    return _projected(plan, _files(spark, plan, scan, located), _partition_values(plan, scan))
 
 
 def _joined(spark: SparkSession, plan: ReadPlan, scan: JoinedScan) -> DataFrame:
@@ -351,12 +344,14 @@ def _own_names(plan: ReadPlan) -> list[str]:
     return [field.name for field in plan.wanted.own if field.name not in plan.table.schema.names]
 
 
-def _constants(table: PartitionTuples, code: int) -> dict[str, str]:
-    """SQL texts of the values of the tuple `code`, by logical name of the partition column."""
-    found = {}
-    for field, values in zip(table.fields, carried(table, table.tuples.slice(code, 1)), strict=True):
-        found[field.name] = decoded_sql(carrier_sql(values[0].as_py()), field.type, logical_type(field))
-    return found
+def _partition_values(plan: ReadPlan, scan: FileScan) -> dict[str, str]:
+    """SQL texts of the partition values in the rows of `_files`, by logical name of the partition column."""
+    table = plan.partitions
+    if isinstance(scan, ConstantScan):
+        values = zip(table.fields, carried(table, table.tuples.slice(scan.code, 1)), strict=True)
+        return {f.name: decoded_sql(carrier_sql(value[0].as_py()), f.type, logical_type(f)) for f, value in values}
+    names = _hive_names(plan) if isinstance(scan, HiveScan) else _tuple_names(table)
+    return {field.name: quoted_name(name) for field, name in zip(table.fields, names, strict=True)}
 
 
 def _tuples_of(spark: SparkSession, table: PartitionTuples) -> DataFrame:
