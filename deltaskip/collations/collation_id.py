@@ -1,14 +1,20 @@
-"""Collation identifiers: provider, name and version as one text.
+"""Collation identifiers, which are provider, name and version as one text, and the grammar of names.
 
 # COLLATIONS RFC, Collation identifiers
+
+Spark's complete grammar of names, and ICU locales as in the specification's examples: `UTF8_BINARY[_RTRIM]`,
+`UTF8_LCASE[_RTRIM]` or `<locale>{_CI|_CS|_AI|_AS|_RTRIM}`, specifiers in any order, each kind once. The specification
+uses `ICU.en_US` and `ICU.de_DE`, which Spark refuses; they are parsed as ICU locales.
 """
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+from itertools import product
 from string import ascii_lowercase, ascii_uppercase
 
 from deltaskip.arguments import instance, text
-from deltaskip.collations.names import parse_name
 from deltaskip.errors import InvalidArgumentType, InvalidCollation
 from deltaskip.records import dataclass
 
@@ -16,7 +22,87 @@ _ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 # Spark's readers accept either provider with any name, so the name alone determines the order.
 _SPARKS_PROVIDERS = frozenset(("spark", "icu"))
-_BINARY = "utf8_binary"
+
+BINARY_NAME = "UTF8_BINARY"
+LCASE = "UTF8_LCASE"
+ROOT = "UNICODE"
+
+# Spark 4.1 with ICU 77.1: the root and every locale with a collation of its own, by ISO 639, 15924 and 3166 (alpha-3).
+_ICU_LOCALES = """
+af am ar ar_SAU as az be bg bn bo br bs bs_Cyrl ca ceb chr cs cy da de de_AUT dsb dz ee el en en_USA eo es et fa
+fa_AFG ff ff_Adlm fi fil fo fr fr_CAN fy ga gl gu ha haw he he_ISR hi hr hsb hu hy id id_IDN ig is it ja ka kk kl km
+kn ko kok ku ky lb lij lkt ln lo lt lv mk ml mn mr ms mt my nb nb_NOR ne nl nn no nso om or pa pa_Guru pa_Guru_IND
+pl ps pt ro ru sa se si sk sl smn sq sr sr_Cyrl sr_Cyrl_BIH sr_Cyrl_MNE sr_Cyrl_SRB sr_Latn sr_Latn_BIH sr_Latn_SRB
+st sv sw ta te th tk tn to tr ug uk ur uz vi wae wo xh yi yo zh zh_Hans zh_Hans_CHN zh_Hans_SGP zh_Hant zh_Hant_HKG
+zh_Hant_MAC zh_Hant_TWN zu
+"""
+_LOCALES = (ROOT, *_ICU_LOCALES.split())
+_BY_UPPER = {locale.upper(): locale for locale in _LOCALES}
+_LONGEST_LOCALE = max(map(len, _BY_UPPER))
+
+_KINDS = {"CI": "case", "CS": "case", "AI": "accent", "AS": "accent", "RTRIM": "trim"}
+
+_ALPHA2 = {
+    "AFG": "AF",
+    "AUT": "AT",
+    "BIH": "BA",
+    "CAN": "CA",
+    "CHN": "CN",
+    "HKG": "HK",
+    "IDN": "ID",
+    "IND": "IN",
+    "ISR": "IL",
+    "MAC": "MO",
+    "MNE": "ME",
+    "NOR": "NO",
+    "SAU": "SA",
+    "SGP": "SG",
+    "SRB": "RS",
+    "TWN": "TW",
+    "USA": "US",
+}
+
+_BY_TAG = {
+    "-".join("und" if part == ROOT else _ALPHA2.get(part, part) for part in locale.split("_")): locale
+    for locale in _LOCALES
+}
+# Languages whose script, and with it the order, depends on the region.
+_SCRIPTED = frozenset(("bs", "ff", "kk", "pa", "sr", "zh"))
+# Attributes of ICU as Spark's specifiers.
+_SPECIFIERS = {"": "", "ks-level3": "", "ks-level2": "_CI", "ks-level1": "_CI_AI", "kc-true-ks-level1": "_AI"}
+
+_TAG = re.compile(
+    r"(?P<language>root|und|[a-z]{2,3})(?:-(?P<script>[a-z]{4}))?(?:-(?P<region>[a-z]{2}|[0-9]{3}))?"
+    r"(?P<posix>-posix)?(?:-u(?P<extension>(?:-[a-z0-9]{2,8})+))?"
+)
+_KEYWORDS = {
+    "collation": "co",
+    "colalternate": "ka",
+    "colbackwards": "kb",
+    "colcaselevel": "kc",
+    "colcasefirst": "kf",
+    "colnormalization": "kk",
+    "colnumeric": "kn",
+    "colreorder": "kr",
+    "colstrength": "ks",
+    "kv": "kv",
+}
+_ATTRIBUTES = frozenset((*_KEYWORDS.values(), "va"))
+_VALUES = {
+    "ka": {"non-ignorable": "noignore"},
+    "co": {"phonebook": "phonebk", "traditional": "trad", "dictionary": "dict", "gb2312han": "gb2312"},
+    "ks": {
+        "primary": "level1",
+        "secondary": "level2",
+        "tertiary": "level3",
+        "quaternary": "level4",
+        "identical": "identic",
+    },
+}
+# Attributes that are on or off; without a value they are on.
+_SWITCHED = frozenset(("kb", "kc", "kk", "kn"))
+_SWITCHES = {"yes": "true", "no": "false"}
+_VALUE = re.compile(r"[a-z0-9]{3,8}(?:-[a-z0-9]{3,8})*")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +180,7 @@ class CollationId:
     def is_binary(self) -> bool:
         """Whether this is UTF8_BINARY: the order of unsigned bytes, and of strings without a collation."""
         provider, name, _ = self._key
-        return name == _BINARY and provider in _SPARKS_PROVIDERS
+        return name == BINARY_NAME.lower() and provider in _SPARKS_PROVIDERS
 
     @property
     def canonical(self) -> CollationId:
@@ -138,3 +224,201 @@ def is_utf8_binary(identifier: str) -> bool:
         return CollationId.parse(identifier).is_binary
     except InvalidCollation:
         return False
+
+
+def spark_collation(identifier: str) -> str | None:
+    """The name in Spark, from 4.0 on, of the collation with the order of `identifier`; None if it has none."""
+    try:
+        collation = CollationId.named(identifier)
+        return spark_equal(collation.name) if collation.provider.lower() in _SPARKS_PROVIDERS else None
+    except InvalidCollation:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class CollationName:
+    """The parts of a collation's name.
+
+    Attributes:
+        locale: Spark's spelling (`UNICODE` is the root), `UTF8_BINARY` or `UTF8_LCASE`; a BCP 47 tag if not `spark`.
+        case_sensitive: Whether upper and lower case differ.
+        accent_sensitive: Whether accents count.
+        rtrim: Whether trailing U+0020 are ignored in both operands.
+        normalized: Spark's spelling of the name; the name as it was read if it is not Spark's.
+        spark: Whether Spark accepts the name.
+    """
+
+    locale: str
+    case_sensitive: bool
+    accent_sensitive: bool
+    rtrim: bool
+    normalized: str
+    spark: bool = True
+
+    @property
+    def provider(self) -> str:
+        """The provider of the name: `spark` for UTF8_*, else `icu`."""
+        return "spark" if self.locale in (BINARY_NAME, LCASE) else "icu"
+
+
+@lru_cache(maxsize=4096)
+def parse_name(name: str) -> CollationName:
+    """Parse a name as Spark does, else as an ICU locale (`en_US`, `de@collation=phonebook`, `de-u-co-phonebk`).
+
+    Letter case is ignored. Raises InvalidCollation if the name is neither.
+    """
+    known = _spark_name(name)
+    if known is not None:
+        return known
+    tag = _locale_tag(name)
+    if tag is None:
+        raise _invalid(name)
+    return CollationName(tag, True, True, False, name, spark=False)
+
+
+def spark_name(name: str) -> CollationName:
+    """Parse a name that Spark accepts. Raises InvalidCollation for any other, such as `en_US` and `root`."""
+    known = _spark_name(name)
+    if known is None:
+        raise _invalid(name)
+    return known
+
+
+def spark_equal(name: str) -> str | None:
+    """Spark's name for the collation of exactly the same order in every version of ICU; None if there is none.
+
+    `en_US` is Spark's `en_USA`. `de_DE` is `de`: ICU has no data for the region, so it uses those of the language.
+    Raises InvalidCollation if the name is neither Spark's nor an ICU locale.
+    """
+    parsed = parse_name(name)
+    if parsed.spark:
+        return parsed.normalized
+    tag, _, attributes = parsed.locale.partition("-u-")
+    specifiers = _SPECIFIERS.get(attributes)
+    if specifiers is None:
+        return None
+    language, *rest = tag.split("-")
+    locale = _BY_TAG.get(tag)
+    if locale is None and len(rest) == 1 and len(rest[0]) < len("Latn") and language not in _SCRIPTED:
+        locale = _BY_TAG.get(language)
+    return None if locale is None else locale + specifiers
+
+
+def spark_names() -> tuple[str, ...]:
+    """All names that Spark accepts, in its normalized spelling: 1148 with ICU 77.1."""
+    own = (base + trim for base, trim in product((BINARY_NAME, LCASE), ("", "_RTRIM")))
+    icu = product(_LOCALES, ("", "_CI"), ("", "_AI"), ("", "_RTRIM"))
+    return (*own, *("".join(parts) for parts in icu))
+
+
+def icu_locale(name: CollationName | str) -> str:
+    """The BCP 47 tag that opens the ICU collator, attributes included: `de-AT-u-ks-level2`.
+
+    # Spark 4.1, CollationFactory: strength 3, 2 without case, 1 without accents; the case level where only case counts.
+    ICU does not trim. Raises InvalidCollation for UTF8_* and unknown names.
+    """
+    parsed = parse_name(name) if isinstance(name, str) else name
+    if parsed.provider != "icu":
+        raise InvalidCollation(f"{parsed.normalized} is an order of Spark itself; no ICU locale is equivalent.")
+    if not parsed.spark:
+        return parsed.locale
+    language, *rest = ["und"] if parsed.locale == ROOT else parsed.locale.split("_")
+    tag = "-".join((language, *(_ALPHA2.get(part, part) for part in rest)))
+    if not parsed.accent_sensitive:
+        return f"{tag}-u-kc-true-ks-level1" if parsed.case_sensitive else f"{tag}-u-ks-level1"
+    return f"{tag}-u-ks-level3" if parsed.case_sensitive else f"{tag}-u-ks-level2"
+
+
+def _spark_name(name: str) -> CollationName | None:
+    upper = name.upper()
+    own = upper.removesuffix("_RTRIM")
+    if own in (BINARY_NAME, LCASE):
+        return CollationName(own, own == BINARY_NAME, True, upper != own, upper)
+    longest = min(len(upper), _LONGEST_LOCALE)
+    base = next((upper[:end] for end in range(longest, 0, -1) if upper[:end] in _BY_UPPER), None)
+    specifiers = None if base is None else _specifiers(upper[len(base) :])
+    if base is None or specifiers is None or not set(specifiers) <= set(_KINDS):
+        return None
+    if len({_KINDS[s] for s in specifiers}) < len(specifiers):
+        return None
+    written = _BY_UPPER[base] + "".join("_" + s for s in ("CI", "AI", "RTRIM") if s in specifiers)
+    return CollationName(
+        _BY_UPPER[base], "CI" not in specifiers, "AI" not in specifiers, "RTRIM" in specifiers, written
+    )
+
+
+def _specifiers(rest: str) -> list[str] | None:
+    """The specifiers after a locale; None if the locale does not end there.
+
+    Java's split drops empty parts at the end only, so `de_CI_` and `de__` are names and `de_` is not.
+    """
+    if not rest:
+        return []
+    if rest[0] != "_":
+        return None
+    parts = rest[1:].split("_")
+    if len(parts) > 1:
+        while parts and not parts[-1]:
+            parts.pop()
+    return parts
+
+
+def _locale_tag(name: str) -> str | None:
+    """The BCP 47 tag of an ICU locale name or tag; None for other text, or for attributes that are not supported."""
+    if not name.isascii():
+        return None
+    locale, at, keywords = name.lower().partition("@")
+    match = _TAG.fullmatch(locale.replace("_", "-"))
+    if match is None or (match["extension"] and at):
+        return None
+    attributes = _extension(match["extension"] or "") if not at else _keywords(keywords)
+    if attributes is None:
+        return None
+    if match["posix"]:
+        attributes = {**attributes, "va": "posix"}
+    language = "und" if match["language"] == "root" else match["language"]
+    script, region = match["script"], match["region"]
+    parts = [language, *([script.title()] if script else ()), *([region.upper()] if region else ())]
+    extension = "".join(f"-{key}-{value}" for key, value in sorted(attributes.items()))
+    return "-".join(parts) + (f"-u{extension}" if extension else "")
+
+
+def _extension(text: str) -> dict[str, str] | None:
+    found: dict[str, list[str]] = {}
+    key = ""
+    for part in text.split("-")[1:]:
+        if len(part) == 2:
+            if part in found:
+                return None
+            key = part
+            found[key] = []
+        elif key:
+            found[key].append(part)
+        else:
+            return None
+    if not set(found) <= _ATTRIBUTES or found.get("va", ["posix"]) != ["posix"]:
+        return None
+    if any(not values and key not in _SWITCHED for key, values in found.items()):
+        return None
+    return {key: "-".join(values) or "true" for key, values in found.items()}
+
+
+def _keywords(text: str) -> dict[str, str] | None:
+    found: dict[str, str] = {}
+    for pair in text.split(";"):
+        keyword, equals, value = pair.strip().partition("=")
+        key = _KEYWORDS.get(keyword.strip())
+        value = value.strip()
+        value = _VALUES.get(key or "", _SWITCHES).get(value, value)
+        if key is None or not equals or key in found or _VALUE.fullmatch(value) is None:
+            return None
+        found[key] = value
+    return found
+
+
+def _invalid(name: str) -> InvalidCollation:
+    shown = name if len(name) <= 80 else name[:79] + "…"
+    return InvalidCollation(
+        f"{shown!r} is neither a collation of Spark nor an ICU locale: use a name listed by Spark's collations(), such "
+        "as UNICODE_CI or de_AUT."
+    )

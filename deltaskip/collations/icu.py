@@ -12,8 +12,7 @@ from itertools import pairwise
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.names import CollationName, icu_locale, parse_name
+from deltaskip.collations.collation_id import CollationId, CollationName, icu_locale, parse_name
 from deltaskip.collations.texts import kernel_texts, prefix_lane, text_bytes, text_value, used_entries
 from deltaskip.errors import CollationUnavailable, InvalidCollation
 from deltaskip.kernels import icu_keys, icu_order

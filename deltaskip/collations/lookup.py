@@ -9,8 +9,7 @@ from __future__ import annotations
 import threading
 
 from deltaskip.collations.collation import Collation
-from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.names import parse_name
+from deltaskip.collations.collation_id import CollationId, parse_name
 from deltaskip.collations.versions import SPARK_VERSION, how_to_get
 from deltaskip.doors import door
 from deltaskip.errors import CollationUnavailable, DeltaSkipError, InvalidArgumentType, InvalidCollation

@@ -13,9 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.collations.collation_id import CollationId
+from deltaskip.collations.collation_id import BINARY_NAME, LCASE, CollationId, spark_name
 from deltaskip.collations.lowercase_tables import ADDED, UNICODE_OF
-from deltaskip.collations.names import BINARY_NAME, LCASE, spark_name
 from deltaskip.collations.texts import kernel_texts, prefix_lane, text_bytes, text_value, used_entries
 from deltaskip.errors import CollationUnavailable, InvalidCollation
 from deltaskip.kernels.key_column import KeyColumn

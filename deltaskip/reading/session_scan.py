@@ -7,6 +7,7 @@ from functools import partial
 from typing import Literal as Values
 from typing import TypeVar
 
+from deltaskip.collations.collation_id import spark_collation
 from deltaskip.collations.unused_statistics import warn_if_unused
 from deltaskip.collations.versions import kept_versions
 from deltaskip.engine import PlannedScan
@@ -15,7 +16,7 @@ from deltaskip.expr.comparison_collation import compared_collations, is_binary
 from deltaskip.expr.nodes import Call, Literal, Opaque, walk
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import collation_of, resolve
-from deltaskip.schema.spark_collations import spark_collation, unknown_collations
+from deltaskip.schema.spark_collations import unknown_collations
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.explain.reasons import logged_collations
 from deltaskip.warning import warn

@@ -1,4 +1,4 @@
-"""Collations of a table in Spark: their names, and the strings whose collation it lacks.
+"""The strings of a table whose collation Spark lacks.
 
 # COLLATIONS RFC, Reader Requirements: the feature is writer-only, so a reader that does not know a collation reads the
 strings, and must not evaluate a predicate under another order.
@@ -8,22 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaskip.collations.collation_id import CollationId, is_utf8_binary
-from deltaskip.collations.names import spark_equal
-from deltaskip.errors import InvalidCollation
+from deltaskip.collations.collation_id import is_utf8_binary, spark_collation
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, declared_collation
-
-_PROVIDERS = ("icu", "spark")
-
-
-def spark_collation(identifier: str) -> str | None:
-    """The name in Spark, from 4.0 on, of the collation with the order of `identifier`; None if it has none."""
-    try:
-        collation = CollationId.named(identifier)
-        return spark_equal(collation.name) if collation.provider.lower() in _PROVIDERS else None
-    except InvalidCollation:
-        return None
 
 
 def unknown_collations(struct: StructType, has_collations: bool) -> dict[str, str]:

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.names import parse_name, spark_name
+from deltaskip.collations.collation_id import CollationId, parse_name, spark_name
 from deltaskip.errors import DeltaSkipError, InvalidArgumentType, InvalidCollation
 from tests.collations.spark_vectors import vector_params
 from tests.looped import looped

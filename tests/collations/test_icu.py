@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deltaskip.collations.collation_id import icu_locale
 from deltaskip.collations.icu import IcuCollation
 from deltaskip.collations.lookup import collation
-from deltaskip.collations.names import icu_locale
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.kernels.key_column import KeyColumn
 from tests.extent import extent

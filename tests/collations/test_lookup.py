@@ -107,7 +107,7 @@ def test_every_available_version_can_be_asked_for() -> None:
 
 
 def test_every_name_of_spark_is_evaluated_by_its_version() -> None:
-    from deltaskip.collations.names import parse_name, spark_names
+    from deltaskip.collations.collation_id import parse_name, spark_names
 
     for name in spark_names()[::7]:
         order = collation(f"{parse_name(name).provider}.{name}.{SPARK_VERSION}")

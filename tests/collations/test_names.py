@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deltaskip.collations.libraries import icu_libraries
-from deltaskip.collations.names import (
+from deltaskip.collations.collation_id import (
     CollationName,
     icu_locale,
     parse_name,
@@ -15,6 +14,7 @@ from deltaskip.collations.names import (
     spark_name,
     spark_names,
 )
+from deltaskip.collations.libraries import icu_libraries
 from deltaskip.errors import InvalidCollation
 from deltaskip.kernels.icu_keys import sort_key
 from deltaskip.kernels.icu_library import IcuCollator

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from deltaskip.collations.collation_id import CollationId
+from deltaskip.collations.collation_id import CollationId, spark_collation, spark_name, spark_names
 from deltaskip.collations.lookup import find
-from deltaskip.collations.names import spark_name, spark_names
 from deltaskip.collations.spark_order import SparkOrder, lowercase_map, lowercase_versions, spark_order
 from deltaskip.errors import InvalidCollation
 from deltaskip.schema.types import STRING, ArrayType, MapType, StructField, StructType
@@ -18,7 +17,7 @@ from tests.extent import extent
 
 pytest.importorskip("pyspark")
 
-from deltaskip.schema.spark_collations import spark_collation, unknown_collations
+from deltaskip.schema.spark_collations import unknown_collations
 from deltaskip.spark.columns.spark_types import logical_type
 
 pytestmark = pytest.mark.spark

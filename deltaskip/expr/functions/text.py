@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.names import BINARY_NAME, parse_name
+from deltaskip.collations.collation_id import BINARY_NAME, CollationId, parse_name
 from deltaskip.expr import strings
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.comparison_collation import comparison_collation, is_collated

@@ -24,9 +24,8 @@ from typing import Any
 
 from deltaskip.collations import lookup
 from deltaskip.collations.collation import Collation
-from deltaskip.collations.collation_id import CollationId
+from deltaskip.collations.collation_id import LCASE, CollationId, parse_name
 from deltaskip.collations.lookup import find
-from deltaskip.collations.names import LCASE, parse_name
 from deltaskip.errors import DeltaSkipError, InvalidCollation, PredicateError
 from deltaskip.expr.comparison_collation import comparison_collation
 from deltaskip.expr.literal_list import LiteralList, nodes_in

@@ -15,11 +15,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from deltaskip.collations.collation_id import is_utf8_binary
+from deltaskip.collations.collation_id import is_utf8_binary, spark_collation
 from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.schema.mapping import field_id
 from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.spark_collations import spark_collation
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
     BINARY,

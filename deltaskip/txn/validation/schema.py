@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.names import spark_equal, spark_name
+from deltaskip.collations.collation_id import CollationId, spark_equal, spark_name
 from deltaskip.errors import DeltaSkipError, InvalidCollation, SchemaError
 from deltaskip.expr import beyond_one_row, columns_in, is_valid_sql, type_of_text
 from deltaskip.features.change_data_feed import FEED_NAMES
