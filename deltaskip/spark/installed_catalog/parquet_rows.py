@@ -18,15 +18,12 @@ from deltaskip.reading.read_plan import data_columns, epoch_milliseconds
 from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.mapping import physical_schema
 from deltaskip.schema.types import VOID, StructField, StructType, nested_types
-from deltaskip.spark.columns.literal_columns import decoded_sql
-from deltaskip.spark.columns.spark_types import data_schema, logical_type, spark_schema
+from deltaskip.spark.columns.spark_types import data_schema, spark_schema
 from deltaskip.spark.read.file_paths import spark_paths
-from deltaskip.spark.read.parquet_scans import FIELD_ID_READ, UNPUSHED, carried
+from deltaskip.spark.read.parquet_scans import FIELD_ID_READ, UNPUSHED, tuples_of
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
-from deltaskip.spark.session.releases import broadcast_rows
 
 _OPTIONS = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "mergeSchema": "false"}
-_ROW = "__deltaskip_row"
 
 
 def reads_exactly(fields: Sequence[StructField], files: pa.Table) -> bool:
@@ -169,12 +166,4 @@ def _partition_rows(jvm: Jvm, table: PartitionTuples) -> list[Any]:
     """For each code of the table a row of Spark with the partition values."""
     if not table.fields:
         return [jvm.companion(jvm.view.org.apache.spark.sql.catalyst, "InternalRow").empty()]
-    codes = range(len(table.tuples))
-    values = {f"v{i}": column for i, column in enumerate(carried(table, table.tuples))}
-    frame = broadcast_rows(jvm.spark, pa.table({**values, _ROW: pa.array(codes, pa.int64())}))
-    texts = [decoded_sql(f"v{i}", f.type, logical_type(f)) for i, f in enumerate(table.fields)]
-    frame = frame.selectExpr(*texts, _ROW)
-    found: dict[int, Any] = {}
-    for row in frame._jdf.queryExecution().executedPlan().executeCollect():
-        found[int(row.getLong(len(table.fields)))] = row
-    return [found[code] for code in codes]
+    return list(tuples_of(jvm.spark, table)._jdf.queryExecution().executedPlan().executeCollect())

@@ -100,9 +100,16 @@ def check_has_columns(schema: StructType, table: str) -> None:
         raise SchemaError(f"The table {table} has no columns, so there is nothing to read; add columns first.")
 
 
-def carried(table: PartitionTuples, rows: pa.Int64Array) -> list[pa.Array]:
-    """The carriers of each partition column's values in these files."""
-    return [carriers(values.take(rows), f.type) for f, values in zip(table.fields, table.values, strict=True)]
+def tuples_of(spark: SparkSession, table: PartitionTuples) -> DataFrame:
+    """The tuples of partition values in the order of their codes, under names that no column of a file has."""
+    names = _tuple_names(table)
+    frame = broadcast_rows(spark, pa.table(dict(zip(names, _carried(table, table.tuples), strict=True))))
+    return frame.selectExpr(
+        *(
+            f"{decoded_sql(quoted_name(name), field.type, logical_type(field))} AS {quoted_name(name)}"
+            for name, field in zip(names, table.fields, strict=True)
+        )
+    )
 
 
 def with_values_of_files(frame: DataFrame, plan: ReadPlan, path: str, values: Mapping[str, pa.Array]) -> DataFrame:
@@ -175,7 +182,7 @@ def _joined(spark: SparkSession, plan: ReadPlan, scan: JoinedScan) -> DataFrame:
     """
     marked, rows = scan.marked, arrow_array(scan.rows, pa.int64())
     keys = _keys([plan.paths[row] for row in scan.rows])
-    values = {f"__deltaskip_{i}": column for i, column in enumerate(carried(plan.partitions, rows))}
+    values = {f"__deltaskip_{i}": column for i, column in enumerate(_carried(plan.partitions, rows))}
     words = {_WORDS: marked.words} if marked is not None and marked.words is not None else {}
     beside = {name: column.take(rows) for name, column in plan.wanted.values.items()}
     frame = _files(spark, plan, scan, located=True)
@@ -202,7 +209,7 @@ def _entries(spark: SparkSession, plan: ReadPlan, scan: EntryScan) -> DataFrame:
     marked, every = scan.marked, arrow_array(np.arange(len(scan.rows), dtype=np.int64))
     values = {f"__deltaskip_entry_{i}": carriers(scan.values[f.name], f.type) for i, f in enumerate(scan.fields)}
     entries = pa.table({_ENTRY_FILE: arrow_array(scan.files, pa.int64()), **values})
-    partitions = {f"__deltaskip_{i}": column for i, column in enumerate(carried(plan.partitions, every))}
+    partitions = {f"__deltaskip_{i}": column for i, column in enumerate(_carried(plan.partitions, every))}
     of_file = {_KEY: _keys(plan.paths), _FILE: every, **partitions}
     if marked.words is None:
         entries = entries.take(marked.files).append_column(_MARKED, marked.numbers)
@@ -282,7 +289,7 @@ def _files(spark: SparkSession, plan: ReadPlan, scan: FileScan, located: bool) -
     else:
         values, codes = None, None
         if isinstance(scan, UnlistedScan):
-            values, codes = _tuples_of(spark, plan.partitions), plan.partitions.codes[list(scan.rows)].tolist()
+            values, codes = tuples_of(spark, plan.partitions), plan.partitions.codes[list(scan.rows)].tolist()
         frames = [unlisted_scan(spark, schema, plan.table.root, paths, *given, _READER_OPTIONS, values, codes)]
     if located:
         hidden = METADATA in (name.lower() for name in schema.names)
@@ -348,27 +355,20 @@ def _partition_values(plan: ReadPlan, scan: FileScan) -> dict[str, str]:
     """SQL texts of the partition values in the rows of `_files`, by logical name of the partition column."""
     table = plan.partitions
     if isinstance(scan, ConstantScan):
-        values = zip(table.fields, carried(table, table.tuples.slice(scan.code, 1)), strict=True)
+        values = zip(table.fields, _carried(table, table.tuples.slice(scan.code, 1)), strict=True)
         return {f.name: decoded_sql(carrier_sql(value[0].as_py()), f.type, logical_type(f)) for f, value in values}
     names = _hive_names(plan) if isinstance(scan, HiveScan) else _tuple_names(table)
     return {field.name: quoted_name(name) for field, name in zip(table.fields, names, strict=True)}
 
 
-def _tuples_of(spark: SparkSession, table: PartitionTuples) -> DataFrame:
-    """The tuples in the order of their codes, each column under its name of `_tuple_names`."""
-    carriers_of = dict(zip(_tuple_names(table), carried(table, table.tuples), strict=True))
-    frame = broadcast_rows(spark, pa.table(carriers_of))
-    return frame.selectExpr(
-        *(
-            f"{decoded_sql(quoted_name(name), field.type, logical_type(field))} AS {quoted_name(name)}"
-            for name, field in zip(carriers_of, table.fields, strict=True)
-        )
-    )
-
-
 def _tuple_names(table: PartitionTuples) -> list[str]:
-    """Names of the partition columns that no column of a file has."""
+    """Names of the columns of `tuples_of`."""
     return [f"__deltaskip_partition_{field.name}" for field in table.fields]
+
+
+def _carried(table: PartitionTuples, rows: pa.Int64Array) -> list[pa.Array]:
+    """The carriers of each partition column's values in these files."""
+    return [carriers(values.take(rows), f.type) for f, values in zip(table.fields, table.values, strict=True)]
 
 
 def _logical_columns(plan: ReadPlan, partition_values: Mapping[str, str]) -> list[str | Column]:

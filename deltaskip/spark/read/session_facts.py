@@ -85,6 +85,28 @@ def session_collation_version(spark: Any) -> str:
     return _answered_once(spark, _queried_collation_version)
 
 
+def other_server(spark: SparkSession) -> str | None:
+    """Return the version that a server of Spark Connect other than Spark's reports; None for Spark.
+
+    A server is queried once for each session.
+    """
+    return None if is_classic(spark) else _answered_once(spark, _queried_other_server)
+
+
+def refuse_other_server(spark: SparkSession, doing: str) -> None:
+    """Raise UnsupportedFeature for a session whose server is not Spark's.
+
+    doing: the operation that needs Spark, such as `Reading t`.
+    """
+    version = other_server(spark)
+    if version is not None:
+        raise UnsupportedFeature(
+            f"{doing} needs Spark, but this session runs on another server, whose version() is {version}. "
+            f"It does not report _metadata.file_path: leave out spark=, and pass rows as Arrow data, such as "
+            f"df.toArrow(), to do it in this process."
+        )
+
+
 def _version_in(jvm: Any) -> str:
     try:
         version = jvm.com.ibm.icu.util.VersionInfo.ICU_VERSION
@@ -101,31 +123,9 @@ def _queried_collation_version(spark: Any) -> str:
     return ".".join(rows[0][0].split(".")[:2]) if rows and rows[0][0] else UNKNOWN_VERSION
 
 
-def other_server(spark: SparkSession) -> str | None:
-    """Return the version that a server of Spark Connect other than Spark's reports; None for Spark.
-
-    A server is queried once for each session.
-    """
-    return None if is_classic(spark) else _answered_once(spark, _queried_other_server)
-
-
 def _queried_other_server(spark: SparkSession) -> str | None:
     found = str(spark.sql("SELECT version()").collect()[0][0])
     return None if _SPARKS.fullmatch(found) else found
-
-
-def refuse_other_server(spark: SparkSession, doing: str) -> None:
-    """Raise UnsupportedFeature for a session whose server is not Spark's.
-
-    doing: the operation that needs Spark, such as `Reading t`.
-    """
-    version = other_server(spark)
-    if version is not None:
-        raise UnsupportedFeature(
-            f"{doing} needs Spark, but this session runs on another server, whose version() is {version}. "
-            f"It does not report _metadata.file_path: leave out spark=, and pass rows as Arrow data, such as "
-            f"df.toArrow(), to do it in this process."
-        )
 
 
 def _answered_once(spark: Any, question: Callable[[Any], Answer]) -> Answer:
