@@ -224,7 +224,7 @@ def _entries(spark: SparkSession, plan: ReadPlan, scan: EntryScan) -> DataFrame:
     frame = _with_rows(frame, entries, same, "inner")
     named = [*zip(plan.partitions.fields, partitions, strict=True), *zip(scan.fields, values, strict=True)]
     columns = {field.name: decoded_sql(name, field.type, logical_type(field)) for field, name in named}
-    return _selected(frame, _logical_columns(plan, columns))
+    return _selected(plan, frame, columns)
 
 
 def _with_files(frame: DataFrame, path: str, files: Mapping[str, pa.Array]) -> DataFrame:
@@ -266,7 +266,7 @@ def _projected(plan: ReadPlan, frame: DataFrame, partition_values: Mapping[str, 
     beside = [f"{name} AS {quoted_name(new)}" for name, new in places if new is not None]
     beside += [f"{_of_file(_PATH, quoted_name(name))} AS {quoted_name(name)}" for name in wanted.values]
     beside += map(quoted_name, _own_names(plan))
-    return _selected(frame, [*_logical_columns(plan, partition_values), *beside])
+    return _selected(plan, frame, partition_values, beside)
 
 
 def _files(spark: SparkSession, plan: ReadPlan, scan: FileScan, located: bool) -> DataFrame:
@@ -371,20 +371,18 @@ def _carried(table: PartitionTuples, rows: pa.Int64Array) -> list[pa.Array]:
     return [carriers(values.take(rows), f.type) for f, values in zip(table.fields, table.values, strict=True)]
 
 
-def _logical_columns(plan: ReadPlan, partition_values: Mapping[str, str]) -> list[str | Column]:
-    """The table's columns in the order of the schema, over a DataFrame of the files' columns under physical names.
+def _selected(
+    plan: ReadPlan, frame: DataFrame, partition_values: Mapping[str, str], beside: Sequence[str] = ()
+) -> DataFrame:
+    """The table's columns in the order of the schema, of a DataFrame of the files' columns under physical names.
 
-    They are SQL text where that is possible, and `_selected` selects them.
+    They are SQL text where that is possible: a request to the JVM for each text, and six for others.
 
-    partition_values: the SQL text of each partition column, by logical name.
+    partition_values: the SQL text of each partition column, by logical name. beside: that of further columns.
     """
     mode = plan.table.mapping_mode
     fields = zip(plan.table.schema.fields, plan.stored_schema.fields, strict=True)
-    return [_logical_column(field, stored, mode, partition_values) for field, stored in fields]
-
-
-def _selected(frame: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
-    """The columns of a DataFrame, as SQL text or as columns: a request to the JVM for each text, and six for others."""
+    columns = [*(_logical_column(field, stored, mode, partition_values) for field, stored in fields), *beside]
     texts = [column for column in columns if isinstance(column, str)]
     if len(texts) == len(columns):
         return frame.selectExpr(*texts)
