@@ -37,7 +37,7 @@ class SlowS3(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), _Handler)
         self.folder, self.seconds, self.bytes_per_second = folder, seconds, bytes_per_second
         self.lock, self.writing = threading.Lock(), threading.Lock()
-        self.parts: dict[str, dict[int, bytes]] = {}
+        self.uploads: dict[str, _Upload] = {}
         self.begin()
 
     def begin(self) -> None:
@@ -45,6 +45,24 @@ class SlowS3(ThreadingHTTPServer):
         self.counts: Counter[str] = Counter()
         self.bytes = self.now = self.most = 0
         self.log: list[str] = []
+
+
+class _Upload:
+    """An upload in parts: a file that parts are written to in their order, as soon as all before them are there."""
+
+    def __init__(self, file: Path) -> None:
+        self.file, self._lock = file, threading.Lock()
+        self._early: dict[int, bytes] = {}
+        self._next = 1
+
+    def put(self, number: int, part: bytes) -> None:
+        """Add a part."""
+        with self._lock:
+            self._early[number] = part
+            with self.file.open("ab", buffering=0) as stream:
+                while self._next in self._early:
+                    stream.write(self._early.pop(self._next))
+                    self._next += 1
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -56,6 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
         bucket, _, key = unquote(parts.path).lstrip("/").partition("/")
+        begun = time.monotonic()
         sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if bucket == "-":
             self._counts()
@@ -68,7 +87,10 @@ class _Handler(BaseHTTPRequestHandler):
             server.most = max(server.most, server.now)
             server.log.append(f"{self.command} {self.path} {self.headers.get('Range', '')}".strip())
         try:
-            time.sleep(server.seconds + len(sent) / server.bytes_per_second)
+            if "partNumber" in query and query["uploadId"] in server.uploads:
+                server.uploads[query["uploadId"]].put(int(query["partNumber"]), sent)
+            # This includes the time in which this process has received and written them.
+            time.sleep(max(0, begun + server.seconds + len(sent) / server.bytes_per_second - time.monotonic()))
             getattr(self, f"_{self.command.lower()}")(server.folder / bucket, key, query, sent)
         finally:
             with server.lock:
@@ -115,7 +137,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _put(self, bucket: Path, key: str, query: dict[str, str], sent: bytes) -> None:
         if "partNumber" in query:
-            self.server.parts[query["uploadId"]][int(query["partNumber"])] = sent
+            if query["uploadId"] not in self.server.uploads:
+                self._error(404, "NoSuchUpload")
+                return
             self._answer(200, b"", ETag=f'"{query["partNumber"]}"')
             return
         self._store(bucket / key, sent)
@@ -123,14 +147,16 @@ class _Handler(BaseHTTPRequestHandler):
     def _post(self, bucket: Path, key: str, query: dict[str, str], sent: bytes) -> None:
         if "uploads" in query:
             upload = uuid.uuid4().hex
-            self.server.parts[upload] = {}
+            self.server.uploads[upload] = _Upload(self.server.folder / upload)
             inner = f"<Bucket>{bucket.name}</Bucket><Key>{escape(key)}</Key><UploadId>{upload}</UploadId>"
             self._answer(200, f"<InitiateMultipartUploadResult>{inner}</InitiateMultipartUploadResult>".encode())
         elif "uploadId" in query:
-            parts = self.server.parts.pop(query["uploadId"])
+            file = bucket / key
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self.server.uploads.pop(query["uploadId"]).file.replace(file)
             inner = f"<Bucket>{bucket.name}</Bucket><Key>{escape(key)}</Key><ETag>1</ETag>"
             body = f"<CompleteMultipartUploadResult>{inner}</CompleteMultipartUploadResult>"
-            self._store(bucket / key, b"".join(parts[number] for number in sorted(parts)), body.encode())
+            self._answer(200, body.encode(), **self._facts(file))
         elif "delete" in query:
             for part in sent.decode().split("<Key>")[1:]:
                 (bucket / unquote(part.partition("</Key>")[0])).unlink(missing_ok=True)
@@ -138,18 +164,19 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._error(400, "InvalidRequest")
 
-    def _delete(self, bucket: Path, key: str, _query: dict[str, str], _: bytes) -> None:
-        (bucket / key).unlink(missing_ok=True)
+    def _delete(self, bucket: Path, key: str, query: dict[str, str], _: bytes) -> None:
+        upload = self.server.uploads.pop(query.get("uploadId", ""), None)
+        (upload.file if upload else bucket / key).unlink(missing_ok=True)
         self._answer(204, b"")
 
-    def _store(self, file: Path, data: bytes, body: bytes = b"") -> None:
+    def _store(self, file: Path, data: bytes) -> None:
         with self.server.writing:
             if self.headers.get("If-None-Match") == "*" and file.exists():
                 self._error(412, "PreconditionFailed")
                 return
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
-        self._answer(200, body, **self._facts(file))
+        self._answer(200, b"", **self._facts(file))
 
     def _list(self, bucket: Path, query: dict[str, str]) -> None:
         prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
