@@ -73,8 +73,9 @@ class OpenDataFile:
             self._local, self._upload = self._stack.enter_context(publish_growing(storage, location))
         try:
             with self._naming():
-                # A writer that opens a path keeps it open after an error, and so the space that the file takes.
-                self._sink = pa.BufferOutputStream() if self._local is None else pa.OSFile(self._local, "wb")
+                # A writer that opens a path keeps it open after an error, and so the space that the file takes. The new
+                # file is not truncated, after which ext4 writes it to the disk when any of its readers closes it.
+                self._sink = pa.BufferOutputStream() if self._local is None else pa.OSFile(self._local, "ab")
                 sink = self._stack.enter_context(self._sink)
                 self._parquet = pq.ParquetWriter(
                     sink,

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
+from mmap import mmap
 from pathlib import Path
 from typing import Any
 
@@ -328,7 +329,7 @@ class ObjectStorage:
         with suppress(FileExistsError):
             self.put_if_absent(path, Path(file).read_bytes())
 
-    def _send_parts(self, path: str, file: Path | Iterator[bytes]) -> None:
+    def _send_parts(self, path: str, file: Path | Iterator[mmap]) -> None:
         """Upload an object in parts if `path` is free. After an error of an iterator nothing of it is there."""
         import obstore
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from mmap import ACCESS_READ, mmap
 from threading import Event, Lock, Thread
 
 from deltaskip.errors import StorageError
@@ -79,7 +80,7 @@ class PartsUpload:
         send: Uploads an object from its parts. If the iterator of the parts raises, no object is created.
     """
 
-    def __init__(self, file: str, send: Callable[[Iterator[bytes]], None]) -> None:
+    def __init__(self, file: str, send: Callable[[Iterator[mmap]], None]) -> None:
         self._file = file
         self._send = send
         self._is_whole, self._is_stopped = Event(), False
@@ -131,10 +132,11 @@ class PartsUpload:
                 return size
             self._is_whole.wait(_POLL_SECONDS)
 
-    def _parts(self) -> Iterator[bytes]:
+    def _parts(self) -> Iterator[mmap]:
         with open(self._file, "rb") as file:
             at = 0
             while (size := self._wait(at)) > at:
-                part = file.read(min(PART_BYTES, size - at))
+                # The pages of the file itself, without a copy.
+                part = mmap(file.fileno(), min(PART_BYTES, size - at), access=ACCESS_READ, offset=at)
                 at += len(part)
                 yield part
