@@ -37,6 +37,9 @@ _PAGE_ROWS = 20_000
 # Rows after which pyarrow looks whether a page is full.
 _PAGE_CHECK_ROWS = 256
 
+# Pages are written to a file together: a call for each would take a sixth of the time of encoding.
+_SINK_BYTES = 1 << 18
+
 _CODECS = {"none": None, "uncompressed": None, "lz4": "lz4_raw"}
 
 
@@ -75,7 +78,10 @@ class OpenDataFile:
             with self._naming():
                 # A writer that opens a path keeps it open after an error, and so the space that the file takes. The new
                 # file is not truncated, after which ext4 writes it to the disk when any of its readers closes it.
-                self._sink = pa.BufferOutputStream() if self._local is None else pa.OSFile(self._local, "ab")
+                if self._local is None:
+                    self._sink = pa.BufferOutputStream()
+                else:
+                    self._sink = pa.BufferedOutputStream(pa.OSFile(self._local, "ab"), _SINK_BYTES)
                 sink = self._stack.enter_context(self._sink)
                 self._parquet = pq.ParquetWriter(
                     sink,
@@ -97,7 +103,7 @@ class OpenDataFile:
     @property
     def size(self) -> int:
         """Bytes so far."""
-        return int(self._sink.tell()) if self._local is None else os.stat(self._local).st_size
+        return int(self._sink.tell())
 
     def write(self, rows: pa.Table) -> None:
         """Write rows as a row group. Raises StorageError."""
@@ -123,6 +129,7 @@ class OpenDataFile:
                 self._put(self._location, memoryview(data))
             else:
                 assert self._local is not None
+                self._sink.flush()
                 size = self.size
                 facts = reader.facts(LocalStorage(), os.path.abspath(self._local), size=size)
             stats = stats_json(facts, request)
@@ -144,7 +151,7 @@ class OpenDataFile:
         with suppress(Exception):
             self._parquet.close()
         self._parquet.is_open = False
-        with suppress(StorageError):
+        with suppress(OSError):
             self._stack.__exit__(StorageError, error, None)
 
 
