@@ -127,7 +127,10 @@ def make_tables(bucket: Path) -> None:
         for number in range(commits - 1):
             ids = np.arange(50 * number, 50 * number + 50)
             table.append(pa.table({"id": ids, "v": ["x"] * 50}))
-    ds.DeltaTable.create(str(bucket / "appended"), "id BIGINT, v STRING")
+    # Which append writes a checkpoint would depend on the number of runs.
+    ds.DeltaTable.create(
+        str(bucket / "appended"), "id BIGINT, v STRING", properties={"delta.checkpointInterval": "1000"}
+    )
     chance = np.random.default_rng(1)
     for name, files, rows in (("small", 49, 1_000), ("large", 20, 200_000)):
         table = ds.DeltaTable.create(str(bucket / name), "id BIGINT, rare INT, a DOUBLE, b DOUBLE, v STRING")
