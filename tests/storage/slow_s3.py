@@ -152,8 +152,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, f"<InitiateMultipartUploadResult>{inner}</InitiateMultipartUploadResult>".encode())
         elif "uploadId" in query:
             file = bucket / key
-            file.parent.mkdir(parents=True, exist_ok=True)
-            self.server.uploads.pop(query["uploadId"]).file.replace(file)
+            with self.server.writing:
+                if self.headers.get("If-None-Match") == "*" and file.exists():
+                    self._error(412, "PreconditionFailed")
+                    return
+                file.parent.mkdir(parents=True, exist_ok=True)
+                self.server.uploads.pop(query["uploadId"]).file.replace(file)
             inner = f"<Bucket>{bucket.name}</Bucket><Key>{escape(key)}</Key><ETag>1</ETag>"
             body = f"<CompleteMultipartUploadResult>{inner}</CompleteMultipartUploadResult>"
             self._answer(200, body.encode(), **self._facts(file))
