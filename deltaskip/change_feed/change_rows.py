@@ -14,11 +14,12 @@ from deltaskip.expr import top_level_columns
 from deltaskip.features.change_data_feed import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_NAMES
 from deltaskip.log import same_table
 from deltaskip.reading.arrow_rows import row_type
-from deltaskip.reading.completed_columns import char_columns, char_padded, void_columns, with_void_fields
+from deltaskip.reading.completed_columns import void_columns, with_void_fields
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
+from deltaskip.schema.lengths import char_columns, char_padded
 from deltaskip.schema.types import STRING, DataType, StructField, StructType
 from deltaskip.skipping.scan import Scan
 

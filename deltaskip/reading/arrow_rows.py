@@ -18,7 +18,7 @@ from deltaskip.expr.nodes import And, Node
 from deltaskip.log import same_table
 from deltaskip.progress import LOGGER, Progress, table_name
 from deltaskip.reading.column_chunks import ROWS_PER_MATCH
-from deltaskip.reading.completed_columns import char_columns, char_padded, void_columns, with_void_fields
+from deltaskip.reading.completed_columns import void_columns, with_void_fields
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
 from deltaskip.reading.open_file import OpenFile
@@ -32,6 +32,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow_values import exact_sum
+from deltaskip.schema.lengths import char_columns, char_padded
 from deltaskip.schema.types import VOID, DataType, StructField, StructType
 from deltaskip.settings import options
 from deltaskip.skipping.log_scan import LogScan

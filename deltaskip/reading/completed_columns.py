@@ -1,4 +1,4 @@
-"""Columns with parts that files do not contain: fields of type void, and the padding of strings of type char(n).
+"""Columns with fields of type void, which files do not contain.
 
 # PROTOCOL, Void Type
 """
@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from deltaskip.schema.arrow_nested import changed_inside, list_items, list_offsets, map_lists
-from deltaskip.schema.lengths import char_length, holds_char, with_lengths
+from deltaskip.schema.arrow_nested import list_items, list_offsets, map_lists
 from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType, nested_types
 
 
@@ -51,24 +49,3 @@ def with_void_fields(array: pa.Array, data_type: DataType) -> pa.Array:
             return pa.MapArray.from_arrays(list_offsets(lists), keys, items, mapped, mask=nulls)
         case _:
             return array
-
-
-def char_columns(fields: Iterable[StructField]) -> dict[str, DataType]:
-    """Return the names of the columns with strings of type char(n), and their types as they are declared."""
-    declared = ((field.name, with_lengths(field).type) for field in fields)
-    return {name: data_type for name, data_type in declared if holds_char(data_type)}
-
-
-def char_padded(array: pa.Array, declared: DataType) -> pa.Array:
-    """Return a column with its strings of type char(n) padded.
-
-    Args:
-        array: The column, with the names of the table.
-        declared: Its type, of `char_columns`.
-
-    # Spark 4.1, spark.sql.readSideCharPadding
-    """
-    if not holds_char(declared):
-        return array
-    length = char_length(declared)
-    return changed_inside(array, declared, char_padded) if length is None else pc.utf8_rpad(array, length)

@@ -5,10 +5,14 @@ Spark stores such a column as string, and the declared type of the whole top-lev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from deltaskip.errors import SchemaError
+from deltaskip.schema.arrow_nested import changed_inside
 from deltaskip.schema.ddl import parse_type_text, type_text, without_lengths
 from deltaskip.schema.json import CHAR_VARCHAR, CHAR_VARCHAR_KEY
 from deltaskip.schema.resolve import fold_name
@@ -99,6 +103,27 @@ def holds_char(data_type: DataType) -> bool:
             return holds_char(key) or holds_char(value)
         case _:
             return char_length(data_type) is not None
+
+
+def char_columns(fields: Iterable[StructField]) -> dict[str, DataType]:
+    """Return the names of the columns with strings of type char(n), and their types as they are declared."""
+    declared = ((field.name, with_lengths(field).type) for field in fields)
+    return {name: data_type for name, data_type in declared if holds_char(data_type)}
+
+
+def char_padded(array: pa.Array, declared: DataType) -> pa.Array:
+    """Return a column with its strings of type char(n) padded.
+
+    Args:
+        array: The column, with the names of the table.
+        declared: Its type, of `char_columns`.
+
+    # Spark 4.1, spark.sql.readSideCharPadding
+    """
+    if not holds_char(declared):
+        return array
+    length = char_length(declared)
+    return changed_inside(array, declared, char_padded) if length is None else pc.utf8_rpad(array, length)
 
 
 def with_lengths(field: StructField) -> StructField:

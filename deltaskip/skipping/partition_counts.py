@@ -1,6 +1,7 @@
 """Partitions of a scan from the log alone: their files, rows and bytes, and the distinct values of partition columns.
 
-Files of one partition have equal values, however the log spells them. Nothing is done in Python for each file.
+Files of one partition have equal values, however the log spells them: strings of type char(n) are padded, as in
+rows. Nothing is done in Python for each file.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import PartitionValueError
+from deltaskip.collations.collation_id import is_utf8_binary
 from deltaskip.errors import NotProvable
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
@@ -26,9 +28,10 @@ from deltaskip.schema.arrow_values import (
     numpy_values,
     one_chunk,
 )
+from deltaskip.schema.lengths import char_padded, declares_char, with_lengths
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.resolve import display_name
-from deltaskip.schema.types import StructField
+from deltaskip.schema.types import StructField, declared_collation
 from deltaskip.skipping.batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import live_row_counts
 from deltaskip.skipping.file_list import partition_structs, unreadable_value
@@ -77,6 +80,9 @@ def partition_counts(predicate: CompiledPredicate) -> pa.Table:
         grouped = files.append_column("0", pa.nulls(len(files), pa.int32())).group_by("0").aggregate(wanted)
     encoded = ((column, one_chunk(grouped[key])) for key, column in zip(keys, columns, strict=True))
     structs = partition_structs(snapshot, len(grouped), encoded, zone or "UTC")
+    if any(map(declares_char, fields)):
+        padded = [_padded(values, field) for values, field in zip(structs.flatten(), fields, strict=True)]
+        structs = pa.StructArray.from_arrays(padded, fields=list(structs.type))
     counts = [grouped[name] for name in ("count_all", "num_rows_sum", "size_in_bytes_sum")]
     table = pa.table([structs, *(each.cast(pa.int64()) for each in counts)], ["partition_values", *_COUNTS])
     return table.take(_order(structs.flatten())) if fields and len(table) > 1 else table
@@ -95,6 +101,11 @@ def distinct_values(predicate: CompiledPredicate, names: Sequence[str]) -> pa.Ta
     if other is not None:
         raise _refusal(snapshot, names, f"{display_name([other])} is not a partition column")
     fields = [by_name[name] for name in names]
+    for field in fields:
+        collation = declared_collation(field, field.name)
+        if collation is not None and not is_utf8_binary(collation):
+            why = f"strings of {display_name([field.name])} may be equal under its collation {collation}"
+            raise _refusal(snapshot, names, why)
     columns, found = _read(predicate, fields, False, True)
     codes = _equal_codes(snapshot, fields, columns, [each.codes for each in found], zone or "UTC")
     rows, sure = (
@@ -114,7 +125,10 @@ def distinct_values(predicate: CompiledPredicate, names: Sequence[str]) -> pa.Ta
         counted = "1 value is" if unproved == 1 else f"{unproved:,} values are"
         why = f"{counted} only in files that partly match, or have no row count"
         raise _refusal(snapshot, names, why)
-    values = [column.typed(one_chunk(grouped[key]), zone or "UTC") for key, column in zip(keys, columns, strict=True)]
+    values = [
+        _padded(column.typed(one_chunk(grouped[key]), zone or "UTC"), field)
+        for key, field, column in zip(keys, fields, columns, strict=True)
+    ]
     table = pa.table(values, pa.schema([pa.field(field.name, arrow_type(field.type)) for field in fields]))
     return table.take(_order(values)) if len(table) > 1 else table
 
@@ -168,11 +182,17 @@ def _equal_codes(
             column.typed(every, zone)
         except PartitionValueError as error:
             raise unreadable_value(snapshot, field, error) from error
-        ids = numpy_values(column.ordered(zone).dictionary_encode(null_encoding="encode").indices)
+        values = _padded(column.ordered(zone), field)
+        ids = numpy_values(values.dictionary_encode(null_encoding="encode").indices)
         _, first, back = np.unique(ids, return_index=True, return_inverse=True)
         equal = arrow_array(first[back].astype(np.int32)) if len(ids) else every
         found.append(pa.chunked_array([equal.take(each[number]) for each in codes], pa.int32()))
     return found
+
+
+def _padded(values: pa.Array, field: StructField) -> pa.Array:
+    """The values of a column as rows have them: strings of type char(n) are equal if they are equal when padded."""
+    return char_padded(values, with_lengths(field).type) if declares_char(field) else values
 
 
 def _check_single_readings(

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from deltaskip.errors import DeltaSkipError, NotProvable, SchemaError
+from deltaskip.errors import DeltaSkipError, SchemaError
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
@@ -18,7 +17,6 @@ from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import StructField
 from deltaskip.statements.reader import NameParts, StatementReader, StatementTable
 from deltaskip.statements.statement import ReadStatement, StatementSession, qualifiers
-from deltaskip.table.table import DeltaTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ def _answer_from_log(session: StatementSession, text: str) -> pa.Table | None:
     try:
         scan = table.scan(where, time_zone=session.time_zone)
         if query.distinct:
-            return _distinct(table, scan, query.items, [field for field in columns if field is not None])
+            return _distinct(scan, query.items, [field for field in columns if field is not None])
         return _aggregates(scan, query.items, columns)
     except DeltaSkipError:
         # Spark answers, or raises the error.
@@ -98,21 +96,11 @@ def _aggregates(scan: TableScan, items: tuple[_Item, ...], columns: list[StructF
     return pa.table(arrays, names=names)
 
 
-def _distinct(
-    table: DeltaTable, scan: TableScan, items: tuple[_Item, ...], fields: list[StructField]
-) -> pa.Table | None:
-    """The different values of partition columns in files with rows; None for other columns, or a predicate."""
-    if scan.where is not None or any(field.name not in table.partition_columns for field in fields):
-        return None
-    files = scan.files(columns=["partition_values", "num_records", "deletion_vector"])
-    deleted = pc.fill_null(pc.struct_field(files["deletion_vector"], "cardinality"), 0)
-    rows = pc.subtract(files["num_records"], deleted)
-    if rows.null_count:
-        raise NotProvable(f"A file of {table.uri} has no row count.")
-    values = files["partition_values"].filter(pc.greater(rows, 0))
-    found = {str(i): pc.struct_field(values, [field.name]) for i, field in enumerate(fields)}
-    grouped = pa.table(found).group_by(list(found)).aggregate([]).select(list(found))
-    return grouped.rename_columns([item.name or field.name for item, field in zip(items, fields, strict=True)])
+def _distinct(scan: TableScan, items: tuple[_Item, ...], fields: list[StructField]) -> pa.Table:
+    """The distinct values of partition columns, or combinations of them. Raises NotProvable, for other columns, too."""
+    found = scan.distinct(*map(_quoted, fields))
+    columns = [found[field.name] for field in fields]
+    return pa.table(columns, names=[item.name or field.name for item, field in zip(items, fields, strict=True)])
 
 
 def _quoted(field: StructField) -> str:

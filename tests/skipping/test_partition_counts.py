@@ -146,6 +146,29 @@ def test_what_cannot_be_proved_is_said(tmp_path: Path) -> None:
         partitioned(tmp_path / "u", TIMESTAMP, "2024-01-01 00:00:00").scan(time_zone=None).distinct("p")
 
 
+def test_strings_of_type_char_are_padded_as_in_rows(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id INT, p CHAR(4), q INT", partition_by=["p", "q"])
+    for number, text in enumerate(("a", "a   ", "b", None)):
+        table.append(pa.table({"id": pa.array([number], pa.int32()), "p": [text], "q": pa.array([7], pa.int32())}))
+    rows = table.scan().to_arrow()["p"].to_pylist()
+    assert sorted(rows, key=str) == [None, "a   ", "a   ", "b   "]
+    assert table.scan().distinct("p").to_pydict() == {"p": [None, "a   ", "b   "]}
+    assert table.scan().distinct("q", "p").to_pydict() == {"q": [7, 7, 7], "p": [None, "a   ", "b   "]}
+    found = table.partitions().to_pylist()
+    assert [(each["partition_values"]["p"], each["num_rows"]) for each in found] == [
+        (None, 1),
+        ("a   ", 2),
+        ("b   ", 1),
+    ]
+
+
+def test_collated_strings_that_may_be_equal_are_not_told_apart(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id INT, p STRING COLLATE UTF8_LCASE", partition_by=["p"])
+    table.append(pa.table({"id": pa.array([0, 1], pa.int32()), "p": ["a", "A"]}))
+    with pytest.raises(NotProvable, match="may be equal under its collation spark"):
+        table.scan().distinct("p")
+
+
 def test_extremes_and_counts_of_hidden_columns_need_no_rows(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "ts TIMESTAMP_NTZ", [transforms.date("ts")])
     times = pa.array([0, 10**11, 3 * 10**11], pa.int64()).view(pa.timestamp("us"))

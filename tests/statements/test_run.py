@@ -287,6 +287,7 @@ def test_random_damage_changes_the_catalog_by_statements_or_raises_errors_of_our
         ("SELECT count(*) FROM db.t@v0", {"count(1)": [0]}),
         ("SELECT DISTINCT p FROM db.t", {"p": [1, None]}),
         ("SELECT DISTINCT t.p AS q FROM db.t VERSION AS OF 1", {"q": [1, None]}),
+        ("SELECT DISTINCT p, p AS q FROM db.t WHERE p = 1", {"p": [1], "q": [1]}),
     ],
 )
 def test_the_log_answers_count_min_max_and_distinct_partitions(
@@ -301,7 +302,7 @@ def test_the_log_answers_count_min_max_and_distinct_partitions(
     [
         "SELECT count(*) FROM db.t WHERE id + 1 = 2", "SELECT count(id) FROM db.t", "SELECT DISTINCT id FROM db.t",
         "SELECT count(*) FROM db.t GROUP BY p", "SELECT count(*) FROM db.t, db.t AS u", "SELECT min(s), 1 FROM db.t",
-        "SELECT DISTINCT p FROM db.t WHERE p = 1", "SELECT count(*) FROM db.t LIMIT 0", "SELECT max(p) + 1 FROM db.t",
+        "SELECT DISTINCT p FROM db.t WHERE id = 1", "SELECT count(*) FROM db.t LIMIT 0", "SELECT max(p) + 1 FROM db.t",
         "SELECT count(*) FROM db.t WHERE p = 1 LIMIT 0", "SELECT DISTINCT upper(s) FROM db.t",
         "SELECT max(x) FROM db.t",
         "SELECT count(*) FROM db.t WHERE p IN (SELECT 1)", "SELECT count(*) FROM db.t HAVING 1 = 0",
