@@ -85,7 +85,9 @@ class HiddenNames:
 
     def _hidden(self, paths: pa.Array) -> pa.BooleanArray:
         visible = "|".join(map(re.escape, self._visible))
-        hidden = pc.match_substring_regex(pc.replace_substring_regex(paths, f"(^|/)({visible})", r"\1"), r"(^|/)[._]")
+        # The value behind the name of a partition column may begin with the same letters.
+        others = pc.replace_substring_regex(paths, f"(^|/)({visible})", r"\1x")
+        hidden = pc.match_substring_regex(others, r"(^|/)[._]")
         if self.iceberg:
             hidden = pc.or_(hidden, pc.match_substring_regex(paths, f"(^|/){_ICEBERG_METADATA}(/|$)"))
         return hidden

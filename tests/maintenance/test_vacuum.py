@@ -130,6 +130,9 @@ def test_rule_59_hidden_names_stay_but_for_those_of_the_table(tmp_path: Path) ->
     kept = [".hidden", "_started_1", "_SUCCESS", "_x/f", ".d/f", "_p/f", "a/_x/f", "a/.f", "_p1=1/f", "_x=1/f"]
     gone = ["f", "a/f", "_p=1/f", "_change_data/cdc-1", "_change_data/_p=1/cdc", "_delta_index/f", "metadata/f"]
     gone.append("a/_p=1/f")
+    for value in ("_u", ".h", "__HIVE_DEFAULT_PARTITION__"):
+        gone += [f"_p={value}/f", f"_change_data/_p={value}/cdc"]
+        kept += [f"_p={value}/_x/f", f"_change_data/_p={value}/.f"]
     for path in (*kept, *gone):
         put(folder / path)
     assert table.vacuum().files == sorted(gone)
