@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths
 from deltaskip.as_frames import AsFrames
 from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files
-from deltaskip.change_feed.states import check_states
+from deltaskip.change_feed.states import check_removed_rows, check_states
 from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.doors import door
@@ -300,7 +300,11 @@ def _read(versions: VersionRange) -> tuple[FeedFiles, dict[int, int]]:
     snapshot = versions.snapshot
     commits = read_commits(snapshot.storage, snapshot.root, versions.commits, also=(CHANGE_FILE,))
     check_states(commits, snapshot)
-    return feed_files(commits, snapshot), _times(versions, commits)
+    changes = feed_files(commits, snapshot)
+    first = pc.equal(changes.versions, commits.files[0].version)
+    if pc.any(pc.and_(first, pc.equal(changes.types, "delete"))).as_py():
+        check_removed_rows(commits, snapshot)
+    return changes, _times(versions, commits)
 
 
 def _times(versions: VersionRange, commits: Commits) -> dict[int, int]:

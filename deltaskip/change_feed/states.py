@@ -58,9 +58,27 @@ def check_states(commits: Commits, snapshot: Snapshot) -> None:
             f"{TableProperties.change_data_feed.name} was not true: {cure}."
         )
     managed = is_managed(snapshot.storage)
+    cure = "read the changes up to the version before that change, and those from it on, separately (start, end)"
     for state in states:
         check_readable(state.protocol, state.metadata.configuration, root, state.version, managed)
-        _check_schema(state, snapshot)
+        _check_schema(state, snapshot, cure)
+
+
+def check_removed_rows(commits: Commits, snapshot: Snapshot) -> None:
+    """Check that the rows that the first version of a range removes can be read with the last schema.
+
+    They were written before that version, which may itself change the schema or the partition columns.
+
+    Raises SchemaError or VersionNotFound, as `check_states`.
+    """
+    first = commits.files[0].version
+    if any(action.name == "metaData" and action.commit == 0 for action in commits.others):
+        before = _state_at(snapshot, first - 1)
+        cure = (
+            f"version {first} replaces both: read the removed rows from the table at version {first - 1}, the new ones "
+            f"at version {first}, and the changes from version {first + 1} on"
+        )
+        _check_schema(_VersionState(first - 1, before.protocol, before.metadata), snapshot, cure)
 
 
 def _states(commits: Commits, snapshot: Snapshot) -> Iterator[_VersionState]:
@@ -102,7 +120,7 @@ def _state_at(snapshot: Snapshot, version: int) -> Snapshot:
         ) from error
 
 
-def _check_schema(state: _VersionState, snapshot: Snapshot) -> None:
+def _check_schema(state: _VersionState, snapshot: Snapshot, cure: str) -> None:
     """Raise SchemaError if rows of a version cannot be read with the schema of the snapshot."""
     if state.metadata == snapshot.metadata:
         return
@@ -110,7 +128,6 @@ def _check_schema(state: _VersionState, snapshot: Snapshot) -> None:
     mode = mapping_mode(state.protocol, properties)
     schema = parse_schema(state.metadata.schema_string)
     where = f"between version {state.version} and version {snapshot.version} of {snapshot.root}"
-    cure = "read the changes up to the version before that change, and those from it on, separately (start, end)"
     for reason in _differences(schema, mode, snapshot.schema, snapshot.mapping_mode, ""):
         raise SchemaError(f"{reason} {where}, so one DataFrame cannot have the rows of both: {cure}.")
     if _partitioning(state.metadata, schema, mode) != _partitioning(

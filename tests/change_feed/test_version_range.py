@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from deltaskip import DeltaTable
@@ -295,6 +296,28 @@ def test_a_change_of_the_partitioning_is_refused(tmp_path: Path) -> None:
     feed.commit(metadata(SCHEMA, configuration=ON, partitionColumns=["id"]))
     with pytest.raises(SchemaError, match="The partition columns changed between version 0 and version 1"):
         feed.table.changes(0)
+
+
+def test_rows_that_a_new_schema_or_partitioning_replaces_are_not_read_with_it(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id INT, q STRING", properties=ON)
+    table.append(pa.table({"id": pa.array([1], pa.int32()), "q": ["x"]}))
+    table.replace_partitioning("q")
+    table.append(pa.table({"id": pa.array([2], pa.int32()), "q": ["y"]}))
+    table.restore(1)
+    with pytest.raises(
+        SchemaError, match=r"partition columns changed between version 3 and version 4.*version 3, the new"
+    ):
+        table.changes(4)
+    new = pa.table({"id": pa.array([9], pa.int32()), "q": ["z"]})
+    table.overwrite(new, schema_mode="replace", partition_by=["id"])
+    with pytest.raises(SchemaError, match="The partition columns changed between version 4 and version 5"):
+        table.changes(5)
+    table.overwrite(pa.table({"id": ["a"], "q": ["z"]}), schema_mode="replace", partition_by=["id"])
+    with pytest.raises(SchemaError, match="The type of column 'id' changed from int to string between version 5"):
+        table.changes(6)
+    table.overwrite(pa.table({"id": ["b"], "q": ["z"], "n": [1]}), schema_mode="replace", partition_by=["id"])
+    found = table.changes(7).to_arrow().select(["id", "n", "_change_type"]).to_pylist()
+    assert sorted(map(tuple, map(dict.values, found))) == [("a", None, "delete"), ("b", 1, "insert")]
 
 
 def test_columns_of_the_feed_are_reserved(tmp_path: Path) -> None:
