@@ -22,11 +22,25 @@ from deltaskip.schema.arrow import arrow_schema
 from deltaskip.schema.arrow_values import domain_values
 from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
+from deltaskip.schema.lengths import with_lengths
 from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.sql_text import quoted_text
-from deltaskip.schema.types import COMMENT_KEY, DEFAULT_KEY, GENERATION_KEY, StructField, StructType
+from deltaskip.schema.types import (
+    COMMENT_KEY,
+    DEFAULT_KEY,
+    GENERATION_KEY,
+    STRING,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    collation_name,
+    declared_collation,
+)
 from deltaskip.skipping.table_coverage import clustering_columns
+from deltaskip.storage.gate import contains
 from deltaskip.table.table import DeltaTable
 
 NO_ROWS = pa.table({})
@@ -183,8 +197,14 @@ def described_namespace(described: NamespaceDescription, extended: bool) -> pa.T
     return rows(_INFO, facts)
 
 
-def create_statement(table: DeltaTable, name: str) -> str:
-    """Return a CREATE TABLE statement that makes a table like this one, with its location."""
+def create_statement(table: DeltaTable, name: str, own_locations: Sequence[str]) -> str:
+    """Return a CREATE TABLE statement that makes a table like this one.
+
+    Args:
+        table: The table.
+        name: Its name.
+        own_locations: Folders in which the catalog chooses the locations of tables. The statement names other ones.
+    """
     lines = [f"  {_definition(field)}" for field in visible_columns(table)]
     found = [f"CREATE TABLE {name} (\n" + ",\n".join(lines) + ")", "USING delta"]
     if table.partition_columns:
@@ -197,7 +217,9 @@ def create_statement(table: DeltaTable, name: str) -> str:
         found.append(f"CLUSTER BY ({', '.join(clustered)})")
     if table.metadata.description is not None:
         found.append(f"COMMENT {quoted_text(table.metadata.description)}")
-    found.append(f"LOCATION {quoted_text(table.snapshot.root)}")
+    root = table.snapshot.root
+    if not any(contains(folder, root) for folder in own_locations):
+        found.append(f"LOCATION {quoted_text(root)}")
     properties = {key: value for key, value in table.properties.items() if key not in _OWN_PROPERTIES}
     if properties:
         shown = (f"  {quoted_text(key)} = {quoted_text(value)}" for key, value in sorted(properties.items()))
@@ -207,7 +229,7 @@ def create_statement(table: DeltaTable, name: str) -> str:
 
 def _definition(field: StructField) -> str:
     """A column as CREATE TABLE has it."""
-    found = [display_name([field.name]), str(field.metadata.get(CHAR_VARCHAR_KEY) or simple_string(field.type, field))]
+    found = [display_name([field.name]), _declared(with_lengths(field).type, field, field.name)]
     identity = identity_of(field)
     if identity is not None:
         kind = "BY DEFAULT" if identity.explicit else "ALWAYS"
@@ -221,6 +243,29 @@ def _definition(field: StructField) -> str:
     if COMMENT_KEY in field.metadata:
         found.append(f"COMMENT {quoted_text(str(field.metadata[COMMENT_KEY]))}")
     return " ".join(found)
+
+
+def _declared(data_type: DataType, field: StructField, path: str) -> str:
+    """The type of a column, or a part of it at a path, as CREATE TABLE has it."""
+    match data_type:
+        case StructType(fields):
+            return f"struct<{', '.join(map(_nested_definition, fields))}>"
+        case ArrayType(element):
+            return f"array<{_declared(element, field, f'{path}.element')}>"
+        case MapType(key, value):
+            return f"map<{_declared(key, field, f'{path}.key')}, {_declared(value, field, f'{path}.value')}>"
+        case _:
+            collation = declared_collation(field, path) if data_type == STRING else None
+            return simple_string(data_type) + (f" collate {collation_name(collation)}" if collation else "")
+
+
+def _nested_definition(field: StructField) -> str:
+    found = f"{display_name([field.name])}: {_declared(field.type, field, field.name)}"
+    if not field.nullable:
+        found += " NOT NULL"
+    if COMMENT_KEY in field.metadata:
+        found += f" COMMENT {quoted_text(str(field.metadata[COMMENT_KEY]))}"
+    return found
 
 
 def _described(field: StructField) -> tuple[str, str, str | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from deltaskip.catalogs.located import LocatedCatalog
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import sql_error
@@ -98,7 +99,9 @@ class ShowCreateTable(ReadStatement):
         return ShowCreateTable(name)
 
     def run(self, session: StatementSession) -> Any:
-        text = answers.create_statement(session.table(self.name), display_name(self.name))
+        catalog = session.catalog
+        own_locations = catalog.own_locations() if isinstance(catalog, LocatedCatalog) else ()
+        text = answers.create_statement(session.table(self.name), display_name(self.name), own_locations)
         return rows("createtab_stmt STRING NOT NULL", [(text,)])
 
 
