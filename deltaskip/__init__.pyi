@@ -100,16 +100,7 @@ from .maintenance.results import PartitioningResult, VacuumResult
 from .reading.distributed_scan import DistributedScan
 from .reading.metrics import ScanMetrics
 from .reading.table_scan import ScanPiece, TableScan
-from .schema.types import (
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    PrimitiveType,
-    StructField,
-    StructType,
-    UnknownType,
-)
+from .schema.types import ArrayType, DataType, DecimalType, MapType, PrimitiveType, StructField, StructType, UnknownType
 from .settings import Options, options
 from .skipping.explain.report import Branch, Explain, LeafReport
 from .skipping.scan import Scan

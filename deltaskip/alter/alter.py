@@ -57,13 +57,7 @@ from deltaskip.alter.table_changes import (
     UpdateColumnNullability,
 )
 from deltaskip.alter.type_changes import drop_default, set_default, update_type
-from deltaskip.errors import (
-    InvalidArgument,
-    InvalidArgumentType,
-    NotProvable,
-    PredicateError,
-    SchemaError,
-)
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, SchemaError
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, MOST_CLUSTERING_COLUMNS, clustering_domain
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot, load_snapshot

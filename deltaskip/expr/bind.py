@@ -31,12 +31,7 @@ from deltaskip.expr.dates import DATE_FIELDS
 from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS, PRESENT
-from deltaskip.expr.intervals import (
-    CALENDAR,
-    INTERVALS,
-    made_interval,
-    sum_with_interval,
-)
+from deltaskip.expr.intervals import CALENDAR, INTERVALS, made_interval, sum_with_interval
 from deltaskip.expr.literal_list import LiteralList
 from deltaskip.expr.nodes import (
     ARITHMETIC,

@@ -20,27 +20,10 @@ from deltaskip.expr.functions.collections import COLLECTIONS
 from deltaskip.expr.functions.jsons import JSONS
 from deltaskip.expr.functions.lambdas import LAMBDAS
 from deltaskip.expr.functions.variants import VARIANTS
-from deltaskip.expr.nodes import (
-    Cast,
-    Compare,
-    FieldRef,
-    In,
-    Lambda,
-    Literal,
-    Node,
-    Opaque,
-    Variable,
-    columns_of,
-    walk,
-)
+from deltaskip.expr.nodes import Cast, Compare, FieldRef, In, Lambda, Literal, Node, Opaque, Variable, columns_of, walk
 from deltaskip.expr.render import to_sql
 from deltaskip.expr.type_names import sql_name
-from deltaskip.schema.types import (
-    STRING,
-    VARIANT,
-    VOID,
-    DataType,
-)
+from deltaskip.schema.types import STRING, VARIANT, VOID, DataType
 
 # Functions that may take nested values, also where no rule is known.
 OF_NESTED = frozenset(

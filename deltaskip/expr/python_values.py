@@ -17,18 +17,7 @@ from deltaskip.expr.literal_list import SHORTEST, LiteralList, integers, text_li
 from deltaskip.expr.nodes import Cast, Literal, Node
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import format_timestamp
-from deltaskip.schema.types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    VOID,
-    DecimalType,
-)
+from deltaskip.schema.types import BINARY, BOOLEAN, DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, VOID, DecimalType
 
 _MOST = 10**38
 _EPOCH = datetime(1970, 1, 1)

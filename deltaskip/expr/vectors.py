@@ -16,14 +16,7 @@ import pyarrow.compute as pc
 from deltaskip.kernels.decimals import rescale
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import (
-    arrow_array,
-    arrow_scalar,
-    domain_values,
-    numpy_values,
-    true_rows,
-    typed_array,
-)
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, domain_values, numpy_values, true_rows, typed_array
 from deltaskip.schema.types import DataType
 
 Values: TypeAlias = Any

@@ -28,14 +28,7 @@ from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.shredded_variants import ShreddingError, unshredded
 from deltaskip.reading.small_files import SmallFiles
-from deltaskip.reading.stored_columns import (
-    FileLayout,
-    NamedColumns,
-    in_files,
-    is_readable_as,
-    parts_of,
-    without_views,
-)
+from deltaskip.reading.stored_columns import FileLayout, NamedColumns, in_files, is_readable_as, parts_of, without_views
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
@@ -45,15 +38,7 @@ from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import field_key, stored_key
 from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.types import (
-    VARIANT,
-    VOID,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-)
+from deltaskip.schema.types import VARIANT, VOID, ArrayType, DataType, MapType, StructField, StructType
 from deltaskip.storage import Storage, open_storage, storage_for
 
 SESSION_CURE = "Pass a session as spark, or write the rows as a DataFrame of one."

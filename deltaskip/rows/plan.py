@@ -18,15 +18,7 @@ from deltaskip.schema.mapping import ID_KEY, with_new_ids
 from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import (
-    DEFAULT_KEY,
-    GENERATION_KEY,
-    PHYSICAL_NAME_KEY,
-    STRING,
-    VOID,
-    StructField,
-    StructType,
-)
+from deltaskip.schema.types import DEFAULT_KEY, GENERATION_KEY, PHYSICAL_NAME_KEY, STRING, VOID, StructField, StructType
 from deltaskip.txn.validation.schema import schema_problems
 
 SchemaMode = Literal["keep", "merge", "replace"]

@@ -10,14 +10,7 @@ from contextlib import suppress
 from uuid import uuid4
 
 from deltaskip.doors import first_line
-from deltaskip.errors import (
-    CommitConflict,
-    CorruptLog,
-    DeltaSkipError,
-    MaintenanceWarning,
-    StorageError,
-    TableNotFound,
-)
+from deltaskip.errors import CommitConflict, CorruptLog, DeltaSkipError, MaintenanceWarning, StorageError, TableNotFound
 from deltaskip.log import Snapshot, advanced, check_same_table, is_fresh, load_snapshot, refresh
 from deltaskip.log.catalog_commits import catalog_commits, is_managed, put_commit
 from deltaskip.log.checkpoint.write import write_checkpoint

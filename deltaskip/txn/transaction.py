@@ -14,14 +14,7 @@ from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Pro
 from deltaskip.arguments import flag, instance, mapping, non_negative, text, texts
 from deltaskip.doors import Unpicklable, door
 from deltaskip.engine import SESSION_ZONE
-from deltaskip.errors import (
-    CommitConflict,
-    CorruptLog,
-    InvalidArgumentType,
-    InvalidCommit,
-    SchemaError,
-    TableNotFound,
-)
+from deltaskip.errors import CommitConflict, CorruptLog, InvalidArgumentType, InvalidCommit, SchemaError, TableNotFound
 from deltaskip.log import Snapshot, is_cleaned_up, same_table
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.progress import LOGGER

@@ -11,12 +11,7 @@ import pytest
 pytest.importorskip("pyspark.sql")
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import (
-    AnalysisException,
-    IllegalArgumentException,
-    ParseException,
-    PySparkException,
-)
+from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException, PySparkException
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 

@@ -18,16 +18,7 @@ from deltaskip.expr.nodes import And, Call, Literal, Node, Or, transform
 from deltaskip.expr.render import to_sql
 from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, local_of, zone_of
-from deltaskip.schema.types import (
-    DATE,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    StructField,
-    StructType,
-)
+from deltaskip.schema.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, StructField, StructType
 from tests.each import each
 from tests.expr.odd import sums
 from tests.extent import extent

@@ -11,13 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.kernels.extremes import (
-    binary_extremes,
-    decimal_extremes,
-    float_extremes,
-    integer_extremes,
-    used_entries,
-)
+from deltaskip.kernels.extremes import binary_extremes, decimal_extremes, float_extremes, integer_extremes, used_entries
 from tests.kernels import extremes_twin as twin
 
 BITS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}

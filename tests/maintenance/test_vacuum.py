@@ -17,13 +17,7 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.actions import add_actions, hadoop_path, remove_of
-from deltaskip.errors import (
-    CorruptLog,
-    InvalidArgument,
-    InvalidArgumentType,
-    StorageError,
-    UnsupportedFeature,
-)
+from deltaskip.errors import CorruptLog, InvalidArgument, InvalidArgumentType, StorageError, UnsupportedFeature
 from deltaskip.log.deletion_vectors import vector_keys
 from deltaskip.maintenance import unneeded_files
 from deltaskip.storage import LocalStorage

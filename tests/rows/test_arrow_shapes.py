@@ -19,13 +19,7 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.actions import decode_path
-from deltaskip.errors import (
-    DeltaSkipError,
-    InvalidArgument,
-    InvalidArgumentType,
-    RowViolation,
-    SchemaError,
-)
+from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, RowViolation, SchemaError
 from deltaskip.schema import simple_string
 from deltaskip.schema.arrow import VARIANT_STORAGE
 from tests.each import each

@@ -42,11 +42,7 @@ from deltaskip.expr.nodes import (
     children_of,
     walk,
 )
-from deltaskip.expr.vectors import (
-    array_of,
-    as_array,
-    scattered,
-)
+from deltaskip.expr.vectors import array_of, as_array, scattered
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_nested import conformed
 from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk, true_rows

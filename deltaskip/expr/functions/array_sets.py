@@ -12,11 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.coerce import (
-    cast_to,
-    is_orderable,
-    type_of,
-)
+from deltaskip.expr.coerce import cast_to, is_orderable, type_of
 from deltaskip.expr.functions.array_types import (
     array_to,
     array_type,
@@ -43,24 +39,10 @@ from deltaskip.expr.lists import (
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.order import compare_values
 from deltaskip.expr.preimages.monotone import listed_in
-from deltaskip.expr.vectors import (
-    NotByColumn,
-    Values,
-    as_array,
-    column,
-    is_constant,
-    made,
-    ordered_floats,
-)
+from deltaskip.expr.vectors import NotByColumn, Values, as_array, column, is_constant, made, ordered_floats
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk, true_rows
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import (
-    BOOLEAN,
-    LONG,
-    VOID,
-    ArrayType,
-    DataType,
-)
+from deltaskip.schema.types import BOOLEAN, LONG, VOID, ArrayType, DataType
 
 
 def _contains_signature(result: DataType) -> Signature:

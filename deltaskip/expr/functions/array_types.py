@@ -23,14 +23,8 @@ from deltaskip.expr.coerce import (
 from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.functions.function import Signature, Typed
 from deltaskip.expr.nodes import Node
-from deltaskip.expr.vectors import (
-    valid,
-)
-from deltaskip.schema.types import (
-    FLOAT,
-    ArrayType,
-    DataType,
-)
+from deltaskip.expr.vectors import valid
+from deltaskip.schema.types import FLOAT, ArrayType, DataType
 
 
 def array_type(node: Node) -> ArrayType | None:

@@ -14,15 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.coerce import (
-    INTEGRAL_BITS,
-    cast_to,
-    common_type,
-    implicit_cast,
-    is_nested,
-    is_orderable,
-    type_of,
-)
+from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, common_type, implicit_cast, is_nested, is_orderable, type_of
 from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.array_sets import ARRAY_SETS

@@ -24,14 +24,7 @@ from deltaskip.expr.coerce import (
 )
 from deltaskip.expr.comparisons import signs_of_rows
 from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.functions.function import (
-    Compute,
-    Function,
-    FunctionRow,
-    Replaced,
-    Typed,
-    takes,
-)
+from deltaskip.expr.functions.function import Compute, Function, FunctionRow, Replaced, Typed, takes
 from deltaskip.expr.nodes import Call, Case, Cast, Compare, FieldRef, IsNull, Literal, Node, Not
 from deltaskip.expr.order import compare_values
 from deltaskip.expr.preimages.monotone import monotone, unchanged

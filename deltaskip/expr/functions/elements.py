@@ -12,52 +12,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.coerce import (
-    INTEGRAL_BITS,
-    cast_to,
-    common_type,
-    implicit_cast,
-    is_orderable,
-    type_of,
-)
+from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, common_type, implicit_cast, is_orderable, type_of
 from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.array_types import (
-    array_to,
-    plain_wider,
-    taken_elements,
-    valid_rows,
-)
+from deltaskip.expr.functions.array_types import array_to, plain_wider, taken_elements, valid_rows
 from deltaskip.expr.functions.function import Compute, Function, FunctionRow, Replaced, Typed
 from deltaskip.expr.functions.maps import map_lookup
 from deltaskip.expr.intervals import INTERVALS
 from deltaskip.expr.lists import elements_of, listed, lists_of
 from deltaskip.expr.nodes import Call, Column, Literal, Node, Variable
 from deltaskip.expr.nullability import is_nullable
-from deltaskip.expr.vectors import (
-    NotByColumn,
-    Values,
-    as_array,
-    column,
-    constant,
-    is_constant,
-    made,
-    numbers,
-)
+from deltaskip.expr.vectors import NotByColumn, Values, as_array, column, constant, is_constant, made, numbers
 from deltaskip.schema.arrow_values import arrow_array, one_chunk, true_rows
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import (
-    INTEGER,
-    LONG,
-    STRING,
-    VOID,
-    ArrayType,
-    MapType,
-    StructField,
-    StructType,
-)
+from deltaskip.schema.types import INTEGER, LONG, STRING, VOID, ArrayType, MapType, StructField, StructType
 
 _LEAST = -(2**31)
 

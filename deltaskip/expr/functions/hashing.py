@@ -13,16 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.coerce import (
-    type_of,
-)
+from deltaskip.expr.coerce import type_of
 from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import Undecided
-from deltaskip.expr.functions.function import (
-    Function,
-    Signature,
-    Typed,
-)
+from deltaskip.expr.functions.function import Function, Signature, Typed
 from deltaskip.expr.hashes import LONG_DIGITS, SPARK_SEED, hashable, spark_hash, spark_xxhash64
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.vectors import Values, as_array, is_constant, made, numbers

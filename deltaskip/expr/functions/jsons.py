@@ -41,14 +41,7 @@ from deltaskip.expr.variant_reading import variant_json
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, column, constant, none_of
 from deltaskip.kernels.json_paths import array_lengths, parts, texts_at
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import (
-    NOTHING,
-    arrow_array,
-    arrow_scalar,
-    numpy_values,
-    one_chunk,
-    true_rows,
-)
+from deltaskip.schema.arrow_values import NOTHING, arrow_array, arrow_scalar, numpy_values, one_chunk, true_rows
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, format_date, local_of
 from deltaskip.schema.ddl import parse_columns, parse_type_text
 from deltaskip.schema.floats import nearest_float

@@ -19,16 +19,7 @@ from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.array_types import taken_elements
 from deltaskip.expr.functions.function import Function, FunctionRow, Replaced, Typed
-from deltaskip.expr.lists import (
-    chained,
-    check_zeros,
-    coded,
-    distinct_key,
-    has_negative_zero,
-    listed,
-    lists_of,
-    repeats,
-)
+from deltaskip.expr.lists import chained, check_zeros, coded, distinct_key, has_negative_zero, listed, lists_of, repeats
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.order import compare_values

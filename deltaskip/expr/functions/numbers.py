@@ -27,14 +27,7 @@ from deltaskip.expr.coerce import (
     wider_type,
 )
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions.function import (
-    EvaluationOrder,
-    Function,
-    Signature,
-    Typed,
-    backwards,
-    takes,
-)
+from deltaskip.expr.functions.function import EvaluationOrder, Function, Signature, Typed, backwards, takes
 from deltaskip.expr.functions.time_sums import interval_sum, interval_sum_column
 from deltaskip.expr.intervals import sum_with_interval
 from deltaskip.expr.nodes import ARITHMETIC, Call, Cast, FieldRef, Literal, Node

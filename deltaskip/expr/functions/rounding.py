@@ -23,16 +23,7 @@ from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_set, column,
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import numpy_values
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import (
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    STRING,
-    VOID,
-    DataType,
-    DecimalType,
-)
+from deltaskip.schema.types import DOUBLE, FLOAT, INTEGER, LONG, STRING, VOID, DataType, DecimalType
 
 # The decimals as which floor and ceil with a scale read other types.
 _AS_DECIMAL: Mapping[DataType, DecimalType] = {

@@ -56,15 +56,7 @@ from deltaskip.kernels.text_rows import joined, padded
 from deltaskip.kernels.text_rows import repeated as repetitions
 from deltaskip.schema.arrow_values import NOTHING, is_not_false, numpy_values
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import (
-    BINARY,
-    BOOLEAN,
-    INTEGER,
-    STRING,
-    VOID,
-    ArrayType,
-    DataType,
-)
+from deltaskip.schema.types import BINARY, BOOLEAN, INTEGER, STRING, VOID, ArrayType, DataType
 
 # Longer results are made one by one, under the limit of `strings`.
 _MOST_REPEATED = 1 << 10

@@ -35,16 +35,7 @@ from deltaskip.schema.calendar import (
     instant_of,
     local_of,
 )
-from deltaskip.schema.types import (
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-)
+from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 _SECONDS_OF_MONTH = 31 * 86_400
 # Counts beyond these leave the range of timestamps, or nearly.

@@ -37,26 +37,9 @@ from deltaskip.expr.time_columns import (
     truncated_days,
     within_limits,
 )
-from deltaskip.expr.vectors import (
-    NotByColumn,
-    Partly,
-    Values,
-    any_set,
-    column,
-    constant,
-    made,
-    none_of,
-    numbers,
-)
+from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_set, column, constant, made, none_of, numbers
 from deltaskip.expr.zones import instants, local_times
-from deltaskip.schema.calendar import (
-    MICROS_PER_DAY,
-    MICROS_PER_SECOND,
-    Zone,
-    civil_from_days,
-    local_of,
-    zone_of,
-)
+from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, civil_from_days, local_of, zone_of
 from deltaskip.schema.numerals import of_unscaled
 from deltaskip.schema.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 

@@ -29,19 +29,7 @@ from deltaskip.collations.lookup import find
 from deltaskip.errors import DeltaSkipError, InvalidCollation, PredicateError
 from deltaskip.expr.comparison_collation import comparison_collation
 from deltaskip.expr.literal_list import LiteralList, nodes_in
-from deltaskip.expr.nodes import (
-    MIRRORED,
-    NEGATED,
-    Collate,
-    Compare,
-    FieldRef,
-    In,
-    Like,
-    Literal,
-    Node,
-    Not,
-    StartsWith,
-)
+from deltaskip.expr.nodes import MIRRORED, NEGATED, Collate, Compare, FieldRef, In, Like, Literal, Node, Not, StartsWith
 from deltaskip.records import dataclass
 from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, ValuesPossible
 from deltaskip.skipping.proofs.leaf_values import prefix_of

@@ -12,12 +12,7 @@ from deltaskip.errors import UnsupportedFeature
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import StructField
 from deltaskip.spark.installed_catalog.catalyst_predicates import exact_predicate
-from deltaskip.spark.installed_catalog.definitions import (
-    partitioning_of,
-    read_order,
-    shown_properties,
-    spark_columns,
-)
+from deltaskip.spark.installed_catalog.definitions import partitioning_of, read_order, shown_properties, spark_columns
 from deltaskip.spark.installed_catalog.own_sql import use_sql
 from deltaskip.spark.installed_catalog.scans import ScanBuilder
 from deltaskip.spark.installed_catalog.writes import Target, WriteBuilder

@@ -13,15 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.errors import PredicateError
-from deltaskip.expr import (
-    EvaluationError,
-    Undecided,
-    bind,
-    bind_expression,
-    deterministic,
-    evaluate,
-    parse_sql,
-)
+from deltaskip.expr import EvaluationError, Undecided, bind, bind_expression, deterministic, evaluate, parse_sql
 from deltaskip.expr.evaluation import compare_values
 from deltaskip.expr.nodes import Compare, FieldRef, In, Like, Literal, Not, StartsWith
 from deltaskip.expr.strings import like

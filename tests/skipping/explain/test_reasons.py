@@ -21,17 +21,7 @@ from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import Call, Opaque, walk
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
-from deltaskip.schema.types import (
-    BINARY,
-    BYTE,
-    DOUBLE,
-    INTEGER,
-    STRING,
-    DataType,
-    DecimalType,
-    StructField,
-    StructType,
-)
+from deltaskip.schema.types import BINARY, BYTE, DOUBLE, INTEGER, STRING, DataType, DecimalType, StructField, StructType
 from deltaskip.skipping.explain.report import LeafReport
 from deltaskip.skipping.program import (
     AllOf,

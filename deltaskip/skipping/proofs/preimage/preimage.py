@@ -15,13 +15,7 @@ from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, type_of
 from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
-from deltaskip.expr.nodes import (
-    Call,
-    Cast,
-    FieldRef,
-    Literal,
-    Node,
-)
+from deltaskip.expr.nodes import Call, Cast, FieldRef, Literal, Node
 from deltaskip.expr.preimages.number_steps import double_of_float, number_cast
 from deltaskip.expr.preimages.ordinals import domain_of, ordinal_of
 from deltaskip.expr.preimages.steps import Floor, Monotone, Shift, Step, Times, ZoneShift
