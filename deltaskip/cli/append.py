@@ -15,6 +15,7 @@ from deltaskip.cli.command_line import (
     json_option,
     program,
     show,
+    time_zone_option,
     txn_option,
     written_table,
 )
@@ -40,7 +41,7 @@ _ORIGINS = {
 @click.argument("files", nargs=-1, required=True)
 @input_options
 @txn_option("Append nothing if the table contains this version of the application or a later one.")
-@click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Time zone of times without one.")
+@time_zone_option("Time zone of times without one.")
 @click.option("--dry-run", is_flag=True, help="Read and check all rows, and write nothing.")
 @json_option
 @debug_option

@@ -7,7 +7,15 @@ from typing import Any
 
 import click
 
-from deltaskip.cli.command_line import debug_option, dry_run_option, json_option, pairs, program, show, written_table
+from deltaskip.cli.command_line import (
+    debug_option,
+    dry_run_option,
+    json_option,
+    pairs_option,
+    program,
+    show,
+    written_table,
+)
 from deltaskip.cli.display import counted, print_line
 from deltaskip.cli.open_table import open_table
 from deltaskip.shown import human_bytes
@@ -19,14 +27,7 @@ from deltaskip.shown import human_bytes
 @click.option("--version", type=click.IntRange(min=0), metavar="N", help="Version to clone. [default: latest]")
 @click.option("--timestamp", metavar="TIME", help="Clone the latest version at this time.")
 @click.option("--replace", is_flag=True, help="Replace a table that is at TARGET.")
-@click.option(
-    "--property",
-    "properties",
-    multiple=True,
-    metavar="KEY=VALUE",
-    callback=pairs,
-    help="Table property of the clone. Can be repeated.",
-)
+@pairs_option("--property", "properties", help="Table property of the clone.")
 @dry_run_option
 @json_option
 @debug_option

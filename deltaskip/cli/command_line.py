@@ -87,6 +87,13 @@ def may_open_table(command: Command) -> Command:
 
 
 def _with_source(command: Command) -> Command:
+    @click.option("--version", type=click.IntRange(min=0), metavar="N", help="Version to read. [default: latest]")
+    @click.option(
+        "--timestamp", metavar="TIME", help="Read the latest version at this time, such as 2026-01-31T12:00:00Z."
+    )
+    @storage_option
+    @json_option
+    @debug_option
     @wraps(command)
     def run(
         table: str | None,
@@ -98,19 +105,7 @@ def _with_source(command: Command) -> Command:
     ) -> None:
         command(CommandTable(table, version, timestamp, storage_options, float_bounds), **more)
 
-    decorators = [
-        click.option("--version", type=click.IntRange(min=0), metavar="N", help="Version to read. [default: latest]"),
-        click.option(
-            "--timestamp", metavar="TIME", help="Read the latest version at this time, such as 2026-01-31T12:00:00Z."
-        ),
-        storage_option,
-        json_option,
-        debug_option,
-    ]
-    decorated: Command = run
-    for decorate in reversed(decorators):
-        decorated = decorate(decorated)
-    return decorated
+    return run
 
 
 def written_table(command: Command) -> Command:
@@ -125,8 +120,12 @@ float_bounds_option = click.option(
 )
 
 
-def pairs(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """Return the pairs of an option KEY=VALUE that can be repeated. Raises BadParameter for other text."""
+def pairs_option(*names: str, help: str) -> Callable[[Command], Command]:
+    """Return an option KEY=VALUE that can be repeated; the command gets its pairs by key."""
+    return click.option(*names, multiple=True, metavar="KEY=VALUE", callback=_pairs, help=f"{help} Can be repeated.")
+
+
+def _pairs(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     pairs = {}
     for value in values:
         key, equals, text = value.partition("=")
@@ -136,8 +135,12 @@ def pairs(_context: click.Context, _parameter: click.Parameter, values: tuple[st
     return pairs
 
 
-def column_names(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns of an option that can be repeated, and has one name or several with commas between them."""
+def columns_option(*names: str, help: str) -> Callable[[Command], Command]:
+    """Return an option that can be repeated, with one name of a column or several with commas between them."""
+    return click.option(*names, multiple=True, metavar="NAME", callback=_column_names, help=f"{help} Can be repeated.")
+
+
+def _column_names(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     from deltaskip.schema.resolve import parse_names
     from deltaskip.schema.sql_text import quoted_path
 
@@ -179,6 +182,11 @@ def input_options(command: Command) -> Command:
     return file_format(delimiter(schema_mode(command)))
 
 
+def time_zone_option(help: str) -> Callable[[Command], Command]:
+    """Return the option with the time zone of a command, UTC by default."""
+    return click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help=help)
+
+
 def txn_option(description: str) -> Callable[[Command], Command]:
     """Return the option with an application and its version. description: what is not done if the table has it."""
     return click.option("--txn", metavar=_APP_VERSION, callback=_txn, help=description)
@@ -193,15 +201,7 @@ def _txn(_context: click.Context, _parameter: click.Parameter, value: str | None
     return app, int(version)
 
 
-storage_option = click.option(
-    "-o",
-    "--option",
-    "storage_options",
-    multiple=True,
-    metavar="KEY=VALUE",
-    callback=pairs,
-    help="Storage option, such as aws_region=eu-west-1. Can be repeated.",
-)
+storage_option = pairs_option("-o", "--option", "storage_options", help="Storage option, such as aws_region=eu-west-1.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -224,6 +224,18 @@ param_option = click.option(
 def takes_predicate(command: Command) -> Command:
     """Add the options of a command that prunes, which gets them as `chosen`, the arguments of `DeltaTable.scan`."""
 
+    @where_option
+    @param_option
+    @time_zone_option("Session time zone.")
+    @click.option(
+        "--collation-version",
+        metavar="V",
+        help="Version of the collations that Spark compares strings with, such as 77.1.",
+    )
+    @click.option("--strict", is_flag=True, help="Fail if no part of the predicate can skip a file.")
+    @click.option(
+        "--ansi/--no-ansi", default=None, help="Whether Spark runs in ANSI mode, which is its default since 4.0."
+    )
     @wraps(command)
     def run(
         source: CommandTable,
@@ -240,24 +252,7 @@ def takes_predicate(command: Command) -> Command:
             chosen["collation_version"] = collation_version
         command(source, chosen=chosen, **more)
 
-    decorators = [
-        where_option,
-        param_option,
-        click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Session time zone."),
-        click.option(
-            "--collation-version",
-            metavar="V",
-            help="Version of the collations that Spark compares strings with, such as 77.1.",
-        ),
-        click.option("--strict", is_flag=True, help="Fail if no part of the predicate can skip a file."),
-        click.option(
-            "--ansi/--no-ansi", default=None, help="Whether Spark runs in ANSI mode, which is its default since 4.0."
-        ),
-    ]
-    decorated: Command = run
-    for decorate in reversed(decorators):
-        decorated = decorate(decorated)
-    return decorated
+    return run
 
 
 def show(found: Any, as_json: bool, print_text: Callable[[Any], None]) -> None:

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.command_line import column_names, debug_option, json_option, pairs, program, show, written_table
+from deltaskip.cli.command_line import (
+    columns_option,
+    debug_option,
+    json_option,
+    pairs_option,
+    program,
+    show,
+    written_table,
+)
 from deltaskip.cli.definition import protocol_facts, table_state, typed_columns
 from deltaskip.cli.display import print_facts, print_line, print_table
 from deltaskip.cli.open_table import given_catalog, open_catalog, session_for_location
@@ -21,17 +29,8 @@ if TYPE_CHECKING:
 @written_table
 @click.argument("columns", metavar="DDL")
 @click.option("--partition-by", multiple=True, metavar="NAME", help="Partition column. Can be repeated.")
-@click.option(
-    "--cluster-by", multiple=True, metavar="NAME", callback=column_names, help="Clustering columns. Can be repeated."
-)
-@click.option(
-    "--property",
-    "properties",
-    multiple=True,
-    metavar="KEY=VALUE",
-    callback=pairs,
-    help="Table property, such as delta.enableDeletionVectors=true. Can be repeated.",
-)
+@columns_option("--cluster-by", help="Clustering columns.")
+@pairs_option("--property", "properties", help="Table property, such as delta.enableDeletionVectors=true.")
 @click.option("--comment", metavar="TEXT", help="Description of the table.")
 @click.option(
     "--mode",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.command_line import CommandTable, column_names, opens_table, program, takes_predicate
+from deltaskip.cli.command_line import CommandTable, columns_option, opens_table, program, takes_predicate
 from deltaskip.cli.rows_out import rows_options, write_rows
 
 if TYPE_CHECKING:
@@ -22,14 +22,7 @@ if TYPE_CHECKING:
 @click.option(
     "-n", "--limit", "--rows", "limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many rows."
 )
-@click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    metavar="NAME",
-    callback=column_names,
-    help="Columns to show. Can be repeated.",
-)
+@columns_option("--column", "columns", help="Columns to show.")
 def _head(
     source: CommandTable,
     as_json: bool,

@@ -13,6 +13,7 @@ from deltaskip.cli.command_line import (
     json_option,
     program,
     show,
+    time_zone_option,
     txn_option,
     written_table,
 )
@@ -54,7 +55,7 @@ from deltaskip.cli.open_table import open_table
 )
 @input_options
 @txn_option("Change nothing if the table contains this version of the application or a later one.")
-@click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Time zone of times without one.")
+@time_zone_option("Time zone of times without one.")
 @json_option
 @debug_option
 def _merge(

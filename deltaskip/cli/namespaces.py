@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from deltaskip.cli.command_line import debug_option, json_option, pairs, program, show, storage_option
+from deltaskip.cli.command_line import debug_option, json_option, pairs_option, program, show, storage_option
 from deltaskip.cli.display import print_lines
 from deltaskip.cli.open_table import open_catalog
 
@@ -12,14 +12,7 @@ from deltaskip.cli.open_table import open_catalog
 @program.command("namespaces")
 @click.argument("parent", default="")
 @click.option("--create", "new", metavar="NAME", help="Create a namespace.")
-@click.option(
-    "--property",
-    "properties",
-    multiple=True,
-    metavar="KEY=VALUE",
-    callback=pairs,
-    help="Property of the new namespace, such as comment=orders. Can be repeated.",
-)
+@pairs_option("--property", "properties", help="Property of the new namespace, such as comment=orders.")
 @click.option("--drop", "old", metavar="NAME", help="Drop a namespace.")
 @click.option("--cascade", is_flag=True, help="Drop it with its tables and namespaces.")
 @storage_option

@@ -10,13 +10,14 @@ from typing import Any
 import click
 
 from deltaskip.cli.command_line import (
-    column_names,
+    columns_option,
     debug_option,
     dry_run_option,
     json_option,
     param_option,
     program,
     show,
+    time_zone_option,
     txn_option,
     where_option,
     written_table,
@@ -43,13 +44,7 @@ def _bytes(_context: click.Context, _parameter: click.Parameter, value: str | No
 @written_table
 @where_option
 @param_option
-@click.option(
-    "--zorder-by",
-    multiple=True,
-    metavar="NAME",
-    callback=column_names,
-    help="Columns to order rows by. Can be repeated.",
-)
+@columns_option("--zorder-by", help="Columns to order rows by.")
 @click.option(
     "--target-file-size",
     "target_file_bytes",
@@ -60,7 +55,7 @@ def _bytes(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option("--full", is_flag=True, help="Cluster all files of a clustered table again.")
 @click.option("--purge", is_flag=True, help="Rewrite every file of which rows are deleted, and no other.")
 @txn_option("Optimize nothing if the table contains this version of the application or a later one.")
-@click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Time zone of --where.")
+@time_zone_option("Time zone of --where.")
 @dry_run_option
 @json_option
 @debug_option

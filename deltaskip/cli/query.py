@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from deltaskip.cli.command_line import debug_option, program, storage_option
+from deltaskip.cli.command_line import debug_option, program, storage_option, time_zone_option
 from deltaskip.cli.rows_out import rows_options, write_rows
 
 
 @program.command("query")
 @click.argument("text", metavar="SQL")
-@click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Session time zone.")
+@time_zone_option("Session time zone.")
 @rows_options
 @storage_option
 @debug_option

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.command_line import debug_option, json_option, param_option, show, txn_option, where_option
+from deltaskip.cli.command_line import (
+    debug_option,
+    json_option,
+    param_option,
+    show,
+    time_zone_option,
+    txn_option,
+    where_option,
+)
 from deltaskip.cli.display import counted, nothing_done, print_line, print_table, progress_bar
 from deltaskip.cli.open_table import session
 from deltaskip.shown import human_bytes
@@ -31,24 +39,19 @@ def changes_rows(command: Callable[..., None]) -> Callable[..., None]:
     The command gets the table and storage options, the predicate's parts, and the others as `chosen`.
     """
 
+    @where_option
+    @param_option
+    @txn_option("Change nothing if the table contains this version of the application or a later one.")
+    @time_zone_option("Time zone of expressions.")
+    @click.option("--spark", "with_spark", is_flag=True, help="Let a local Spark session read and write rows.")
+    @click.option("--dry-run", is_flag=True, help="Show which files could be touched, and change nothing.")
+    @json_option
+    @debug_option
     @wraps(command)
     def run(time_zone: str, txn: tuple[str, int] | None, with_spark: bool, dry_run: bool, **more: Any) -> None:
         command(chosen={"time_zone": time_zone, "txn": txn, "with_spark": with_spark, "dry_run": dry_run}, **more)
 
-    decorators: list[Callable[..., Any]] = [
-        where_option,
-        param_option,
-        txn_option("Change nothing if the table contains this version of the application or a later one."),
-        click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Time zone of expressions."),
-        click.option("--spark", "with_spark", is_flag=True, help="Let a local Spark session read and write rows."),
-        click.option("--dry-run", is_flag=True, help="Show which files could be touched, and change nothing."),
-        json_option,
-        debug_option,
-    ]
-    decorated: Callable[..., None] = run
-    for decorate in reversed(decorators):
-        decorated = decorate(decorated)
-    return decorated
+    return run
 
 
 def check_every(every: bool, where: tuple[str, ...]) -> None:

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from deltaskip.cli.command_line import (
     CommandTable,
-    column_names,
+    columns_option,
     float_bounds_option,
     opens_table,
     param_option,
@@ -51,14 +51,7 @@ _LATEST_COMMITS = 20
     help="Recompute only files that can contain rows matching this predicate. Can be repeated: all of them must hold.",
 )
 @param_option
-@click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    metavar="NAME",
-    callback=column_names,
-    help="Recompute these columns. Can be repeated.",
-)
+@columns_option("--column", "columns", help="Recompute these columns.")
 @click.option(
     "--collation-version",
     "collation_versions",
