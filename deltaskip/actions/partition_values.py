@@ -21,13 +21,8 @@ from deltaskip.records import dataclass
 from deltaskip.schema import (
     BINARY,
     BOOLEAN,
-    BYTE,
     DATE,
-    DOUBLE,
     FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -53,9 +48,8 @@ from deltaskip.schema.calendar import (
 )
 from deltaskip.schema.floats import SPECIAL_FLOATS, java_text, nearest_float, to_float
 from deltaskip.schema.numerals import decimal_of, integer_of
-from deltaskip.schema.types import BOOLEAN_TEXTS
+from deltaskip.schema.types import BOOLEAN_TEXTS, FLOATING, INTEGRAL_BITS
 
-_WIDTHS: dict[DataType, int] = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}
 _INTEGER = re.compile(r"([+-]?)([0-9]*)(\.[0-9]*)?", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,9})?", re.ASCII)
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9A-Fa-f]*+\.?[0-9A-Fa-f]*+[pP][+-]?[0-9]{1,9}", re.ASCII)
@@ -131,9 +125,9 @@ def serialize_partition_value(value: Value, data_type: DataType) -> str | None:
             return value
         case _, bool() if data_type == BOOLEAN:
             return "true" if value else "false"
-        case _, int() if data_type in _WIDTHS and not isinstance(value, bool):
+        case _, int() if data_type in INTEGRAL_BITS and not isinstance(value, bool):
             return str(_in_width(value, data_type))
-        case _, float() if data_type in (FLOAT, DOUBLE):
+        case _, float() if data_type in FLOATING:
             return _java_float(value, data_type)
         case DecimalType(), Decimal():
             return format(_scaled(value, data_type, str(value)), "f")
@@ -165,9 +159,9 @@ def partition_texts(values: pa.Array | pa.ChunkedArray, data_type: DataType) -> 
 
 
 def _parser(data_type: DataType, time_zone: str | None) -> Callable[[str], Value]:
-    if data_type in _WIDTHS:
+    if data_type in INTEGRAL_BITS:
         return lambda text: _integer(text, data_type)
-    if data_type in (FLOAT, DOUBLE):
+    if data_type in FLOATING:
         return lambda text: _float(text, data_type)
     if isinstance(data_type, DecimalType):
         return lambda text: _decimal(text, data_type)
@@ -293,7 +287,7 @@ def _date(text: str) -> int:
 
 
 def _in_width(value: int, data_type: DataType) -> int:
-    half = 1 << (_WIDTHS[data_type] - 1)
+    half = 1 << (INTEGRAL_BITS[data_type] - 1)
     if not -half <= value < half:
         raise PartitionValueError(f"{value} is beyond the range of {simple_string(data_type)}")
     return value

@@ -20,15 +20,12 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import ColumnPath, column_path
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, is_widening
 from deltaskip.schema.types import (
-    BYTE,
     COLLATIONS_KEY,
     DEFAULT_KEY,
     DOUBLE,
     GENERATION_KEY,
     IDENTITY_PREFIX,
-    INTEGER,
-    LONG,
-    SHORT,
+    INTEGRAL_BITS,
     STRING,
     TIMESTAMP_NTZ,
     VOID,
@@ -40,8 +37,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 from deltaskip.schema.user_schema import field_of
-
-_INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 
 
 def update_type(state: TableState, change: UpdateColumn) -> TableState:
@@ -132,7 +127,7 @@ def _in_iceberg(old: DataType, new: DataType) -> bool:
         case _, DecimalType():
             return False
         case _:
-            return not (new == TIMESTAMP_NTZ or (old in _INTEGERS and new == DOUBLE))
+            return not (new == TIMESTAMP_NTZ or (old in INTEGRAL_BITS and new == DOUBLE))
 
 
 def _refuse_collation(state: TableState, place: Place, given: StructField) -> None:

@@ -39,11 +39,10 @@ from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import (
     BINARY,
     DATE,
-    DOUBLE,
-    FLOAT,
+    DATETIMES,
+    FLOATING,
     STRING,
     TIMESTAMP,
-    TIMESTAMP_NTZ,
     VARIANT,
     ArrayType,
     DataType,
@@ -66,7 +65,6 @@ _NO_OBJECT = re.compile(rb"^[ \t\r]*null[ \t\r]*$", re.MULTILINE)
 _NOT_A_NUMBER = re.compile(rb'"(NaN|-?Infinity)"')
 _BLOCK_BYTES = 8 << 20
 _BATCH_ROWS = 1 << 16
-_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
 def input_files(
@@ -339,7 +337,7 @@ class InputFiles:
     def _read_type(self, name: str) -> pa.DataType:
         """The type that text of a column is read as."""
         data_type = self._type(name)
-        is_text = data_type in (*_TIMES, BINARY) or (is_nested(data_type) and self.file_format == "csv")
+        is_text = data_type in (*DATETIMES, BINARY) or (is_nested(data_type) and self.file_format == "csv")
         return pa.string() if is_text else arrow_type(data_type)
 
     def _stored(self, name: str, found: pa.DataType | None = None) -> pa.DataType:
@@ -361,7 +359,7 @@ class InputFiles:
                 continue
             values = batch.column(index)
             data_type = self.types.get(fold_name(each.name))
-            if self.file_format != "parquet" and data_type in _TIMES and pa.types.is_string(values.type):
+            if self.file_format != "parquet" and data_type in DATETIMES and pa.types.is_string(values.type):
                 values = self._times(values, each.name, data_type)
             if self.file_format != "parquet" and data_type == BINARY and pa.types.is_string(values.type):
                 values = _bytes(values, each.name)
@@ -409,7 +407,7 @@ def _float_names(data_type: DataType) -> Iterator[tuple[str, bool]]:
     match data_type:
         case StructType(fields=fields):
             for each in fields:
-                yield fold_name(each.name), _element(each.type) in (FLOAT, DOUBLE)
+                yield fold_name(each.name), _element(each.type) in FLOATING
                 yield from _float_names(each.type)
         case ArrayType(element=inner) | MapType(value=inner):
             yield from _float_names(inner)

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.cli.input_errors import WrongValue, value_text
-from deltaskip.expr.coerce import INTEGRAL_BITS, is_nested
+from deltaskip.expr.coerce import is_nested
 from deltaskip.json_text import parse_json
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import typed_array
@@ -28,8 +28,11 @@ from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
     DATE,
+    DATETIMES,
     DOUBLE,
     FLOAT,
+    FLOATING,
+    INTEGRAL_BITS,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -43,7 +46,6 @@ from deltaskip.schema.types import (
 
 # Smaller numbers are rounded to a FLOAT that is finite.
 _BEYOND_FLOAT = float(2**128 - 2**103)
-_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _DECODER = JSONDecoder(parse_float=Decimal)
 
 
@@ -56,7 +58,7 @@ def is_read_here(data_type: DataType) -> bool:
     floats = FLOAT in inner or DOUBLE in inner
     return is_nested(data_type) and any(
         isinstance(t, MapType)
-        or t in (BINARY, *_TIMES)
+        or t in (BINARY, *DATETIMES)
         or (floats and isinstance(t, ArrayType) and isinstance(t.element, ArrayType))
         for t in inner
     )
@@ -155,7 +157,7 @@ def _value(value: Any, data_type: DataType, zone: Zone, path: str) -> Any:
             pairs = value
             if isinstance(value, dict):
                 # Names of an object are texts.
-                is_text = key in (STRING, BINARY, *_TIMES) or isinstance(key, DecimalType)
+                is_text = key in (STRING, BINARY, *DATETIMES) or isinstance(key, DecimalType)
                 pairs = [(name if is_text else parse_json(name, parse_float=Decimal), it) for name, it in value.items()]
             if any(k is None for k, _ in pairs):
                 raise ValueError(f"{path[1:] or 'it'} has a key that is NULL")
@@ -179,7 +181,7 @@ def _atom(value: Any, data_type: DataType, zone: Zone) -> Any:
         case _ if data_type in INTEGRAL_BITS:
             bits = INTEGRAL_BITS[data_type]
             return value if is_number and isinstance(value, int) and -(1 << bits - 1) <= value < 1 << bits - 1 else None
-        case _ if data_type in (FLOAT, DOUBLE):
+        case _ if data_type in FLOATING:
             if isinstance(value, float) or (isinstance(value, str) and value in JSON_FLOATS):
                 return float(value)
             found = float(value) if is_number else math.inf

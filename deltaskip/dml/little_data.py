@@ -17,18 +17,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 
 from deltaskip.dml.execution import RowsOfFiles
-from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS
 from deltaskip.log import Snapshot
 from deltaskip.reading.julian import may_be_julian
 from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.schema.resolve import leaves
 from deltaskip.schema.types import (
     BOOLEAN,
-    DATE,
+    DATETIMES,
     DOUBLE,
     FLOAT,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
+    INTEGRAL_BITS,
     DataType,
     StructField,
     StructType,
@@ -39,7 +37,6 @@ from deltaskip.settings import options
 _TEXT_COUNTS_AS = 6
 _MOST_REMOTE_FILES = 64
 _REMOTE_COUNTS_AS = 8
-_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 # Footers that are read at once, over a network, too.
 _READERS = 16
 
@@ -108,7 +105,7 @@ def _is_little(snapshot: Snapshot, files: Sequence[pa.Table], width: int, most: 
 
 def _are_readable(snapshot: Snapshot, files: Sequence[pa.Table], stored: Sequence[StructField]) -> bool:
     """Whether the footers of the files prove that no column has dates of the Julian calendar."""
-    if not any(each in _TIMES for field in stored for each in nested_types(field.type)):
+    if not any(each in DATETIMES for field in stored for each in nested_types(field.type)):
         return True
     rows = StoredRows(snapshot, StructType(()), "none")
 

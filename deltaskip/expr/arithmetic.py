@@ -18,12 +18,12 @@ from decimal import (
     InvalidOperation,
 )
 
-from deltaskip.expr.coerce import INTEGRAL_BITS, adjusted_decimal
+from deltaskip.expr.coerce import adjusted_decimal
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.floats import double_text_range, float_text, nearest_double, nearest_float, to_float
 from deltaskip.schema.numerals import EXACT
-from deltaskip.schema.types import DOUBLE, FLOAT, LONG, DataType, DecimalType
+from deltaskip.schema.types import DOUBLE, FLOAT, FLOATING, INTEGRAL_BITS, LONG, DataType, DecimalType
 
 # The context of scala.BigDecimal, where Spark leaves arithmetic to it.
 _SCALA = Context(prec=34, Emax=10_000, Emin=-10_000)
@@ -50,7 +50,7 @@ def arithmetic_type(op: str, left: DataType, right: DataType) -> DataType | None
         return LONG if fits else None
     if isinstance(left, DecimalType) and isinstance(right, DecimalType):
         return _decimal_type(op, left, right)
-    if left != right or not (left in INTEGRAL_BITS or left in (FLOAT, DOUBLE)):
+    if left != right or not (left in INTEGRAL_BITS or left in FLOATING):
         return None
     return left if op != "/" or left == DOUBLE else None
 

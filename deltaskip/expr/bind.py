@@ -14,8 +14,6 @@ from deltaskip.expr.bind_nested import OF_NESTED, is_closed, nested_cast, nested
 from deltaskip.expr.clock import special_time
 from deltaskip.expr.coerce import (
     ATOMIC,
-    DATETIMES,
-    INTEGRAL_BITS,
     cast_to,
     castable,
     common_type,
@@ -77,6 +75,8 @@ from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
     DATE,
+    DATETIMES,
+    INTEGRAL_BITS,
     LONG,
     STRING,
     VARIANT,

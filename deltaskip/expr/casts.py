@@ -13,7 +13,6 @@ from typing import Any
 
 from deltaskip.errors import shown
 from deltaskip.expr.arithmetic import checked_integral, to_decimal
-from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.calendar import (
@@ -45,8 +44,10 @@ from deltaskip.schema.types import (
     BOOLEAN,
     BOOLEAN_TEXTS,
     DATE,
-    DOUBLE,
+    DATETIMES,
     FLOAT,
+    FLOATING,
+    INTEGRAL_BITS,
     LONG,
     STRING,
     TIMESTAMP,
@@ -81,7 +82,7 @@ def cast_value(value: object, source: DataType, target: DataType, zone: Zone) ->
         return value != 0
     if target in INTEGRAL_BITS:
         return _to_integral(value, source, target)
-    if target in (FLOAT, DOUBLE):
+    if target in FLOATING:
         return _to_floating(value, source, target)
     if isinstance(target, DecimalType):
         return _to_decimal(value, source, target)
@@ -191,7 +192,7 @@ def _from_string(text: str, target: DataType, zone: Zone) -> object:
     elif target in INTEGRAL_BITS:
         digits = text.strip(TRIM_ALL)
         value = checked_integral(integer_of(digits), target) if _INTEGER.fullmatch(digits) else None
-    elif target in (FLOAT, DOUBLE):
+    elif target in FLOATING:
         value = _parse_floating(text, target)
     elif isinstance(target, DecimalType):
         value = _parse_decimal(text.strip(TRIM_ALL), target)

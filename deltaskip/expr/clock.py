@@ -24,7 +24,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_numeric, type_of
+from deltaskip.expr.coerce import is_numeric, type_of
 from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS, PRESENT
@@ -56,7 +56,7 @@ from deltaskip.schema.calendar import (
     near_clock_change,
     zone_of,
 )
-from deltaskip.schema.types import BOOLEAN, DATE, INTEGER, LONG, STRING, TIMESTAMP, DataType
+from deltaskip.schema.types import BOOLEAN, DATE, DATETIMES, INTEGER, INTEGRAL_BITS, LONG, STRING, TIMESTAMP, DataType
 
 SLACK = 10 * 60 * MICROS_PER_SECOND
 """How far this machine's clock may be ahead of the one that Spark's driver reads, in microseconds."""

@@ -31,9 +31,12 @@ from deltaskip.schema.types import (
     BOOLEAN,
     BYTE,
     DATE,
+    DATETIMES,
     DOUBLE,
     FLOAT,
+    FLOATING,
     INTEGER,
+    INTEGRAL_BITS,
     LONG,
     SHORT,
     STRING,
@@ -49,8 +52,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-INTEGRAL_BITS: dict[DataType, int] = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}
-DATETIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 ATOMIC = (*INTEGRAL_BITS, FLOAT, DOUBLE, BOOLEAN, STRING, BINARY, *DATETIMES)
 
 _PRECEDENCE: tuple[DataType, ...] = (BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE)
@@ -167,9 +168,9 @@ def may_give_null(source: DataType, target: DataType) -> bool:
     if target == DATE:
         return source != TIMESTAMP
     if target == TIMESTAMP:
-        return source in (FLOAT, DOUBLE)
+        return source in FLOATING
     if target in INTEGRAL_BITS:
-        return source in (FLOAT, DOUBLE) or isinstance(source, DecimalType) or (source == TIMESTAMP and target != LONG)
+        return source in FLOATING or isinstance(source, DecimalType) or (source == TIMESTAMP and target != LONG)
     return False
 
 
@@ -181,7 +182,7 @@ def wider_type(left: DataType, right: DataType, *, ansi: bool = True) -> DataTyp
     if is_nested(left) and is_nested(right):
         return _wider_nested(left, right, ansi)
     if isinstance(left, DecimalType) or isinstance(right, DecimalType):
-        if left in (FLOAT, DOUBLE) or right in (FLOAT, DOUBLE):
+        if left in FLOATING or right in FLOATING:
             return DOUBLE
         first, second = decimal_type_of(left), decimal_type_of(right)
         if first is not None and second is not None:
@@ -319,7 +320,7 @@ def _promoted_string(left: DataType, right: DataType, ansi: bool) -> DataType | 
         return STRING if _is_written(other) else None
     if other in INTEGRAL_BITS:
         return LONG
-    if other in (FLOAT, DOUBLE) or isinstance(other, DecimalType):
+    if other in FLOATING or isinstance(other, DecimalType):
         return DOUBLE
     return other if other in ATOMIC else None
 

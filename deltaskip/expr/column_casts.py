@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.coerce import INTEGRAL_BITS, is_nested
+from deltaskip.expr.coerce import is_nested
 from deltaskip.expr.float_digits import decimals_of, float_texts
 from deltaskip.expr.time_columns import DATES_FROM, DATES_TO, time_texts
 from deltaskip.expr.vectors import NotByColumn, Partly, constant_of, filled, made, none_of, numbers, rescaled, valid
@@ -28,8 +28,9 @@ from deltaskip.schema.types import (
     BOOLEAN,
     BOOLEAN_TEXTS,
     DATE,
-    DOUBLE,
     FLOAT,
+    FLOATING,
+    INTEGRAL_BITS,
     LONG,
     STRING,
     TIMESTAMP,
@@ -41,7 +42,6 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-_FLOATING = (FLOAT, DOUBLE)
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ)
 _BITS_OF_DOUBLE = 53
 # Powers of ten that a double holds exactly.
@@ -114,7 +114,7 @@ def cast_column(values: pa.Array, source: DataType, target: DataType, zone: Zone
         return Converted(_nested_text(values, source, zone)) if is_nested(source) else _to_text(values, source, zone)
     if source in INTEGRAL_BITS or source == BOOLEAN:
         return _from_integer(values, source, target)
-    if source in _FLOATING:
+    if source in FLOATING:
         return _from_float(values, target)
     if isinstance(source, DecimalType):
         return _from_decimal(values, source, target)
@@ -172,7 +172,7 @@ def _from_integer(values: pa.Array, source: DataType, target: DataType) -> Conve
             return Converted(values.cast(wanted))
         failed = (found < -limit) | (found >= limit)
         return Converted(values.cast(wanted, safe=False), failed if failed.any() else None)
-    if target in _FLOATING:
+    if target in FLOATING:
         return Converted(values.cast(arrow_type(target), safe=False))
     if isinstance(target, DecimalType):
         return _rescaled(values.cast(pa.decimal128(20, 0)), target)
@@ -189,7 +189,7 @@ def _from_integer(values: pa.Array, source: DataType, target: DataType) -> Conve
 
 
 def _from_float(values: pa.Array, target: DataType) -> Converted:
-    if target in _FLOATING:
+    if target in FLOATING:
         return Converted(values.cast(arrow_type(target), safe=False))
     found = numbers(values).astype(np.float64)
     if target == BOOLEAN:
@@ -226,7 +226,7 @@ def _from_decimal(values: pa.Array, source: DecimalType, target: DataType) -> Co
         return _rescaled(values, target)
     if target == BOOLEAN:
         return Converted(pc.not_equal(values, constant_of(Decimal(0), values.type)))
-    if target in _FLOATING:
+    if target in FLOATING:
         unscaled = None if source.scale > _EXACT_SCALE or target == FLOAT else _unscaled(values)
         if unscaled is not None and not (np.abs(unscaled) >> _BITS_OF_DOUBLE).any():
             return Converted(made(unscaled / 10.0**source.scale, pa.float64(), values))
@@ -278,7 +278,7 @@ def _from_time(values: pa.Array, source: DataType, target: DataType, zone: Zone)
         failed = (seconds < -limit) | (seconds > limit - 1)
         array = made(seconds, pa.int64(), values).cast(arrow_type(target), safe=False)
         return Converted(array, failed if failed.any() else None)
-    if source == TIMESTAMP and (target in _FLOATING or isinstance(target, DecimalType)):
+    if source == TIMESTAMP and (target in FLOATING or isinstance(target, DecimalType)):
         # Two roundings: the long to a double, and the quotient.
         found = given.astype(np.float64) / MICROS_PER_SECOND
         if isinstance(target, DecimalType):
@@ -300,7 +300,7 @@ def _to_text(values: pa.Array, source: DataType, zone: Zone) -> Converted:
         # Years of more than four digits are left over, and so are times near the limits of 64 bits.
         texts = time_texts(local_times(given, zone) if source == TIMESTAMP else given, values)
         return Converted(texts.values, rest=texts.rest) if isinstance(texts, Partly) else Converted(texts)
-    if source in _FLOATING:
+    if source in FLOATING:
         texts, rest = float_texts(values)
         return Converted(texts, rest=rest if rest.any() else None)
     if isinstance(source, DecimalType):
@@ -373,7 +373,7 @@ def _from_text(texts: pa.Array, target: DataType, zone: Zone) -> Converted:
         found = _rescaled(read.values, target)
         rests = [each for each in (read.rest, found.rest) if each is not None]
         return Converted(found.values, read.failed, np.logical_or.reduce(rests) if rests else None)
-    if target in _FLOATING:
+    if target in FLOATING:
         return _usual(texts, "number", lambda usual: usual.cast(arrow_type(target)))
     if target == DATE:
         return _usual(texts, "date", lambda usual: pc.utf8_slice_codeunits(usual, 0, _DATE_LENGTH).cast(pa.date32()))

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from deltaskip.expr.lists import Lists, lists_of
 from deltaskip.expr.vectors import Values, as_array, is_constant, ordered_floats
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, true_rows
-from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, DataType
+from deltaskip.schema.types import BOOLEAN, FLOATING, DataType
 
 ARROW_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": pc.equal,
@@ -23,7 +23,6 @@ ARROW_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
-_FLOATING = (FLOAT, DOUBLE)
 
 
 def compared(op: str, left: Values, right: Values, type_: DataType) -> Values:
@@ -31,7 +30,7 @@ def compared(op: str, left: Values, right: Values, type_: DataType) -> Values:
     if type_ == BOOLEAN:
         # Arrow orders numbers only.
         return ARROW_COMPARISONS[op](pc.cast(left, pa.int8()), pc.cast(right, pa.int8()))
-    if type_ in _FLOATING and any(pc.any(pc.is_nan(each)).as_py() for each in (left, right)):
+    if type_ in FLOATING and any(pc.any(pc.is_nan(each)).as_py() for each in (left, right)):
         # NaN equals itself, and is above every other number.
         ordered = [ordered_floats(as_array(each, 1)) for each in (left, right)]
         left, right = (

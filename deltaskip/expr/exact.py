@@ -42,13 +42,11 @@ from deltaskip.schema.resolve import Resolved, collation_of, display_name, resol
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
-    BYTE,
     DATE,
     DOUBLE,
     FLOAT,
-    INTEGER,
+    INTEGRAL_BITS,
     LONG,
-    SHORT,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -58,11 +56,10 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-_INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 # Integers up to this one are numbers of the type, and so are the numbers that they are compared with.
 _WHOLE = {FLOAT: 1 << 24, DOUBLE: 1 << 53}
 _SAME = (STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ)
-_COMPARED = (*_INTEGERS, FLOAT, DOUBLE, *_SAME)
+_COMPARED = (*INTEGRAL_BITS, FLOAT, DOUBLE, *_SAME)
 _BYTES = "UTF8_BINARY"
 
 
@@ -233,7 +230,7 @@ class Translation(ABC):
 
 def _value_of(kind: DataType, given: Literal) -> Literal | None:
     value: Any = given.value
-    if kind in _INTEGERS and given.type == LONG and -(2**63) <= value < 2**63:
+    if kind in INTEGRAL_BITS and given.type == LONG and -(2**63) <= value < 2**63:
         found = literal_node(value)
         return found if isinstance(found, Literal) else None
     if kind in _WHOLE and given.type == LONG and abs(value) <= _WHOLE[kind]:
@@ -252,7 +249,7 @@ def _value_of(kind: DataType, given: Literal) -> Literal | None:
 
 def _is_short(column: Resolved) -> bool:
     """Whether long lists of such values are kept as one array."""
-    return column.type in _INTEGERS or (column.type == STRING and collation_of(column) is None)
+    return column.type in INTEGRAL_BITS or (column.type == STRING and collation_of(column) is None)
 
 
 def _joined(kind: type[And | Or], nodes: Sequence[Node]) -> Node:

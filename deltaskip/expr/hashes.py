@@ -26,6 +26,7 @@ from deltaskip.schema.types import (
     DATE,
     DOUBLE,
     FLOAT,
+    FLOATING,
     INTEGER,
     LONG,
     SHORT,
@@ -136,7 +137,7 @@ def _hashed(algorithm: _Algorithm, value: Any, type_: DataType, seed: int) -> in
         return algorithm.of_int(int(value) & _WORD, seed)
     if type_ in _LONGS:
         return algorithm.of_long(value & _LONG_WORD, seed)
-    if type_ in (FLOAT, DOUBLE):
+    if type_ in FLOATING:
         number = 0.0 if value == 0 else math.nan if math.isnan(value) else value
         if type_ == FLOAT:
             return algorithm.of_int(struct.unpack("<I", struct.pack("<f", number))[0], seed)

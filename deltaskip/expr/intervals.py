@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
-from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, cast_to, implicit_cast, type_of
+from deltaskip.expr.coerce import cast_to, implicit_cast, type_of
 from deltaskip.expr.dates import add_days, add_months
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.nodes import Call, Literal, Node
@@ -26,7 +26,7 @@ from deltaskip.schema.calendar import (
     local_of,
 )
 from deltaskip.schema.numerals import EXACT, of_unscaled
-from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType, UnknownType
+from deltaskip.schema.types import DATE, DATETIMES, INTEGRAL_BITS, TIMESTAMP, TIMESTAMP_NTZ, DataType, UnknownType
 
 DAYS = UnknownType('"interval day"')
 DAY_TIME = UnknownType('"interval day to second"')

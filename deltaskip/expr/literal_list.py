@@ -15,12 +15,10 @@ import pyarrow.compute as pc
 
 from deltaskip.expr.nodes import Literal, Node
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
-from deltaskip.schema.types import BYTE, INTEGER, LONG, SHORT, STRING, DataType
+from deltaskip.schema.types import INTEGER, INTEGRAL_BITS, LONG, STRING, DataType
 
 SHORTEST = 64
 """Shorter lists are tuples of literals."""
-
-_BITS: dict[DataType, int] = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}
 
 
 class LiteralList(Sequence[Node]):
@@ -76,7 +74,7 @@ class LiteralList(Sequence[Node]):
 
     def within(self, type_: DataType) -> LiteralList:
         """The integers that an integral type holds, as literals of it."""
-        bits = _BITS[type_]
+        bits = INTEGRAL_BITS[type_]
         numbers = numpy_values(self.array)
         held = (numbers >= -(1 << (bits - 1))) & (numbers <= (1 << (bits - 1)) - 1)
         return LiteralList(self.array if held.all() else self.array.filter(arrow_array(held)), (type_,))

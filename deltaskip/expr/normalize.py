@@ -29,7 +29,7 @@ import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
-from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
+from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import deterministic
 from deltaskip.expr.literal_list import LiteralList, has_null
 from deltaskip.expr.nodes import (
@@ -51,7 +51,7 @@ from deltaskip.expr.nodes import (
     StartsWith,
 )
 from deltaskip.schema.calendar import parse_date
-from deltaskip.schema.types import BOOLEAN, DATE, STRING, DataType
+from deltaskip.schema.types import BOOLEAN, DATE, INTEGRAL_BITS, STRING, DataType
 
 TRUE_LITERAL = Literal(True, BOOLEAN)
 FALSE_LITERAL = Literal(False, BOOLEAN)

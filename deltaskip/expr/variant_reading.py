@@ -27,6 +27,7 @@ from deltaskip.schema.types import (
     DATE,
     DOUBLE,
     FLOAT,
+    FLOATING,
     LONG,
     STRING,
     TIMESTAMP,
@@ -137,7 +138,7 @@ def _json(tree: VariantTree) -> str:
             return f"{{{','.join([f'{quoted(name)}:{_json(each)}' for name, each in tree.items()])}}}"
         case list():
             return f"[{','.join(map(_json, tree))}]"
-        case VariantPrimitive(type_, value) if type_ in (FLOAT, DOUBLE):
+        case VariantPrimitive(type_, value) if type_ in FLOATING:
             return double_text(value, type_ == FLOAT)
         case VariantPrimitive(type_, value) if type_ == STRING:
             return quoted(value)

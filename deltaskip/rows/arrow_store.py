@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Undecided, needs_session
 from deltaskip.expr.casts import cast_value
-from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import floor_divided, scalar_text, stored_type
 from deltaskip.rows.arrow_losses import LossyCast, first_loss
@@ -33,6 +32,8 @@ from deltaskip.schema.types import (
     DATE,
     DOUBLE,
     FLOAT,
+    FLOATING,
+    INTEGRAL_BITS,
     LONG,
     STRING,
     TIMESTAMP,
@@ -246,7 +247,7 @@ def _exact(array: pa.Array, source: DataType, target: DataType) -> pa.Array | No
         found = array.cast(wanted)
     except pa.ArrowInvalid:
         return None
-    if source in (FLOAT, DOUBLE):
+    if source in FLOATING:
         # Beyond these limits, the result of the conversion depends on the processor.
         limit = min(_EXACT_IN_DOUBLE, (1 << (INTEGRAL_BITS[target] - 1)) - 1)
         least, most = pc.min_max(found).as_py().values()

@@ -22,15 +22,12 @@ from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import (
     BINARY,
-    BYTE,
     COLLATIONS_KEY,
     COMMENT_KEY,
     DATE,
     DOUBLE,
     FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
+    INTEGRAL_BITS,
     STRING,
     TIMESTAMP_NTZ,
     VARIANT,
@@ -46,7 +43,6 @@ from deltaskip.schema.types import (
 
 # The metadata of a DataFrame's column that a new column keeps.
 _KEPT_KEYS = (COMMENT_KEY, COLLATIONS_KEY, CHAR_VARCHAR_KEY)
-_INTEGERS: tuple[DataType, ...] = (BYTE, SHORT, INTEGER, LONG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +108,8 @@ def widens(before: DataType, after: DataType, iceberg: bool = False) -> bool:
                 and after.scale >= before.scale
                 and not (iceberg and after.scale > before.scale)
             )
-        case _ if before in _INTEGERS and after in _INTEGERS:
-            return _INTEGERS.index(before) < _INTEGERS.index(after)
+        case _ if before in INTEGRAL_BITS and after in INTEGRAL_BITS:
+            return INTEGRAL_BITS[before] < INTEGRAL_BITS[after]
         case _:
             return (before, after) == (FLOAT, DOUBLE) or ((before, after) == (DATE, TIMESTAMP_NTZ) and not iceberg)
 

@@ -18,6 +18,7 @@ from deltaskip.schema.types import (
     DATE,
     DOUBLE,
     FLOAT,
+    FLOATING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     ArrayType,
@@ -93,7 +94,7 @@ def _of_text(text: str, data_type: DataType) -> object:
             days_or_micros = parse_timestamp_ntz(text)
         elif data_type == BINARY:
             return base64.b64decode(text)
-        elif data_type in (FLOAT, DOUBLE):
+        elif data_type in FLOATING:
             return JSON_FLOATS.get(text, text)
     except (LookupError, ValueError):
         return text

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deltaskip.errors import SchemaError
-from deltaskip.expr.coerce import castable
+from deltaskip.expr.coerce import castable, is_numeric
 from deltaskip.records import dataclass
 from deltaskip.schema.ddl import type_text
 from deltaskip.schema.json import simple_string
@@ -21,14 +21,12 @@ from deltaskip.schema.types import (
     BOOLEAN,
     BYTE,
     DATE,
-    DOUBLE,
-    FLOAT,
+    DATETIMES,
+    FLOATING,
     INTEGER,
     LONG,
     SHORT,
     STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
     VARIANT,
     VOID,
     ArrayType,
@@ -43,8 +41,6 @@ VIOLATION = "deltaskip: "
 """Begins the message of an error that the SQL text raises; JSON follows."""
 
 _INTEGRAL: Mapping[DataType, int] = {BYTE: 3, SHORT: 5, INTEGER: 10, LONG: 19}
-_FLOATING: tuple[DataType, ...] = (FLOAT, DOUBLE)
-_DATETIMES: tuple[DataType, ...] = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _PATH = tuple[str, ...]
 
 
@@ -65,11 +61,11 @@ def assignable(source: DataType, target: DataType) -> bool:
     """Whether values of an atomic type can be stored in a column of another: Spark's policy ANSI."""
     if source in (target, VOID):
         return True
-    if _is_number(source) and _is_number(target):
+    if is_numeric(source) and is_numeric(target):
         return True
     if target == STRING:
-        return _is_number(source) or source in (BOOLEAN, BINARY, VARIANT, *_DATETIMES)
-    return source in _DATETIMES and target in _DATETIMES
+        return is_numeric(source) or source in (BOOLEAN, BINARY, VARIANT, *DATETIMES)
+    return source in DATETIMES and target in DATETIMES
 
 
 def stores_every_value(source: DataType, target: DataType) -> bool:
@@ -88,7 +84,7 @@ def stores_every_value(source: DataType, target: DataType) -> bool:
             return stores_every_value(given_element, element)
         case MapType(given_key, given_value), MapType(key, value):
             return stores_every_value(given_key, key) and stores_every_value(given_value, value)
-    numbers = (*_INTEGRAL, *_FLOATING)
+    numbers = (*_INTEGRAL, *FLOATING)
     if isinstance(source, DecimalType) and isinstance(target, DecimalType):
         return True
     return source in (target, VOID) or (source in numbers and target in numbers)
@@ -127,7 +123,7 @@ def check_assignable(source: DataType, target: DataType, path: _PATH, table: str
             check_assignable(given_value, value, (*path, "value"), table, casts)
         case _ if not (assignable(source, target) or (casts and _is_cast(source, target))):
             # 2026-01-31 without quotes is 2026 minus 1 minus 31.
-            days = target == DATE and _is_number(source)
+            days = target == DATE and is_numeric(source)
             cure = "write a date as DATE'2026-01-31'" if days else "cast it explicitly"
             raise SchemaError(
                 f"{simple_string(source).upper()} cannot be stored in the column {display_name(path)} of {table}, "
@@ -259,7 +255,7 @@ def _stored_atom(expression: str, source: DataType, target: DataType, path: _PAT
     if _always_fits(source, target):
         return f"CAST({expression} AS {to})"
     fits = f"{expression} IS NULL OR try_cast({expression} AS {to}) IS NOT NULL"
-    if source in _FLOATING and isinstance(target, DecimalType):
+    if source in FLOATING and isinstance(target, DecimalType):
         # Spark stores NULL for NaN and the infinities.
         fits += f" OR isnan({expression}) OR abs({expression}) = double('Infinity')"
     members = f"{sql_string(display_name(path))} AS column, {sql_string(to.upper())} AS type"
@@ -273,14 +269,14 @@ def _is_cast(source: DataType, target: DataType) -> bool:
     """Whether values of an atomic type are cast to numbers, times, booleans or bytes in ANSI mode."""
     if isinstance(source, StructType | ArrayType | MapType):
         return False
-    return (_is_number(target) or target in (BOOLEAN, BINARY, *_DATETIMES)) and castable(source, target)
+    return (is_numeric(target) or target in (BOOLEAN, BINARY, *DATETIMES)) and castable(source, target)
 
 
 def _always_fits(source: DataType, target: DataType) -> bool:
     """Whether no value of `source` is out of the range of `target`."""
     if source == VOID or target == STRING:
         return True
-    if target in _FLOATING:
+    if target in FLOATING:
         return source != STRING
     if isinstance(target, DecimalType):
         whole = target.precision - target.scale
@@ -289,8 +285,4 @@ def _always_fits(source: DataType, target: DataType) -> bool:
         return source in _INTEGRAL and _INTEGRAL[source] <= whole
     if source in _INTEGRAL and target in _INTEGRAL:
         return _INTEGRAL[source] <= _INTEGRAL[target]
-    return target == DATE and source in _DATETIMES
-
-
-def _is_number(data_type: DataType) -> bool:
-    return data_type in _INTEGRAL or data_type in _FLOATING or isinstance(data_type, DecimalType)
+    return target == DATE and source in DATETIMES

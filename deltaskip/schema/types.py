@@ -110,6 +110,11 @@ TIMESTAMP_NTZ = PrimitiveType("timestamp_ntz")
 VOID = PrimitiveType("void")
 VARIANT = PrimitiveType("variant")
 
+INTEGRAL_BITS: dict[DataType, int] = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}
+"""The integers, the narrowest first, and the bits of their values."""
+FLOATING: tuple[DataType, ...] = (FLOAT, DOUBLE)
+DATETIMES: tuple[DataType, ...] = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+
 PRIMITIVES: Mapping[str, PrimitiveType] = MappingProxyType({n: PrimitiveType(n) for n in sorted(_PRIMITIVE_NAMES)})
 
 BOOLEAN_TEXTS = {

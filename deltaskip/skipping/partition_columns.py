@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import PartitionValueError, TimestampRange, parse_partition_value
-from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.expr.vectors import ordered_floats
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
@@ -25,8 +24,8 @@ from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
     DATE,
-    DOUBLE,
-    FLOAT,
+    FLOATING,
+    INTEGRAL_BITS,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -173,7 +172,7 @@ class _PartitionValues:
 
     def ordered(self, type_: DataType) -> pa.Array:
         """The values in a form in which those that are equal in Spark are identical in Arrow."""
-        return ordered_floats(self.array) if type_ in (FLOAT, DOUBLE) else self.array
+        return ordered_floats(self.array) if type_ in FLOATING else self.array
 
 
 def _read_values(texts: Sequence[str | None], type_: DataType, zone: str | None) -> _PartitionValues:
@@ -228,7 +227,7 @@ def _pattern(type_: DataType, zone: str | None) -> str | None:
         whole = type_.precision - type_.scale
         part = rf"(\.[0-9]{{1,{type_.scale}}})?" if type_.scale else ""
         return rf"^-?[0-9]{{1,{whole}}}{part}$" if whole else None
-    if type_ in (FLOAT, DOUBLE):
+    if type_ in FLOATING:
         return _NUMBER
     if type_ == BOOLEAN:
         return "^(true|false)$"
@@ -249,7 +248,7 @@ def _converted(texts: pa.Array, type_: DataType, zone: str | None) -> pa.Array:
         if zone not in (None, "UTC") and pc.any(pc.invert(in_utc)).as_py():
             local = _instants(local, in_utc, zone)
         return local.view(pa.int64()).view(arrow_type(type_))
-    if type_ in (FLOAT, DOUBLE):
+    if type_ in FLOATING:
         # Rounded once, to the width of the column.
         return pc.cast(texts, pa.float32() if arrow_type(type_) == pa.float32() else pa.float64())
     return pc.cast(texts, arrow_type(type_))

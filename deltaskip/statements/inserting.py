@@ -17,7 +17,7 @@ from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, SparkUnavailable
 from deltaskip.expr import EvaluationError, Undecided, bind_expression, evaluate, parse_sql
 from deltaskip.expr.clock import at_time
-from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
+from deltaskip.expr.coerce import type_of
 from deltaskip.expr.nodes import Opaque, walk
 from deltaskip.records import dataclass
 from deltaskip.rows.identity import identity_of
@@ -29,6 +29,7 @@ from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
     DEFAULT_KEY,
     GENERATION_KEY,
+    INTEGRAL_BITS,
     VOID,
     ArrayType,
     DataType,

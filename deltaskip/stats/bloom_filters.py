@@ -18,18 +18,7 @@ import pyarrow as pa
 
 from deltaskip.kernels.hashes import hash_bytes
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
-from deltaskip.schema.types import (
-    BYTE,
-    DATE,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-)
+from deltaskip.schema.types import DATE, INTEGRAL_BITS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
 from deltaskip.stats.footer import DAMAGE, Footer
 from deltaskip.stats.footer_columns import ParquetNode, type_of_leaf
 from deltaskip.storage.range_file import read_ranges
@@ -62,7 +51,7 @@ def stored_as(node: ParquetNode, wanted: DataType) -> Stored | None:
     match source.kind if source is not None else "", wanted:
         case "string", _ if wanted == STRING:
             return lambda value: value if isinstance(value, bytes) else None
-        case "integer", _ if wanted in (BYTE, SHORT, INTEGER, LONG):
+        case "integer", _ if wanted in INTEGRAL_BITS:
             pass
         case "integer", DecimalType(_, scale):
             factor = 10**scale

@@ -11,8 +11,7 @@ from deltaskip.schema.types import (
     BOOLEAN,
     BYTE,
     DATE,
-    DOUBLE,
-    FLOAT,
+    FLOATING,
     INTEGER,
     LONG,
     SHORT,
@@ -54,7 +53,7 @@ class BoundKind(Enum):
 
 _KINDS: dict[DataType, BoundKind] = {
     **dict.fromkeys((BYTE, SHORT, INTEGER, LONG, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ), BoundKind.INT64),
-    **dict.fromkeys((FLOAT, DOUBLE), BoundKind.DOUBLE),
+    **dict.fromkeys(FLOATING, BoundKind.DOUBLE),
     STRING: BoundKind.TEXT,
 }
 

@@ -12,7 +12,7 @@ from deltaskip.collations.collation import Collation
 from deltaskip.errors import StatisticsWarning
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
 from deltaskip.schema.arrow_values import arrow_scalar, is_true
-from deltaskip.schema.types import BYTE, INTEGER, LONG, SHORT
+from deltaskip.schema.types import INTEGRAL_BITS
 from deltaskip.stats.bound_rules import BoundForm, believed
 from deltaskip.stats.cache_keys import AddsScope, CacheKey, CollatedKey, CommitsScope, NanAbsentKey, StatisticKey
 from deltaskip.stats.collated_bounds import CollatedBounds, collated_leaf, merged_spellings
@@ -21,7 +21,6 @@ from deltaskip.stats.layout import MOST_ROWS, NUM_RECORDS, BoundKind, Side, Stat
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 from deltaskip.warning import warn
 
-_INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 _TIGHT = StatLeaf(TIGHT_BOUNDS)
 _MISSING, _NULL, _STRING, _NUMBER, _BOOLEAN = range(5)
 
@@ -292,7 +291,7 @@ def _layout(leaf: StatLeaf) -> BoundKind | None:
 
 
 def _is_integral(leaf: StatLeaf) -> bool:
-    return leaf.side is None or (leaf.field is not None and leaf.field.type in _INTEGERS)
+    return leaf.side is None or (leaf.field is not None and leaf.field.type in INTEGRAL_BITS)
 
 
 def _field(leaf: StatLeaf) -> StatField:

@@ -23,13 +23,8 @@ from deltaskip.kernels.stats_json import BOOLEAN as BOOLEAN_KIND
 from deltaskip.kernels.stats_json import INVALID, NUMBER, STRING, extract_double, extract_int64, extract_leaves
 from deltaskip.schema import (
     BOOLEAN,
-    BYTE,
     DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
     LONG,
-    SHORT,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     DataType,
@@ -41,6 +36,7 @@ from deltaskip.schema import (
 )
 from deltaskip.schema.arrow_values import NOTHING, arrow_array, arrow_scalar, is_true
 from deltaskip.schema.floats import JSON_FLOATS
+from deltaskip.schema.types import FLOATING, INTEGRAL_BITS
 from deltaskip.schema.types import STRING as STRING_COLUMN
 from deltaskip.stats.bound_rules import BEFORE_1900, as_floats, in_our_calendar, is_long_decimal, of_either_type
 from deltaskip.stats.decode import date_texts, instant_texts, local_texts
@@ -51,7 +47,6 @@ from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 Path = tuple[str, ...]
 Instants = frozenset[Path]
 
-_INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 _SIDES = ("minValues", "maxValues")
 _MOST_NAMES = 64
 # The characters that a JSON string must escape, except the quote and the backslash.
@@ -93,8 +88,8 @@ class StatsStruct:
 
     def parse(self, texts: pa.Array) -> pa.StructArray:
         """Parse the texts into structs; null where the text is null or not a JSON object."""
-        integers = [path for path, type_ in self._leaves.items() if type_ in _INTEGERS]
-        doubles = [path for path, type_ in self._leaves.items() if type_ in (FLOAT, DOUBLE)]
+        integers = [path for path, type_ in self._leaves.items() if type_ in INTEGRAL_BITS]
+        doubles = [path for path, type_ in self._leaves.items() if type_ in FLOATING]
         others = [path for path in self._leaves if path not in {*integers, *doubles}]
         found: dict[Path, pa.Array] = {}
         for path, (values, _) in zip(integers, extract_int64(texts, integers), strict=True):

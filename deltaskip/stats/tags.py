@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from deltaskip.json_text import parse_json
 from deltaskip.schema.arrow_values import FALSE, arrow_array, is_true
-from deltaskip.schema.types import DOUBLE, FLOAT
+from deltaskip.schema.types import FLOATING
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.version import engine_info
 
@@ -100,7 +100,7 @@ def _computed_without_nan(
     stats: str, columns: Iterable[StatColumn], known: frozenset[_Path] = frozenset()
 ) -> frozenset[_Path]:
     """The float columns without NaN: those of `columns` by their computed statistics, and other known ones."""
-    floats = [column.physical for column in columns if column.type in (FLOAT, DOUBLE)]
+    floats = [column.physical for column in columns if column.type in FLOATING]
     if not floats:
         return known
     computed = parse_json(stats)

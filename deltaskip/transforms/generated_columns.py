@@ -19,12 +19,12 @@ from deltaskip.schema.sql_text import quoted_path
 from deltaskip.schema.types import (
     BYTE,
     DATE,
+    DATETIMES,
     GENERATION_KEY,
     INTEGER,
     LONG,
     SHORT,
     STRING,
-    TIMESTAMP,
     TIMESTAMP_NTZ,
     DataType,
     StructField,
@@ -42,7 +42,6 @@ from deltaskip.transforms.transform import (
     Year,
 )
 
-_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _SMALL = (BYTE, SHORT, INTEGER)
 # Characters that names of columns without column mapping must not contain, and the dot.
 _NOT_IN_NAMES = re.compile(r"[ ,;{}()\n\t=.]")
@@ -190,7 +189,7 @@ def _expression(transform: Transform, column: str, source: DataType) -> tuple[Da
     For TIMESTAMP they depend on the time zone of the session that writes, as in delta-spark. For TIMESTAMP_NTZ the text
     of the time is cut, since date_format would shift times that the session's time zone skips.
     """
-    time = source in _TIMES
+    time = source in DATETIMES
     match transform:
         case Identity():
             return source, column
@@ -229,7 +228,7 @@ def _transform(node: Node, schema: StructType) -> Transform | None:
         case Call("date_format", (Column(parts), Literal(str() as pattern))) if pattern in (_MONTH, _HOUR):
             return (Month if pattern == _MONTH else DateHour)(_logical(parts, schema))
         case Call("substring", (Cast(Column(parts), type_), Literal(int() as first), Literal(int() as length))) if (
-            type_ == STRING and first in (0, 1) and resolve(schema, tuple(parts)).type in _TIMES
+            type_ == STRING and first in (0, 1) and resolve(schema, tuple(parts)).type in DATETIMES
         ):
             found = {_MONTH_LENGTH: Month, _HOUR_LENGTH: DateHour}.get(length)
             return None if found is None else found(_logical(parts, schema))

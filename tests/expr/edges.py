@@ -18,7 +18,7 @@ from typing import Any
 
 from deltaskip.errors import PredicateError
 from deltaskip.expr import bind_expression, parse_sql
-from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, castable, type_of
+from deltaskip.expr.coerce import castable, type_of
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.expr.functions import FUNCTIONS, REPLACED
 from deltaskip.expr.nodes import Call, Cast, Compare, Node
@@ -28,9 +28,11 @@ from deltaskip.schema.types import (
     BOOLEAN,
     BYTE,
     DATE,
+    DATETIMES,
     DOUBLE,
     FLOAT,
     INTEGER,
+    INTEGRAL_BITS,
     LONG,
     SHORT,
     STRING,

@@ -22,7 +22,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.schema_merge import all_nullable
 from deltaskip.schema.arrow_nested import list_items, list_offsets
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk, typed_array
-from deltaskip.schema.types import DOUBLE, FLOAT, STRING, ArrayType, DataType, StructType
+from deltaskip.schema.types import FLOATING, STRING, ArrayType, DataType, StructType
 
 Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Rows that match: those of the target and, at the same place, those of the source."""
@@ -141,7 +141,7 @@ def _hashed(values: pa.Array, type_: Any) -> pa.Array:
     """Values in a form in which those that Spark takes for equal are identical; none is NULL."""
     if isinstance(type_, StructType | ArrayType):
         return _framed(values, type_)
-    if type_ in (FLOAT, DOUBLE):
+    if type_ in FLOATING:
         numbers = np.asarray(values.to_numpy(zero_copy_only=False), np.float64) + 0.0
         nan = np.isnan(numbers) & numpy_values(pc.is_valid(values))
         bits = np.where(np.isnan(numbers), 0.0, numbers).view(np.int64)

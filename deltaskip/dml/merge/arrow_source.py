@@ -23,7 +23,7 @@ from deltaskip.errors import DeltaSkipError
 from deltaskip.features.registry import marks_rows
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import domain_values
-from deltaskip.schema.types import DOUBLE, FLOAT, StructType
+from deltaskip.schema.types import FLOATING, StructType
 
 
 class ArrowMergeSource(MergeSource):
@@ -136,7 +136,7 @@ class ArrowSourceRows(SourceRows):
             return KeyValues(None, None, found.null_count > 0)
         least, greatest = _extremes(known)
         # In a large source nearly all keys are distinct, which its first rows show.
-        listed, most = distinct and key.equal and key.type not in (FLOAT, DOUBLE), most_values(key.type)
+        listed, most = distinct and key.equal and key.type not in FLOATING, most_values(key.type)
         listed = listed and len(known.slice(0, 2 * most).unique()) <= most
         values = key_literals(known.unique(), key.type, domain_values) if listed else None
         return KeyValues(least, greatest, found.null_count > 0, values)

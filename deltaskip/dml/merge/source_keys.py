@@ -19,7 +19,7 @@ import pyarrow as pa
 from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.errors import PredicateError, PredicateWarning
 from deltaskip.expr import bind_expression
-from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
+from deltaskip.expr.coerce import type_of
 from deltaskip.expr.comparison_collation import comparison_collation, is_binary
 from deltaskip.expr.literal_list import SHORTEST, integers, text_list
 from deltaskip.expr.nodes import (
@@ -48,6 +48,7 @@ from deltaskip.schema.types import (
     DATE,
     DOUBLE,
     FLOAT,
+    INTEGRAL_BITS,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,

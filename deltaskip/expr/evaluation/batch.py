@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
-from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_nested, same_type, type_of
+from deltaskip.expr.coerce import is_nested, same_type, type_of
 from deltaskip.expr.column_casts import cast_column
 from deltaskip.expr.comparison_collation import comparison_collation, is_collated
 from deltaskip.expr.comparisons import ARROW_COMPARISONS, compared, equal_rows, signs_of_rows
@@ -81,8 +81,11 @@ from deltaskip.schema.calendar import MICROS_PER_DAY, zone_of
 from deltaskip.schema.types import (
     BOOLEAN,
     DATE,
+    DATETIMES,
     DOUBLE,
     FLOAT,
+    FLOATING,
+    INTEGRAL_BITS,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -91,7 +94,6 @@ from deltaskip.schema.types import (
     UnknownType,
 )
 
-_FLOATING = (FLOAT, DOUBLE)
 # From this share of decided rows on, the others are copied for the next operand of an AND or OR.
 _MANY = 0.75
 _ZERO = constant_of(0, pa.int8())
@@ -390,7 +392,7 @@ class Batch:
             self.check_clock(node.child, child, Literal(known[0], type_))
         if collation is not None:
             found = self.any_equal(collation, child, known)
-        elif type_ in _FLOATING:
+        elif type_ in FLOATING:
             found = pc.is_in(ordered_floats(child), value_set=ordered_floats(arrow_array(known, pa.float64())))
         else:
             found = pc.is_in(child, value_set=array_of(known, type_))

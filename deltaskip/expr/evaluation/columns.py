@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import SchemaError
-from deltaskip.expr.coerce import INTEGRAL_BITS, is_nested, type_of
+from deltaskip.expr.coerce import is_nested, type_of
 from deltaskip.expr.comparison_collation import comparison_collation
 from deltaskip.expr.dates import DATE_FIELDS, TIME_FIELDS
 from deltaskip.expr.evaluation.batch import Batch, CollatedOrder
@@ -46,7 +46,7 @@ from deltaskip.expr.vectors import array_of, as_array, scattered
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_nested import conformed
 from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk, true_rows
-from deltaskip.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID
+from deltaskip.schema.types import DATE, INTEGRAL_BITS, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID
 
 # Rows that fail are looked for by halves up to this number of failures, and then one by one.
 _MOST_FAILURES = 16

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from deltaskip.expr.casts import cast_value, try_cast_value
-from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, type_of
+from deltaskip.expr.coerce import type_of
 from deltaskip.expr.comparison_collation import comparison_collation, is_collated
 from deltaskip.expr.failures import Undecided
 from deltaskip.expr.functions import FUNCTIONS
@@ -41,7 +41,7 @@ from deltaskip.expr.render import to_sql
 from deltaskip.expr.spark_functions import is_unknown, meant_function
 from deltaskip.expr.strings import cased, like
 from deltaskip.schema.calendar import MICROS_PER_DAY, Zone, near_clock_change, zone_of
-from deltaskip.schema.types import DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ
+from deltaskip.schema.types import DATE, DATETIMES, DOUBLE, FLOAT, INTEGRAL_BITS, TIMESTAMP, TIMESTAMP_NTZ
 
 # Logical path of a column → its value in the value domain.
 Row = Mapping[tuple[str, ...], object]

@@ -10,21 +10,12 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.expr.coerce import (
-    INTEGRAL_BITS,
-    cast_to,
-    implicit_cast,
-    is_nested,
-    is_orderable,
-    plain_wider_type,
-    same_type,
-    type_of,
-)
+from deltaskip.expr.coerce import cast_to, implicit_cast, is_nested, is_orderable, plain_wider_type, same_type, type_of
 from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.functions.function import Signature, Typed
 from deltaskip.expr.nodes import Node
 from deltaskip.expr.vectors import valid
-from deltaskip.schema.types import FLOAT, ArrayType, DataType
+from deltaskip.schema.types import FLOAT, INTEGRAL_BITS, ArrayType, DataType
 
 
 def array_type(node: Node) -> ArrayType | None:

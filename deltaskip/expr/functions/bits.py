@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, implicit_cast, type_of
+from deltaskip.expr.coerce import cast_to, implicit_cast, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Typed, exactly, takes
 from deltaskip.expr.nodes import Call, Literal, Node
@@ -25,7 +25,7 @@ from deltaskip.kernels.number_texts import in_base
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import BINARY, BOOLEAN, BYTE, DOUBLE, INTEGER, LONG, SHORT, STRING
+from deltaskip.schema.types import BINARY, BOOLEAN, BYTE, DOUBLE, INTEGER, INTEGRAL_BITS, LONG, SHORT, STRING
 
 _BITMAP = 32_768
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, common_type, implicit_cast, is_nested, is_orderable, type_of
+from deltaskip.expr.coerce import cast_to, common_type, implicit_cast, is_nested, is_orderable, type_of
 from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.array_sets import ARRAY_SETS
@@ -65,6 +65,7 @@ from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
     INTEGER,
+    INTEGRAL_BITS,
     LONG,
     STRING,
     VARIANT,

@@ -33,7 +33,7 @@ from deltaskip.expr.vectors import NotByColumn, Values, as_array, is_constant, n
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, is_true, numpy_values
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGER, STRING, TIMESTAMP, VOID
+from deltaskip.schema.types import BINARY, BOOLEAN, DOUBLE, FLOAT, FLOATING, INTEGER, STRING, TIMESTAMP, VOID
 
 
 def _coalesce_signature(args: tuple[Node, ...]) -> Typed:
@@ -85,7 +85,7 @@ def _first_extreme(args: Sequence[Values], call: Call) -> Values:
     beyond = pc.greater if call.name == "greatest" else pc.less
     given = [as_array(value, rows) for value in args]
     # Without NaN, Arrow compares numbers as Spark does.
-    plain = call.type in (FLOAT, DOUBLE) and not any(pc.any(pc.is_nan(each)).as_py() for each in given)
+    plain = call.type in FLOATING and not any(pc.any(pc.is_nan(each)).as_py() for each in given)
     found: pa.Array | None = None
     for each in given:
         if found is None:

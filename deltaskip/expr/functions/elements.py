@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, common_type, implicit_cast, is_orderable, type_of
+from deltaskip.expr.coerce import cast_to, common_type, implicit_cast, is_orderable, type_of
 from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.array_types import array_to, plain_wider, taken_elements, valid_rows
@@ -27,7 +27,17 @@ from deltaskip.schema.arrow_values import arrow_array, one_chunk, true_rows
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import INTEGER, LONG, STRING, VOID, ArrayType, MapType, StructField, StructType
+from deltaskip.schema.types import (
+    INTEGER,
+    INTEGRAL_BITS,
+    LONG,
+    STRING,
+    VOID,
+    ArrayType,
+    MapType,
+    StructField,
+    StructType,
+)
 
 _LEAST = -(2**31)
 

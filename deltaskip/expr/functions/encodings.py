@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr import text_encodings
-from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, is_numeric, type_of
+from deltaskip.expr.coerce import cast_to, is_numeric, type_of
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions.by_value import value_function, values_of
 from deltaskip.expr.functions.conditions import searched
@@ -48,7 +48,7 @@ from deltaskip.kernels.text_parts import first_code_points
 from deltaskip.kernels.text_rows import checksums
 from deltaskip.schema.arrow_values import is_not_false, numpy_values
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import BINARY, BOOLEAN, INTEGER, LONG, STRING, VOID, DataType
+from deltaskip.schema.types import BINARY, BOOLEAN, INTEGER, INTEGRAL_BITS, LONG, STRING, VOID, DataType
 
 _FORMATS = {"hex": "hex", "utf-8": "utf-8", "utf8": "utf-8", "base64": "base64"}
 _CHARACTERS = text_array([*map(chr, range(256)), ""])

@@ -28,8 +28,8 @@ from deltaskip.schema.types import (
     BOOLEAN,
     BYTE,
     DATE,
-    DOUBLE,
     FLOAT,
+    FLOATING,
     INTEGER,
     LONG,
     SHORT,
@@ -73,7 +73,7 @@ def _with(values: pa.Array, type_: DataType, seeds: pa.Array, wide: bool) -> pa.
         return hash_bytes(values, seeds, wide)
     if isinstance(type_, DecimalType):
         return _with_decimal(values, type_, seeds, wide)
-    if type_ in (FLOAT, DOUBLE):
+    if type_ in FLOATING:
         return _with_float(values, type_, seeds, wide)
     if type_ in _NARROW:
         return hash_numbers(made(np.asarray(numbers(values), np.int64), pa.int64(), values), seeds, 4, wide)

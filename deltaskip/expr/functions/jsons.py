@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from deltaskip.errors import DeltaSkipError
 from deltaskip.expr.arithmetic import to_decimal
 from deltaskip.expr.casts import cast_value
-from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, is_nested, type_of
+from deltaskip.expr.coerce import cast_to, is_nested, type_of
 from deltaskip.expr.column_casts import cast_column
 from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
@@ -50,9 +50,12 @@ from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
     DATE,
+    DATETIMES,
     DOUBLE,
     FLOAT,
+    FLOATING,
     INTEGER,
+    INTEGRAL_BITS,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -370,7 +373,7 @@ def _typed(
         fits = true_rows(pc.and_(pc.less_equal(integers, most), pc.greater_equal(integers, least)))
         return _where(fits, integers).cast(arrow_type(type_), safe=False), there & ~fits
     is_number = (kinds == _INTEGER) | (kinds == _REAL)
-    if type_ in (FLOAT, DOUBLE):
+    if type_ in FLOATING:
         rest |= kinds == _STRING
         texts = _where(is_number, found)
         doubles = pc.cast(texts, pa.float64())
@@ -419,7 +422,7 @@ def _scalar(value: Any, type_: DataType, zone: Zone) -> Any:
         return value
     if type_ in INTEGRAL_BITS and type(value) is int:
         return _integer(value, INTEGRAL_BITS[type_])
-    if type_ in (FLOAT, DOUBLE):
+    if type_ in FLOATING:
         return _floating(value, type_)
     if isinstance(type_, DecimalType):
         return _decimal(value, type_)
@@ -427,7 +430,7 @@ def _scalar(value: Any, type_: DataType, zone: Zone) -> Any:
         if abs(value) >= 2**63 // MICROS_PER_SECOND:
             raise Undecided("A time out of range is left to Spark.")
         return value * MICROS_PER_SECOND
-    if type_ in (DATE, TIMESTAMP, TIMESTAMP_NTZ) and isinstance(value, str):
+    if type_ in DATETIMES and isinstance(value, str):
         return _time(value, type_, zone)
     raise _Mismatch
 
@@ -611,7 +614,7 @@ def _written(value: Any, type_: DataType, zone: Zone) -> str:
         return "true" if value else "false"
     if type_ in INTEGRAL_BITS:
         return str(value)
-    if type_ in (FLOAT, DOUBLE):
+    if type_ in FLOATING:
         return double_text(value, type_ == FLOAT)
     if type_ == STRING:
         return quoted(value)

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import shown
-from deltaskip.expr.coerce import DATETIMES, cast_to, decimal_type_of, implicit_cast, is_numeric, type_of
+from deltaskip.expr.coerce import cast_to, decimal_type_of, implicit_cast, is_numeric, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import ByColumn, Compute, Function, FunctionRow, Signature, Typed
 from deltaskip.expr.functions.time_formats import TIME_FORMATS
@@ -32,7 +32,7 @@ from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, true_rows
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.floats import float_text
-from deltaskip.schema.types import BINARY, DOUBLE, FLOAT, INTEGER, STRING, DataType, DecimalType
+from deltaskip.schema.types import BINARY, DATETIMES, DOUBLE, FLOAT, INTEGER, STRING, DataType, DecimalType
 
 _DECIMALS: dict[DataType, DecimalType] = {
     FLOAT: DecimalType(14, 7),

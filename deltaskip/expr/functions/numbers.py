@@ -16,16 +16,7 @@ import pyarrow.compute as pc
 
 from deltaskip.expr import dates
 from deltaskip.expr.arithmetic import BY_ZERO, absolute, arithmetic, arithmetic_type, negated
-from deltaskip.expr.coerce import (
-    DATETIMES,
-    INTEGRAL_BITS,
-    cast_to,
-    decimal_type_of,
-    is_numeric,
-    literal_decimal,
-    type_of,
-    wider_type,
-)
+from deltaskip.expr.coerce import cast_to, decimal_type_of, is_numeric, literal_decimal, type_of, wider_type
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import EvaluationOrder, Function, Signature, Typed, backwards, takes
 from deltaskip.expr.functions.time_sums import interval_sum, interval_sum_column
@@ -56,9 +47,12 @@ from deltaskip.schema.types import (
     BOOLEAN,
     BYTE,
     DATE,
+    DATETIMES,
     DOUBLE,
     FLOAT,
+    FLOATING,
     INTEGER,
+    INTEGRAL_BITS,
     LONG,
     SHORT,
     STRING,
@@ -67,7 +61,6 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 
-_FLOATING = (FLOAT, DOUBLE)
 _CHECKED: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": pc.add_checked,
     "-": pc.subtract_checked,
@@ -91,7 +84,7 @@ def _arithmetic_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
         return _decimals(call, left, right, types[0], types[1])
     if call.name in ("/", "%", "div"):
         _check_divisor(left, right)
-    if call.type in _FLOATING:
+    if call.type in FLOATING:
         return _FLOATS[call.name](left, right) if call.name != "%" else _remainder(left, right, call)
     if call.type not in INTEGRAL_BITS or call.type is None:
         raise NotByColumn
@@ -167,7 +160,7 @@ def _no_trap(divisor: np.ndarray) -> np.ndarray:
 
 def _remainder(left: Values, right: Values, call: Call) -> Values:
     dividend, divisor = np.asarray(numbers(left)), np.asarray(numbers(right))
-    if call.type in _FLOATING:
+    if call.type in FLOATING:
         with np.errstate(invalid="ignore"):
             found = np.fmod(dividend, divisor)
         return made(found, arrow_type(call.type or DOUBLE), left, right)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import shown
-from deltaskip.expr.coerce import INTEGRAL_BITS, implicit_cast, type_of
+from deltaskip.expr.coerce import implicit_cast, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, FunctionRow, Typed
 from deltaskip.expr.nodes import Call, Node
@@ -27,7 +27,7 @@ from deltaskip.schema.arrow_values import NOTHING, domain_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.floats import float_text
 from deltaskip.schema.numerals import integer_of
-from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, STRING, VOID, DataType, DecimalType
+from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, FLOATING, INTEGRAL_BITS, STRING, VOID, DataType, DecimalType
 
 _WRITTEN = (*INTEGRAL_BITS, STRING, BOOLEAN, FLOAT, DOUBLE, VOID)
 _SPECIFIER = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(<]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
@@ -183,7 +183,7 @@ def _written(specifier: _Specifier, value: Any, type_: DataType) -> str:
     if value is None:
         text = "null"
         return text if specifier.precision is None or kind not in "fe" else text[: specifier.precision]
-    if kind in "fe" and type_ in (FLOAT, DOUBLE):
+    if kind in "fe" and type_ in FLOATING:
         return _real(specifier, value)
     if kind not in "fe" and type_ in INTEGRAL_BITS:
         return _whole(specifier, value, INTEGRAL_BITS[type_])
@@ -200,7 +200,7 @@ def _shown(value: Any, type_: DataType) -> str:
         return str(value).lower()
     if type_ in INTEGRAL_BITS:
         return str(value)
-    text = float_text(value, type_ == FLOAT) if type_ in (FLOAT, DOUBLE) else None
+    text = float_text(value, type_ == FLOAT) if type_ in FLOATING else None
     if isinstance(type_, DecimalType):
         text = _decimal_text(value)
     if text is None:

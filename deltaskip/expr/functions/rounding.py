@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.expr.arithmetic import FEW_DIGITS, ROUNDINGS, rounded, whole
-from deltaskip.expr.coerce import INTEGRAL_BITS, adjusted_decimal, cast_to, decimal_type_of, implicit_cast, type_of
+from deltaskip.expr.coerce import adjusted_decimal, cast_to, decimal_type_of, implicit_cast, type_of
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.float_digits import EXACT_POWER, units_of
 from deltaskip.expr.functions.function import Function, Typed
@@ -23,7 +23,18 @@ from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_set, column,
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import numpy_values
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import DOUBLE, FLOAT, INTEGER, LONG, STRING, VOID, DataType, DecimalType
+from deltaskip.schema.types import (
+    DOUBLE,
+    FLOAT,
+    FLOATING,
+    INTEGER,
+    INTEGRAL_BITS,
+    LONG,
+    STRING,
+    VOID,
+    DataType,
+    DecimalType,
+)
 
 # The decimals as which floor and ceil with a scale read other types.
 _AS_DECIMAL: Mapping[DataType, DecimalType] = {
@@ -197,7 +208,7 @@ def _round_signature(args: tuple[Node, ...]) -> Typed:
     match type_of(args[0]):
         case DecimalType() as own:
             return (args[0], places), _rounded_decimal(own, scale)
-        case type_ if type_ is not None and (type_ in INTEGRAL_BITS or type_ in (FLOAT, DOUBLE)):
+        case type_ if type_ is not None and (type_ in INTEGRAL_BITS or type_ in FLOATING):
             return (args[0], places), type_
         case type_ if type_ in (STRING, VOID):
             return (cast_to(args[0], DOUBLE), places), DOUBLE

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, cast_to, common_type, type_of
+from deltaskip.expr.coerce import cast_to, common_type, type_of
 from deltaskip.expr.dates import add_months
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Typed
@@ -22,7 +22,7 @@ from deltaskip.expr.vectors import NotByColumn, Values, is_constant, numbers, va
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import MICROS_PER_DAY, Zone, instant_of, local_of
-from deltaskip.schema.types import DATE, TIMESTAMP, VOID, ArrayType
+from deltaskip.schema.types import DATE, DATETIMES, INTEGRAL_BITS, TIMESTAMP, VOID, ArrayType
 
 _MOST_MICROS = 1 << 62
 

@@ -52,10 +52,9 @@ from deltaskip.expr.zones import instants, local_times
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import NOTHING
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, days_from_civil
-from deltaskip.schema.types import DATE, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.schema.types import DATE, DATETIMES, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 _DEFAULT = Literal("yyyy-MM-dd HH:mm:ss", STRING)
-_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _MINUTE = 60 * MICROS_PER_SECOND
 # Widths of the fields of texts whose places are always the same.
 _FIXED = {"y": (4,), "M": (2,), "L": (2,), "d": (2,), "H": (2,), "m": (2,), "s": (2,), "S": tuple(range(1, 7))}
@@ -347,7 +346,7 @@ def _reading(result: DataType, other: tuple[DataType, ...] = ()) -> Callable[[tu
 
 def _seconds_signature(args: tuple[Node, ...]) -> Typed:
     """A text or a time, and perhaps a pattern."""
-    return _reading(LONG, _TIMES)((*args, _DEFAULT)[:2]) if len(args) in (1, 2) else None
+    return _reading(LONG, DATETIMES)((*args, _DEFAULT)[:2]) if len(args) in (1, 2) else None
 
 
 def _without_pattern(args: tuple[Node, ...], result: DataType) -> Typed:
@@ -431,7 +430,7 @@ TIME_FORMATS: Mapping[str, FunctionRow] = {
         preimage=preimages.seconds_written,
     ),
     "to_timestamp": Function(
-        _reading(TIMESTAMP, _TIMES),
+        _reading(TIMESTAMP, DATETIMES),
         _read,
         by_column=_read_column,
         zoned=True,

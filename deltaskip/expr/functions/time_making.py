@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import shown
 from deltaskip.expr import dates
-from deltaskip.expr.coerce import INTEGRAL_BITS, cast_to, implicit_cast, is_numeric, type_of
+from deltaskip.expr.coerce import cast_to, implicit_cast, is_numeric, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, FunctionRow, Signature, Typed, constant_null_first, takes
 from deltaskip.expr.nodes import Call, Node
@@ -54,8 +54,9 @@ from deltaskip.schema.numerals import EXACT
 from deltaskip.schema.types import (
     DATE,
     DOUBLE,
-    FLOAT,
+    FLOATING,
     INTEGER,
+    INTEGRAL_BITS,
     LONG,
     STRING,
     TIMESTAMP,
@@ -209,7 +210,7 @@ def _time_of(unit: int) -> Function:
 
 def _of_seconds_signature(args: tuple[Node, ...]) -> Typed:
     type_ = type_of(args[0]) if len(args) == 1 else None
-    if type_ in (FLOAT, DOUBLE) or isinstance(type_, DecimalType):
+    if type_ in FLOATING or isinstance(type_, DecimalType):
         return args, TIMESTAMP
     return _OF_WHOLE_SECONDS.signature(args)
 
@@ -241,7 +242,7 @@ def _of_seconds_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
         with np.errstate(over="ignore"):
             found = made(units * factor, arrow_type(TIMESTAMP), given)
         return Partly(found, odd) if any_set(odd, given) else found
-    if type_ not in (FLOAT, DOUBLE):
+    if type_ not in FLOATING:
         assert _OF_WHOLE_SECONDS.by_column is not None
         return _OF_WHOLE_SECONDS.by_column(args, call, zone)
     seconds = numbers(given)

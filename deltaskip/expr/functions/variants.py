@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import DeltaSkipError
 from deltaskip.expr.casts import cast_value
-from deltaskip.expr.coerce import ATOMIC, INTEGRAL_BITS, castable, implicit_cast, is_nested, type_of
+from deltaskip.expr.coerce import ATOMIC, castable, implicit_cast, is_nested, type_of
 from deltaskip.expr.column_casts import Converted, cast_column
 from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
@@ -50,6 +50,7 @@ from deltaskip.schema.types import (
     DATE,
     DOUBLE,
     FLOAT,
+    INTEGRAL_BITS,
     LONG,
     STRING,
     TIMESTAMP,

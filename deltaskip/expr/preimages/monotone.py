@@ -21,7 +21,7 @@ from deltaskip.expr.preimages.steps import (
     identity_step,
 )
 from deltaskip.schema.calendar import zone_of
-from deltaskip.schema.types import DOUBLE, FLOAT, STRING, DataType
+from deltaskip.schema.types import FLOATING, STRING, DataType
 
 
 def monotone(
@@ -87,7 +87,7 @@ def _step(
     unsure: list[tuple[int, int]] = []
     for low, stop, direction in zip(edges[:-1], edges[1:], directions, strict=True):
         parts = [(low, stop)]
-        if source in (FLOAT, DOUBLE) and low < NAN < stop:
+        if source in FLOATING and low < NAN < stop:
             # NaN is the greatest number, also where the function falls.
             parts = [(low, NAN), (NAN, stop)]
         for begin, end in parts:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from deltaskip.expr.arithmetic import MOST_PLACES, ROUNDINGS, arithmetic, rounded_double_range
-from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
+from deltaskip.expr.coerce import type_of
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.monotone import monotone, truth
@@ -45,7 +45,18 @@ from deltaskip.expr.preimages.steps import (
 )
 from deltaskip.schema.floats import compare_floats, nearest_float, to_float
 from deltaskip.schema.numerals import EXACT
-from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, DataType, DecimalType
+from deltaskip.schema.types import (
+    BOOLEAN,
+    DOUBLE,
+    FLOAT,
+    FLOATING,
+    INTEGRAL_BITS,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    DecimalType,
+)
 
 _BEYOND = 10**400
 """Above every ordinal of a number: the result of an extension on overflow."""
@@ -55,7 +66,6 @@ _PLAIN_SCALE = 6
 
 _MICROS_PER_SECOND = 1_000_000
 _MOST_RESIDUES = 4096
-_FLOATING = (FLOAT, DOUBLE)
 _INVERSE = {"+": operator.sub, "-": operator.add, "*": operator.truediv, "/": operator.mul}
 
 
@@ -68,11 +78,11 @@ def number_cast(source: DataType, target: DataType) -> Step | None:
         return _from_integral(source, domain, target)
     if isinstance(source, DecimalType):
         return _from_decimal(source, domain, target)
-    if source in _FLOATING:
+    if source in FLOATING:
         return _from_floating(domain, target)
     if source == TIMESTAMP and target in INTEGRAL_BITS:
         return Floor(domain, _MICROS_PER_SECOND)
-    if source == TIMESTAMP and target in _FLOATING:
+    if source == TIMESTAMP and target in FLOATING:
         single = to_float if target == FLOAT else float
         return rising(domain, lambda x: ordinal_of(DOUBLE, single(float(x) / _MICROS_PER_SECOND)))
     return None
@@ -157,7 +167,7 @@ def _from_decimal(source: DecimalType, domain: Domain, target: DataType) -> Step
         return _half_up_to(domain, 10 ** (source.scale - target.scale))
     if target in INTEGRAL_BITS:
         return _to_integral(source, domain, target)
-    if target in _FLOATING:
+    if target in FLOATING:
         nearest: Callable[[Any], float] = nearest_float if target == FLOAT else float
         return rising(domain, lambda x: ordinal_of(DOUBLE, nearest(value_at(source, x))))
     return None
@@ -271,7 +281,7 @@ def _with_constant(op: str, call: Call, operand: Node, constant: Any) -> Step | 
             return None
         case int() if type_ in INTEGRAL_BITS:
             return _integral(op, constant, domain)
-        case float() if type_ in _FLOATING and math.isfinite(constant) and op in ("+", "-", "*", "/"):
+        case float() if type_ in FLOATING and math.isfinite(constant) and op in ("+", "-", "*", "/"):
             if op in ("*", "/") and constant == 0:
                 return None
             falls = op in ("*", "/") and constant < 0
@@ -303,7 +313,7 @@ def _constant_first(op: str, call: Call, operand: Node, constant: Any) -> Step |
             return None
         case int() if type_ in INTEGRAL_BITS:
             return rising(domain, lambda x: constant - x, falling=True, near=lambda r: constant - r)
-        case float() if type_ in _FLOATING and math.isfinite(constant):
+        case float() if type_ in FLOATING and math.isfinite(constant):
             return _floating(domain, lambda v: arithmetic("-", constant, v, call.type), True, lambda r: constant - r)
         case Decimal() if isinstance(type_, DecimalType):
             return _decimal(op, call, type_, lambda v: (constant, v), True)
@@ -399,7 +409,7 @@ def same(type_: DataType, domain: Domain) -> Step:
 
 def negative(type_: DataType, domain: Domain) -> Step:
     """Return the step of `-x`."""
-    if type_ in _FLOATING:
+    if type_ in FLOATING:
         return _floating(domain, lambda v: -v, True, lambda r: -r)
     if not _is_long(type_):
         return rising(domain, lambda x: -x, falling=True, near=lambda r: -r)
@@ -515,7 +525,7 @@ def half_rounded(call: Call, compute: Callable[..., Any], time_zone: str) -> Inv
         found: int = ordinal_of(DOUBLE, ends[end])
         return found
 
-    if type_ not in _FLOATING:
+    if type_ not in FLOATING:
         return operand, (rising(domain, f, near=lambda r: r * _unit(type_) // _unit(result)),)
     if type_ == FLOAT or abs(places) > MOST_PLACES:
         return None

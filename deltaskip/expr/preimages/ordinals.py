@@ -18,6 +18,7 @@ from deltaskip.schema.types import (
     DATE,
     DOUBLE,
     FLOAT,
+    FLOATING,
     INTEGER,
     LONG,
     SHORT,
@@ -81,7 +82,7 @@ def ordinal_of(type_: DataType, value: Any) -> Any:
     match value:
         case bool():
             return int(value) if type_ == BOOLEAN else None
-        case int() if type_ not in (FLOAT, DOUBLE):
+        case int() if type_ not in FLOATING:
             return value
         case float() | int():
             return _float_ordinal(float(value))
@@ -95,7 +96,7 @@ def ordinal_of(type_: DataType, value: Any) -> Any:
 
 def value_at(type_: DataType, ordinal: Any) -> Any:
     """Return the value of an ordinal, in the value domain."""
-    if type_ in (FLOAT, DOUBLE):
+    if type_ in FLOATING:
         return _float_at(ordinal)
     if isinstance(type_, DecimalType):
         return Decimal((int(ordinal < 0), tuple(int(d) for d in str(abs(ordinal))), -type_.scale))

@@ -63,7 +63,7 @@ from deltaskip.schema.calendar import (
     local_of,
     zone_of,
 )
-from deltaskip.schema.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.schema.types import DATE, DATETIMES, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 _CYCLE_DAYS = 146_097
 _BEYOND = 1 << 80
@@ -127,7 +127,7 @@ def date_cast(source: DataType, target: DataType, time_zone: str) -> tuple[Step,
 
 def text_cast(target: DataType) -> Step | None:
     """Return the step of a CAST of text to a date or timestamp: how the texts of some days may begin."""
-    if target not in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+    if target not in DATETIMES:
         return None
     # A zone in the text moves an instant by less than a day, and the session's by no more.
     unit, around = (1, 0) if target == DATE else (MICROS_PER_DAY, 2)

@@ -42,7 +42,18 @@ from deltaskip.expr.nodes import (
 from deltaskip.expr.preimages.ordinals import Domain, Spans, domain_of, following, value_at
 from deltaskip.expr.preimages.steps import Periodic
 from deltaskip.schema.calendar import MICROS_PER_DAY, days_from_civil
-from deltaskip.schema.types import BYTE, DATE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, STRING, TIMESTAMP, TIMESTAMP_NTZ
+from deltaskip.schema.types import (
+    BYTE,
+    DATE,
+    DATETIMES,
+    FLOATING,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+)
 from deltaskip.skipping.proofs.preimage.preimage import steps_of
 from deltaskip.skipping.proofs.preimage.value_sets import ValueSet
 from deltaskip.skipping.proofs.transforms import (
@@ -60,7 +71,6 @@ _MOST_POINTS = 1000
 _MOST_SPANS = 64
 _MOST_CELLS = 62 * 24
 _HOUR = MICROS_PER_DAY // 24
-_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _COUNTED = (BYTE, SHORT, INTEGER, LONG, DATE)
 _CALENDAR = ("year", "month", "dayofmonth", "hour")
 _FIRST_YEAR, _LAST_YEAR = days_from_civil(0, 1, 1), days_from_civil(10_000, 1, 1) - 1
@@ -163,7 +173,7 @@ def _points(one: Derived, spans: Spans) -> list[Any] | None:
     for low, stop in spans:
         if stop == following(low):
             found.append(value_at(type_, low))
-            if type_ in (FLOAT, DOUBLE) and low == 0:
+            if type_ in FLOATING and low == 0:
                 found.append(-0.0)
         elif type_ in _COUNTED and stop - low <= _MOST_POINTS:
             found.extend(range(low, stop))
@@ -192,7 +202,7 @@ def _of_span(one: Derived, low: Any, stop: Any, domain: Domain) -> Node | None:
             return wrapped
         inside = _of_span(one, wrapping[0], stop, domain)
         return None if inside is None else Or((inside, wrapped))
-    if one.column.type == STRING and one.source.type in _TIMES:
+    if one.column.type == STRING and one.source.type in DATETIMES:
         if any(isinstance(part, Call) and part.name == "concat" for part in walk(_rule_node(one))):
             return None
         return _texts_of_times(one, first, last)
@@ -296,7 +306,7 @@ def _field_name(rule: object) -> str | None:
     if not isinstance(rule, Call) or len(rule.args) != 1:
         return None
     arg = rule.args[0]
-    while isinstance(arg, Cast) and arg.type in _TIMES and not arg.safe:
+    while isinstance(arg, Cast) and arg.type in DATETIMES and not arg.safe:
         arg = arg.child
     return rule.name if isinstance(arg, FieldRef) else None
 
@@ -309,7 +319,7 @@ def _calendar(derived: Sequence[Derived]) -> list[Derived]:
     """The columns that contain year, month, day and hour, starting with the year and without a gap."""
     found: list[Derived] = []
     for name in _CALENDAR:
-        one = next((d for d in derived if _field_name(d.rule) == name and d.source.type in _TIMES), None)
+        one = next((d for d in derived if _field_name(d.rule) == name and d.source.type in DATETIMES), None)
         if one is None:
             break
         found.append(one)

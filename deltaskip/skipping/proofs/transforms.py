@@ -13,7 +13,7 @@ from typing import Any
 from deltaskip.errors import PredicateError
 from deltaskip.expr import parse_sql
 from deltaskip.expr.bind import bind_expression
-from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
+from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import deterministic, evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.hashes import iceberg_bucket, spark_hash
@@ -26,12 +26,13 @@ from deltaskip.schema.properties import PARTITIONING_KEY, MappingMode
 from deltaskip.schema.types import (
     BINARY,
     DATE,
+    DATETIMES,
     GENERATION_KEY,
     INTEGER,
+    INTEGRAL_BITS,
     LONG,
     STRING,
     TIMESTAMP,
-    TIMESTAMP_NTZ,
     DataType,
     DecimalType,
     StructType,
@@ -40,7 +41,6 @@ from deltaskip.skipping.proofs.preimage.preimage import steps_of
 from deltaskip.skipping.proofs.preimage.pull_back import single_direction
 from deltaskip.transforms.partitioning_property import declared
 
-_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _TEXTS_OF_TEXTS = frozenset(
     (
         "concat",
@@ -161,18 +161,18 @@ def written_as_null(derived: Derived) -> tuple[str | bytes, ...] | None:
     match rule:
         case FieldRef():
             return empty
-        case Cast(FieldRef(), type_) if type_ == DATE and source.type in _TIMES:
+        case Cast(FieldRef(), type_) if type_ == DATE and source.type in DATETIMES:
             return ()
         case Call("year" | "month" | "quarter" | "dayofmonth" | "dayofyear" | "hour" | "minute" | "second", (arg,)) if (
-            source.type in _TIMES and (arg == source or _is_date_of(arg, source))
+            source.type in DATETIMES and (arg == source or _is_date_of(arg, source))
         ):
             return ()
         case Call("date_format", (FieldRef(), Literal(str() as pattern))) if (
-            source.type in _TIMES and pattern.strip("'") != ""
+            source.type in DATETIMES and pattern.strip("'") != ""
         ):
             return ()
         case Call("substring", (Cast(FieldRef(), type_), Literal(0 | 1), Literal(int() as length))) if (
-            type_ == STRING and source.type in _TIMES and length > 0
+            type_ == STRING and source.type in DATETIMES and length > 0
         ):
             return ()
     return empty if _is_text_of_text(rule) else None
@@ -189,7 +189,7 @@ def _is_text_of_text(node: Node) -> bool:
 
 
 def _is_date_of(node: Node, source: FieldRef) -> bool:
-    return isinstance(node, Cast) and node.child == source and node.type in _TIMES and not node.safe
+    return isinstance(node, Cast) and node.child == source and node.type in DATETIMES and not node.safe
 
 
 def direction(derived: Derived) -> bool | None:
@@ -259,7 +259,7 @@ def _transformed(column: Node | None, source: Node | None, transform: ColumnTran
         return None
     if column.collation is not None or source.collation is not None:
         return None
-    of_time = source.type in _TIMES
+    of_time = source.type in DATETIMES
     match transform.name:
         case "identity":
             fits = column.type == source.type

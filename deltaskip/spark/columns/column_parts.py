@@ -15,8 +15,7 @@ from deltaskip.schema.types import (
     BOOLEAN,
     BYTE,
     DATE,
-    DOUBLE,
-    FLOAT,
+    FLOATING,
     INTEGER,
     LONG,
     SHORT,
@@ -122,7 +121,7 @@ def _instant_micros(instant: Any) -> int:
 
 _PYTHON_TYPES: dict[DataType, type] = {
     **dict.fromkeys((BYTE, SHORT, INTEGER, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ), int),
-    **dict.fromkeys((FLOAT, DOUBLE), float),
+    **dict.fromkeys(FLOATING, float),
     STRING: str,
     BOOLEAN: bool,
 }

@@ -22,8 +22,7 @@ from deltaskip.schema.types import (
     BOOLEAN,
     BYTE,
     DATE,
-    DOUBLE,
-    FLOAT,
+    FLOATING,
     INTEGER,
     LONG,
     SHORT,
@@ -37,7 +36,7 @@ from deltaskip.spark.columns.spark_types import spark_type
 
 _CARRIER_TYPES: dict[DataType, pa.DataType] = {
     **dict.fromkeys((BYTE, SHORT, INTEGER, LONG, DATE, TIMESTAMP), pa.int64()),
-    **dict.fromkeys((FLOAT, DOUBLE), pa.float64()),
+    **dict.fromkeys(FLOATING, pa.float64()),
     BOOLEAN: pa.bool_(),
 }
 

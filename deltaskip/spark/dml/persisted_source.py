@@ -13,11 +13,20 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey, key_literals, most_values
-from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.expr.nodes import Node
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import parse_timestamp_ntz
-from deltaskip.schema.types import BINARY, DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
+from deltaskip.schema.types import (
+    BINARY,
+    DATE,
+    FLOATING,
+    INTEGRAL_BITS,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+)
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.session_settings import described_jobs
@@ -116,7 +125,7 @@ def _key_values(
     for i, key in enumerate(keys):
         least, greatest = (_received(value, key.type) for value in row[1 + 3 * i : 3 + 3 * i])
         values = None
-        exact = distinct and key.equal and key.type not in (FLOAT, DOUBLE)
+        exact = distinct and key.equal and key.type not in FLOATING
         if exact and row[0] <= most_values(key.type) and least is not None:
             values = _distinct(rows, columns[i], key.type)
         found.append(KeyValues(least, greatest, row[3 + 3 * i] > 0, values))

@@ -35,8 +35,7 @@ from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
     DATE,
-    DOUBLE,
-    FLOAT,
+    FLOATING,
     INTEGER,
     STRING,
     TIMESTAMP,
@@ -208,7 +207,7 @@ def _key(column: Resolved, version: str) -> _SortKey:
     name, kind = ".".join(quoted_name(part) for part in column.logical), column.type
     if kind == BOOLEAN:
         return _SortKey(f"CAST({name} AS INT)", str)
-    if kind in (FLOAT, DOUBLE) or isinstance(kind, DecimalType):
+    if kind in FLOATING or isinstance(kind, DecimalType):
         return _SortKey(f"CAST({name} AS DOUBLE)", carrier_sql)
     if kind == DATE:
         return _SortKey(f"unix_date({name})", str)

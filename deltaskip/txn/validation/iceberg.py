@@ -21,6 +21,7 @@ from deltaskip.schema.types import (
     DOUBLE,
     FLOAT,
     INTEGER,
+    INTEGRAL_BITS,
     LONG,
     SHORT,
     STRING,
@@ -39,7 +40,6 @@ from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 _TYPES = frozenset((BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, STRING, BINARY, BOOLEAN, TIMESTAMP, TIMESTAMP_NTZ, DATE))
-_INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 
 
 def check_iceberg(candidate: Candidate) -> None:
@@ -132,8 +132,8 @@ def _is_iceberg_s(old: DataType, new: DataType) -> bool:
             return scale == wider
         case _, DecimalType():
             return False
-        case _ if old in _INTEGERS:
-            return new in _INTEGERS
+        case _ if old in INTEGRAL_BITS:
+            return new in INTEGRAL_BITS
         case _:
             return (old, new) == (FLOAT, DOUBLE)
 

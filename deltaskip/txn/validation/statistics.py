@@ -20,13 +20,7 @@ from deltaskip.json_text import parse_json
 from deltaskip.log.new_table import table_after
 from deltaskip.records import dataclass
 from deltaskip.schema import (
-    BYTE,
     DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -40,6 +34,7 @@ from deltaskip.schema import (
 )
 from deltaskip.schema.calendar import parse_date, read_timestamp
 from deltaskip.schema.floats import JSON_FLOATS
+from deltaskip.schema.types import FLOATING, INTEGRAL_BITS
 from deltaskip.stats.layout import MOST_ROWS
 from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.txn.intent import dv_id
@@ -312,8 +307,8 @@ def _timestamp(value: Any) -> int | None:
 
 
 _ORDERS: Mapping[DataType, Callable[[Any], Any]] = {
-    **dict.fromkeys((BYTE, SHORT, INTEGER, LONG), _number),
-    **dict.fromkeys((FLOAT, DOUBLE), _floating),
+    **dict.fromkeys(INTEGRAL_BITS, _number),
+    **dict.fromkeys(FLOATING, _floating),
     **dict.fromkeys((TIMESTAMP, TIMESTAMP_NTZ), _timestamp),
     DATE: _date,
     STRING: _text,

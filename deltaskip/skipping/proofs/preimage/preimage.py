@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, type_of
+from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
@@ -20,7 +20,7 @@ from deltaskip.expr.preimages.number_steps import double_of_float, number_cast
 from deltaskip.expr.preimages.ordinals import domain_of, ordinal_of
 from deltaskip.expr.preimages.steps import Floor, Monotone, Shift, Step, Times, ZoneShift
 from deltaskip.expr.preimages.time_steps import date_cast, text_cast
-from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, VOID, DataType
+from deltaskip.schema.types import BOOLEAN, DATE, DATETIMES, DOUBLE, FLOAT, INTEGRAL_BITS, STRING, VOID, DataType
 from deltaskip.skipping.proofs.preimage.pull_back import FAR, ends_of, pull_back
 from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, holds, intersect, merged
 
