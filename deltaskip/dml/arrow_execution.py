@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.data_files.data_file import viewed
 from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
-from deltaskip.dml.arrow_updates import ArrowUpdates
-from deltaskip.dml.assignments import Assignments
-from deltaskip.dml.changed_rows import ChangedRows
+from deltaskip.dml.assignments import Assignments, Fields, NewValue, is_computed
+from deltaskip.dml.changed_rows import ChangedRows, NewRows
 from deltaskip.dml.execution import MARKED, RowExecution, RowsOfFiles
 from deltaskip.dml.files_to_change import FilesToChange
 from deltaskip.dml.matching import LiveRows, positions_where
 from deltaskip.dml.positions import RowPositions
-from deltaskip.errors import StorageError, UnsupportedFeature
-from deltaskip.expr import top_level_columns
+from deltaskip.errors import PredicateError, StorageError, UnsupportedFeature
+from deltaskip.expr import PASS_SESSION, Node, bind_expression, needs_session, public_errors, top_level_columns
+from deltaskip.expr.clock import at_time
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.evaluation import left_to_spark
+from deltaskip.expr.evaluation.columns import Evaluator
+from deltaskip.expr.evaluation.row_columns import column_at
+from deltaskip.expr.nodes import Column, FieldRef
+from deltaskip.expr.padding import as_read, padded_column
+from deltaskip.expr.render import to_sql
 from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.registry import marks_rows
 from deltaskip.features.row_tracking import RowIdColumns, stable_commit_versions, stable_row_ids
 from deltaskip.log import Snapshot
+from deltaskip.predicates import in_quotes, new_value_node
 from deltaskip.reading.matching_rows import MatchingRows, check_decidable
 from deltaskip.reading.read_ahead import read_ahead
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.stored_rows import SESSION_CURE, StoredBatch, StoredRows
-from deltaskip.rows.arrow_conversion import ArrowRows
+from deltaskip.rows.arrow_conversion import ArrowRows, RunningCollations
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema import leaves
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.types import VOID, StructType
+from deltaskip.schema.resolve import display_name
+from deltaskip.schema.types import VOID, DataType, StructField, StructType
 from deltaskip.skipping.scan import Scan
 
 # Values of files that are read ahead, at about so many bytes each.
@@ -42,6 +56,8 @@ _VALUE_BYTES = 16
 _UNKNOWN = 1 << 62
 # Values of files that are kept for the second time that their rows are needed, instead of reading the files again.
 _HELD_BYTES = 1 << 20
+
+_Bound = dict[str, "Node | _Bound"]
 
 
 class ArrowExecution(RowExecution):
@@ -160,6 +176,199 @@ class ArrowExecution(RowExecution):
                     yield written if not part.marked else _marked(written, batch, chosen)
 
         return read_ahead(reads(), _AHEAD_BYTES, remote=self._snapshot.storage.remote)
+
+
+class ArrowUpdates(NewRows):
+    """Updated rows of files with their new values. Expressions have the same value each time they are computed.
+
+    Args:
+        execution: Reads the rows.
+        assignments: The new values of their columns.
+
+    Attributes:
+        parts: The rows.
+
+    Raises:
+        PredicateError: A new value is not a valid expression.
+        SchemaError: A new value has a type that its column cannot store.
+        UnsupportedFeature: A new value can only be computed by Spark.
+    """
+
+    def __init__(self, execution: ArrowExecution, assignments: Assignments) -> None:
+        self.parts: Sequence[RowsOfFiles] = ()
+        self._execution = execution
+        self._assignments = assignments
+        self._table = execution.snapshot.root
+        # The time that current_timestamp() returns in every row.
+        self._now = time.time_ns() // 1000
+        self._collations = RunningCollations()
+        fields = {field.name: field for field in assignments.schema.fields}
+        self._values = {name: self._bound(value, fields[name].type) for name, value in assignments.values.items()}
+        incoming = [
+            StructField(field.name, self._type(self._values[field.name], field.type))
+            if field.name in self._values
+            else field
+            for field in assignments.given
+        ]
+        plan = assignments.plan(StructType(tuple(incoming)))
+        computed = [name for name, value in self._values.items() if _is_computed(value)]
+        self._rules = ArrowRows(plan, execution.time_zone, now_micros=self._now, computed=computed)
+
+    @property
+    def has_old_values(self) -> bool:
+        return False
+
+    def release(self) -> None:
+        """See NewRows.release."""
+
+    def write(self, copied: RowsOfFiles | None, row_ids: RowIdColumns | None, layout: DataFileLayout) -> WrittenRows:
+        # Rows stay where they were in files that are rewritten.
+        rows = self._rows(row_ids) if copied is None else self._in_place(row_ids, copied)
+        return write_data_files(rows, layout, divided=True, replaced=sum(len(part.files) for part in self.parts))
+
+    def write_changes(self, before: Sequence[RowsOfFiles], layout: DataFileLayout) -> WrittenRows:
+        images = self._execution.rows(before, layout.schema, None, layout.mapping_mode)
+        return write_data_files(chain(images, self._rows(None, "update_postimage")), layout)
+
+    def _rows(self, row_ids: RowIdColumns | None, change: str | None = None) -> Iterator[pa.RecordBatch]:
+        """The updated rows as they are stored, with their row ids or their kind of change."""
+        for batch in self._read(self.parts, row_ids):
+            stored = self._stored(batch, row_ids)
+            if change is not None:
+                kind = pa.repeat(arrow_array([change], pa.string())[0], len(batch))
+                stored = stored.append_column(CHANGE_TYPE, kind)
+            yield stored
+
+    def _in_place(self, row_ids: RowIdColumns | None, copied: RowsOfFiles) -> Iterator[pa.RecordBatch]:
+        """All rows of the files as they are stored, updated or not, in their order; none of copied row groups."""
+        changed = {field.name for field in self._assignments.changed}
+        if row_ids is not None:
+            changed.add(row_ids.commit_version)
+        parts = [replace(part, marked=True, copied_groups=copied.copied_groups) for part in self.parts]
+        for batch in self._read(parts, row_ids):
+            marks = numpy_values(batch.column(MARKED))
+            old = batch.drop_columns([MARKED])
+            if marks.all():
+                yield self._stored(old, row_ids)
+                continue
+            if not marks.any():
+                yield old
+                continue
+            new = self._stored(old.filter(arrow_array(marks)), row_ids)
+            names = new.schema.names
+            columns = [
+                _with_values(old.column(name), marks, new.column(name)) if name in changed else old.column(name)
+                for name in names
+            ]
+            yield pa.RecordBatch.from_arrays(columns, names=names)
+
+    def _read(self, parts: Sequence[RowsOfFiles], row_ids: RowIdColumns | None) -> Iterator[pa.RecordBatch]:
+        return self._execution.rows(parts, self._assignments.schema, row_ids, self._assignments.mapping_mode)
+
+    def _stored(self, batch: pa.RecordBatch, row_ids: RowIdColumns | None) -> pa.RecordBatch:
+        """Rows that are updated as they are stored, with their row ids."""
+        stored = self._rules.convert(self._updated(batch))
+        arrays = dict(zip(stored.schema.names, stored.columns, strict=True))
+        if row_ids is not None:
+            arrays[row_ids.row_id] = batch.column(row_ids.row_id)
+            arrays[row_ids.commit_version] = pa.nulls(len(batch), pa.int64())
+        return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+
+    def _updated(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns that the plan takes."""
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        types = {field.name: field.type for field in self._assignments.schema.fields}
+        arrays = {
+            field.name: self._computed(self._values[field.name], (field.name,), types[field.name], columns, len(batch))
+            if field.name in self._values
+            else columns[field.name]
+            for field in self._assignments.given
+            if field.type != VOID
+        }
+        return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+
+    def _computed(
+        self,
+        value: Node | _Bound,
+        path: tuple[str, ...],
+        data_type: DataType,
+        columns: Mapping[str, pa.Array],
+        rows: int,
+    ) -> pa.Array:
+        if isinstance(value, Node):
+            return self._evaluated(value, columns, rows)
+        assert isinstance(data_type, StructType)
+        inner = {
+            field.name: self._computed(value[field.name], (*path, field.name), field.type, columns, rows)
+            if field.name in value
+            else column_at(columns, (*path, field.name))
+            for field in data_type.fields
+            if field.type != VOID
+        }
+        return pa.StructArray.from_arrays(list(inner.values()), names=list(inner))
+
+    def _evaluated(self, node: Node, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
+        if isinstance(node, FieldRef):
+            return one_chunk(column_at(columns, node.logical))
+        with public_errors(lambda: _described(node), self._table, PASS_SESSION):
+            return Evaluator(node, self._execution.time_zone, self._collations).values(columns, rows)
+
+    def _bound(self, value: NewValue | Fields, data_type: DataType) -> Node | _Bound:
+        """The new value with its columns resolved; for a struct, the new values of its fields."""
+        if isinstance(value, Fields):
+            assert isinstance(data_type, StructType)
+            types = {field.name: field.type for field in data_type.fields}
+            return {name: self._bound(each, types[name]) for name, each in value.values.items()}
+        node = new_value_node(value, self._table)
+        schema, zone = self._assignments.schema, self._execution.time_zone
+        try:
+            timed = at_time(node, self._now, zone, schema.names)
+            bound = bind_expression(as_read(timed, schema, zone), schema, time_zone=zone)
+        except PredicateError as error:
+            cure = in_quotes(value) if isinstance(node, Column) and isinstance(value, str) else ""
+            raise PredicateError(
+                f"The new value {to_sql(node)} for {self._table} is not valid: {error}{cure}"
+            ) from error
+        why = left_to_spark(bound) or (None if type_of(bound) is not None else "its type is not known.")
+        if why is not None:
+            raise needs_session(_described(node), self._table, why, PASS_SESSION)
+        self._check_padding(bound)
+        return bound
+
+    def _check_padding(self, node: Node) -> None:
+        padded = padded_column(node, self._assignments.schema)
+        if padded is not None:
+            path, declared = padded
+            why = f"{display_name(path)} is {declared} and padded by Spark."
+            raise needs_session(_described(node), self._table, why, PASS_SESSION)
+
+    def _type(self, value: Node | _Bound, data_type: DataType) -> DataType:
+        """The type of a new value."""
+        if isinstance(value, Node):
+            return type_of(value) or VOID
+        assert isinstance(data_type, StructType)
+        fields = (
+            StructField(f.name, self._type(value[f.name], f.type), True, f.metadata) if f.name in value else f
+            for f in data_type.fields
+            if f.type != VOID
+        )
+        return StructType(tuple(fields))
+
+
+def _described(value: Node) -> str:
+    return f"The new value {to_sql(value)}"
+
+
+def _with_values(column: pa.Array, marks: npt.NDArray[np.bool_], new: pa.Array) -> pa.Array:
+    """The column with new values in the rows that are marked."""
+    new = new if new.type == column.type else viewed(new, column.type)
+    places = np.arange(len(column))
+    places[marks] = len(column) + np.arange(len(new))
+    return pa.concat_arrays([column, new]).take(arrow_array(places))
+
+
+def _is_computed(value: Node | _Bound) -> bool:
+    return any(map(_is_computed, value.values())) if isinstance(value, dict) else is_computed(value)
 
 
 class _HeldRows:
