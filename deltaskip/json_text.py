@@ -4,7 +4,8 @@ import json
 import re
 from typing import Any
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""A half of a pair of UTF-16, which is no character."""
 _ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -21,15 +22,22 @@ def parse_json(text: str | bytes, **options: Any) -> Any:
         raise ValueError("it is nested too deeply") from error
 
 
+def member_at(value: Any, path: tuple[str, ...]) -> Any:
+    """Return the member of nested objects at a path; None if there is none."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
 def _may_hold_surrogates(text: str | bytes) -> bool:
     if isinstance(text, bytes):
         return b"\\u" in text
-    return _ESCAPED.search(text) is not None or (not text.isascii() and _SURROGATE.search(text) is not None)
+    return _ESCAPED.search(text) is not None or (not text.isascii() and SURROGATE.search(text) is not None)
 
 
 def _without_surrogates(value: Any) -> Any:
     if type(value) is str:
-        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
+        return value if value.isascii() else SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):
         return {_without_surrogates(name): _without_surrogates(inner) for name, inner in value.items()}
     return [_without_surrogates(inner) for inner in value] if isinstance(value, list) else value

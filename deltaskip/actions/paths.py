@@ -28,7 +28,7 @@ _GLOB = re.compile(r"[{}\[\]*?\\]")
 _LOCAL = re.compile(r"file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _LOCAL_AUTHORITIES = ("", "localhost")
 # One bucket by several names.
-_S3_SCHEMES = ("s3", "s3a", "s3n")
+S3_SCHEMES = ("s3", "s3a", "s3n")
 
 # Characters of a path that java.net.URI leaves as they are, of those in ASCII.
 _URI_PLAIN = frozenset(string.ascii_letters + string.digits + "_-!.~'()*;:@&=+$,/")
@@ -226,7 +226,7 @@ def _located(table_root_uri: str, raw: str) -> tuple[str, str, str]:
 
 
 def _store(scheme: str) -> str:
-    return "s3" if scheme in _S3_SCHEMES else scheme
+    return "s3" if scheme in S3_SCHEMES else scheme
 
 
 def _is_local(scheme: str, authority: str) -> bool:

@@ -12,9 +12,9 @@ from deltaskip.alter.column_paths import Place, place_of, replace_type, with_fie
 from deltaskip.alter.state import TableState, done, with_schema
 from deltaskip.alter.table_changes import DropDefault, SetDefault, UpdateColumn
 from deltaskip.errors import SchemaError
-from deltaskip.json_text import parse_json
 from deltaskip.rows.defaults import default_problem
-from deltaskip.schema import simple_string, type_to_json
+from deltaskip.schema import simple_string
+from deltaskip.schema.json import type_name
 from deltaskip.schema.lengths import holds_all, is_text, stored_field, with_lengths
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import ColumnPath, column_path
@@ -95,7 +95,7 @@ def _with_type(state: TableState, place: Place, new: DataType, recorded: bool) -
     def changed(field: StructField) -> StructField:
         metadata = {**field.metadata, **place.field.metadata}
         if recorded:
-            change = {"toType": _type_name(new), "fromType": _type_name(place.type)}
+            change = {"toType": type_name(new), "fromType": type_name(place.type)}
             if place.inside:
                 change["fieldPath"] = ".".join(place.inside)
             metadata[TYPE_CHANGES_KEY] = [*metadata.get(TYPE_CHANGES_KEY, ()), change]
@@ -155,10 +155,6 @@ def _refused(state: TableState, place: Place, new: DataType, why: str) -> Schema
         f"{place.name} of {state.table} cannot change its type from {simple_string(place.type).upper()} to "
         f"{simple_string(new).upper()}, because {why}."
     )
-
-
-def _type_name(data_type: DataType) -> str:
-    return str(parse_json(type_to_json(data_type)))
 
 
 def _default_place(state: TableState, path: ColumnPath) -> Place:

@@ -21,7 +21,7 @@ gives `low(a) <= high(b)` and `high(a) >= low(b)`. Three things are not monotone
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import replace
 
 from deltaskip.expr.coerce import is_numeric, type_of
@@ -44,6 +44,7 @@ from deltaskip.expr.nodes import (
     Opaque,
     Or,
     children_of,
+    operations,
     transform,
 )
 from deltaskip.expr.normalize import FALSE_LITERAL, TRUE_LITERAL
@@ -75,7 +76,7 @@ _YEAR = re.compile(r"[0-9]{4}(?:[^0-9].*|[0-9]{2,10})?", re.DOTALL)
 
 def reads_clock(node: Node) -> bool:
     """Return whether the node contains a function of the clock. Does not visit literals, because there may be many."""
-    return any(isinstance(part, Call) and not part.args and part.name in PRESENT for part in _parts(node))
+    return any(isinstance(part, Call) and not part.args and part.name in PRESENT for part in operations(node))
 
 
 def special_time(text: str, type_: DataType) -> Node | None:
@@ -144,10 +145,10 @@ class Clock:
                 return self._compared(op, left, right)
             case In(child, values):
                 return Or(tuple(self._compared("=", child, value) for value in values))
-            case IsNull(child) if not any(isinstance(part, FieldRef) for part in _parts(child)):
+            case IsNull(child) if not any(isinstance(part, FieldRef) for part in operations(child)):
                 self._ends(child)
                 return FALSE_LITERAL
-            case Not(IsNull(child)) if not any(isinstance(part, FieldRef) for part in _parts(child)):
+            case Not(IsNull(child)) if not any(isinstance(part, FieldRef) for part in operations(child)):
                 self._ends(child)
                 return TRUE_LITERAL
         raise _Unordered
@@ -313,7 +314,7 @@ def _rises(source: DataType | None, target: DataType) -> bool:
 
 def _mixes(node: Node) -> bool:
     """Whether the node reads both the clock and columns."""
-    return reads_clock(node) and any(isinstance(part, FieldRef) for part in _parts(node))
+    return reads_clock(node) and any(isinstance(part, FieldRef) for part in operations(node))
 
 
 def _is_positive(node: Node) -> bool:
@@ -329,11 +330,3 @@ def _with(node: Node, old: Node, new: Node) -> Node:
         case Call(name, args, type_):
             return Call(name, tuple(new if arg is old else arg for arg in args), type_)
     raise _Unordered
-
-
-def _parts(node: Node) -> Iterator[Node]:
-    pending = [node]
-    while pending:
-        part = pending.pop()
-        yield part
-        pending.extend(child for child in children_of(part) if not isinstance(child, Literal))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from deltaskip.collations.collation_id import CollationId
+from deltaskip.collations.names import BINARY_NAME
 from deltaskip.errors import InvalidCollation, PredicateError
 from deltaskip.expr.coerce import is_nested, type_of
 from deltaskip.expr.literal_list import nodes_in
@@ -16,8 +17,7 @@ from deltaskip.expr.nodes import Call, Case, Collate, FieldRef, In, IsNull, Lamb
 from deltaskip.schema.types import STRING
 
 _EXPLICIT, _IMPLICIT, _DEFAULT = 2, 1, 0
-_BINARY_NAME = "UTF8_BINARY"
-_BINARY = CollationId.named(_BINARY_NAME)
+_BINARY = CollationId.named(BINARY_NAME)
 
 # The collations found, with their precedence; spellings as written, by sort order. Several are a conflict.
 _Derived = tuple[int, dict[CollationId | str, str | None]]
@@ -30,7 +30,7 @@ def comparison_collation(*operands: Node) -> str | None:
     """
     strength, orders = _met(operands)
     if len(orders) > 1 and strength != _DEFAULT:
-        names = sorted(_BINARY_NAME if text is None else text for text in orders.values())
+        names = sorted(BINARY_NAME if text is None else text for text in orders.values())
         raise PredicateError(f"A comparison mixes the collations {' and '.join(names)}: choose one with COLLATE.")
     decided = next(iter(orders.values()), None)
     return None if is_binary(decided) else decided

@@ -34,6 +34,8 @@ from deltaskip.expr.nodes import (
     Or,
     StartsWith,
     children_of,
+    is_null_constant,
+    operations,
 )
 from deltaskip.expr.render import to_sql
 from deltaskip.expr.spark_functions import FUNCTION_NAMES, is_unknown, meant_function
@@ -74,9 +76,9 @@ def never_true(bound: Node) -> Iterator[str]:
             yield f"{to_sql(child)} NOT IN (…, NULL) is never TRUE: remove NULL from the list."
         case Not(child):
             yield from never_true(child)
-        case Compare(op, left, right) if op != "<=>" and (_is_null(left) or _is_null(right)):
-            other = left if _is_null(right) else right
-            if not _is_null(other):
+        case Compare(op, left, right) if op != "<=>" and (is_null_constant(left) or is_null_constant(right)):
+            other = left if is_null_constant(right) else right
+            if not is_null_constant(other):
                 test = "IS NOT NULL" if op == "!=" else "IS NULL"
                 yield f"{to_sql(bound)} is never TRUE{_WHY}: use {to_sql(other)} {test}."
         case Compare(
@@ -88,14 +90,16 @@ def never_true(bound: Node) -> Iterator[str]:
                 f"{to_sql(column)} {op} {value} is never TRUE, because {to_sql(column)} is a FLOAT, and no FLOAT is "
                 f"{value}: write CAST({value} AS FLOAT)."
             )
-        case In(child, tuple(values)) if values and all(_is_null(value) for value in values) and not _is_null(child):
+        case In(child, tuple(values)) if (
+            values and all(is_null_constant(value) for value in values) and not is_null_constant(child)
+        ):
             yield f"{to_sql(bound)} is never TRUE{_WHY}: use {to_sql(child)} IS NULL."
 
 
 def quoted_names(parsed: Node, schema: StructType) -> Iterator[str]:
     """Yield a sentence for each text that is compared with constants, and is the name of a column."""
     names = {fold_name(field.name) for field in schema.fields}
-    for part in _walk(parsed):
+    for part in operations(parsed):
         match part:
             case Compare(_, Literal() as left, Literal() as right):
                 texts = [left, right]
@@ -114,11 +118,11 @@ def quoted_names(parsed: Node, schema: StructType) -> Iterator[str]:
 def cast_strings(parsed: Node, bound: Node) -> Iterator[str]:
     """Yield a sentence for each comparison of a string column with a literal of another type, without a cast."""
     plain: set[tuple[str, ...]] = set()
-    for part in _walk(parsed):
+    for part in operations(parsed):
         match part:
             case Compare(_, Column(parts), Literal(value)) | Compare(_, Literal(value), Column(parts)):
                 plain |= set() if value is None or isinstance(value, str) else {tuple(map(str.lower, parts))}
-    for part in _walk(bound) if plain else ():
+    for part in operations(bound) if plain else ():
         match part:
             case Compare(_, Cast(FieldRef(logical, _, of) as column, target), Literal() as literal) | Compare(
                 _, Literal() as literal, Cast(FieldRef(logical, _, of) as column, target)
@@ -132,7 +136,7 @@ def cast_strings(parsed: Node, bound: Node) -> Iterator[str]:
 
 def unknown_functions(parsed: Node) -> Iterator[tuple[str, str]]:
     """Yield the name of each function that Spark does not have, and a sentence about it."""
-    for part in _walk(parsed):
+    for part in operations(parsed):
         if isinstance(part, Call) and is_unknown(part.name):
             yield (
                 part.name,
@@ -163,7 +167,7 @@ def or_meant(where: object) -> str:
 
 def place_in_text(constant: Node, where: object) -> str:
     """Return the line and column of a failing constant in the SQL text, after a blank; "" if they are not known."""
-    constants = [child for part in _walk(constant) for child in children_of(part) if isinstance(child, Literal)]
+    constants = [child for part in operations(constant) for child in children_of(part) if isinstance(child, Literal)]
     texts = [part.value for part in constants if isinstance(part.value, str)]
     if not isinstance(where, str) or len(texts) != 1 or where.count(f"'{texts[0]}'") != 1:
         return ""
@@ -214,15 +218,3 @@ def _cure(part: Node) -> str:
     example = EXAMPLES.get(part.type)
     wanted = f"write {example}" if example else f"write a value of type {sql_name(part.type)}"
     return f" ({wanted}, or {to_sql(Cast(part.child, part.type, True))} for NULL)"
-
-
-def _is_null(node: Node) -> bool:
-    return isinstance(node, Literal) and node.value is None
-
-
-def _walk(node: Node) -> Iterator[Node]:
-    pending = [node]
-    while pending:
-        part = pending.pop()
-        yield part
-        pending.extend(child for child in children_of(part) if not isinstance(child, Literal))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from deltaskip.collations.names import BINARY_NAME
 from deltaskip.errors import PredicateError
 from deltaskip.expr.literal_list import SHORTEST
 from deltaskip.expr.nodes import (
@@ -60,7 +61,6 @@ from deltaskip.schema.types import (
 _WHOLE = {FLOAT: 1 << 24, DOUBLE: 1 << 53}
 _SAME = (STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _COMPARED = (*INTEGRAL_BITS, FLOAT, DOUBLE, *_SAME)
-_BYTES = "UTF8_BINARY"
 
 
 class Inexact(Exception):
@@ -211,7 +211,7 @@ class Translation(ABC):
             name = display_name(column.parts)
             raise Inexact(f"{name} is {declared}, which Spark pads", f"trim({name}) = 'text'")
         collation = collation_of(self._resolved(column))
-        return column if collation is None else Collate(column, _BYTES)
+        return column if collation is None else Collate(column, BINARY_NAME)
 
     def _constant(self, column: Column, given: Literal, op: str = "=") -> Literal:
         """The constant as one of the column's type. Raises Inexact if that has no such value."""

@@ -11,6 +11,7 @@ import re
 from typing import Any, NoReturn
 
 from deltaskip.expr.failures import Undecided
+from deltaskip.json_text import SURROGATE
 from deltaskip.records import dataclass
 from deltaskip.schema.floats import float_text
 
@@ -18,7 +19,6 @@ _MOST_CHARACTERS = 1 << 20
 _MOST_DIGITS = 500
 _DEEPEST = 64
 _SPECIAL = re.compile(r"'|\ufeff|NaN|INF|Infinity|[\x00-\x08\x0b\x0c\x0e-\x1f]|/[/*]|#")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 SHORT_ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
@@ -115,7 +115,7 @@ def _check(value: Any, left: int) -> None:
         raise Undecided("Deeply nested JSON is left to Spark.")
     match value:
         case str():
-            if _SURROGATE.search(value):
+            if SURROGATE.search(value):
                 raise Undecided("Half a character in JSON is left to Spark.")
         case list():
             for each in value:

@@ -307,6 +307,15 @@ def walk(node: Node) -> Iterator[Node]:
         pending.extend(reversed(children_of(current)))
 
 
+def operations(node: Node) -> Iterator[Node]:
+    """`node` and everything below it but literals, parents first."""
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        yield part
+        pending.extend(child for child in children_of(part) if not isinstance(child, Literal))
+
+
 def is_null_constant(node: Node) -> bool:
     """Whether a node is NULL, a constant."""
     return isinstance(node, Literal) and node.value is None

@@ -49,6 +49,7 @@ from deltaskip.expr.nodes import (
     Not,
     Or,
     StartsWith,
+    is_null_constant,
 )
 from deltaskip.schema.calendar import parse_date
 from deltaskip.schema.types import BOOLEAN, DATE, INTEGRAL_BITS, STRING, DataType
@@ -91,7 +92,7 @@ def _positive(node: Node, negated: bool) -> Node:
         case In(child, values):
             return _not_in(child, values) if negated else _in(child, values)
         case Like(child, other) | StartsWith(child, other):
-            return FALSE_LITERAL if _is_null(child) or _is_null(other) else _leaf(node, negated)
+            return FALSE_LITERAL if is_null_constant(child) or is_null_constant(other) else _leaf(node, negated)
         case FieldRef():
             return Compare("=", node, FALSE_LITERAL if negated else TRUE_LITERAL)
         case _:
@@ -135,7 +136,7 @@ def _comparison(node: Compare, negated: bool) -> Node:
     op, left, right = node.op, node.left, node.right
     if op == "<=>":
         return _null_safe(node, negated)
-    if _is_null(left) or _is_null(right):
+    if is_null_constant(left) or is_null_constant(right):
         return FALSE_LITERAL
     if op in ("=", "!=") and _is_predicate(left) and isinstance(right, Literal):
         return _positive(left, negated ^ ((right.value is False) == (op == "=")))
@@ -150,8 +151,8 @@ def _comparison(node: Compare, negated: bool) -> Node:
 
 def _null_safe(node: Compare, negated: bool) -> Node:
     left, right = node.left, node.right
-    if _is_null(left) or _is_null(right):
-        return _leaf(IsNull(right if _is_null(left) else left), negated)
+    if is_null_constant(left) or is_null_constant(right):
+        return _leaf(IsNull(right if is_null_constant(left) else left), negated)
     if not isinstance(right, Literal):
         return _leaf(node, negated)
     equal = Compare("=", left, right)
@@ -165,7 +166,7 @@ def _null_safe(node: Compare, negated: bool) -> Node:
 
 def _in(child: Node, values: Sequence[Node]) -> Node:
     distinct = _distinct(values)
-    if _is_null(child) or not distinct:
+    if is_null_constant(child) or not distinct:
         return FALSE_LITERAL
     if len(distinct) == 1:
         return _comparison(Compare("=", child, distinct[0]), False)
@@ -176,7 +177,7 @@ def _in(child: Node, values: Sequence[Node]) -> Node:
 def _not_in(child: Node, values: Sequence[Node]) -> Node:
     if not values:
         return TRUE_LITERAL
-    if _is_null(child) or has_null(values):
+    if is_null_constant(child) or has_null(values):
         return FALSE_LITERAL
     distinct = _distinct(values)
     if len(distinct) > NOT_IN_LIMIT or (len(distinct) > 1 and not deterministic(child)):
@@ -190,7 +191,7 @@ def _distinct(values: Sequence[Node]) -> Sequence[Node]:
         return values.distinct()
     found: dict[object, Node] = {}
     for value in values:
-        if not _is_null(value):
+        if not is_null_constant(value):
             found.setdefault(_key(value), value)
     return tuple(found.values())
 
@@ -231,10 +232,6 @@ def _with_text(text: str, type_: DataType) -> int | None:
     number = int(text) if _INTEGER.fullmatch(text) else None
     limit = 1 << (INTEGRAL_BITS[type_] - 1)
     return number if number is not None and -limit <= number < limit else None
-
-
-def _is_null(node: Node) -> bool:
-    return isinstance(node, Literal) and node.value is None
 
 
 def _is_predicate(node: Node) -> bool:

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.json_text import SURROGATE
 
 _CHARSETS = {
     "UTF-8": "utf-8",
@@ -30,7 +31,6 @@ _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _LINE_BYTES = 57
 _IGNORED = bytes(set(range(256)) - set(_ALPHABET))
 _ONE_LINE = re.compile(r"([A-Za-z0-9+/]*+)(={0,2})\Z")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 # The sum of the digits of twice a digit.
 _DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
 
@@ -125,7 +125,7 @@ def decoded(data: bytes, charset: str) -> str:
         found = data.decode(used, "surrogatepass" if name == "UTF-32" else "strict")
     except UnicodeDecodeError as error:
         raise EvaluationError(f"The bytes are not {charset} (MALFORMED_CHARACTER_CODING).") from error
-    if _SURROGATE.search(found) or (name.startswith("UTF-16") and "\ufffe" in found):
+    if SURROGATE.search(found) or (name.startswith("UTF-16") and "\ufffe" in found):
         raise Undecided("A lone surrogate, or a reversed mark of byte order, is left to Spark.")
     return found
 

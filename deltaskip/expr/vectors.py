@@ -16,7 +16,15 @@ import pyarrow.compute as pc
 from deltaskip.kernels.decimals import rescale
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, domain_values, numpy_values, true_rows, typed_array
+from deltaskip.schema.arrow_values import (
+    arrow_array,
+    arrow_scalar,
+    bitmap_of,
+    domain_values,
+    numpy_values,
+    true_rows,
+    typed_array,
+)
 from deltaskip.schema.types import DataType
 
 Values: TypeAlias = Any
@@ -160,7 +168,7 @@ def made(found: np.ndarray, type_: pa.DataType, *given: Values) -> pa.Array:
     array = arrow_array(found)
     rows = valid(*given)
     if rows is not None:
-        array = pa.Array.from_buffers(array.type, len(array), [_bits(rows), array.buffers()[1]])
+        array = pa.Array.from_buffers(array.type, len(array), [bitmap_of(rows), array.buffers()[1]])
     if array.type == type_:
         return array
     return array.view(type_) if type_ == pa.date32() or pa.types.is_timestamp(type_) else array.cast(type_)
@@ -171,7 +179,7 @@ def scattered(values: Values, taken: np.ndarray) -> pa.Array:
     places = np.cumsum(taken, dtype=np.int64) - 1
     if isinstance(values, pa.Scalar):
         values = pa.repeat(values, int(np.count_nonzero(taken)))
-    return values.take(pa.Array.from_buffers(pa.int64(), len(taken), [_bits(taken), pa.py_buffer(places)]))
+    return values.take(pa.Array.from_buffers(pa.int64(), len(taken), [bitmap_of(taken), pa.py_buffer(places)]))
 
 
 def rescaled(
@@ -216,12 +224,8 @@ def text_array(values: Sequence[str | None]) -> pa.Array:
 
 def taken_truth(values: pa.Array, places: np.ndarray) -> pa.Array:
     """Truth values at places, for which pyarrow's take needs many times as long."""
-    bits = [None if rows is None else _bits(np.take(rows, places)) for rows in (valid(values), true_rows(values))]
+    bits = [None if rows is None else bitmap_of(np.take(rows, places)) for rows in (valid(values), true_rows(values))]
     return pa.Array.from_buffers(pa.bool_(), len(places), bits)
-
-
-def _bits(flags: np.ndarray) -> pa.Buffer:
-    return pa.py_buffer(np.packbits(flags, bitorder="little"))
 
 
 def array_of(values: Sequence[object], type_: DataType) -> pa.Array:

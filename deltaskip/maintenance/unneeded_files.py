@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import listed_keys, table_keys
+from deltaskip.actions.paths import S3_SCHEMES
 from deltaskip.errors import CorruptLog, UnsupportedFeature
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
@@ -33,7 +34,6 @@ from deltaskip.storage.gate import deletable
 from deltaskip.storage.location import LOG_FOLDER
 
 _ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/"
-_S3 = ("s3", "s3a", "s3n")
 _MOST_LINKS = 40
 _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 
@@ -193,7 +193,7 @@ def unneeded_by_log(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progr
     files = pa.table([pa.concat_arrays(keys), pa.concat_arrays(list(map(one_chunk, sizes))), times], LISTED)
     files = files.group_by("path").aggregate([("size", "max"), ("modified_ms", "max")])
     files = files.select(["path", "size_max", "modified_ms_max"]).rename_columns(LISTED.names)
-    outside = pc.match_substring_regex(files["path"], r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/")
+    outside = pc.match_substring_regex(files["path"], _ABSOLUTE)
     files = files.filter(pc.invert(pc.or_(outside, pc.is_in(files["path"], value_set=needed.keys))))
     paths = pc.replace_substring_regex(one_chunk(files["path"]), r"^\./", "")
     hidden, folders = HiddenNames.of(snapshot), Folders()
@@ -265,7 +265,7 @@ def _in_other_stores(root: str, names: pa.Array) -> pa.Array:
     names = names.filter(pc.match_substring_regex(names, _ABSOLUTE))
     base, _ = split_authority(root)
     scheme, _, authority = base.partition("://")
-    for each in _S3 if scheme in _S3 else (scheme,):
+    for each in S3_SCHEMES if scheme in S3_SCHEMES else (scheme,):
         names = names.filter(pc.invert(pc.starts_with(names, f"{each}://{authority}/")))
     return names
 

@@ -11,12 +11,11 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.errors import SchemaError
-from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
 from deltaskip.rows.store import by_name
 from deltaskip.schema.arrow import UUID_EXTENSION, VARIANT_STORAGE, extension_name, from_arrow
 from deltaskip.schema.declared_collations import rekeyed_metadata
-from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string, type_to_json
+from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string, type_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
@@ -180,7 +179,7 @@ def _merged_type(
         case _ if before == VOID:
             return all_nullable(given)
         case _ if merge.widening and not fixed and widens(before, given, merge.iceberg):
-            change = {"toType": _type_name(given), "fromType": _type_name(before)}
+            change = {"toType": type_name(given), "fromType": type_name(before)}
             changes.append({**change, "fieldPath": field_path} if field_path else change)
             return given
         case _:
@@ -218,10 +217,6 @@ def _structs(data_type: DataType, path: tuple[str, ...]) -> list[tuple[tuple[str
 def _refuse_duplicates_in(data_type: DataType, path: tuple[str, ...], table: str) -> None:
     for inner, struct in _structs(data_type, path):
         by_name(struct, inner, table)
-
-
-def _type_name(data_type: DataType) -> str:
-    return str(parse_json(type_to_json(data_type)))
 
 
 def incoming_schema(schema: pa.Schema, table_schema: StructType) -> StructType:

@@ -163,7 +163,7 @@ def _nested_array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
         columns = zip(*rows, strict=True) if rows else [()] * len(fields)
         members = [typed_array(list(column), field.type) for column, field in zip(columns, fields, strict=True)]
         if not fields:
-            validity = None if nulls is None else _bits(~missing)
+            validity = None if nulls is None else bitmap_of(~missing)
             return pa.Array.from_buffers(type_, len(values), [validity])
         return pa.StructArray.from_arrays(members, fields=fields, mask=nulls)
     lengths = [0 if value is None else len(value) for value in values]
@@ -179,9 +179,9 @@ def _nested_array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
 def _flat(values: np.ndarray[Any, Any], missing: list[bool] | None) -> pa.Array:
     validity = None
     if missing is not None and any(missing):
-        validity = _bits(~np.array(missing, np.bool_))
+        validity = bitmap_of(~np.array(missing, np.bool_))
     if values.dtype == np.bool_:
-        return pa.Array.from_buffers(pa.bool_(), len(values), [validity, _bits(values)])
+        return pa.Array.from_buffers(pa.bool_(), len(values), [validity, bitmap_of(values)])
     data = pa.py_buffer(np.ascontiguousarray(values))
     return pa.Array.from_buffers(_ARROW[values.dtype], len(values), [validity, data])
 
@@ -191,7 +191,7 @@ def _texts(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     offsets = np.zeros(len(raw) + 1, _OFFSETS[type_])
     np.cumsum([len(text) for text in raw], out=offsets[1:])
     missing = np.array([value is None for value in values], np.bool_)
-    validity = _bits(~missing) if missing.any() else None
+    validity = bitmap_of(~missing) if missing.any() else None
     return pa.Array.from_buffers(type_, len(raw), [validity, pa.py_buffer(offsets), pa.py_buffer(b"".join(raw))])
 
 
@@ -204,10 +204,13 @@ def _decimals(values: Sequence[Decimal | None], type_: pa.Decimal128Type) -> pa.
         raise OverflowError(f"a value has more than the {type_.precision} digits of {type_}")
     missing = np.array([value is None for value in values], np.bool_)
     data = b"".join(number.to_bytes(16, "little", signed=True) for number in unscaled)
-    return pa.Array.from_buffers(type_, len(unscaled), [_bits(~missing) if missing.any() else None, pa.py_buffer(data)])
+    return pa.Array.from_buffers(
+        type_, len(unscaled), [bitmap_of(~missing) if missing.any() else None, pa.py_buffer(data)]
+    )
 
 
-def _bits(flags: np.ndarray[Any, Any]) -> pa.Buffer:
+def bitmap_of(flags: np.ndarray[Any, Any]) -> pa.Buffer:
+    """Return flags as Arrow stores them: a bit each, the lowest first."""
     return pa.py_buffer(np.packbits(flags, bitorder="little"))
 
 

@@ -16,13 +16,15 @@ from deltaskip.errors import shown
 from deltaskip.records import dataclass
 
 MICROS_PER_SECOND = 1_000_000
-MICROS_PER_DAY = 86_400 * MICROS_PER_SECOND
+MICROS_PER_MINUTE = 60 * MICROS_PER_SECOND
+MICROS_PER_HOUR = 60 * MICROS_PER_MINUTE
+MICROS_PER_DAY = 24 * MICROS_PER_HOUR
 
 UNIT_MICROS = {
     "WEEK": 7 * MICROS_PER_DAY,
     "DAY": MICROS_PER_DAY,
-    "HOUR": 3600 * MICROS_PER_SECOND,
-    "MINUTE": 60 * MICROS_PER_SECOND,
+    "HOUR": MICROS_PER_HOUR,
+    "MINUTE": MICROS_PER_MINUTE,
     "SECOND": MICROS_PER_SECOND,
     "MILLISECOND": 1000,
     "MICROSECOND": 1,
@@ -31,7 +33,7 @@ UNIT_MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
 """Units of time in microseconds, and those of the calendar in months."""
 
 # The farthest that java.time lets a zone be from UTC. Real ones were up to 15:56 away before 1845.
-GREATEST_OFFSET_MICROS = 18 * 3600 * MICROS_PER_SECOND
+GREATEST_OFFSET_MICROS = 18 * MICROS_PER_HOUR
 
 # The range of a timestamp: 64 bits of microseconds.
 INSTANT_MIN, INSTANT_MAX = -(2**63), 2**63 - 1

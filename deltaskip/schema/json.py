@@ -100,6 +100,11 @@ def type_to_json(data_type: DataType) -> str:
     return json.dumps(_json(data_type), ensure_ascii=False, separators=(",", ":"))
 
 
+def type_name(data_type: DataType) -> str:
+    """Return the name of a type as the schema has it, such as decimal(10,2)."""
+    return str(parse_json(type_to_json(data_type)))
+
+
 def simple_string(data_type: DataType, field: StructField | None = None) -> str:
     """Return Spark's text for a type: bigint, struct<x:string collate UNICODE_CI,y:array<int>>.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import InvalidCollation
-from deltaskip.json_text import parse_json
+from deltaskip.json_text import member_at, parse_json
 from deltaskip.stats.bounds import json_string
 from deltaskip.stats.file_facts import StatisticsRequest
 from deltaskip.stats.layout import COLLATED
@@ -103,7 +103,7 @@ def _has_count(stats: Mapping[str, Any]) -> bool:
 def _lacking(stats: Mapping[str, Any], request: StatisticsRequest) -> Iterator[int]:
     collated = _as_object(stats.get(COLLATED))
     for i, (column, identifiers) in enumerate(zip(request.columns, request.collations, strict=True)):
-        nulls = _at(stats.get("nullCount"), column.physical)
+        nulls = member_at(stats.get("nullCount"), column.physical)
         if nulls is not None and nulls == stats["numRecords"]:
             continue
         holders: list[Sequence[Mapping[str, Any]]] = [[stats]] if column.bounded else []
@@ -113,7 +113,7 @@ def _lacking(stats: Mapping[str, Any], request: StatisticsRequest) -> Iterator[i
 
 
 def _has_bounds(holder: Mapping[str, Any], path: tuple[str, ...]) -> bool:
-    return all(_at(holder.get(group), path) is not None for group in _GROUPS[:2])
+    return all(member_at(holder.get(group), path) is not None for group in _GROUPS[:2])
 
 
 def _parsed(text: str | None) -> dict[str, Any]:
@@ -128,16 +128,10 @@ def _as_object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _at(tree: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        tree = tree.get(name) if isinstance(tree, dict) else None
-    return tree
-
-
 def _without(tree: Any, paths: Iterable[tuple[str, ...]]) -> dict[str, Any]:
     left = _as_object(tree)
     for path in paths:
-        holder = _at(left, path[:-1])
+        holder = member_at(left, path[:-1])
         if isinstance(holder, dict):
             holder.pop(path[-1], None)
     return left

@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.json_text import parse_json
+from deltaskip.json_text import member_at, parse_json
 from deltaskip.schema.arrow_values import FALSE, arrow_array, is_true
 from deltaskip.schema.types import FLOATING
 from deltaskip.stats.stats_columns import StatColumn
@@ -129,14 +129,8 @@ def _without_nan(text: str | bytes | None) -> frozenset[_Path] | None:
 
 def _lacks_nan(stats: Mapping[str, Any], path: _Path) -> bool:
     """Whether computed statistics prove that no value of the float column is NaN: they record it as the maximum."""
-    nulls = _at(stats.get("nullCount"), path)
+    nulls = member_at(stats.get("nullCount"), path)
     if nulls is not None and nulls == stats.get("numRecords"):
         return True
-    high = _at(stats.get("maxValues"), path)
+    high = member_at(stats.get("maxValues"), path)
     return high is not None and high != "NaN"
-
-
-def _at(tree: Any, path: _Path) -> Any:
-    for name in path:
-        tree = tree.get(name) if isinstance(tree, dict) else None
-    return tree

@@ -39,6 +39,7 @@ from deltaskip.expr.nodes import (
     transform,
     walk,
 )
+from deltaskip.expr.normalize import FALSE_LITERAL, TRUE_LITERAL
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.lengths import declares_char
@@ -62,8 +63,6 @@ from deltaskip.skipping.scan import Scan
 # Most integers and strings of a key, which stay in one array, and most other values that cost less than they prune.
 _MOST_VALUES, _MOST_LITERALS = 250_000, 1_000
 
-_FALSE = Literal(False, BOOLEAN)
-_TRUE = Literal(True, BOOLEAN)
 _COMPARED = (*INTEGRAL_BITS, FLOAT, DOUBLE, STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _WIDEST_DECIMAL = 38
 
@@ -144,9 +143,9 @@ class MatchTemplate:
             case _KeyComparison(op, target, key):
                 return _compared(op, target, self.keys[key], values[key])
             case _All(children):
-                return _joined(And, [self._node(child, values) for child in children], _TRUE, _FALSE)
+                return _joined(And, [self._node(child, values) for child in children], TRUE_LITERAL, FALSE_LITERAL)
             case _Any(children):
-                return _joined(Or, [self._node(child, values) for child in children], _FALSE, _TRUE)
+                return _joined(Or, [self._node(child, values) for child in children], FALSE_LITERAL, TRUE_LITERAL)
             case _:
                 return part
 
@@ -226,9 +225,9 @@ class _Template:
     def _of_target(self, node: Node) -> Node:
         """The condition itself if it is about the target alone; TRUE otherwise."""
         if not columns_of(node):
-            return _TRUE
+            return TRUE_LITERAL
         found = self._on_side(node, "target")
-        return _TRUE if found is None or self._bound(found, "target") is None else found
+        return TRUE_LITERAL if found is None or self._bound(found, "target") is None else found
 
     def _comparison(self, op: str, left: Node, right: Node) -> _Part | None:
         for one, other, operator in ((left, right, op), (right, left, MIRRORED[op])):
@@ -326,7 +325,7 @@ def _compared(op: str, target: Node, key: SourceKey, found: KeyValues) -> Node:
     """The predicate that holds for every target row that compares as `op` with some value of the key."""
     null = IsNull(target) if op == "<=>" and found.has_null else None
     if found.least is None:
-        return _FALSE if null is None else null
+        return FALSE_LITERAL if null is None else null
     bounds: list[Node] = []
     if op in ("=", "<=>"):
         if found.least == found.greatest:
@@ -340,8 +339,8 @@ def _compared(op: str, target: Node, key: SourceKey, found: KeyValues) -> Node:
             ]
     else:
         bounds = _bound(op, target, found.greatest if op in ("<", "<=") else found.least, key.type)
-    within = _joined(And, bounds, _TRUE, _FALSE)
-    return within if null is None else _joined(Or, [within, null], _FALSE, _TRUE)
+    within = _joined(And, bounds, TRUE_LITERAL, FALSE_LITERAL)
+    return within if null is None else _joined(Or, [within, null], FALSE_LITERAL, TRUE_LITERAL)
 
 
 def _bound(op: str, target: Node, value: Any, type_: DataType) -> list[Node]:

@@ -51,11 +51,10 @@ from deltaskip.expr.vectors import (
 from deltaskip.expr.zones import instants, local_times
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import NOTHING
-from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, days_from_civil
+from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_MINUTE, MICROS_PER_SECOND, Zone, days_from_civil
 from deltaskip.schema.types import DATE, DATETIMES, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 _DEFAULT = Literal("yyyy-MM-dd HH:mm:ss", STRING)
-_MINUTE = 60 * MICROS_PER_SECOND
 # Widths of the fields of texts whose places are always the same.
 _FIXED = {"y": (4,), "M": (2,), "L": (2,), "d": (2,), "H": (2,), "m": (2,), "s": (2,), "S": tuple(range(1, 7))}
 _MOST_CELLS = 1 << 22
@@ -77,10 +76,12 @@ def _written_column(micros: np.ndarray, pattern: str, zone: Zone, given: Values)
             case "day":
                 parts.append(_of_cells(day, items, lambda cell: DateText(cell).text, given, _dates_in))
             case "minute":
-                minutes = time // _MINUTE
-                parts.append(_of_cells(minutes, items, lambda cell: TimeText(cell * _MINUTE).text, given, _minutes_in))
+                minutes = time // MICROS_PER_MINUTE
+                parts.append(
+                    _of_cells(minutes, items, lambda cell: TimeText(cell * MICROS_PER_MINUTE).text, given, _minutes_in)
+                )
             case "second":
-                seconds = time % _MINUTE // MICROS_PER_SECOND
+                seconds = time % MICROS_PER_MINUTE // MICROS_PER_SECOND
                 parts.append(_of_cells(seconds, items, lambda cell: TimeText(cell * MICROS_PER_SECOND).text, given))
             case "fraction":
                 parts += [_fraction(time % MICROS_PER_SECOND, item, given) for item in items]

@@ -42,6 +42,7 @@ from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import (
     INSTANT_MAX,
     MICROS_PER_DAY,
+    MICROS_PER_MINUTE,
     MICROS_PER_SECOND,
     Zone,
     days_from_civil,
@@ -66,7 +67,6 @@ from deltaskip.schema.types import (
 )
 
 _SECONDS = DecimalType(16, 6)
-_MINUTE = 60 * MICROS_PER_SECOND
 # Timestamps of 64 bits end within these years.
 _LEAST_YEAR, _GREATEST_YEAR = -290_000, 294_000
 _LONG_LIMIT = 2.0**63
@@ -113,13 +113,13 @@ def _made_time(args: tuple[Any, ...], call: Call, zone: Zone) -> int:
     if not -(2**31) <= micros < 2**31:
         raise Undecided("Spark's generated code and its interpreter disagree about this number of seconds.")
     fits = -999_999_999 <= year <= 999_999_999 and 1 <= month <= 12 and 1 <= day <= days_in_month(year, month)
-    if not (fits and 0 <= hour <= 23 and 0 <= minute <= 59 and 0 <= micros <= _MINUTE):
+    if not (fits and 0 <= hour <= 23 and 0 <= minute <= 59 and 0 <= micros <= MICROS_PER_MINUTE):
         raise EvaluationError(
             f"There is no time {year}-{month}-{day} {hour}:{minute}:{seconds} (DATETIME_FIELD_OUT_OF_BOUNDS)."
         )
     if not _LEAST_YEAR <= year <= _GREATEST_YEAR:
         raise Undecided("A time near the limits of timestamps is left to Spark.")
-    local = days_from_civil(year, month, day) * MICROS_PER_DAY + (hour * 60 + minute) * _MINUTE + micros
+    local = days_from_civil(year, month, day) * MICROS_PER_DAY + (hour * 60 + minute) * MICROS_PER_MINUTE + micros
     return local if call.type == TIMESTAMP_NTZ else instant_of(local, in_zone)
 
 
@@ -139,8 +139,8 @@ def _made_time_column(args: Sequence[Values], call: Call, zone: Zone) -> Values 
     days, odd = _days_of(args)
     hour, minute = (np.broadcast_to(np.asarray(numbers(each), np.int64), rows) for each in args[3:5])
     micros = np.broadcast_to(_unscaled(args[5]), rows)
-    odd |= (hour < 0) | (hour > 23) | (minute < 0) | (minute > 59) | (micros < 0) | (micros > _MINUTE)
-    local = np.where(odd, 0, days * MICROS_PER_DAY + (hour * 60 + minute) * _MINUTE + micros)
+    odd |= (hour < 0) | (hour > 23) | (minute < 0) | (minute > 59) | (micros < 0) | (micros > MICROS_PER_MINUTE)
+    local = np.where(odd, 0, days * MICROS_PER_DAY + (hour * 60 + minute) * MICROS_PER_MINUTE + micros)
     found = local if call.type == TIMESTAMP_NTZ else instants(local, in_zone)
     array = made(found, arrow_type(call.type or TIMESTAMP), *args)
     return Partly(array, odd) if any_set(odd, *args) else array

@@ -39,7 +39,15 @@ from deltaskip.expr.time_columns import (
 )
 from deltaskip.expr.vectors import NotByColumn, Partly, Values, any_set, column, constant, made, none_of, numbers
 from deltaskip.expr.zones import instants, local_times
-from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, civil_from_days, local_of, zone_of
+from deltaskip.schema.calendar import (
+    MICROS_PER_DAY,
+    MICROS_PER_MINUTE,
+    MICROS_PER_SECOND,
+    Zone,
+    civil_from_days,
+    local_of,
+    zone_of,
+)
 from deltaskip.schema.numerals import of_unscaled
 from deltaskip.schema.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 
@@ -182,7 +190,6 @@ FIELDS = {
 """Functions of the fields of EXTRACT, date_part and datepart, by the names of the fields; fields without a function."""
 
 _FRACTIONAL = DecimalType(8, 6)
-_MINUTE = 60 * MICROS_PER_SECOND
 
 
 def _date_part(*args: Node) -> Node | None:
@@ -214,7 +221,7 @@ def _part(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         year, _, _ = civil_from_days(value - (value + 3) % 7 + 3)
         return year
     local = value if type_of(call.args[1]) == TIMESTAMP_NTZ else local_of(value, zone)
-    return of_unscaled(local % _MINUTE, 6)
+    return of_unscaled(local % MICROS_PER_MINUTE, 6)
 
 
 def _part_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
@@ -224,7 +231,7 @@ def _part_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Par
         return made(civil(days - (days + 3) % 7 + 3)[0], pa.int32(), values)
     local = local_column(values, type_of(call.args[1]) == TIMESTAMP, zone)
     words = np.zeros((len(local), 2), np.int64)
-    words[:, 0] = local % _MINUTE
+    words[:, 0] = local % MICROS_PER_MINUTE
     found = pa.Array.from_buffers(pa.decimal128(8, 6), len(local), [None, pa.py_buffer(words)])
     if values.null_count:
         found = pc.if_else(values.is_valid(), found, none_of(found.type))

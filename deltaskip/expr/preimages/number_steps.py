@@ -43,6 +43,7 @@ from deltaskip.expr.preimages.steps import (
     identity_step,
     rising,
 )
+from deltaskip.schema.calendar import MICROS_PER_SECOND
 from deltaskip.schema.floats import compare_floats, nearest_float, to_float
 from deltaskip.schema.numerals import EXACT
 from deltaskip.schema.types import (
@@ -64,7 +65,6 @@ _BEYOND = 10**400
 _PLAIN_SCALE = 6
 """Decimals with more places may have an exponent in their text without ANSI mode."""
 
-_MICROS_PER_SECOND = 1_000_000
 _MOST_RESIDUES = 4096
 _INVERSE = {"+": operator.sub, "-": operator.add, "*": operator.truediv, "/": operator.mul}
 
@@ -81,10 +81,10 @@ def number_cast(source: DataType, target: DataType) -> Step | None:
     if source in FLOATING:
         return _from_floating(domain, target)
     if source == TIMESTAMP and target in INTEGRAL_BITS:
-        return Floor(domain, _MICROS_PER_SECOND)
+        return Floor(domain, MICROS_PER_SECOND)
     if source == TIMESTAMP and target in FLOATING:
         single = to_float if target == FLOAT else float
-        return rising(domain, lambda x: ordinal_of(DOUBLE, single(float(x) / _MICROS_PER_SECOND)))
+        return rising(domain, lambda x: ordinal_of(DOUBLE, single(float(x) / MICROS_PER_SECOND)))
     return None
 
 
@@ -146,7 +146,7 @@ def _from_integral(source: DataType, domain: Domain, target: DataType) -> Step |
     if target == TIMESTAMP and source != BOOLEAN:
         # A long of seconds saturates.
         last = (1 << 63) - 1
-        return rising(domain, lambda x: max(-last - 1, min(last, x * _MICROS_PER_SECOND)))
+        return rising(domain, lambda x: max(-last - 1, min(last, x * MICROS_PER_SECOND)))
     if target == DOUBLE:
         return rising(domain, lambda x: ordinal_of(DOUBLE, float(x)))
     return rising(domain, lambda x: ordinal_of(FLOAT, nearest_float(x))) if target == FLOAT else None

@@ -41,7 +41,7 @@ from deltaskip.expr.nodes import (
 )
 from deltaskip.expr.preimages.ordinals import Domain, Spans, domain_of, following, value_at
 from deltaskip.expr.preimages.steps import Periodic
-from deltaskip.schema.calendar import MICROS_PER_DAY, days_from_civil
+from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_HOUR, days_from_civil
 from deltaskip.schema.types import (
     BYTE,
     DATE,
@@ -70,7 +70,6 @@ from deltaskip.skipping.proofs.transforms import (
 _MOST_POINTS = 1000
 _MOST_SPANS = 64
 _MOST_CELLS = 62 * 24
-_HOUR = MICROS_PER_DAY // 24
 _COUNTED = (BYTE, SHORT, INTEGER, LONG, DATE)
 _CALENDAR = ("year", "month", "dayofmonth", "hour")
 _FIRST_YEAR, _LAST_YEAR = days_from_civil(0, 1, 1), days_from_civil(10_000, 1, 1) - 1
@@ -284,10 +283,10 @@ def _cells(one: Derived, low: int, stop: int) -> Node | None:
     if not _repeats(one.rule) or one.source.type not in (TIMESTAMP, TIMESTAMP_NTZ):
         return None
     around = MICROS_PER_DAY if reads_zone(one) else 0
-    first, last = (low - around) // _HOUR, (stop - 1 + around) // _HOUR
+    first, last = (low - around) // MICROS_PER_HOUR, (stop - 1 + around) // MICROS_PER_HOUR
     if last - first >= _MOST_CELLS:
         return None
-    return _equal(one, [value_of(one, cell * _HOUR) for cell in range(first, last + 1)])
+    return _equal(one, [value_of(one, cell * MICROS_PER_HOUR) for cell in range(first, last + 1)])
 
 
 def _repeats(rule: object) -> bool:
@@ -297,7 +296,7 @@ def _repeats(rule: object) -> bool:
     found = steps_of(rule, "UTC")
     # The cells of fields of dates are days.
     return found is not None and any(
-        isinstance(step, Periodic) and (step.grain == 1 or step.grain % _HOUR == 0) for step in found[1]
+        isinstance(step, Periodic) and (step.grain == 1 or step.grain % MICROS_PER_HOUR == 0) for step in found[1]
     )
 
 

@@ -21,7 +21,7 @@ from deltaskip.expr.nodes import Call, Cast, Column, FieldRef, Literal, Node, wa
 from deltaskip.expr.preimages.ordinals import ordinal_of, value_at
 from deltaskip.expr.preimages.steps import Monotone, Step, ZoneShift
 from deltaskip.records import dataclass
-from deltaskip.schema.calendar import MICROS_PER_DAY, civil_from_days
+from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_HOUR, civil_from_days
 from deltaskip.schema.properties import PARTITIONING_KEY, MappingMode
 from deltaskip.schema.types import (
     BINARY,
@@ -57,7 +57,6 @@ _TEXTS_OF_TEXTS = frozenset(
         "upper",
     )
 )
-_MICROS_PER_HOUR = MICROS_PER_DAY // 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +300,7 @@ def _applied(derived: Derived, rule: ColumnTransform, value: Any) -> Any:
             return _truncated(value, type_, rule.width)
     micros = value * MICROS_PER_DAY if type_ == DATE else value
     if rule.name == "hour":
-        return micros // _MICROS_PER_HOUR
+        return micros // MICROS_PER_HOUR
     days = micros // MICROS_PER_DAY
     year, month, _ = civil_from_days(days)
     return {"day": days, "year": year - 1970, "month": (year - 1970) * 12 + month - 1}[rule.name]

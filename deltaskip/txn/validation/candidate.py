@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from deltaskip.actions import AddFile, Metadata, Protocol
+from deltaskip.actions import AddCdcFile, AddFile, Metadata, Protocol
 from deltaskip.errors import SchemaError
 from deltaskip.features.commit_rules import refusal
 from deltaskip.log import Snapshot
@@ -115,3 +115,8 @@ class Candidate:
     def refuse_metadata(self, rule: str, why: str) -> NoReturn:
         """Raise InvalidCommit for the metaData action."""
         raise refusal(rule, f"The metaData of {self.place} {why}")
+
+
+def refuse_file(candidate: Candidate, add: AddFile | AddCdcFile, rule: str, why: str) -> NoReturn:
+    """Raise InvalidCommit for an added file that breaks a rule."""
+    raise refusal(rule, f"{add.path} cannot be added to {table_after(candidate.base)}: {why}")

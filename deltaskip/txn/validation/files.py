@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
-from typing import Any, NoReturn
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,7 +36,7 @@ from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.storage import storage_for
 from deltaskip.txn.intent import dv_id
 from deltaskip.txn.known_files import Known
-from deltaskip.txn.validation.candidate import Candidate
+from deltaskip.txn.validation.candidate import Candidate, refuse_file
 from deltaskip.txn.validation.statistics import StatisticsRules, check_statistics, num_records, parsed_stats
 
 # PROTOCOL, Add File: "a URI as specified by RFC 2396". Readers parse it with java.net.URI, which accepts characters
@@ -89,7 +89,7 @@ def check_files(candidate: Candidate) -> None:
         stats = parsed_stats(add.stats)
         if add.stats is not None and stats is None:
             why = "its statistics are not a JSON object; correct them or leave them out"
-            _refuse(candidate, add, "statistics.json", why)
+            refuse_file(candidate, add, "statistics.json", why)
         _check_add(candidate, key, add, partitioning)
         _check_vector(candidate, key, add, stats or {})
         if not candidate.intent.copies_state:
@@ -140,17 +140,17 @@ def _check_remove(candidate: Candidate, remove: RemoveFile, old: Known | None) -
 
 def _check_add(candidate: Candidate, key: str, add: AddFile, partitioning: _Partitioning) -> None:
     if candidate.is_new(key) and not is_uri(add.path):
-        _refuse(candidate, add, "files.path", "it is not a URI; percent-encode it")
+        refuse_file(candidate, add, "files.path", "it is not a URI; percent-encode it")
     if add.size < 0 or add.modification_time < 0:
-        _refuse(candidate, add, "files.numbers", "its size and modification time must not be negative")
+        refuse_file(candidate, add, "files.numbers", "its size and modification time must not be negative")
     if add.data_change and key in candidate.intent.unchanged:
-        _refuse(candidate, add, "files.data-change", "add_again changes no data, so dataChange must be false")
+        refuse_file(candidate, add, "files.data-change", "add_again changes no data, so dataChange must be false")
     _check_partition_values(candidate, add, partitioning)
     old = candidate.known.get(key)
     in_place = add.data_change and old is not None and old.dv_id == dv_id(add)
     if old is not None and not in_place and _differ(add.partition_values, old.partition_values):
         why = f"its partition values differ from those of version {candidate.base.version}, {old.partition_values}"
-        _refuse(candidate, add, "files.partition-values", f"{why}; the rows of a file stay in their partition")
+        refuse_file(candidate, add, "files.partition-values", f"{why}; the rows of a file stay in their partition")
 
 
 def _differ(given: Mapping[str, str | None] | None, logged: Mapping[str, str | None] | None) -> bool:
@@ -164,7 +164,7 @@ def _check_partition_values(candidate: Candidate, add: AddFile | AddCdcFile, par
     rule = "files.partition-values"
     if set(add.partition_values) != set(partitioning.columns):
         names = ", ".join(sorted(partitioning.columns)) or "none"
-        _refuse(candidate, add, rule, f"its partition values must be of exactly these columns: {names}")
+        refuse_file(candidate, add, rule, f"its partition values must be of exactly these columns: {names}")
     for name, column in partitioning.columns.items():
         text = add.partition_values[name]
         is_null = partitioning.parsed.get((name, text))
@@ -173,10 +173,10 @@ def _check_partition_values(candidate: Candidate, add: AddFile | AddCdcFile, par
                 # PROTOCOL, Partition Value Serialization: "" is null, whatever the type.
                 is_null = not text or parse_partition_value(text, column.type) is None
             except PartitionValueError as error:
-                _refuse(candidate, add, rule, f"the partition value of {column.name} is not valid: {error}")
+                refuse_file(candidate, add, rule, f"the partition value of {column.name} is not valid: {error}")
             partitioning.parsed[name, text] = is_null
         if is_null and not column.nullable:
-            _refuse(candidate, add, rule, f"{column.name} is NOT NULL, but its partition value is null")
+            refuse_file(candidate, add, rule, f"{column.name} is NOT NULL, but its partition value is null")
 
 
 def _check_vector(candidate: Candidate, key: str, add: AddFile, stats: Mapping[str, Any]) -> None:
@@ -186,22 +186,22 @@ def _check_vector(candidate: Candidate, key: str, add: AddFile, stats: Mapping[s
         rows = num_records(stats)
         if rows is None:
             # PROTOCOL, Per-file Statistics: required if there is a deletion vector.
-            _refuse(candidate, add, rule, "a file with a deletion vector needs numRecords in its statistics")
+            refuse_file(candidate, add, rule, "a file with a deletion vector needs numRecords in its statistics")
         if deleted > rows:
             why = f"its deletion vector deletes {deleted} of {rows} rows; correct its cardinality"
-            _refuse(candidate, add, rule, why)
+            refuse_file(candidate, add, rule, why)
         try:
             absolute_path(candidate.base.table_root, vector)
         except CorruptDeletionVector as error:
-            _refuse(candidate, add, rule, f"its deletion vector cannot be read: {error}")
+            refuse_file(candidate, add, rule, f"its deletion vector cannot be read: {error}")
     if old is None or old.dv_id == dv_id(add):
         return
     if key not in candidate.intent.removes:
         why = f"it has a different deletion vector than at version {candidate.base.version}"
-        _refuse(candidate, add, rule, f"{why}; also remove the file with the old one in this transaction")
+        refuse_file(candidate, add, rule, f"{why}; also remove the file with the old one in this transaction")
     if not add.data_change and deleted != old.deleted:
         why = "its deletion vector deletes a different number of rows, so dataChange must be true"
-        _refuse(candidate, add, "files.data-change", why)
+        refuse_file(candidate, add, "files.data-change", why)
 
 
 def _check_rearranged(candidate: Candidate, rows: _RowCounts) -> None:
@@ -209,7 +209,7 @@ def _check_rearranged(candidate: Candidate, rows: _RowCounts) -> None:
     if rows.adds and not rows.removes:
         add = next(a for key, a in candidate.intent.adds.items() if not a.data_change and candidate.is_new(key))
         why = f"it is not an active file of version {candidate.base.version}, so dataChange must be true"
-        _refuse(candidate, add, "files.data-change", why)
+        refuse_file(candidate, add, "files.data-change", why)
     if rows.removed == rows.added or (rows.adds and None in (rows.removed, rows.added)):
         return
     removed = "an unknown number of" if rows.removed is None else rows.removed
@@ -222,14 +222,14 @@ def _check_rearranged(candidate: Candidate, rows: _RowCounts) -> None:
 
 def _check_cdc(candidate: Candidate, cdc: AddCdcFile, partitioning: _Partitioning) -> None:
     if not candidate.properties.change_data_feed:
-        _refuse(candidate, cdc, "files.cdc", "the table has no change data feed enabled; leave it out")
+        refuse_file(candidate, cdc, "files.cdc", "the table has no change data feed enabled; leave it out")
     if not is_uri(cdc.path):
-        _refuse(candidate, cdc, "files.path", "it is not a URI; percent-encode it")
+        refuse_file(candidate, cdc, "files.path", "it is not a URI; percent-encode it")
     if cdc.data_change:
         # PROTOCOL, Add CDC File
-        _refuse(candidate, cdc, "files.cdc", "dataChange of a CDC file must be false")
+        refuse_file(candidate, cdc, "files.cdc", "dataChange of a CDC file must be false")
     if cdc.size < 0:
-        _refuse(candidate, cdc, "files.numbers", "its size must not be negative")
+        refuse_file(candidate, cdc, "files.numbers", "its size must not be negative")
     _check_partition_values(candidate, cdc, partitioning)
 
 
@@ -239,7 +239,7 @@ def _check_changes(candidate: Candidate) -> None:
     if intent.cdc_files and not intent.changes_data:
         first = next(iter(intent.cdc_files.values()))
         why = "a commit without data change changes no rows; leave CDC files out"
-        _refuse(candidate, first, "files.cdc", why)
+        refuse_file(candidate, first, "files.cdc", why)
     if intent.cdc_files or not candidate.properties.change_data_feed:
         return
     # PROTOCOL, Add CDC File: without CDC files all rows of the removes are deletions and all rows of the adds are
@@ -274,11 +274,6 @@ def _sum(total: int | None, rows: int | None, deleted: int) -> int | None:
     return None if total is None or rows is None else total + rows - deleted
 
 
-def _refuse(candidate: Candidate, add: AddFile | AddCdcFile, rule: str, why: str) -> NoReturn:
-    base = candidate.base
-    raise refusal(rule, f"{add.path} cannot be added to {table_after(base)}: {why}")
-
-
 def check_data_files(candidate: Candidate) -> None:
     """Raise InvalidCommit for the first added file that is missing or has another size, and for wrong deletion vectors.
 
@@ -311,10 +306,12 @@ def _check_size(candidate: Candidate, file: AddFile | AddCdcFile) -> None:
     try:
         size = storage_for(location, near=candidate.base.storage).size(location)
     except FileNotFoundError:
-        _refuse(candidate, file, "files.missing", f"there is no file {location}; write it first, or correct the path")
+        refuse_file(
+            candidate, file, "files.missing", f"there is no file {location}; write it first, or correct the path"
+        )
     if size != file.size:
         why = f"the size of {location} is {size} bytes, not {file.size}; correct the action"
-        _refuse(candidate, file, "files.missing", why)
+        refuse_file(candidate, file, "files.missing", why)
 
 
 def _with_new_vectors(candidate: Candidate) -> Iterator[tuple[str, AddFile, DeletionVectorDescriptor]]:
@@ -339,7 +336,7 @@ def _check_vectors(candidate: Candidate, found: Sequence[tuple[str, AddFile, Del
             continue
         if not add.data_change:
             why = "its deletion vector deletes other rows, so dataChange must be true"
-            _refuse(candidate, add, "files.data-change", why)
+            refuse_file(candidate, add, "files.data-change", why)
         base = candidate.base
         where = f"Version {base.version} of {base.root}"
         check_writable(candidate.protocol, candidate.properties, candidate.schema, where, CommitSummary(adds_rows=True))

@@ -18,12 +18,11 @@ from deltaskip.features.commit_rules import refusal
 from deltaskip.features.row_tracking import MARK, ROW_TRACKING_DOMAIN, tracks_rows
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
-from deltaskip.log.new_table import table_after
 from deltaskip.schema import physical_name
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
 from deltaskip.schema.properties import TableProperties
 from deltaskip.txn.intent import Intent
-from deltaskip.txn.validation.candidate import Candidate
+from deltaskip.txn.validation.candidate import Candidate, refuse_file
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 _BATCH_ROWS = 1 << 16
@@ -40,22 +39,22 @@ def check_row_ids(candidate: Candidate) -> None:
         if add.base_row_id is None:
             if (old is None or old.base_row_id is None) and num_records(parsed_stats(add.stats)) is None:
                 why = "the table has row tracking, so the statistics of every new file must have numRecords"
-                _refuse(candidate, add, "row-ids.count", why)
+                refuse_file(candidate, add, "row-ids.count", why)
             continue
         if old is not None and old.base_row_id is not None:
             if add.base_row_id != old.base_row_id:
                 why = f"its baseRowId is {add.base_row_id}, but the file has {old.base_row_id}; leave it out"
-                _refuse(candidate, add, "row-ids.assigned", why)
+                refuse_file(candidate, add, "row-ids.assigned", why)
         elif num_records(parsed_stats(add.stats)) != 0:
             given[key] = add
         version = add.default_row_commit_version
         before = None if old is None else old.default_row_commit_version
         if version is not None and before is not None and version != before:
             why = f"its defaultRowCommitVersion is {version}, but the file has {before}; leave it out"
-            _refuse(candidate, add, "row-ids.assigned", why)
+            refuse_file(candidate, add, "row-ids.assigned", why)
         if version is not None and not 0 <= version <= candidate.base.version + 1:
             why = f"its defaultRowCommitVersion is {version}, which is not a version of the table; leave it out"
-            _refuse(candidate, add, "row-ids.assigned", why)
+            refuse_file(candidate, add, "row-ids.assigned", why)
     if given:
         _check_given(candidate, given)
 
@@ -135,7 +134,7 @@ def _check_given(candidate: Candidate, given: dict[str, AddFile]) -> None:
         last = first + (num_records(parsed_stats(add.stats)) or 1) - 1
         if first < 0 or last > mark:
             why = f"only ids from 0 to {mark} are assigned: leave out baseRowId, and the commit assigns it"
-            _refuse(candidate, add, "row-ids.assigned", f"its rows have the ids {first} to {last}, but {why}")
+            refuse_file(candidate, add, "row-ids.assigned", f"its rows have the ids {first} to {last}, but {why}")
         starts[i], ends[i] = first, last
     order = np.argsort(starts, kind="stable")
     starts, ends = starts[order], ends[order]
@@ -179,9 +178,4 @@ def _check_batch(
 
 def _refuse_taken(candidate: Candidate, add: AddFile, owner: str) -> NoReturn:
     why = f"rows of {owner} have some of the ids that begin at its baseRowId, {add.base_row_id}"
-    _refuse(candidate, add, "row-ids.assigned", f"{why}: leave it out, and the commit assigns it")
-
-
-def _refuse(candidate: Candidate, add: AddFile, rule: str, why: str) -> NoReturn:
-    base = candidate.base
-    raise refusal(rule, f"{add.path} cannot be added to {table_after(base)}: {why}")
+    refuse_file(candidate, add, "row-ids.assigned", f"{why}: leave it out, and the commit assigns it")

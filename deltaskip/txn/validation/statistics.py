@@ -16,7 +16,7 @@ from deltaskip.errors import InvalidCollation
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.features.commit_rules import refusal
 from deltaskip.features.registry import feature_names, has_feature
-from deltaskip.json_text import parse_json
+from deltaskip.json_text import member_at, parse_json
 from deltaskip.log.new_table import table_after
 from deltaskip.records import dataclass
 from deltaskip.schema import (
@@ -141,7 +141,7 @@ class _StatisticsCheck:
     def bounds(self, stats: Mapping[str, Any], low: str, high: str) -> None:
         lows, highs = stats.get(low), stats.get(high)
         for path, order in self.rules.orders:
-            values = _at(lows, path), _at(highs, path)
+            values = member_at(lows, path), member_at(highs, path)
             if values == (None, None):
                 continue
             keys: list[Any] = []
@@ -189,8 +189,10 @@ class _StatisticsCheck:
     def clustering(self, stats: Mapping[str, Any]) -> None:
         rows = num_records(stats)
         for path in self.rules.clustering if rows != 0 else ():
-            nulls = _at(stats.get("nullCount"), path)
-            lacks = nulls is None or (nulls != rows and None in (_at(stats.get(group), path) for group in _GROUPS[1:]))
+            nulls = member_at(stats.get("nullCount"), path)
+            lacks = nulls is None or (
+                nulls != rows and None in (member_at(stats.get(group), path) for group in _GROUPS[1:])
+            )
             type_ = self.rules.types.get(path)
             if rows is None or (lacks and type_ is not None and _order(type_) is not None):
                 why = f"a file of a clustered table needs statistics of the clustering column {'.'.join(path)}"
@@ -200,7 +202,7 @@ class _StatisticsCheck:
         if num_records(stats) == 0 or self.add.deletion_vector is not None:
             return
         for path in self.rules.not_null:
-            count = _at(stats.get("nullCount"), path)
+            count = member_at(stats.get("nullCount"), path)
             if count is None and path in self.rules.counted:
                 why = f"{'.'.join(path)} is NOT NULL, but the statistics have no null count that shows it"
                 self.refuse("statistics.not-null", f"{why}; deltaskip.stats.compute computes it")
@@ -249,12 +251,6 @@ def _clustering(candidate: Candidate) -> tuple[_Path, ...]:
     if domain is None or domain.removed:
         return ()
     return tuple(sorted(clustering_paths(domain.configuration) or ()))
-
-
-def _at(tree: Any, path: _Path) -> Any:
-    for name in path:
-        tree = tree.get(name) if isinstance(tree, dict) else None
-    return tree
 
 
 def _values(tree: Any, above: _Path = ()) -> Iterator[tuple[_Path, Any]]:
