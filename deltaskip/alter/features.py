@@ -95,7 +95,7 @@ def drop_feature(state: TableState, change: DropFeature) -> TableState:
             f"The feature {feature} of {state.table} cannot be dropped; features that can are "
             f"{', '.join(sorted(DROPPABLE))}."
         )
-    needing = next((name for name in sorted(features) if feature in _requirements(name)), None)
+    needing = next((name for name in sorted(features) if name in FEATURES and feature in FEATURES[name].requires), None)
     if needing is not None:
         raise SchemaError(
             f"The feature {feature} of {state.table} cannot be dropped, because {needing} needs it: drop {needing} "
@@ -153,10 +153,6 @@ def _spelled(name: str, table: str) -> str:
     if found is None:
         raise InvalidArgument(no_feature(name, table))
     return found
-
-
-def _requirements(name: str) -> tuple[str, ...]:
-    return FEATURES[name].requires if name in FEATURES else ()
 
 
 def _protocol_json(protocol: Protocol) -> dict[str, object]:

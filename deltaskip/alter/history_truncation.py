@@ -48,7 +48,7 @@ def truncate_history(snapshot: Snapshot, feature: str) -> None:
     old = versions[: times.count_until(now - kept_for)]
     checkpoints = [version for version in listing.checkpoints if version > needed and old and version <= old[-1]]
     if not checkpoints:
-        since = _text(times[min(needed + 1, versions[-1])])
+        since = datetime.fromtimestamp(times[min(needed + 1, versions[-1])] / 1000, UTC).isoformat(timespec="seconds")
         raise UnsupportedFeature(
             f"The feature {feature} of {snapshot.root} cannot be dropped with its history yet: version {needed} needs "
             f"it, and versions are kept for {kept_for // HOUR_MS} hours. Remove everything that uses the "
@@ -137,7 +137,3 @@ def _has_vectors(snapshot: Snapshot) -> bool:
 def _oldest(snapshot: Snapshot) -> int:
     listing = list_log(snapshot.storage, snapshot.root)
     return min((*listing.commits, *listing.checkpoints))
-
-
-def _text(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")

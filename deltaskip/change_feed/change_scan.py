@@ -333,11 +333,10 @@ def _differences(snapshot: Snapshot, changes: FeedFiles, rows: np.ndarray[Any, A
         for kind, old, new in zip(changes.types.take(some).to_pylist(), before, after, strict=True):
             marked, other = (old, new) if kind == "insert" else (new, old)
             assert marked is not None
-            yield marked if other is None else _without(marked, other)
-
-
-def _without(rows: pa.Int64Array, others: pa.Int64Array) -> pa.Int64Array:
-    return arrow_array(np.setdiff1d(numpy_values(rows), numpy_values(others), assume_unique=True), pa.int64())
+            if other is not None:
+                left = np.setdiff1d(numpy_values(marked), numpy_values(other), assume_unique=True)
+                marked = arrow_array(left, pa.int64())
+            yield marked
 
 
 def _counts(

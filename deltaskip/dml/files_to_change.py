@@ -6,7 +6,7 @@ Both are decided by the proofs of data skipping, so that only files for which ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,16 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import (
-    DELETION_VECTOR,
-    FILE_SCHEMA,
-    AddFile,
-    RemoveFile,
-    absolute_uris,
-    add_actions,
-    parse_partition_value,
-    remove_files,
-)
+from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, AddFile, absolute_uris, add_actions, parse_partition_value
 from deltaskip.actions.partition_values import partition_texts
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
@@ -146,7 +137,7 @@ def chosen_files(
 
     Args:
         scan: The scan.
-        columns: Columns of FILE_SCHEMA to read, with those that `remove_actions` needs.
+        columns: Columns of FILE_SCHEMA to read, with those that `remove_files` needs.
         choose: Returns a mask of some rows of a batch; called from several threads.
     """
 
@@ -179,11 +170,6 @@ def new_files(
     nothing = pa.nulls(len(adds), pa.int64())
     columns = [absolute_uris(snapshot.table_root, paths), partitions, nothing]
     return pa.table([*columns, pa.nulls(len(adds), DELETION_VECTOR), nothing, nothing], names=list(_LISTED))
-
-
-def remove_actions(files: DataFiles, deletion_timestamp: int, data_change: bool = True) -> Iterator[RemoveFile]:
-    """Return the tombstone of each file. deletion_timestamp: milliseconds since the epoch."""
-    return remove_files(files.logged, deletion_timestamp, data_change)
 
 
 def size_of_table(snapshot: Snapshot) -> FileCount:

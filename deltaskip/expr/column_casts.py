@@ -388,7 +388,7 @@ def _from_text(texts: pa.Array, target: DataType, zone: Zone) -> Converted:
 
 def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> Converted:
     """The values of the texts in the usual form. Texts that no cast reads fail, and the others are left over."""
-    if kind == "number" and _has_only(texts, _DIGITS):
+    if kind == "number" and _are_digits(texts):
         try:
             return Converted(read(texts))
         except pa.ArrowInvalid:
@@ -405,13 +405,13 @@ def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> 
     return Converted(found, failed if failed.any() else None, left if left.any() else None)
 
 
-def _has_only(texts: pa.Array, allowed: bytes) -> bool:
-    """Whether strings, which are short, have no other characters."""
+def _are_digits(texts: pa.Array) -> bool:
+    """Whether strings, which are short, have no characters but _DIGITS."""
     if not len(texts) or (pc.max(pc.binary_length(texts)).as_py() or 0) > _MOST_DIGITS_OF_TEXT:
         return False
     offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
     data = texts.buffers()[2]
-    return data is not None and not bytes(data[int(offsets[0]) : int(offsets[-1])]).translate(None, allowed)
+    return data is not None and not bytes(data[int(offsets[0]) : int(offsets[-1])]).translate(None, _DIGITS)
 
 
 def _truth(texts: pa.Array) -> Converted:

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import (
     FILE_SCHEMA,
-    AddFile,
     DeletionVectorDescriptor,
     Metadata,
     Protocol,
@@ -127,7 +126,9 @@ def clone(
             )
     milliseconds = time.time_ns() // 1_000_000
     transaction.remove(*(remove_of(add, milliseconds) for add in add_actions(removed)))
-    transaction.add_written(*_without_row_ids(files))
+    # The clone numbers its rows itself.
+    adds = (replace(add, base_row_id=None, default_row_commit_version=None) for add in add_actions(files))
+    transaction.add_written(*adds)
     sizes = source.adds(["size"])["size"]
     metrics = {
         "sourceTableSize": exact_sum(sizes),
@@ -224,7 +225,7 @@ def _replace(
     files = _absolute(source, source.adds())
     before, after = keys_of(target, target.adds(["path", "deletion_vector"])), keys_of(target, files)
     new = files.filter(pc.invert(pc.is_in(after, value_set=before)))
-    return new, pa.concat_tables([*files_without(target, after), FILE_SCHEMA.empty_table()])
+    return new, files_without(target, after)
 
 
 def _absolute(source: Snapshot, files: pa.Table) -> pa.Table:
@@ -254,8 +255,3 @@ def _absolute_vector(source: Snapshot, vector: dict[str, object]) -> dict[str, o
     if location is None:
         return vector
     return {**vector, "storage_type": "p", "path_or_inline_dv": encode_location(location)}
-
-
-def _without_row_ids(files: pa.Table) -> list[AddFile]:
-    """The add actions: the commit assigns row ids, as the clone numbers its rows."""
-    return [replace(add, base_row_id=None, default_row_commit_version=None) for add in add_actions(files)]

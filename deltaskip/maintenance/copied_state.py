@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -81,11 +81,13 @@ def keys_of(snapshot: Snapshot, files: Mapping[str, pa.Array] | pa.RecordBatch |
     return file_keys(table_keys(snapshot.table_root, one_chunk(files["path"])), ids)
 
 
-def files_without(snapshot: Snapshot, others: pa.Array) -> Iterator[pa.Table]:
-    """Yield the files of a snapshot (FILE_SCHEMA) whose keys are not among others."""
-    for adds in snapshot.add_batches(_BATCH_ROWS):
-        kept = pc.invert(pc.is_in(keys_of(snapshot, adds), value_set=others))
-        yield pa.Table.from_batches([adds.filter(kept)], FILE_SCHEMA)
+def files_without(snapshot: Snapshot, others: pa.Array) -> pa.Table:
+    """Return the files of a snapshot (FILE_SCHEMA) whose keys are not among others."""
+    kept = [
+        adds.filter(pc.invert(pc.is_in(keys_of(snapshot, adds), value_set=others)))
+        for adds in snapshot.add_batches(_BATCH_ROWS)
+    ]
+    return pa.Table.from_batches(kept, FILE_SCHEMA)
 
 
 def with_data_change(files: pa.Table) -> pa.Table:

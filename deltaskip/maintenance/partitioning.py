@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from deltaskip.actions import remove_files
 from deltaskip.data_files.file_layout import layout_after
 from deltaskip.dml.change_plan import execution_of
 from deltaskip.dml.execution import copying_plan
-from deltaskip.dml.files_to_change import DataFiles, kept_files, remove_actions
+from deltaskip.dml.files_to_change import DataFiles, kept_files
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.expr import columns_of, parse_sql
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain, clustering_paths
@@ -191,7 +192,7 @@ def _put_rows(
     written = execution.write_planned(files.listed, layout.kept, plan, row_ids, target)
     adds = [replace(add, data_change=False) for add in written.files]
     transaction.add_written(*adds, delete=lambda: written.delete(snapshot.storage, snapshot.root))
-    transaction.remove(*remove_actions(files, time.time_ns() // 1_000_000, data_change=False))
+    transaction.remove(*remove_files(files.logged, time.time_ns() // 1_000_000, data_change=False))
     if row_ids is not None:
         transaction.keep_row_ids()
     return {

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, add_actions, hadoop_paths, remove_of
+from deltaskip.actions import DeletionVectorDescriptor, add_actions, hadoop_paths, remove_of
 from deltaskip.errors import DataFileMissing, UnsupportedFeature
 from deltaskip.features import CommitSummary, check_writable
 from deltaskip.features.registry import has_feature
@@ -97,8 +97,8 @@ def _restore_to(transaction: Transaction, source: Snapshot, progress: ProgressCa
         )
     before, count, size = _keys(source)
     now, _, _ = _keys(latest)
-    restored = pa.concat_tables([*files_without(source, now), FILE_SCHEMA.empty_table()])
-    removed = pa.concat_tables([*files_without(latest, before), FILE_SCHEMA.empty_table()])
+    restored = files_without(source, now)
+    removed = files_without(latest, before)
     if len(removed):
         where = f"Version {latest.version} of {latest.root}"
         summary = CommitSummary(removes_rows=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -91,24 +92,21 @@ def vacuum(
     deleted = one_chunk(found.files["path"])
     size = exact_sum(found.files["size"])
     seconds = {"find": time.perf_counter() - started}
+    result = VacuumResult(
+        version=None,
+        operation=_START,
+        metrics={"numFilesToDelete": len(deleted), "sizeOfDataToDelete": size},
+        dry_run=True,
+        paths=deleted,
+        num_files=len(deleted),
+        size_in_bytes=size,
+        sidecars=tuple(each.path for each in sidecars),
+        left_over=left_over,
+        seconds=seconds,
+    )
     if dry_run:
-        directories = tuple(_emptied(found, cutoff, before))
-        metrics = {"numFilesToDelete": len(deleted), "sizeOfDataToDelete": size}
-        return VacuumResult(
-            version=None,
-            operation=_START,
-            metrics=metrics,
-            dry_run=True,
-            paths=deleted,
-            num_files=len(deleted),
-            size_in_bytes=size,
-            directories=directories,
-            sidecars=tuple(each.path for each in sidecars),
-            left_over=left_over,
-            seconds=seconds,
-        )
-    _record(snapshot, _START, _parameters(retention_ms, default, enforce_retention),
-            {"numFilesToDelete": len(deleted), "sizeOfDataToDelete": size})  # fmt: skip
+        return replace(result, directories=tuple(_emptied(found, cutoff, before)))
+    _record(snapshot, _START, _parameters(retention_ms, default, enforce_retention), result.metrics)
     found = _still_unneeded(snapshot, found, cutoff, now - default)
     deleted = one_chunk(found.files["path"])
     size = exact_sum(found.files["size"])
@@ -130,17 +128,16 @@ def vacuum(
         "numVacuumedDirectories": max(1, len(found.folders.entries)),
     }
     version = _record(snapshot, _END, {"status": "COMPLETED"}, metrics)
-    return VacuumResult(
+    return replace(
+        result,
         version=version,
         operation=_END,
         metrics=metrics,
+        dry_run=False,
         paths=deleted,
         num_files=len(deleted),
         size_in_bytes=size,
         directories=directories,
-        sidecars=tuple(each.path for each in sidecars),
-        left_over=left_over,
-        seconds=seconds,
     )
 
 

@@ -91,7 +91,7 @@ def nodes_to(root: ParquetNode, column: StatColumn, mode: MappingMode) -> tuple[
     equal.
     """
     by_id = mode == "id"
-    if by_id and not _has_ids(root):
+    if by_id and not any(_ID in child.element for child in root.children):
         return AMBIGUOUS
     nodes: list[ParquetNode] = []
     here = root
@@ -155,7 +155,3 @@ def _node(pending: Iterator[dict[int, Any]], leaf: Iterator[int], depth: int) ->
 def _name(element: dict[int, Any]) -> str:
     name: bytes = element[_NAME]
     return name.decode()
-
-
-def _has_ids(root: ParquetNode) -> bool:
-    return any(_ID in child.element for child in root.children)

@@ -61,12 +61,9 @@ class Scope:
     def schema(self) -> StructType:
         """The columns that may be used, each with its side in its name."""
         sides = {"target": self.target, "source": self.source}
+        named = [(_SIDES[side] + field.name, field) for side in _USABLE[self.kind] for field in sides[side].fields]
         return StructType(
-            tuple(
-                StructField(_SIDES[side] + field.name, field.type, field.nullable, _renamed(field, _SIDES[side]))
-                for side in _USABLE[self.kind]
-                for field in sides[side].fields
-            )
+            tuple(StructField(name, f.type, f.nullable, dict(rekeyed_metadata(f, name))) for name, f in named)
         )
 
 
@@ -217,8 +214,3 @@ class MergeExpressions:
         if padded is not None:
             path, declared = padded
             raise self.needs_session(node, f"{display_name(self._written(path))} is {declared} and padded by Spark.")
-
-
-def _renamed(field: StructField, prefix: str) -> dict[str, Any]:
-    """The metadata of a field, for a field of another name."""
-    return dict(rekeyed_metadata(field, prefix + field.name))

@@ -101,15 +101,6 @@ def _hex_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return digits_of_longs(values, 4) if values.type == pa.int64() else hex_digits(values)
 
 
-def _from_hex_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    return from_hex(column(args[0]))
-
-
-def _from_base64_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    """Texts of one line; the others are left over."""
-    return _with_odd(from_base64(column(args[0])), args[0])
-
-
 def _with_odd(found: pa.Array, given: pa.Array) -> Values | Partly:
     """Values that are null for texts of another form, which are left over."""
     if found.null_count == given.null_count:
@@ -192,10 +183,6 @@ def _to_binary_column(args: Sequence[Values], call: Call, zone: Zone) -> Values 
     return _with_odd((from_hex if form == "hex" else from_base64)(text), text)
 
 
-def _to_binary(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return text_encodings.to_binary(*args)
-
-
 def _try_to_binary(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     try:
         return text_encodings.to_binary(*args)
@@ -203,11 +190,6 @@ def _try_to_binary(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         if type(error) is EvaluationError:
             return None
         raise
-
-
-def _valid_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`is_valid_utf8(text)`."""
-    return valid_utf8(column(args[0]))
 
 
 def _as_text(odd: Callable[[bytes], object]) -> Function:
@@ -306,13 +288,15 @@ ENCODINGS: Mapping[str, FunctionRow] = {
         lambda args, call, zone: digits_of_longs(column(args[0]), 1),
         preimage=injective(lambda text, call: _of_digits(text, 2)),
     ),
-    "unhex": _of_text(BINARY, text_encodings.from_hex, _from_hex_column),
+    "unhex": _of_text(BINARY, text_encodings.from_hex, lambda args, call, zone: from_hex(column(args[0]))),
     "base64": _of_bytes(
         STRING,
         text_encodings.base64_lines,
         lambda args, call, zone: base64_digits(column(args[0])),
     ),
-    "unbase64": _of_text(BINARY, text_encodings.from_base64, _from_base64_column),
+    "unbase64": _of_text(
+        BINARY, text_encodings.from_base64, lambda args, call, zone: _with_odd(from_base64(column(args[0])), args[0])
+    ),
     "encode": value_function(
         takes(BINARY, STRING, STRING), lambda args, call, zone: text_encodings.encoded(*args), _encode_column
     ),
@@ -322,12 +306,15 @@ ENCODINGS: Mapping[str, FunctionRow] = {
         _decode_column,
         instead=searched,
     ),
-    "to_binary": replace(value_function(_binary_signature, _to_binary, _to_binary_column), order=constant_null_first),
+    "to_binary": replace(
+        value_function(_binary_signature, lambda args, call, zone: text_encodings.to_binary(*args), _to_binary_column),
+        order=constant_null_first,
+    ),
     "try_to_binary": value_function(_tried_signature, _try_to_binary, _to_binary_column),
     "is_valid_utf8": Function(
         _utf8_signature(BOOLEAN),
         lambda args, call, zone: isinstance(args[0], str) or text_encodings.valid_text(args[0]) is not None,
-        by_column=_valid_column,
+        by_column=lambda args, call, zone: valid_utf8(column(args[0])),
     ),
     "make_valid_utf8": _as_text(lambda data: data.decode(errors="replace")),
     "validate_utf8": _as_text(_refused),

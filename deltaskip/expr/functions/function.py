@@ -142,12 +142,12 @@ def with_counts(signature: Signature, *places: int) -> Signature:
     return cast
 
 
-def uncast(result: DataType, count: int) -> Signature:
-    """So many strings, to which Spark casts nothing but NULL."""
+def uncast(count: int) -> Signature:
+    """Text of so many strings, to which Spark casts nothing but NULL."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         known = all(type_of(arg) in (STRING, VOID) for arg in args)
-        return takes(result, *[STRING] * count)(args) if known else None
+        return takes(STRING, *[STRING] * count)(args) if known else None
 
     return signature
 

@@ -16,7 +16,6 @@ from deltaskip.expr.functions.function import Function, FunctionRow, Typed, unca
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.vectors import NotByColumn, Values, changed_together, column, constant
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import STRING
 
 _DEFAULTS = ("X", "x", "n", None)
 _KINDS = {"Lu": 0, "Ll": 1, "Nd": 2}
@@ -24,7 +23,7 @@ _KINDS = {"Lu": 0, "Ll": 1, "Nd": 2}
 
 def _signature(args: tuple[Node, ...]) -> Typed:
     """A text, and for each kind a constant of one character, or NULL for characters that stay."""
-    typed = uncast(STRING, len(args))(args) if 1 <= len(args) <= 5 else None
+    typed = uncast(len(args))(args) if 1 <= len(args) <= 5 else None
     return typed if typed is not None and all(map(_is_mask, typed[0][1:])) else None
 
 

@@ -106,16 +106,6 @@ def _absolute_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return _signed(pc.abs_checked, args[0], call)
 
 
-def _same_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`positive(number)`."""
-    return args[0]
-
-
-def _is_nan_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`isnan(number)`; FALSE for NULL."""
-    return is_true(pc.is_nan(args[0]))
-
-
 def _sign_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`sign(number)`; a zero keeps its own."""
     values = numbers(args[0])
@@ -400,7 +390,7 @@ NUMBERS: Mapping[str, Function] = {
     "positive": Function(
         _same_number,
         lambda args, call, zone: args[0],
-        by_column=_same_column,
+        by_column=lambda args, call, zone: args[0],
         preimage=of_one(preimages.same),
     ),
     "abs": Function(
@@ -426,7 +416,7 @@ NUMBERS: Mapping[str, Function] = {
         takes(BOOLEAN, DOUBLE),
         lambda args, call, zone: args[0] is not None and args[0] != args[0],
         False,
-        by_column=_is_nan_column,
+        by_column=lambda args, call, zone: is_true(pc.is_nan(args[0])),
         preimage=preimages.is_nan,
     ),
 }

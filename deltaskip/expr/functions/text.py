@@ -136,11 +136,6 @@ def _length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return (pc.binary_length if args[0].type == pa.binary() else pc.utf8_length)(args[0])
 
 
-def _octet_length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`octet_length(text)`."""
-    return pc.binary_length(args[0])
-
-
 def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """`concat(text, …)`."""
     if len(args) == 2 and not any(map(is_constant, args)):
@@ -447,7 +442,9 @@ TEXT: Mapping[str, FunctionRow] = {
         aliases=("len", "char_length", "character_length"),
     ),
     "octet_length": Function(
-        text_or_bytes(INTEGER), lambda args, call, zone: _bytes_of(args[0]), by_column=_octet_length_column
+        text_or_bytes(INTEGER),
+        lambda args, call, zone: _bytes_of(args[0]),
+        by_column=lambda args, call, zone: pc.binary_length(args[0]),
     ),
     "concat": Function(
         _concat_signature,

@@ -154,7 +154,7 @@ _USUAL = (
 
 
 def _url_signature(args: tuple[Node, ...]) -> Typed:
-    return uncast(STRING, len(args))(args) if len(args) in (2, 3) else None
+    return uncast(len(args))(args) if len(args) in (2, 3) else None
 
 
 def _part(url: str, part: str, key: str | None = None) -> object:

@@ -164,7 +164,8 @@ def _from_decimal(source: DecimalType, domain: Domain, target: DataType) -> Step
     if isinstance(target, DecimalType):
         if target.scale >= source.scale:
             return Times(domain, 10 ** (target.scale - source.scale))
-        return _half_up_to(domain, 10 ** (source.scale - target.scale))
+        unit = 10 ** (source.scale - target.scale)
+        return rising(domain, lambda x: _half_up(x, unit), near=lambda r: r * unit)
     if target in INTEGRAL_BITS:
         return _to_integral(source, domain, target)
     if target in FLOATING:
@@ -236,10 +237,6 @@ def _of_text(value: float, side: int, places: int) -> int:
     unit, of = math.ulp(value).as_integer_ratio()
     # value + side * ulp / 2, over a common denominator
     return _half_up((2 * numerator * of + side * unit * denominator) * 10**places, 2 * denominator * of)
-
-
-def _half_up_to(domain: Domain, unit: int) -> Step:
-    return rising(domain, lambda x: _half_up(x, unit), near=lambda r: r * unit)
 
 
 def _half_up(x: int, unit: int) -> int:

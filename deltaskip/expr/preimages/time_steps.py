@@ -154,17 +154,17 @@ def _texts_of_days(first: int, last: int, timed: bool) -> Iterator[tuple[bytes, 
     for days in range(first, last + 1):
         year, month, day = civil_from_days(days)
         if day == month == 1:
-            yield from _not_followed(b"%d" % year, b"-")
+            yield from _without_more(b"%d" % year)
         for start in (b"%d-%02d" % (year, month), b"%d-%d" % (year, month)):
             yield span_of_prefix(start + b"-%02d" % day)
             yield span_of_prefix(start + b"-%d" % day)
             if day == 1:
-                yield from _not_followed(start, b"-")
+                yield from _without_more(start)
 
 
-def _not_followed(text: bytes, by: bytes) -> Spans:
-    """The texts that begin with a text and are not `by` after it."""
-    begin, end = span_of_prefix(text + by)
+def _without_more(text: bytes) -> Spans:
+    """The texts that begin with a text and have no `-` after it."""
+    begin, end = span_of_prefix(text + b"-")
     return (text, begin), (end, span_of_prefix(text)[1])
 
 

@@ -22,11 +22,10 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.actions import AddFile, table_keys
+from deltaskip.actions import AddFile, remove_files, table_keys
 from deltaskip.data_files.file_layout import layout_after
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows
-from deltaskip.dml.files_to_change import remove_actions
 from deltaskip.dml.little_data import is_little_to_rewrite
 from deltaskip.engine import engine
 from deltaskip.errors import CommitConflict
@@ -275,7 +274,7 @@ def _adds(written: WrittenRows, strategy: Strategy) -> Sequence[AddFile]:
 def _put(transaction: Transaction, done: Sequence[_Done]) -> None:
     now = time.time_ns() // 1_000_000
     for each in done:
-        transaction.remove(*remove_actions(each.bin.files, now, data_change=False))
+        transaction.remove(*remove_files(each.bin.files.logged, now, data_change=False))
         transaction.add_written(*each.adds)
     if row_id_columns(transaction.snapshot.table_properties) is not None:
         transaction.keep_row_ids()

@@ -202,7 +202,8 @@ def _of_span(one: Derived, low: Any, stop: Any, domain: Domain) -> Node | None:
         inside = _of_span(one, wrapping[0], stop, domain)
         return None if inside is None else Or((inside, wrapped))
     if one.column.type == STRING and one.source.type in DATETIMES:
-        if any(isinstance(part, Call) and part.name == "concat" for part in walk(_rule_node(one))):
+        rule = one.column if isinstance(one.rule, ColumnTransform) else one.rule
+        if any(isinstance(part, Call) and part.name == "concat" for part in walk(rule)):
             return None
         return _texts_of_times(one, first, last)
     results = [value_of(one, value_at(one.source.type, end)) for end in (first, last)]
@@ -308,10 +309,6 @@ def _field_name(rule: object) -> str | None:
     while isinstance(arg, Cast) and arg.type in DATETIMES and not arg.safe:
         arg = arg.child
     return rule.name if isinstance(arg, FieldRef) else None
-
-
-def _rule_node(one: Derived) -> Node:
-    return one.column if isinstance(one.rule, ColumnTransform) else one.rule
 
 
 def _calendar(derived: Sequence[Derived]) -> list[Derived]:

@@ -7,7 +7,6 @@ Connect, of JVM objects (org.apache.spark.sql.internal.ColumnNode) in a classic 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pyspark
@@ -82,7 +81,8 @@ def _classic(tree: Any) -> Node:
         case "ExpressionColumnNode":
             return opaque("a column of a DataFrame (write F.col('id') for df['id'])", ())
         case other:
-            return opaque(other, tuple(map(_classic, _column_children(tree))))
+            children = (child for child in sequence(tree.children()) if hasattr(child, "sql"))
+            return opaque(other, tuple(map(_classic, children)))
 
 
 def _connect(tree: Any) -> Node:
@@ -136,7 +136,3 @@ def _constant(tree: Any) -> Node:
         return to_node(value)
     except (TypeError, DeltaSkipError):
         return opaque("a literal", ())
-
-
-def _column_children(tree: Any) -> Iterator[Any]:
-    return (child for child in sequence(tree.children()) if hasattr(child, "sql"))
