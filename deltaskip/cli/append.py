@@ -126,7 +126,6 @@ def _append_plan(table: DeltaTable, source: InputFiles, schema_mode: Any, time_z
 
 
 def _print_append_plan(plan: Mapping[str, Any]) -> None:
-    """Print a plan as text."""
     print_line(
         f"would append {counted(plan['rows'], 'row')} of {counted(len(plan['files']), 'file')} to version "
         f"{plan['version']} of {plan['table']}"
@@ -143,7 +142,6 @@ def _origin(column: Mapping[str, Any]) -> str:
 
 
 def _print_appended(done: Mapping[str, Any]) -> None:
-    """Print the result of an append as text."""
     if done["version"] is None:
         print_line(nothing_done("appended", "there are no rows", done["nothing_written"]))
         return

@@ -66,7 +66,6 @@ def _clone(
 
 
 def _print_cloned(done: Mapping[str, Any]) -> None:
-    """Print the result of a clone as text."""
     metrics = done["metrics"]
     files = f"{counted(metrics['sourceNumOfFiles'], 'file')} ({human_bytes(metrics['sourceTableSize'])})"
     removed = f", and removed {counted(metrics['numRemovedFiles'], 'file')}" if metrics["numRemovedFiles"] else ""

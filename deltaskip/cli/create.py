@@ -96,7 +96,6 @@ def _created_by_name(
 
 
 def _print_created(made: Mapping[str, Any]) -> None:
-    """Print a new table as text."""
     print_line(f"version {made['version']} of {made['location']}")
     print_table([("column", "left"), ("type", "prose")], typed_columns(made["schema"]))
     print_facts(protocol_facts(made))

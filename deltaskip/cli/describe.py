@@ -44,7 +44,6 @@ def _describe(table: str, storage_options: dict[str, str], as_json: bool) -> Non
 
 
 def _print_described(table: Mapping[str, Any]) -> None:
-    """Print the description of a table as text."""
     rows = [
         (each["name"], each["type"] + ("" if each["nullable"] else " NOT NULL"), each["comment"] or "")
         for each in table["columns"]

@@ -32,5 +32,4 @@ def _drop(table: str, purge: bool, if_exists: bool, storage_options: dict[str, s
 
 
 def _print_dropped(done: Mapping[str, Any]) -> None:
-    """Print whether a table was dropped."""
     print_line(f"dropped {done['table']}" if done["dropped"] else f"there was no table {done['table']}")

@@ -25,6 +25,5 @@ def _generate(table: str, storage_options: dict[str, str], mode: Any, as_json: b
 
 
 def _print_generated(done: Mapping[str, Any]) -> None:
-    """Print the manifests that were written and deleted as text."""
     deleted = f", deleted {counted(len(done['deleted']), 'manifest')}" if done["deleted"] else ""
     print_line(f"version {done['version']}: wrote {counted(len(done['written']), 'manifest')}{deleted}")

@@ -82,7 +82,6 @@ def _optimize(
 
 
 def _print_optimized(done: Mapping[str, Any]) -> None:
-    """Print a result as text."""
     added, removed = done["added"], done["removed"]
     if done["nothing_written"]:
         print_line(f"rewrote nothing, {done['nothing_written']}")

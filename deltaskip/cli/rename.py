@@ -29,5 +29,4 @@ def _rename(table: str, new_name: str, storage_options: dict[str, str], as_json:
 
 
 def _print_renamed(done: Mapping[str, str]) -> None:
-    """Print the names of a renamed table."""
     print_line(f"renamed {done['table']} to {done['new_name']}")

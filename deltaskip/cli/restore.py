@@ -55,7 +55,6 @@ def _restore(
 
 
 def _print_restored(done: Mapping[str, Any]) -> None:
-    """Print the result of a restore as text."""
     metrics = done["metrics"]
     if not metrics:
         print_line("restored nothing: the table is at that version")

@@ -95,7 +95,6 @@ def change_rows(
 
 
 def _print_changed(done: Mapping[str, Any]) -> None:
-    """Print the result of a change of rows as text."""
     name, verb = _ROWS[done["operation"]]
     metrics = done["metrics"]
     if done["version"] is None:

@@ -79,7 +79,6 @@ def _hours(retention: str | None) -> float | str | None:
 
 
 def _print_vacuum(done: Mapping[str, Any]) -> None:
-    """Print the result of a vacuum as text."""
     did = "would delete" if done["dry_run"] else f"version {done['version']}: deleted"
     folders = f" and {_directories(len(done['directories']))}" if done["directories"] else ""
     seconds = sum(done["seconds"].values())

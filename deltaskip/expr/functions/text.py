@@ -68,17 +68,14 @@ _BACKSLASH = Literal("\\", STRING)
 
 
 def _upper_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
-    """`upper(text)`."""
     return _with_rest(pc.ascii_upper(args[0]), args[0], lambda text: strings.cased(text, True))
 
 
 def _lower_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
-    """`lower(text)`."""
     return _with_rest(pc.ascii_lower(args[0]), args[0], lambda text: strings.cased(text, False))
 
 
 def _initcap_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
-    """`initcap(text)`."""
     return _with_rest(capitalized(args[0]), args[0], _capitals)
 
 
@@ -126,7 +123,6 @@ def with_parts(text: Values, part: pa.Array, place: int) -> Values:
 
 
 def _reverse_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`reverse(text)`."""
     ascii_only = pc.all(pc.string_is_ascii(column(args[0]))).as_py() is not False
     return (pc.ascii_reverse if ascii_only else pc.utf8_reverse)(args[0])
 
@@ -137,14 +133,12 @@ def _length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`concat(text, …)`."""
     if len(args) == 2 and not any(map(is_constant, args)):
         return joined(*args)
     return pc.binary_join_element_wise(*args, nothing(args[0].type))
 
 
 def _quote_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`quote(text)`."""
     escaped = pc.replace_substring(column(args[0]), "'", "\\'")
     return pc.binary_join_element_wise(_QUOTE, escaped, _QUOTE, NOTHING)
 

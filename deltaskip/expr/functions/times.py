@@ -82,7 +82,6 @@ def _time_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
 
 
 def _last_day_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`last_day(date)`."""
     year, month, _ = civil(numbers(column(args[0])))
     return date_column(first_of_month(year, month + 1) - 1, args[0])
 
