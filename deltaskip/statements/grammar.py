@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 from deltaskip.records import dataclass
@@ -47,7 +48,7 @@ class StatementForm:
         becomes: The method that runs it.
         spark: Whether it needs a session: "no", "yes", or "for expressions" and queries that deltaskip does not
             evaluate itself.
-        read: Reads it from its first word on.
+        read: Reads what follows the words that it begins with.
     """
 
     begins: tuple[tuple[str, ...], ...]
@@ -58,16 +59,15 @@ class StatementForm:
 
 
 def _query(reader: StatementReader) -> Query:
+    reader.at = 0
     return Query(reader.rest("the query"))
 
 
 def _explain(reader: StatementReader) -> Query:
-    reader.need_words("EXPLAIN")
     reader.take_one("EXTENDED", "CODEGEN", "COST", "FORMATTED")
     if not reader.begins_query():
         raise reader.error("only queries can be explained: pass dry_run=True to DeltaTable.delete, update or merge")
-    reader.at = 0
-    return Query(reader.rest("the query"))
+    return _query(reader)
 
 
 _DESCRIBE = ("DESCRIBE", "DESC")
@@ -78,7 +78,7 @@ GRAMMAR: tuple[StatementForm, ...] = (
         "CREATE OR REPLACE TABLE name, with the clauses of CREATE TABLE",
         "stage_create_or_replace(…).commit_staged_changes(), or clone(…, replace=True)",
         "for expressions",
-        CreateTable.read,
+        partial(CreateTable.read, "create or replace"),
     ),
     StatementForm(
         (("CREATE",), ("TABLE",)),
@@ -88,14 +88,14 @@ GRAMMAR: tuple[StatementForm, ...] = (
         "CREATE TABLE [IF NOT EXISTS] name [USING delta] LOCATION 'a table that exists'",
         "create_table, stage_create(…).append(query), clone, or register_table",
         "for expressions",
-        CreateTable.read,
+        partial(CreateTable.read, "create"),
     ),
     StatementForm(
         (("REPLACE",), ("TABLE",)),
         "REPLACE TABLE name, with the clauses of CREATE TABLE",
         "stage_replace(…).commit_staged_changes()",
         "for expressions",
-        CreateTable.read,
+        partial(CreateTable.read, "replace"),
     ),
     StatementForm(
         (("ALTER",), ("TABLE",)),

@@ -75,7 +75,6 @@ class Insert(Statement):
     @staticmethod
     def read(reader: StatementReader) -> Insert:
         """INSERT [WITH SCHEMA EVOLUTION] INTO | OVERWRITE [TABLE] name … query"""
-        reader.need_words("INSERT")
         evolves = reader.take_words("WITH", "SCHEMA", "EVOLUTION")
         overwrite = reader.take_one("INTO", "OVERWRITE")
         if overwrite is None:

@@ -28,7 +28,6 @@ class Optimize(Statement):
     @staticmethod
     def read(reader: StatementReader) -> Optimize:
         """OPTIMIZE name [FULL] [WHERE predicate] [ZORDER BY (column, …)]"""
-        reader.need_words("OPTIMIZE")
         name = reader.parts()
         full = reader.take_words("FULL")
         where = reader.text_until("the predicate", "ZORDER") if reader.take_words("WHERE") else None
@@ -36,7 +35,6 @@ class Optimize(Statement):
         if reader.take_words("ZORDER"):
             reader.need_words("BY")
             columns = tuple(reader.enclosed_list(reader.path))
-        reader.finish()
         return Optimize(name, where, columns, full)
 
     def run(self, session: StatementSession) -> Any:
@@ -59,7 +57,6 @@ class Vacuum(Statement):
     @staticmethod
     def read(reader: StatementReader) -> Vacuum:
         """VACUUM name [FULL | LITE] [RETAIN n HOURS] [DRY RUN], the last in any order"""
-        reader.need_words("VACUUM")
         name = reader.parts()
         if reader.peek_words("USING", "INVENTORY"):
             raise reader.error(
@@ -77,7 +74,6 @@ class Vacuum(Statement):
                 lite = reader.take_one("FULL", "LITE") == "LITE"
             else:
                 break
-        reader.finish()
         return Vacuum(name, hours, dry_run, lite)
 
     @property
@@ -104,14 +100,12 @@ class Restore(Statement):
     @staticmethod
     def read(reader: StatementReader) -> Restore:
         """RESTORE [TABLE] name [TO] VERSION AS OF n | TIMESTAMP AS OF time"""
-        reader.need_words("RESTORE")
         reader.take_words("TABLE")
         name = reader.parts()
         reader.take_words("TO")
         version, timestamp = reader.time_travel()
         if version is None and timestamp is None:
             raise reader.error("TO VERSION AS OF or TO TIMESTAMP AS OF is expected here")
-        reader.finish()
         return Restore(name, version, timestamp)
 
     def run(self, session: StatementSession) -> Any:
@@ -130,7 +124,6 @@ class Generate(Statement):
     @staticmethod
     def read(reader: StatementReader) -> Generate:
         """GENERATE mode FOR TABLE name"""
-        reader.need_words("GENERATE")
         at = reader.position
         token = reader.next("the kind of manifest")
         mode = token.text
@@ -138,7 +131,6 @@ class Generate(Statement):
             raise sql_error(reader.text, at, "only symlink_format_manifest can be generated")
         reader.need_words("FOR", "TABLE")
         name = reader.parts()
-        reader.finish()
         return Generate(name, mode.lower())
 
     def run(self, session: StatementSession) -> Any:

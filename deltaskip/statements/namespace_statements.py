@@ -29,8 +29,6 @@ class CreateNamespace(Statement):
     @staticmethod
     def read(reader: StatementReader) -> CreateNamespace:
         """CREATE NAMESPACE [IF NOT EXISTS] name [COMMENT] [LOCATION] [WITH PROPERTIES]"""
-        reader.need_words("CREATE")
-        reader.take_one(*NAMESPACE_WORDS)
         if_not_exists = reader.if_not_exists()
         name = reader.parts("the name of a namespace")
         properties: dict[str, str] = {}
@@ -45,7 +43,6 @@ class CreateNamespace(Statement):
                 properties.update(reader.properties())
             else:
                 break
-        reader.finish()
         return CreateNamespace(name, tuple(properties.items()), if_not_exists)
 
     def run(self, session: StatementSession) -> Any:
@@ -68,12 +65,9 @@ class DropNamespace(Statement):
     @staticmethod
     def read(reader: StatementReader) -> DropNamespace:
         """DROP NAMESPACE [IF EXISTS] name [RESTRICT | CASCADE]"""
-        reader.need_words("DROP")
-        reader.take_one(*NAMESPACE_WORDS)
         if_exists = reader.if_exists()
         name = reader.parts("the name of a namespace")
         cascade = reader.take_one("RESTRICT", "CASCADE") == "CASCADE"
-        reader.finish()
         return DropNamespace(name, if_exists, cascade)
 
     def run(self, session: StatementSession) -> Any:
@@ -93,8 +87,6 @@ class AlterNamespace(Statement):
     @staticmethod
     def read(reader: StatementReader) -> AlterNamespace:
         """ALTER NAMESPACE name SET | UNSET PROPERTIES (…)"""
-        reader.need_words("ALTER")
-        reader.take_one(*NAMESPACE_WORDS)
         name = reader.parts("the name of a namespace")
         changes: list[SetProperty | RemoveProperty] = []
         if reader.take_words("UNSET"):
@@ -110,7 +102,6 @@ class AlterNamespace(Statement):
                 changes += [SetProperty(*each) for each in reader.properties()]
             else:
                 raise reader.error("PROPERTIES or LOCATION is expected here")
-        reader.finish()
         return AlterNamespace(name, tuple(changes))
 
     def run(self, session: StatementSession) -> Any:
@@ -128,12 +119,8 @@ class DescribeNamespace(ReadStatement):
     @staticmethod
     def read(reader: StatementReader) -> DescribeNamespace:
         """DESCRIBE NAMESPACE [EXTENDED] name"""
-        reader.take_one("DESCRIBE", "DESC")
-        reader.take_one(*NAMESPACE_WORDS)
         extended = reader.take_words("EXTENDED")
-        name = reader.parts("the name of a namespace")
-        reader.finish()
-        return DescribeNamespace(name, extended)
+        return DescribeNamespace(reader.parts("the name of a namespace"), extended)
 
     def run(self, session: StatementSession) -> Any:
         described = session.catalog.describe_namespace(session.namespace(self.name))
@@ -150,12 +137,8 @@ class ShowNamespaces(ReadStatement):
     @staticmethod
     def read(reader: StatementReader) -> ShowNamespaces:
         """SHOW NAMESPACES [FROM | IN parent] [[LIKE] pattern]"""
-        reader.need_words("SHOW")
-        reader.take_one(*ALL_NAMESPACES)
         parent = reader.parts("the name of a namespace") if reader.take_one("FROM", "IN") else ()
-        pattern = reader.pattern()
-        reader.finish()
-        return ShowNamespaces(parent, pattern)
+        return ShowNamespaces(parent, reader.pattern())
 
     def run(self, session: StatementSession) -> Any:
         names = session.catalog.list_namespaces(session.namespace(self.parent))

@@ -61,11 +61,9 @@ class Delete(RowChange):
     @staticmethod
     def read(reader: StatementReader) -> Delete:
         """DELETE FROM name [[AS] alias] [WHERE predicate]"""
-        reader.need_words("DELETE")
         reader.take_words("FROM")
         name, alias = reader.parts(), _alias(reader, "WHERE")
         where = reader.rest("the predicate") if reader.take_words("WHERE") else None
-        reader.finish()
         return Delete(name, alias, where)
 
     def change(self, session: StatementSession) -> pa.Table:
@@ -86,11 +84,8 @@ class TruncateTable(RowChange):
     @staticmethod
     def read(reader: StatementReader) -> TruncateTable:
         """TRUNCATE TABLE name [PARTITION (…)]"""
-        reader.need_words("TRUNCATE", "TABLE")
         name = reader.parts()
-        partition = reader.partition_values() if reader.take_words("PARTITION") else ()
-        reader.finish()
-        return TruncateTable(name, partition)
+        return TruncateTable(name, reader.partition_values() if reader.take_words("PARTITION") else ())
 
     def change(self, session: StatementSession) -> pa.Table:
         session.table(self.name).delete(partition_predicate(self.partition), session.spark)
@@ -109,12 +104,10 @@ class Update(RowChange):
     @staticmethod
     def read(reader: StatementReader) -> Update:
         """UPDATE name [[AS] alias] SET column = value, … [WHERE predicate]"""
-        reader.need_words("UPDATE")
         name, alias = reader.parts(), _alias(reader, "SET")
         reader.need_words("SET")
         values = _assignments(reader, "WHERE")
         where = reader.rest("the predicate") if reader.take_words("WHERE") else None
-        reader.finish()
         return Update(name, values, alias, where)
 
     def change(self, session: StatementSession) -> pa.Table:
@@ -176,7 +169,6 @@ class MergeInto(RowChange):
     @staticmethod
     def read(reader: StatementReader) -> MergeInto:
         """MERGE [WITH SCHEMA EVOLUTION] INTO name [alias] USING source [alias] ON condition WHEN … THEN …"""
-        reader.need_words("MERGE")
         evolves = reader.take_words("WITH", "SCHEMA", "EVOLUTION")
         reader.need_words("INTO")
         name, alias = reader.parts(), _alias(reader, "USING")
@@ -189,7 +181,6 @@ class MergeInto(RowChange):
             clauses.append(_clause(reader))
         if not clauses:
             raise reader.error("a MERGE needs a clause, such as WHEN MATCHED THEN UPDATE SET *")
-        reader.finish()
         return MergeInto(name, source, on, tuple(clauses), alias, evolves)
 
     def change(self, session: StatementSession) -> pa.Table:

@@ -59,7 +59,11 @@ def parse_statement(text: str) -> Statement:
         reader = StatementReader(text)
         if reader.at_end:
             raise sql_error(text, 0, "the statement is empty")
-        return _form(reader).read(reader)
+        form = _form(reader)
+        reader.at = len(form.begins)
+        statement = form.read(reader)
+        reader.finish()
+        return statement
     except SchemaError as error:
         raise PredicateError(str(error)) from error
     except RecursionError:

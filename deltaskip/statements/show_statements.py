@@ -26,11 +26,8 @@ class ShowTables(ReadStatement):
     @staticmethod
     def read(reader: StatementReader) -> ShowTables:
         """SHOW TABLES [FROM | IN namespace] [[LIKE] pattern]"""
-        reader.need_words("SHOW", "TABLES")
         namespace = reader.parts("the name of a namespace") if reader.take_one("FROM", "IN") else ()
-        pattern = reader.pattern()
-        reader.finish()
-        return ShowTables(namespace, pattern)
+        return ShowTables(namespace, reader.pattern())
 
     def run(self, session: StatementSession) -> Any:
         catalog, within = session.catalog, session.namespace(self.namespace)
@@ -49,11 +46,8 @@ class ShowPartitions(ReadStatement):
     @staticmethod
     def read(reader: StatementReader) -> ShowPartitions:
         """SHOW PARTITIONS name [PARTITION (…)]"""
-        reader.need_words("SHOW", "PARTITIONS")
         name = reader.parts()
-        partition = reader.partition_values() if reader.take_words("PARTITION") else ()
-        reader.finish()
-        return ShowPartitions(name, partition)
+        return ShowPartitions(name, reader.partition_values() if reader.take_words("PARTITION") else ())
 
     def run(self, session: StatementSession) -> Any:
         where = partition_predicate(self.partition)
@@ -70,14 +64,12 @@ class ShowProperties(ReadStatement):
     @staticmethod
     def read(reader: StatementReader) -> ShowProperties:
         """SHOW TBLPROPERTIES name [(key)]"""
-        reader.need_words("SHOW", "TBLPROPERTIES")
         name = reader.parts()
         key = None
         if reader.peek_symbol("("):
             reader.expect("(")
             key = reader.property_name()
             reader.expect(")")
-        reader.finish()
         return ShowProperties(name, key)
 
     def run(self, session: StatementSession) -> Any:
@@ -93,10 +85,7 @@ class ShowCreateTable(ReadStatement):
     @staticmethod
     def read(reader: StatementReader) -> ShowCreateTable:
         """SHOW CREATE TABLE name"""
-        reader.need_words("SHOW", "CREATE", "TABLE")
-        name = reader.parts()
-        reader.finish()
-        return ShowCreateTable(name)
+        return ShowCreateTable(reader.parts())
 
     def run(self, session: StatementSession) -> Any:
         catalog = session.catalog
@@ -114,13 +103,11 @@ class ShowColumns(ReadStatement):
     @staticmethod
     def read(reader: StatementReader) -> ShowColumns:
         """SHOW COLUMNS FROM | IN name [FROM | IN namespace]"""
-        reader.need_words("SHOW", "COLUMNS")
         if not reader.take_one("FROM", "IN"):
             raise reader.error("FROM or IN and the name of a table is expected here")
         name = reader.parts()
         if reader.take_one("FROM", "IN"):
             name = (*reader.parts("the name of a namespace"), name[-1])
-        reader.finish()
         return ShowColumns(name)
 
     def run(self, session: StatementSession) -> Any:
@@ -138,7 +125,6 @@ class DescribeTable(ReadStatement):
     @staticmethod
     def read(reader: StatementReader) -> DescribeTable:
         """DESCRIBE [TABLE] [EXTENDED | FORMATTED] name [column]"""
-        reader.take_one("DESCRIBE", "DESC")
         for word, instead in (("QUERY", "SELECT … LIMIT 0"), ("FUNCTION", "spark.sql")):
             if reader.peek_word(word) and reader.at + 1 < len(reader.tokens):
                 raise reader.error(f"DESCRIBE {word} is not supported: use {instead}")
@@ -150,7 +136,6 @@ class DescribeTable(ReadStatement):
         if reader.take_words("AS", "JSON"):
             raise reader.error("AS JSON is not supported: use DESCRIBE DETAIL, or DeltaTable.detail().to_dict()")
         column: NameParts = () if reader.at_end or reader.peek_symbol(";") else reader.path()
-        reader.finish()
         return DescribeTable(name, extended, column)
 
     def run(self, session: StatementSession) -> Any:
@@ -169,12 +154,8 @@ class DescribeDetail(ReadStatement):
     @staticmethod
     def read(reader: StatementReader) -> DescribeDetail:
         """DESCRIBE DETAIL name"""
-        reader.take_one("DESCRIBE", "DESC")
-        reader.need_words("DETAIL")
         reader.take_words("TABLE")
-        name = reader.parts()
-        reader.finish()
-        return DescribeDetail(name)
+        return DescribeDetail(reader.parts())
 
     def run(self, session: StatementSession) -> Any:
         shown = display_name((session.catalog.name, *session.ident(self.name).namespace, self.name[-1]))
@@ -192,8 +173,6 @@ class DescribeHistory(ReadStatement):
     @staticmethod
     def read(reader: StatementReader) -> DescribeHistory:
         """DESCRIBE HISTORY name [LIMIT n]"""
-        reader.take_one("DESCRIBE", "DESC")
-        reader.need_words("HISTORY")
         reader.take_words("TABLE")
         name = reader.parts()
         limit = None
@@ -202,7 +181,6 @@ class DescribeHistory(ReadStatement):
             limit = reader.integer()
             if limit < 0:
                 raise sql_error(reader.text, at, "the limit must not be negative")
-        reader.finish()
         return DescribeHistory(name, limit)
 
     def run(self, session: StatementSession) -> Any:

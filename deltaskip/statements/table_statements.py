@@ -72,9 +72,8 @@ class CreateTable(Statement):
     if_not_exists: bool = False
 
     @staticmethod
-    def read(reader: StatementReader) -> Statement:
+    def read(creating: Creating, reader: StatementReader) -> Statement:
         """CREATE [OR REPLACE] TABLE and REPLACE TABLE, after TABLE: a table, AS a query, or a clone."""
-        creating = _creating(reader)
         if_not_exists = creating == "create" and reader.if_not_exists()
         name = reader.parts()
         if reader.peek_word("SHALLOW", "DEEP", "CLONE"):
@@ -103,7 +102,6 @@ class CreateTable(Statement):
                 f"CREATE TABLE {display_name(name)} has both columns and a query: leave out the columns, and cast the "
                 f"values of the query."
             )
-        reader.finish()
         return CreateTable(name, **found)
 
     def run(self, session: StatementSession) -> Any:
@@ -221,12 +219,9 @@ class AlterTable(Statement):
     @staticmethod
     def read(reader: StatementReader) -> Statement:
         """ALTER TABLE name, then the text that `alter_sql` takes, or RENAME TO."""
-        reader.need_words("ALTER", "TABLE")
         name = reader.parts()
         if reader.take_words("RENAME", "TO"):
-            new = reader.parts("the new name")
-            reader.finish()
-            return RenameTable(name, new)
+            return RenameTable(name, reader.parts("the new name"))
         for words, instead in (
             ("SET LOCATION", "DROP TABLE and register_table(name, location)"),
             ("RECOVER PARTITIONS", "nothing: the log lists all files"),
@@ -240,9 +235,7 @@ class AlterTable(Statement):
         ):
             if reader.peek_words(*words.split()):
                 raise reader.error(f"ALTER TABLE … {words} is not supported: use {instead}")
-        changes = tuple(reader.changes())
-        reader.finish()
-        return AlterTable(name, changes)
+        return AlterTable(name, tuple(reader.changes()))
 
     def run(self, session: StatementSession) -> Any:
         if path_of(self.name) is None:
@@ -277,12 +270,8 @@ class DropTable(Statement):
     @staticmethod
     def read(reader: StatementReader) -> DropTable:
         """DROP TABLE [IF EXISTS] name [PURGE]"""
-        reader.need_words("DROP", "TABLE")
         if_exists = reader.if_exists()
-        name = reader.parts()
-        purge = reader.take_words("PURGE")
-        reader.finish()
-        return DropTable(name, if_exists, purge)
+        return DropTable(reader.parts(), if_exists, reader.take_words("PURGE"))
 
     def run(self, session: StatementSession) -> Any:
         catalog, ident = session.catalog, catalog_name(session, self.name)
@@ -300,11 +289,8 @@ class Refresh(Statement):
     @staticmethod
     def read(reader: StatementReader) -> Refresh:
         """REFRESH [TABLE] name"""
-        reader.need_words("REFRESH")
         reader.take_words("TABLE")
-        name = reader.parts()
-        reader.finish()
-        return Refresh(name)
+        return Refresh(reader.parts())
 
     def run(self, session: StatementSession) -> Any:
         if path_of(self.name) is None:
@@ -331,7 +317,6 @@ class CommentOn(Statement):
     @staticmethod
     def read(reader: StatementReader) -> CommentOn:
         """COMMENT ON TABLE | NAMESPACE | COLUMN name IS 'text' | NULL"""
-        reader.need_words("COMMENT", "ON")
         column: NameParts = ()
         if reader.take_words("TABLE"):
             kind, name = "table", reader.parts()
@@ -346,7 +331,6 @@ class CommentOn(Statement):
             raise reader.error("TABLE, NAMESPACE or COLUMN is expected here")
         reader.need_words("IS")
         comment = None if reader.take_words("NULL") else reader.string("the comment")
-        reader.finish()
         return CommentOn(kind, name, comment, column)  # type: ignore[arg-type]
 
     def run(self, session: StatementSession) -> Any:
@@ -371,15 +355,6 @@ def _check_still_latest(catalog: TableCatalog, ident: CatalogIdentifier, scans: 
 def _nullable(schema: StructType) -> StructType:
     """The columns of a query as those of a table. # delta-spark, CreateDeltaTableCommand: asNullable"""
     return StructType(tuple(StructField(f.name, f.type, True, f.metadata) for f in schema.fields))
-
-
-def _creating(reader: StatementReader) -> Creating:
-    if reader.take_words("CREATE", "OR", "REPLACE", "TABLE"):
-        return "create or replace"
-    if reader.take_words("REPLACE", "TABLE"):
-        return "replace"
-    reader.need_words("CREATE", "TABLE")
-    return "create"
 
 
 def _table_options(reader: StatementReader, found: dict[str, Any]) -> None:
@@ -480,5 +455,4 @@ def _clone_table(reader: StatementReader, name: NameParts, creating: Creating, i
         else:
             reader.need_words("LOCATION")
             location = reader.string("the location")
-    reader.finish()
     return CloneTable(name, source, properties, location, creating, if_not_exists)
