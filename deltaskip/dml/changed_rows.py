@@ -53,7 +53,6 @@ class NewRows(Protocol):
     @property
     def has_old_values(self) -> bool:
         """Whether `write_changes` knows the updated rows as they were, so that they need not be read again."""
-        ...
 
     def write(self, copied: RowsOfFiles | None, row_ids: RowIdColumns | None, layout: DataFileLayout) -> WrittenRows:
         """Write the rows as new data files, checked by the rules of the table, and rows of old files as they are.
@@ -71,7 +70,6 @@ class NewRows(Protocol):
             RowViolation: A row violates a rule of the table, or a value does not fit its column.
             StorageError: A file cannot be read or written.
         """
-        ...
 
     def write_changes(self, before: Sequence[RowsOfFiles], layout: DataFileLayout) -> WrittenRows:
         """Write change files of the new rows, as `update_postimage` and `insert`, and of rows of old files.
@@ -83,11 +81,9 @@ class NewRows(Protocol):
                 unless `has_old_values`.
             layout: The layout of change files.
         """
-        ...
 
     def release(self) -> None:
         """Give up the rows that the engine holds."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,6 @@ class RowExecution(Protocol):
     @property
     def time_zone(self) -> str:
         """The time zone in which predicates are evaluated."""
-        ...
 
     def planned(self, scan: Scan) -> Scan:
         """The scan under the collations of this engine, with a predicate that is resolved completely.
@@ -78,7 +77,6 @@ class RowExecution(Protocol):
             UnsupportedFeature: The predicate can only be evaluated by Spark.
             PredicateError: Spark refuses the predicate.
         """
-        ...
 
     def matching(self, scan: Scan, files: pa.Table) -> RowPositions:
         """The live rows of each file for which the predicate of the scan is TRUE.
@@ -90,7 +88,6 @@ class RowExecution(Protocol):
             PredicateError: The predicate fails for a row.
             StorageError: A file cannot be read.
         """
-        ...
 
     def copies_here(self, parts: Sequence[RowsOfFiles], schema: StructType) -> bool:
         """Whether this process copies rows into new files, and not jobs.
@@ -99,7 +96,6 @@ class RowExecution(Protocol):
             parts: The rows.
             schema: Their columns.
         """
-        ...
 
     def updates(
         self,
@@ -124,7 +120,6 @@ class RowExecution(Protocol):
             UnsupportedFeature: An expression can only be evaluated by Spark.
             StorageError: A file cannot be read.
         """
-        ...
 
     def write(
         self, parts: Sequence[RowsOfFiles], schema: StructType, row_ids: RowIdColumns | None, layout: DataFileLayout
@@ -137,7 +132,6 @@ class RowExecution(Protocol):
             row_ids: Where to write row ids, which `layout.extra` lists too; None to write none.
             layout: The place and the contents of the files.
         """
-        ...
 
     def write_planned(
         self, files: pa.Table, schema: StructType, plan: RowPlan, row_ids: RowIdColumns | None, layout: DataFileLayout
@@ -154,7 +148,6 @@ class RowExecution(Protocol):
         Raises:
             RowViolation: A row violates a rule of the plan.
         """
-        ...
 
 
 def copying_plan(table: str, schema: StructType, partition_columns: Sequence[str], extra: Sequence[str]) -> RowPlan:

@@ -32,7 +32,6 @@ class LiveRows(Protocol):
 
     def live(self, files: pa.Table) -> Iterator[tuple[int, StoredBatch]]:
         """See StoredRows.live."""
-        ...
 
 
 def positions_where(

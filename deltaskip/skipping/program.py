@@ -213,23 +213,18 @@ class Statistics(Protocol):
 
     def bound(self, field: StatField, side: Side) -> pa.Array:
         """Return minimums or maximums in the kernel layout of `field.kind`; null where unknown."""
-        ...
 
     def null_count(self, field: StatField) -> pa.Array:
         """Return int64 null counts; null where unknown."""
-        ...
 
     def num_records(self) -> pa.Array:
         """Return int64 row counts; null where unknown."""
-        ...
 
     def max_covers_nan(self, field: StatField) -> pa.BooleanArray:
         """Return where the maximum of a float column is an upper bound of NaN, too, or the column has no NaN."""
-        ...
 
     def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedBounds:
         """Return minimums or maximums under a collation, null where unknown, prepared for comparisons."""
-        ...
 
 
 def terms_of(term: Term) -> Iterator[Term]:

@@ -34,15 +34,12 @@ class DataStorage(Protocol):
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """Read `length` bytes at `offset`, or fewer at the end. Raises FileNotFoundError for a missing file."""
-        ...
 
     def size(self, path: str) -> int:
         """Return the size of the file in bytes."""
-        ...
 
     def open_input(self, path: str) -> pa.NativeFile:
         """Open the file for random access. The caller closes it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,11 +59,9 @@ class TailStorage(Protocol):
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """Read `length` bytes at `offset`, or fewer at the end. Raises FileNotFoundError for a missing file."""
-        ...
 
     def size(self, path: str) -> int:
         """Return the size of the file in bytes."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,11 +34,9 @@ class ColumnStore(Protocol):
 
     def get(self, key: CacheKey) -> Any:
         """Return the value for `key`, or None."""
-        ...
 
     def put(self, key: CacheKey, value: Any, size_bytes: int) -> None:
         """Keep `value` if there is room."""
-        ...
 
 
 class _Nowhere:
@@ -60,30 +58,24 @@ class StatisticsSource(Protocol):
 
     def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
         """Leaves of `stats_parsed`, None for those that its schema lacks. paths: names below `stats_parsed`."""
-        ...
 
     def struct_valid(self) -> pa.BooleanArray | None:
         """Where `stats_parsed` is not null; None if it is null everywhere."""
-        ...
 
     def json(self) -> Iterator[pa.Array]:
         """`stats`, the JSON texts of all files in pieces, so that the texts need not be in memory together.
 
         None without pieces.
         """
-        ...
 
     def nan_recorded(self) -> pa.BooleanArray:
         """Where the file's writer is known to record NaN in its bounds."""
-        ...
 
     def nan_absent(self, path: tuple[str, ...]) -> pa.BooleanArray:
         """Where a tag of the file records that a float column, given by its physical names, contains no NaN."""
-        ...
 
     def computed(self) -> pa.BooleanArray:
         """Where this package computed all of the file's statistics from its values."""
-        ...
 
 
 class LoggedStats:

@@ -55,7 +55,6 @@ class InputStorage(Protocol):
 
     def open_input(self, path: str) -> pa.NativeFile:
         """Open the file for random access. The caller closes it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,11 +114,9 @@ class MergeSource(Protocol):
     @property
     def time_zone(self) -> str:
         """The time zone in which expressions are evaluated."""
-        ...
 
     def schema_for(self, table_schema: StructType) -> StructType:
         """Return the schema of the source, for a merge into a table with this schema."""
-        ...
 
     def prepared(self, join: MergeJoin, schema: StructType) -> SourceRows:
         """Resolve all names and types, and return the rows with the execution of the merge. No row is read yet.
@@ -135,11 +133,9 @@ class MergeSource(Protocol):
             SchemaError: A value has a type that its column cannot store.
             UnsupportedFeature: An expression can only be evaluated by Spark.
         """
-        ...
 
     def release(self) -> None:
         """Give up the rows that are kept."""
-        ...
 
 
 class SourceRows(Protocol):
@@ -147,16 +143,13 @@ class SourceRows(Protocol):
 
     def count(self) -> int:
         """Return the number of rows."""
-        ...
 
     @property
     def execution(self) -> RowExecution:
         """The execution that reads and writes rows of the target."""
-        ...
 
     def key_values(self, keys: Sequence[SourceKey], distinct: bool) -> list[KeyValues]:
         """Return the least and greatest value of each key, with all values if `distinct` and they are few."""
-        ...
 
     def matched(self, join: MergeJoin) -> MatchedRows:
         """Join the source with the files of the target, and apply the clauses to each row.
@@ -166,7 +159,6 @@ class SourceRows(Protocol):
             PredicateError: A condition or expression is not valid, or a condition fails for a row.
             RowViolation: A value does not fit its column.
         """
-        ...
 
 
 def ambiguous_merge(table: str, example: Mapping[str, object]) -> AmbiguousMerge:

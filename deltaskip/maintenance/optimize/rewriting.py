@@ -72,7 +72,6 @@ class Rewriting(Protocol):
 
     def can_rewrite(self, files: pa.Table, layout: DataFileLayout) -> bool:
         """Return whether this engine reads and writes all columns of files; the arguments are those of `rewrite`."""
-        ...
 
     def rewrite(
         self, files: pa.Table, order: RowOrder | None, row_ids: RowIdColumns | None, layout: DataFileLayout
@@ -89,7 +88,6 @@ class Rewriting(Protocol):
             UnsupportedFeature: This engine cannot read or write a column.
             StorageError: A file cannot be read or written.
         """
-        ...
 
 
 class ArrowRewriting(Rewriting):
