@@ -78,12 +78,22 @@ def changed_together(values: pa.Array, change: Callable[[str], str], between: st
 
 def arrays_of(*given: Values) -> list[pa.Array]:
     """The values as arrays of one length. The first is null where any of them is. At least one must be an array."""
-    rows = next(len(each) for each in given if not is_constant(each))
-    found = [as_array(each, rows) for each in given]
+    found = expanded(given)
     known = valid(*found)
     if known is not None:
         found[0] = pc.if_else(arrow_array(known), found[0], none_of(found[0].type))
     return found
+
+
+def expanded(values: Sequence[Values]) -> list[pa.Array]:
+    """The values as arrays of one length. At least one must be an array."""
+    rows = rows_of(values)
+    return [as_array(each, rows) for each in values]
+
+
+def rows_of(values: Sequence[Values]) -> int:
+    """The number of rows. At least one of the values must be an array."""
+    return next(len(each) for each in values if not is_constant(each))
 
 
 def is_constant(values: Values) -> bool:

@@ -39,7 +39,7 @@ from deltaskip.expr.lists import (
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.order import compare_values
 from deltaskip.expr.preimages.monotone import listed_in
-from deltaskip.expr.vectors import NotByColumn, Values, as_array, column, is_constant, made, ordered_floats
+from deltaskip.expr.vectors import NotByColumn, Values, as_array, column, expanded, is_constant, made, ordered_floats
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk, true_rows
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BOOLEAN, LONG, VOID, ArrayType, DataType
@@ -170,20 +170,14 @@ def _union(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return _distinct(((*args[0], *args[1]),), call, zone)
 
 
-def _intersect(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _chosen(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """The elements of the first array that the second one has, or has not."""
     check_zeros(args[1])
     others = {distinct_key(each) for each in args[1]}
     found = _distinct((args[0],), call, zone)
     assert isinstance(found, tuple)
-    return tuple([each for each in found if distinct_key(each) in others])
-
-
-def _except(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    check_zeros(args[1])
-    others = {distinct_key(each) for each in args[1]}
-    found = _distinct((args[0],), call, zone)
-    assert isinstance(found, tuple)
-    return tuple([each for each in found if distinct_key(each) not in others])
+    shared = call.name == "array_intersect"
+    return tuple([each for each in found if (distinct_key(each) in others) is shared])
 
 
 def _overlap_signature(args: tuple[Node, ...]) -> Typed:
@@ -201,8 +195,7 @@ def _overlap(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 def _both(args: Sequence[Values]) -> tuple[np.ndarray, list[Lists], list[pa.Array]]:
     """Whether no array of a row is null, the lists, which are empty where one is, and their elements."""
-    rows = next(len(each) for each in args if not is_constant(each))
-    arrays = [as_array(each, rows) for each in args]
+    arrays = expanded(args)
     given = [lists_of(each) for each in arrays]
     there = np.logical_and.reduce([each.valid for each in given])
     lists = [Lists(each.starts, np.where(there, each.lengths, 0), there) for each in given]
@@ -254,7 +247,7 @@ ARRAY_SETS: Mapping[str, FunctionRow] = {
     "array_remove": Function(_remove_signature, _remove, by_column=_remove_column),
     "array_distinct": Function(array_to(ordered_array), _distinct, by_column=_set_column),
     "array_union": Function(_SET_OF_BOTH, _union, by_column=_union_column),
-    "array_intersect": Function(_set_result(lambda one, other: one and other), _intersect, by_column=_set_column),
-    "array_except": Function(_set_result(lambda one, other: one), _except, by_column=_set_column),
+    "array_intersect": Function(_set_result(lambda one, other: one and other), _chosen, by_column=_set_column),
+    "array_except": Function(_set_result(lambda one, other: one), _chosen, by_column=_set_column),
     "arrays_overlap": Function(_overlap_signature, _overlap, by_column=_overlap_column),
 }

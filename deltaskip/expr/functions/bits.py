@@ -20,7 +20,7 @@ from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.monotone import monotone
 from deltaskip.expr.preimages.number_steps import bits_turned, of_one, shifted_left
 from deltaskip.expr.preimages.steps import Inverted
-from deltaskip.expr.vectors import Partly, Values, any_set, arrays_of, as_array, column, made, numbers
+from deltaskip.expr.vectors import Partly, Values, any_set, arrays_of, column, expanded, made, numbers
 from deltaskip.kernels.number_texts import in_base
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
@@ -234,8 +234,7 @@ def _bucket(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _bucket_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    rows = next(len(each) for each in args if isinstance(each, pa.Array))
-    value, least, most, buckets = (np.asarray(numbers(as_array(each, rows))) for each in args)
+    value, least, most, buckets = (np.asarray(numbers(each)) for each in expanded(args))
     with np.errstate(all="ignore"):
         known = (buckets > 0) & (buckets < 2**63 - 1) & ~np.isnan(value) & (least != most)
         known &= np.isfinite(least) & np.isfinite(most)

@@ -53,10 +53,12 @@ from deltaskip.expr.vectors import (
     as_array,
     column,
     constant,
+    expanded,
     is_constant,
     made,
     numbers,
     ordered_floats,
+    rows_of,
 )
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import Zone
@@ -108,10 +110,9 @@ def _single(rows: int) -> Lists:
 
 
 def _append_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    rows = next(len(each) for each in args if not is_constant(each))
-    array, value = (as_array(each, rows) for each in args)
+    array, value = expanded(args)
     lists = lists_of(array)
-    parts = [(lists, array.values), (_single(rows), value)]
+    parts = [(lists, array.values), (_single(len(array)), value)]
     return chained(parts if call.name == "array_append" else parts[::-1], lists.valid)
 
 
@@ -144,8 +145,7 @@ def _insert(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _insert_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    rows = next(len(each) for each in args if not is_constant(each))
-    array, places, value = (as_array(each, rows) for each in args)
+    array, places, value = expanded(args)
     lists = lists_of(array)
     there = lists.valid & numpy_values(places.is_valid())
     place = np.where(there, numbers(places), 1).astype(np.int64)
@@ -159,12 +159,14 @@ def _insert_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
     def nulls(counts: np.ndarray) -> tuple[Lists, pa.Array]:
         lengths = np.maximum(counts, 0)
-        return Lists(np.zeros(rows, np.int64), lengths, there), pa.nulls(int(lengths.max(initial=0)), nothing.type)
+        return Lists(np.zeros(len(array), np.int64), lengths, there), pa.nulls(
+            int(lengths.max(initial=0)), nothing.type
+        )
 
     parts = [
         (Lists(lists.starts, head, there), array.values),
         nulls(np.where(place > 0, at - lists.lengths, 0)),
-        (_single(rows), value),
+        (_single(len(array)), value),
         nulls(-at),
         (Lists(lists.starts + head, lists.lengths - head, there), array.values),
     ]
@@ -281,22 +283,12 @@ def _repeat(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _repeat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    rows = next(len(each) for each in args if not is_constant(each))
-    value, given = (as_array(each, rows) for each in args)
+    value, given = expanded(args)
     there = numpy_values(given.is_valid())
     counts = np.where(there, np.maximum(numbers(given), 0), 0).astype(np.int64)
     if counts.max(initial=0) > MOST_ELEMENTS or counts.sum() >= 1 << 31:
         raise NotByColumn
-    return listed(counts, there, value.take(arrow_array(np.repeat(np.arange(rows), counts))))
-
-
-def _compact(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return tuple([each for each in args[0] if each is not None])
-
-
-def _compact_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    array = column(args[0])
-    return _compacted(array)
+    return listed(counts, there, value.take(arrow_array(np.repeat(np.arange(len(value)), counts))))
 
 
 def _compacted(array: pa.Array) -> pa.Array:
@@ -449,12 +441,11 @@ def _zip(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 def _zip_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """Structs of the elements at the same place, null behind the end of a shorter array."""
     given = args[len(args) // 2 :]
-    rows = next(len(each) for each in given if not is_constant(each))
-    arrays = [as_array(each, rows) for each in given]
+    arrays = expanded(given)
     lists = [lists_of(each) for each in arrays]
     there = np.logical_and.reduce([each.valid for each in lists])
     most = np.where(there, np.maximum.reduce([each.lengths for each in lists]), 0)
-    whole = Lists(np.zeros(rows, np.int64), most, there)
+    whole = Lists(np.zeros(len(most), np.int64), most, there)
     owners, at = whole.owners(), whole.numbers()
     members = [
         taken_elements(array.values, each.starts[owners] + at, at < each.lengths[owners])
@@ -475,8 +466,7 @@ def _concat(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    rows = next(len(each) for each in args if not is_constant(each))
-    arrays = [as_array(each, rows) for each in args]
+    arrays = expanded(args)
     lists = [lists_of(each) for each in arrays]
     there = np.logical_and.reduce([each.valid for each in lists])
     return chained([(found, each.values) for found, each in zip(lists, arrays, strict=True)], there)
@@ -506,7 +496,7 @@ def _concat_ws(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    rows = next(len(each) for each in args if not is_constant(each))
+    rows = rows_of(args)
     every = np.ones(rows, np.bool_)
     parts: list[tuple[Lists, pa.Array]] = []
     for arg, node in zip(args[1:], call.args[1:], strict=True):
@@ -550,7 +540,9 @@ COLLECTIONS: Mapping[str, FunctionRow] = {
     "array_max": Function(_extreme_signature, _extreme(1), by_column=_extreme_column),
     "array_repeat": Function(_repeat_signature, _repeat, False, by_column=_repeat_column),
     "array_compact": Function(
-        array_to(lambda array: ArrayType(array.element, False)), _compact, by_column=_compact_column
+        array_to(lambda array: ArrayType(array.element, False)),
+        lambda args, call, zone: tuple([each for each in args[0] if each is not None]),
+        by_column=lambda args, call, zone: _compacted(column(args[0])),
     ),
     "sort_array": Function(_sort_signature, _sort, by_column=_sort_column),
     # With a comparison it is a function of its own.

@@ -29,7 +29,7 @@ from deltaskip.expr.nodes import Call, Case, Cast, Compare, FieldRef, IsNull, Li
 from deltaskip.expr.order import compare_values
 from deltaskip.expr.preimages.monotone import monotone, unchanged
 from deltaskip.expr.preimages.text_steps import extreme
-from deltaskip.expr.vectors import NotByColumn, Values, as_array, is_constant, none_of, ordered_floats
+from deltaskip.expr.vectors import NotByColumn, Values, expanded, is_constant, none_of, ordered_floats
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, is_true, numpy_values
 from deltaskip.schema.calendar import Zone
@@ -81,9 +81,8 @@ def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 def _first_extreme(args: Sequence[Values], call: Call) -> Values:
     """The first of the values that are equal and beyond the others; in Spark's order, in which NaN is the greatest."""
-    rows = next(len(each) for each in args if isinstance(each, pa.Array))
     beyond = pc.greater if call.name == "greatest" else pc.less
-    given = [as_array(value, rows) for value in args]
+    given = expanded(args)
     # Without NaN, Arrow compares numbers as Spark does.
     plain = call.type in FLOATING and not any(pc.any(pc.is_nan(each)).as_py() for each in given)
     found: pa.Array | None = None
@@ -100,16 +99,15 @@ def _first_extreme(args: Sequence[Values], call: Call) -> Values:
 
 def _nested_extreme(args: Sequence[Values], sign: int) -> Values:
     """The first of the arrays or structs that are equal and beyond the others: above them for 1, below them for -1."""
-    rows = next(len(each) for each in args if isinstance(each, pa.Array))
-    found, *others = (as_array(value, rows) for value in args)
-    places = np.arange(rows)
+    found, *others = expanded(args)
+    places = np.arange(len(found))
     for each in others:
         if each.type != found.type:
             raise NotByColumn
         # NULL beside a value is not better, and worse than any.
         better = numpy_values(found.is_null()) | (signs_of_rows(each, found) == sign)
         taken = numpy_values(each.is_valid()) & better
-        found = pa.concat_arrays([found, each]).take(arrow_array(np.where(taken, places + rows, places)))
+        found = pa.concat_arrays([found, each]).take(arrow_array(np.where(taken, places + len(places), places)))
     return found
 
 
@@ -147,8 +145,7 @@ def _nanvl(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _nanvl_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    rows = next(len(each) for each in args if isinstance(each, pa.Array))
-    value, otherwise = (as_array(each, rows) for each in args)
+    value, otherwise = expanded(args)
     return pc.if_else(is_true(pc.is_nan(value)), otherwise, value)
 
 

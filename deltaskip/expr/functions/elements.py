@@ -22,7 +22,7 @@ from deltaskip.expr.intervals import INTERVALS
 from deltaskip.expr.lists import elements_of, listed, lists_of
 from deltaskip.expr.nodes import Call, Column, Literal, Node, Variable
 from deltaskip.expr.nullability import is_nullable
-from deltaskip.expr.vectors import NotByColumn, Values, as_array, column, constant, is_constant, made, numbers
+from deltaskip.expr.vectors import NotByColumn, Values, as_array, column, constant, expanded, is_constant, made, numbers
 from deltaskip.schema.arrow_values import arrow_array, one_chunk, true_rows
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.json import simple_string
@@ -93,8 +93,8 @@ def _struct_signature(args: tuple[Node, ...]) -> Typed:
 
 def _array_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     """The elements of a row are those at the same place in all columns."""
-    rows = next(len(each) for each in args if not is_constant(each))
-    joined = pa.concat_arrays([as_array(each, rows) for each in args])
+    given = expanded(args)
+    rows, joined = len(given[0]), pa.concat_arrays(given)
     order = np.arange(rows * len(args)).reshape(len(args), rows).T.ravel()
     counts = np.full(rows, len(args), np.int64)
     return listed(counts, np.ones(rows, np.bool_), joined.take(arrow_array(np.ascontiguousarray(order))))

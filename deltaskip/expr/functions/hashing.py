@@ -19,7 +19,7 @@ from deltaskip.expr.failures import Undecided
 from deltaskip.expr.functions.function import Function, Signature, Typed
 from deltaskip.expr.hashes import LONG_DIGITS, SPARK_SEED, hashable, spark_hash, spark_xxhash64
 from deltaskip.expr.nodes import Call, Node
-from deltaskip.expr.vectors import Values, as_array, is_constant, made, numbers
+from deltaskip.expr.vectors import Values, as_array, made, numbers, rows_of
 from deltaskip.kernels.hashes import hash_bytes, hash_decimals, hash_numbers
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.schema.calendar import Zone
@@ -50,7 +50,7 @@ _MOST_ELEMENTS = 10_000
 
 def _hash_column(args: Sequence[Values], call: Call, zone: Zone) -> pa.Array:
     """The hash of each row. Raises Undecided for very long arrays, and values that cannot be hashed here."""
-    rows = next(len(each) for each in args if not is_constant(each))
+    rows = rows_of(args)
     seeds = pa.repeat(arrow_scalar(SPARK_SEED, pa.int64()), rows)
     wide = call.type == LONG
     for value, node in zip(args, call.args, strict=True):

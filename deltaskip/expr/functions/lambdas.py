@@ -123,18 +123,12 @@ def _of_condition(result: Callable[[DataType], DataType]) -> Signature:
     return signature
 
 
-def _transform_signature(args: tuple[Node, ...]) -> Typed:
-    found = _body(args[1]) if len(args) == 2 else None
-    if found is None or not isinstance(args[1], Lambda):
+def _array_signature(args: tuple[Node, ...]) -> Typed:
+    """An array of the values of the function, which is the last argument."""
+    found = _body(args[-1])
+    if found is None or not isinstance(args[-1], Lambda):
         return None
-    return args, ArrayType(found, is_nullable(args[1].body))
-
-
-def _zip_signature(args: tuple[Node, ...]) -> Typed:
-    found = _body(args[2]) if len(args) == 3 else None
-    if found is None or not isinstance(args[2], Lambda):
-        return None
-    return args, ArrayType(found, is_nullable(args[2].body))
+    return args, ArrayType(found, is_nullable(args[-1].body))
 
 
 def _keys_signature(args: tuple[Node, ...]) -> Typed:
@@ -146,19 +140,11 @@ def _keys_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _values_signature(args: tuple[Node, ...]) -> Typed:
-    of = type_of(args[0])
-    found = _body(args[1]) if len(args) == 2 else None
-    if not isinstance(of, MapType) or found is None or not isinstance(args[1], Lambda):
+    """A map of the values of the function, which is the last argument."""
+    of, found = type_of(args[0]), _body(args[-1])
+    if not isinstance(of, MapType) or found is None or not isinstance(args[-1], Lambda):
         return None
-    return args, MapType(of.key, found, is_nullable(args[1].body))
-
-
-def _map_zip_signature(args: tuple[Node, ...]) -> Typed:
-    of = type_of(args[0])
-    found = _body(args[2]) if len(args) == 3 else None
-    if not isinstance(of, MapType) or found is None or not isinstance(args[2], Lambda):
-        return None
-    return args, MapType(of.key, found, is_nullable(args[2].body))
+    return args, MapType(of.key, found, is_nullable(args[-1].body))
 
 
 def _aggregate_signature(args: tuple[Node, ...]) -> Typed:
@@ -413,7 +399,7 @@ def _sorted_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 
 
 LAMBDAS: Mapping[str, FunctionRow] = {
-    "transform": Function(_transform_signature, _transform, by_column=_transform_column, variables=_of_array(True)),
+    "transform": Function(_array_signature, _transform, by_column=_transform_column, variables=_of_array(True)),
     "filter": Function(
         _of_condition(lambda given: given), _filter, by_column=_filter_column, variables=_of_array(True)
     ),
@@ -432,13 +418,13 @@ LAMBDAS: Mapping[str, FunctionRow] = {
         variables=_of_aggregate,
         aliases=("reduce",),
     ),
-    "zip_with": Function(_zip_signature, _zip, by_column=_zip_column, variables=_of_two_arrays),
+    "zip_with": Function(_array_signature, _zip, by_column=_zip_column, variables=_of_two_arrays),
     "map_filter": Function(
         _of_condition(lambda given: given), _map_filter, by_column=_map_filter_column, variables=_of_map
     ),
     "transform_keys": Function(_keys_signature, _transform_keys, by_column=_keys_column, variables=_of_map),
     "transform_values": Function(_values_signature, _transform_values, by_column=_values_column, variables=_of_map),
-    "map_zip_with": Function(_map_zip_signature, _map_zip, by_column=_map_zip_column, variables=_of_two_maps),
+    "map_zip_with": Function(_values_signature, _map_zip, by_column=_map_zip_column, variables=_of_two_maps),
     # `array_sort` with a comparison.
     "array_sort()": Function(_sort_signature, _sorted, by_column=_sorted_column, variables=_of_comparison),
 }

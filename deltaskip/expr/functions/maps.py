@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,15 +18,15 @@ from deltaskip.expr.coerce import cast_to, common_type, implicit_cast, is_ordera
 from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.array_types import taken_elements
-from deltaskip.expr.functions.function import Function, FunctionRow, Replaced, Typed
+from deltaskip.expr.functions.function import Function, FunctionRow, Replaced, Signature, Typed
 from deltaskip.expr.lists import chained, check_zeros, coded, distinct_key, has_negative_zero, listed, lists_of, repeats
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.order import compare_values
-from deltaskip.expr.vectors import NotByColumn, Values, as_array, column, constant, is_constant
+from deltaskip.expr.vectors import NotByColumn, Values, column, constant, expanded
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import Zone
-from deltaskip.schema.types import STRING, VOID, ArrayType, MapType, StructField, StructType
+from deltaskip.schema.types import STRING, VOID, ArrayType, DataType, MapType, StructField, StructType
 
 _PLAIN = re.compile(r"[^\\.\[\](){}*+?^$|&\-#]+")
 
@@ -63,27 +63,17 @@ def _map_signature(args: tuple[Node, ...]) -> Typed:
     return cast, MapType(key, value, any(map(is_nullable, cast[1::2])))
 
 
-def _one_map(args: tuple[Node, ...]) -> MapType | None:
-    type_ = type_of(args[0]) if len(args) == 1 else None
-    return type_ if isinstance(type_, MapType) and not is_collated(*args) else None
+def _of_one_map(result: Callable[[MapType], DataType]) -> Signature:
+    def signature(args: tuple[Node, ...]) -> Typed:
+        type_ = type_of(args[0]) if len(args) == 1 else None
+        return (args, result(type_)) if isinstance(type_, MapType) and not is_collated(*args) else None
+
+    return signature
 
 
-def _keys_signature(args: tuple[Node, ...]) -> Typed:
-    of = _one_map(args)
-    return None if of is None else (args, ArrayType(of.key))
-
-
-def _values_signature(args: tuple[Node, ...]) -> Typed:
-    of = _one_map(args)
-    return None if of is None else (args, ArrayType(of.value))
-
-
-def _entries_signature(args: tuple[Node, ...]) -> Typed:
-    of = _one_map(args)
-    if of is None:
-        return None
+def _entries(of: MapType) -> ArrayType:
     fields = StructField("key", of.key, False), StructField("value", of.value, of.value_contains_null)
-    return args, ArrayType(StructType(fields), False)
+    return ArrayType(StructType(fields), False)
 
 
 def _keys_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -166,21 +156,16 @@ def made_map(lengths: np.ndarray, valid: np.ndarray, keys: pa.Array, items: pa.A
     return pa.MapArray.from_arrays(arrow_array(offsets), keys, items, type_, mask=mask)
 
 
-def _rows_of(args: Sequence[Values]) -> tuple[int, list[pa.Array]]:
-    rows = next(len(each) for each in args if not is_constant(each))
-    return rows, [as_array(each, rows) for each in args]
-
-
 def _map_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    rows, given = _rows_of(args)
-    count = len(given) // 2
+    given = expanded(args)
+    rows, count = len(given[0]), len(given) // 2
     order = arrow_array(np.ascontiguousarray(np.arange(rows * count).reshape(count, rows).T.ravel()))
     keys, items = (one_chunk(pa.concat_arrays(given[at::2]).take(order)) for at in range(2))
     return made_map(np.full(rows, count), np.ones(rows, np.bool_), keys, items)
 
 
 def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    _, given = _rows_of(args)
+    given = expanded(args)
     lists = [lists_of(each) for each in given]
     there = np.logical_and.reduce([each.valid for each in lists])
     keys = chained([(found, each.keys) for found, each in zip(lists, given, strict=True)], there)
@@ -189,7 +174,7 @@ def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _from_arrays_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    _, given = _rows_of(args)
+    given = expanded(args)
     lists = [lists_of(each) for each in given]
     there = np.logical_and(lists[0].valid, lists[1].valid)
     if (there & (lists[0].lengths != lists[1].lengths)).any():
@@ -230,12 +215,16 @@ MAPS: Mapping[str, FunctionRow] = {
         by_column=_map_column,
     ),
     "map_keys": Function(
-        _keys_signature, lambda args, call, zone: tuple([key for key, _ in args[0]]), by_column=_keys_column
+        _of_one_map(lambda of: ArrayType(of.key)),
+        lambda args, call, zone: tuple([key for key, _ in args[0]]),
+        by_column=_keys_column,
     ),
     "map_values": Function(
-        _values_signature, lambda args, call, zone: tuple([value for _, value in args[0]]), by_column=_values_column
+        _of_one_map(lambda of: ArrayType(of.value)),
+        lambda args, call, zone: tuple([value for _, value in args[0]]),
+        by_column=_values_column,
     ),
-    "map_entries": Function(_entries_signature, lambda args, call, zone: args[0], by_column=_entries_column),
+    "map_entries": Function(_of_one_map(_entries), lambda args, call, zone: args[0], by_column=_entries_column),
     "map_contains_key": Replaced(lambda of, key: Call("array_contains", (Call("map_keys", (of,)), key)), 2),
     "map_concat": Function(
         _concat_signature,

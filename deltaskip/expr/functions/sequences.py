@@ -18,7 +18,7 @@ from deltaskip.expr.functions.function import Function, Typed
 from deltaskip.expr.intervals import INTERVALS, YEAR_MONTH
 from deltaskip.expr.lists import MOST_ELEMENTS, listed
 from deltaskip.expr.nodes import Call, Node
-from deltaskip.expr.vectors import NotByColumn, Values, is_constant, numbers, valid
+from deltaskip.expr.vectors import NotByColumn, Values, numbers, rows_of, valid
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import MICROS_PER_DAY, Zone, instant_of, local_of
@@ -119,7 +119,7 @@ def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     assert isinstance(call.type, ArrayType)
     if call.type.element not in INTEGRAL_BITS and (call.type.element != DATE or len(args) == 3):
         raise NotByColumn
-    rows = next(len(each) for each in args if not is_constant(each))
+    rows = rows_of(args)
     start, stop = (np.broadcast_to(np.asarray(numbers(each), np.int64), rows) for each in args[:2])
     known = valid(*args)
     there = np.ones(rows, np.bool_) if known is None else known

@@ -42,6 +42,7 @@ from deltaskip.expr.vectors import (
     is_constant,
     none_of,
     numbers,
+    rows_of,
     text_array,
 )
 from deltaskip.kernels.text_matches import places_in_lists
@@ -283,7 +284,7 @@ def _levenshtein_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _levenshtein_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    rows = next(len(each) for each in args if not is_constant(each))
+    rows = rows_of(args)
     left, right = (as_array(each, rows) for each in args[:2])
     longest = [pc.max(pc.binary_length(each)).as_py() or 0 for each in (left, right)]
     if longest[0] * longest[1] > _MOST_CELLS:

@@ -35,6 +35,7 @@ from deltaskip.expr.vectors import (
     made,
     none_of,
     numbers,
+    rows_of,
 )
 from deltaskip.expr.zones import instants, local_times
 from deltaskip.schema.arrow import arrow_type
@@ -89,13 +90,9 @@ def _made_date_column(args: Sequence[Values], call: Call, zone: Zone) -> Values 
     return Partly(found, odd) if any_set(odd, *args) else found
 
 
-def _rows(args: Sequence[Values]) -> int:
-    return next(len(each) for each in args if isinstance(each, pa.Array))
-
-
 def _days_of(args: Sequence[Values]) -> tuple[np.ndarray, np.ndarray]:
     """The days of dates, and which do not exist or are so far away that they are left over."""
-    rows = _rows(args)
+    rows = rows_of(args)
     year, month, day = (np.broadcast_to(np.asarray(numbers(each), np.int64), rows) for each in args[:3])
     odd = (year < _LEAST_YEAR) | (year > _GREATEST_YEAR) | (month < 1) | (month > 12) | (day < 1) | (day > 31)
     year, month = np.where(odd, 2000, year), np.where(odd, 1, month)
@@ -135,7 +132,7 @@ def _made_time_or_null(args: tuple[Any, ...], call: Call, zone: Zone) -> int | N
 def _made_time_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     """Timestamps of numbers; times that do not exist are left over."""
     in_zone = _zone_by_column(args[6]) if len(args) > 6 else zone
-    rows = _rows(args)
+    rows = rows_of(args)
     days, odd = _days_of(args)
     hour, minute = (np.broadcast_to(np.asarray(numbers(each), np.int64), rows) for each in args[3:5])
     micros = np.broadcast_to(_unscaled(args[5]), rows)

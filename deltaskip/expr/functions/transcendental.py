@@ -22,7 +22,7 @@ from deltaskip.expr.functions.function import Function, FunctionRow, Replaced, T
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages.monotone import monotone
 from deltaskip.expr.preimages.steps import Inverted, Preimage
-from deltaskip.expr.vectors import Partly, Values, as_array, column, made, none_of, numbers
+from deltaskip.expr.vectors import Partly, Values, column, expanded, made, none_of, numbers
 from deltaskip.kernels.agreed_math import agreed
 from deltaskip.kernels.strict_math import binary, binary_value, unary, unary_value
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
@@ -74,8 +74,7 @@ def _pair(name: str, moved: float = -0.0, aliases: tuple[str, ...] = (), preimag
     """A function of StrictMath of two doubles, to which Spark adds a zero first."""
 
     def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-        rows = next(len(each) for each in args if isinstance(each, pa.Array))
-        left, right = (made(numbers(as_array(each, rows)) + moved, pa.float64()) for each in args)
+        left, right = (made(numbers(each) + moved, pa.float64()) for each in expanded(args))
         found = binary(name, left, right)
         return made(found.to_numpy(), pa.float64(), *args)
 
@@ -123,12 +122,11 @@ def _log(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _log_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    rows = next(len(each) for each in args if isinstance(each, pa.Array))
-    given = [np.asarray(numbers(as_array(each, rows))) for each in args]
+    given = [np.asarray(numbers(each)) for each in expanded(args)]
     found = _of_numpy("log", given[-1])
     if len(given) > 1:
         found = quiet(np.divide, found, _of_numpy("log", given[0]))
-    known = np.ones(rows, np.bool_)
+    known = np.ones(len(found), np.bool_)
     for each in given:
         known &= ~(each <= 0)
     return _known(found, known, *args)
