@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.names import BINARY_NAME
+from deltaskip.collations.collation_id import BINARY_NAME, CollationId
 from deltaskip.errors import InvalidCollation, PredicateError
 from deltaskip.expr.coerce import is_nested, type_of
 from deltaskip.expr.literal_list import nodes_in

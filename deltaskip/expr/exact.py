@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.collations.names import BINARY_NAME
+from deltaskip.collations.collation_id import BINARY_NAME
 from deltaskip.errors import PredicateError
 from deltaskip.expr.literal_list import SHORTEST
 from deltaskip.expr.nodes import (
