@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -36,7 +37,9 @@ from deltaskip.schema.types import (
     MapType,
     StructField,
     StructType,
+    nested_types,
 )
+from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.scan import Scan
 from deltaskip.statements.answers import NO_ROWS, visible_columns
 from deltaskip.statements.reader import QUERY_WORDS, NameParts, PartitionValue, StatementReader
@@ -128,7 +131,7 @@ class Insert(Statement):
                 return _write(session, self, table, rows, [], fixed)
             frame, scans = session.read(query)
             _check_count(len(frame.columns), columns, shown)
-            frame = frame.toDF(*(field.name for field in columns))
+            frame = _with_names(frame.toDF(*(field.name for field in columns)), columns, shown)
         given = [f"{value} AS {quoted_name(field.name)}" for field, value in fixed if value is not None]
         if given:
             frame = frame.selectExpr("*", *given)
@@ -172,6 +175,43 @@ def _check_count(given: int, columns: Sequence[StructField], shown: str) -> None
             f"INSERT INTO {shown} has {given} values for {len(columns)} columns ({listed}): list the columns that they "
             f"are for, as in INSERT INTO {shown} (…), or write BY NAME."
         )
+
+
+def _with_names(frame: Any, columns: Sequence[StructField], shown: str) -> Any:
+    """A query's DataFrame with the names of the table's columns inside structs, too, which are given by position.
+
+    # Spark 4.1, TableOutputResolver.resolveColumnsByPosition
+    """
+    nested = [field for field in columns if any(isinstance(each, StructType) for each in nested_types(field.type))]
+    if not nested:
+        return frame
+    given = schema_of(frame.select(*(quoted_name(field.name) for field in nested)).schema)
+    casts = {}
+    for field, source in zip(nested, given.fields, strict=True):
+        named = _named(source.type, field.type, f"{display_name([field.name])} of {shown}")
+        if named != source.type:
+            casts[field.name] = f"CAST({quoted_name(field.name)} AS {type_text(named)}) AS {quoted_name(field.name)}"
+    return frame.selectExpr(*(casts.get(field.name, quoted_name(field.name)) for field in columns)) if casts else frame
+
+
+def _named(given: DataType, target: DataType, where: str) -> DataType:
+    """The type of a value with the names of the target's fields. Raises SchemaError if a struct has too few fields."""
+    match given, target:
+        case StructType(theirs), StructType(fields):
+            if len(theirs) < len(fields):
+                raise SchemaError(
+                    f"A struct of {len(theirs)} fields is given by position for {where}, which has {len(fields)}: give "
+                    f"a value to each field, or write BY NAME."
+                )
+            pairs = zip(theirs, fields, strict=False)
+            own = [replace(a, name=b.name, type=_named(a.type, b.type, where)) for a, b in pairs]
+            return StructType((*own, *theirs[len(fields) :]))
+        case ArrayType(element), ArrayType(other):
+            return replace(given, element=_named(element, other, where))
+        case MapType(key, value), MapType(other_key, other_value):
+            return replace(given, key=_named(key, other_key, where), value=_named(value, other_value, where))
+        case _:
+            return given
 
 
 def _write_what_was_read(table: DeltaTable, own: Sequence[Scan], write: Callable[[Any], object]) -> None:

@@ -116,6 +116,29 @@ def test_insert_by_position_and_by_name(catalog: MemoryCatalog, spark: Any) -> N
         sql(catalog, spark, "INSERT INTO db.none SELECT 1")
 
 
+def test_fields_of_structs_are_given_by_position_too(catalog: MemoryCatalog, spark: Any) -> None:
+    fields = "STRUCT<a: INT, b: INT, l: ARRAY<STRUCT<c: INT, d: STRING>>>"
+    sql(catalog, spark, f"CREATE TABLE db.s (id INT, s {fields})")
+    spark.sql(f"CREATE TABLE s_of_spark (id INT, s {fields}) USING parquet")
+    given = (
+        "SELECT 1, named_struct('b', 10, 'a', 20, 'l', array(named_struct('d', 1, 'x', 'y')))",
+        "VALUES (2, named_struct('x', 10, 'y', 20, 'z', null))",
+        "SELECT 3, CAST(NULL AS STRUCT<b: INT, a: INT, l: ARRAY<STRUCT<d: INT, c: STRING>>>)",
+    )
+    try:
+        for query in given:
+            sql(catalog, spark, f"INSERT INTO db.s {query}")
+            spark.sql(f"INSERT INTO s_of_spark {query}")
+        sql(catalog, spark, "INSERT INTO db.s BY NAME SELECT named_struct('b', 1, 'a', 2, 'l', null) AS s, 4 AS id")
+        stored = [tuple(row) for row in spark.sql("SELECT * FROM s_of_spark ORDER BY id").collect()]
+    finally:
+        spark.sql("DROP TABLE s_of_spark")
+    found = sql(catalog, spark, "SELECT * FROM db.s ORDER BY id")
+    assert found == [*stored, (4, (2, 1, None))]
+    with pytest.raises(SchemaError, match="A struct of 1 fields is given by position for s of"):
+        sql(catalog, spark, "INSERT INTO db.s SELECT 5, named_struct('a', 1)")
+
+
 def test_rule_28_default_in_values(catalog: MemoryCatalog, spark: Any) -> None:
     sql(
         catalog, spark,
