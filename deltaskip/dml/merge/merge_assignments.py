@@ -18,7 +18,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.identity import identity_of
 from deltaskip.schema.relations import qualifier_length
 from deltaskip.schema.resolve import InsideCollection, display_name, fold_name, resolve
-from deltaskip.schema.types import VOID, DataType, StructField, StructType
+from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def evolved_columns(
 ) -> StructType:
     """Return the columns of the source that schema evolution merges into the table.
 
-    These are all columns that a clause takes by `*`, and columns that a clause sets and the table lacks.
+    These are all columns that a clause takes by `*`, and columns and fields that a clause sets and the table lacks.
 
     Raises SchemaError for a name that cannot be read.
     """
@@ -255,23 +255,50 @@ def _unqualified(parts: tuple[str, ...], schema: StructType, alias: str | None) 
 def _new_field(
     parts: tuple[str, ...], schema: StructType, source: StructType, alias: str | None, table: str
 ) -> StructField | None:
-    """The column of the source with only the field that a clause sets and the table lacks; None if the table has it."""
+    """The column of the source with only the fields that a clause sets and the table lacks; None if it has them."""
     reading = _unqualified(parts, StructType((*schema.fields, *source.fields)), alias)
+    known: DataType | None
     try:
-        resolve(schema, reading)
-        return None
+        known = resolve(schema, reading).type
     except InsideCollection:
         return None
     except PredicateError:
-        pass
+        known = None
     try:
         field = resolve(source, reading).field
     except PredicateError:
         return None
+    if known is not None:
+        lacking = _lacking(known, field.type)
+        if lacking is None:
+            return None
+        field = replace(field, type=lacking)
     for above in reversed(range(len(reading) - 1)):
         around = resolve(source, reading[: above + 1]).field
         field = replace(around, type=StructType((field,)))
     return field
+
+
+def _lacking(known: DataType, given: DataType) -> DataType | None:
+    """The type with only the fields, at every depth, that a known type lacks; None if it has them all."""
+    match known, given:
+        case StructType(fields), StructType(theirs):
+            types = {fold_name(field.name): field.type for field in fields}
+            found = []
+            for field in theirs:
+                type_ = types.get(fold_name(field.name))
+                lacking = field.type if type_ is None else _lacking(type_, field.type)
+                if lacking is not None:
+                    found.append(replace(field, type=lacking))
+            return StructType(tuple(found)) if found else None
+        case ArrayType(element), ArrayType(other):
+            inner = _lacking(element, other)
+            return None if inner is None else replace(given, element=inner)
+        case MapType(_, value), MapType(_, other):
+            inner = _lacking(value, other)
+            return None if inner is None else replace(given, value=inner)
+        case _:
+            return None
 
 
 def _parts(key: str, table: str) -> tuple[str, ...]:
