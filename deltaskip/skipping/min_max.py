@@ -101,7 +101,11 @@ def exact_extreme(predicate: CompiledPredicate, column: Resolved, side: Side) ->
         raise _refusal(snapshot, side, name, f"{files} no usable statistics for it")
     if found.beyond():
         raise _refusal(snapshot, side, name, _FURTHER)
-    return found.attained if in_partition else _public(found.attained, column)
+    try:
+        return (_partition_value if in_partition else _public)(found.attained, column)
+    except OverflowError:
+        reason = "it is not in the years 1 to 9999, which are all that Python's dates have"
+        raise _refusal(snapshot, side, name, reason) from None
 
 
 def _unfit(column: Resolved) -> str | None:
@@ -156,7 +160,7 @@ def _partition_extreme(
             if possible is None or len(possible) > 1:
                 found.unknown += 1
                 continue
-            value = _partition_value(possible[0], column)
+            value = possible[0]
             found.add(value if attains else None, None if attains else value)
 
 

@@ -166,6 +166,18 @@ def test_partition_columns(tmp_path: Path) -> None:
         table.scan("c = 1").max("p")
 
 
+def test_dates_that_python_lacks_are_refused(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id INT, p DATE, q TIMESTAMP_NTZ", partition_by=["p", "q"])
+    days = pa.array([-721529, 2932907, 0], pa.int32()).cast(pa.date32())
+    times = pa.array([-63167219200000000, 253403300800000000, 0], pa.int64()).cast(pa.timestamp("us"))
+    table.append(pa.table({"id": pa.array([1, 2, 3], pa.int32()), "p": days, "q": times}))
+    for column in ("p", "q"):
+        for side in ("min", "max"):
+            with pytest.raises(ds.NotProvable, match="not in the years 1 to 9999"):
+                getattr(table.scan(), side)(column)
+    assert table.scan("id = 3").to_arrow()["p"].to_pylist() == [date(1970, 1, 1)]
+
+
 def test_partition_timestamps_are_datetimes(tmp_path: Path) -> None:
     builder = TableBuilder(tmp_path / "t", {"c": LONG, "p": TIMESTAMP}, ["p"])
     builder.commit(add("a", bounds(1, c=(1, 1)), partitionValues={"p": "2024-01-01 10:00:00"}))
