@@ -217,7 +217,7 @@ def _tuples(columns: Iterable[pa.Array], rows: int) -> tuple[npt.NDArray[Any], n
 
 
 def _kept(scan: Scan, batch: FileBatch) -> npt.NDArray[Any]:
-    found = batch.live(scan.compiled.kept(batch).indices())
+    found = scan.compiled.listed(batch)
     return np.arange(batch.num_rows, dtype=np.int64) if found is None else numpy_values(found)
 
 

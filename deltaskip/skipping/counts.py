@@ -55,7 +55,7 @@ def exact_count(predicate: CompiledPredicate) -> int:
     snapshot = predicate.snapshot
     total, mixed, uncounted = 0, 0, 0
     for batch in candidates(snapshot, predicate.program):
-        kept = batch.live(predicate.kept(batch).indices())
+        kept = predicate.listed(batch)
         kept = arrow_array(np.arange(batch.num_rows)) if kept is None else kept
         unsure = predicate.negated.kept(batch).to_arrow().take(kept)
         mixed += unsure.true_count
@@ -84,7 +84,7 @@ def estimated_rows(predicate: CompiledPredicate) -> int:
     """
     known, files_known, files_unknown = 0, 0, 0
     for batch in candidates(predicate.snapshot, predicate.program):
-        rows = live_row_counts(batch, batch.live(predicate.kept(batch).indices()))
+        rows = live_row_counts(batch, predicate.listed(batch))
         known += exact_sum(rows)
         files_known += len(rows) - rows.null_count
         files_unknown += rows.null_count

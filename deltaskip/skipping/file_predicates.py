@@ -118,6 +118,11 @@ class CompiledPredicate:
         lane = self.kept(batch)
         return None if lane.count() == batch.num_rows else lane.indices()
 
+    def listed(self, batch: FileBatch) -> pa.Array | None:
+        """Return the rows of the batch that are kept and part of the snapshot, as `matching` does."""
+        rows = self.matching(batch)
+        return batch.live(rows) if rows is None or len(rows) else rows
+
 
 def reads_provenance(program: Program) -> bool:
     """Return whether a program may need the writers of statistics, for NaN and for strings under a collation."""

@@ -86,7 +86,7 @@ def exact_extreme(predicate: CompiledPredicate, column: Resolved, side: Side) ->
         raise _refusal(snapshot, side, name, reason)
     found = _Outermost(side=side)
     for batch in candidates(snapshot, predicate.program):
-        kept = batch.live(predicate.kept(batch).indices())
+        kept = predicate.listed(batch)
         kept = arrow_array(np.arange(batch.num_rows)) if kept is None else kept
         if not len(kept):
             continue

@@ -141,7 +141,7 @@ def _read(
     names = [physical_name(field, snapshot.mapping_mode) for field in fields]
 
     def read(batch: FileBatch) -> tuple[list[PartitionColumn], _Read]:
-        kept = _kept(predicate, batch)
+        kept = predicate.listed(batch)
         pairs = [batch.partition(name, field.type) for name, field in zip(names, fields, strict=True)]
         codes = [codes if kept is None else codes.take(kept) for _, codes in pairs]
         rows = live_row_counts(batch, kept)
@@ -155,12 +155,6 @@ def _read(
     found = list(each_candidate(snapshot, predicate.program, read))
     columns = found[0][0] if found else [PartitionColumn(field.type) for field in fields]
     return columns, [each for _, each in found]
-
-
-def _kept(predicate: CompiledPredicate, batch: FileBatch) -> pa.Array | None:
-    """Rows of the batch that are kept and part of the snapshot; None for all of them."""
-    mask = predicate.kept(batch)
-    return batch.live(None if mask.count() == batch.num_rows else mask.indices())
 
 
 def _sums(found: Sequence[_Read]) -> list[pa.ChunkedArray]:

@@ -116,7 +116,7 @@ class Scan(LogScan):
 
     def _files_of(self, names: Sequence[str], batch: FileBatch) -> tuple[pa.Table, pa.Array] | None:
         """The batch's kept files, and for a limit the rows of each that certainly match; None if no file is kept."""
-        kept = self._kept(batch)
+        kept = self.compiled.listed(batch)
         if kept is not None and not len(kept):
             return None
         proved = _NO_ROWS if self.limit is None else proved_rows(self.compiled, batch, kept)
@@ -124,11 +124,6 @@ class Scan(LogScan):
 
     def _locations(self, batch: FileBatch) -> tuple[pa.Array, bool]:
         """Paths of the batch's kept files, and whether they may contain glob characters."""
-        [paths] = batch.rows(["path"], self._kept(batch))
+        [paths] = batch.rows(["path"], self.compiled.listed(batch))
         root = self.snapshot.table_root
         return decoded_paths(self.snapshot, partial(hadoop_paths, root), paths), may_hold_globs(root, paths)
-
-    def _kept(self, batch: FileBatch) -> pa.Array | None:
-        """Rows of the batch that are kept and part of the snapshot; None for all of them."""
-        rows = self.compiled.matching(batch)
-        return batch.live(rows) if rows is None or len(rows) else rows
