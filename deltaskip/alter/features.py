@@ -15,7 +15,7 @@ from deltaskip.alter.state import TableState, done, with_property
 from deltaskip.alter.table_changes import AddFeature, DropFeature
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.enabling import lowest_protocol, protocol_for, with_features
-from deltaskip.features.registry import FEATURES, features_of, has_feature, no_feature
+from deltaskip.features.registry import FEATURES, feature_named, features_of, has_feature, no_feature
 from deltaskip.features.requirements import PROPERTY_OF, uses_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
 from deltaskip.schema.mapping import ID_KEY
@@ -143,13 +143,12 @@ def protocol_after(state: TableState) -> Protocol:
 
 def needs_protection(feature: str) -> bool:
     """Whether clients without the feature could misread versions of the table that had it."""
-    known = next((row for name, row in FEATURES.items() if name.lower() == feature.lower()), None)
-    return known is not None and known.kind == "reader-writer"
+    known = feature_named(feature)
+    return known is not None and FEATURES[known].kind == "reader-writer"
 
 
 def _spelled(name: str, table: str) -> str:
-    # Where names differ in letter case only, the first one is the protocol's.
-    found = next((known for known in FEATURES if known.lower() == name.lower()), None)
+    found = feature_named(name)
     if found is None:
         raise InvalidArgument(no_feature(name, table))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -15,8 +15,8 @@ from deltaskip.delta.locations import path_in_name
 from deltaskip.delta.spark_errors import feature_error
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
 from deltaskip.features.enabling import FEATURE_PREFIX, READER_VERSION, WRITER_VERSION, with_features, with_versions
-from deltaskip.features.registry import FEATURES, has_feature, no_feature
-from deltaskip.schema.calendar import parse_timestamp, zone_of
+from deltaskip.features.registry import FEATURES, feature_named, has_feature, no_feature
+from deltaskip.schema.calendar import EPOCH, parse_timestamp, zone_of
 from deltaskip.spark.catalog.session_tables import default_location, named_table, register_table
 from deltaskip.storage import scheme_of
 from deltaskip.table.delta_rows import RESTORED, restored_row
@@ -25,7 +25,6 @@ from deltaskip.txn.result import WriteResult
 
 _CHECKED = "spark.databricks.delta.retentionDurationCheck.enabled"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def hours_or_none(value: object) -> float | None:
@@ -75,7 +74,7 @@ def moment_of(spark: SparkSession, timestamp: str) -> datetime:
             f"[DELTA_TIMESTAMP_INVALID] The provided timestamp ('{timestamp}') cannot be converted to a valid "
             f"timestamp."
         )
-    return _EPOCH + timedelta(microseconds=micros)
+    return EPOCH + timedelta(microseconds=micros)
 
 
 def cloned(
@@ -148,7 +147,7 @@ def add_feature_support(table: DeltaTable, name: str) -> None:
 
     Raises InvalidArgument, with the class of the JVM's error, if there is no such feature.
     """
-    known = _known(name)
+    known = feature_named(name)
     if known is None:
         raise feature_error("DELTA_UNSUPPORTED_FEATURES_IN_CONFIG", no_feature(name, table.uri))
     before = table.refresh().protocol
@@ -161,7 +160,7 @@ def drop_feature_support(table: DeltaTable, name: str, truncate_history: bool) -
     Raises InvalidArgument, with the class of the JVM's error, if it cannot be dropped, or the history need not be
     truncated for it.
     """
-    known = _known(name)
+    known = feature_named(name)
     if known is None:
         raise feature_error(
             "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
@@ -181,10 +180,6 @@ def drop_feature_support(table: DeltaTable, name: str, truncate_history: bool) -
             f"Dropping {name} from {table.uri} requires no truncation of the history: leave truncateHistory out.",
         )
     table.drop_feature(known, truncate_history=truncate_history)
-
-
-def _known(name: str) -> str | None:
-    return next((each for each in FEATURES if each.lower() == name.lower()), None)
 
 
 def _commit(table: DeltaTable, before: Protocol, after: Protocol, properties: Mapping[str, str]) -> None:

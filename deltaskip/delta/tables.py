@@ -431,12 +431,12 @@ class DeltaMergeBuilder(Unpicklable):
 
     def whenMatchedUpdateAll(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
         """Update all columns of rows that match."""
-        where = self._where(condition)
+        where = argument_checks.condition(condition)
         return self._with(lambda builder: builder.when_matched_update_all(where=where))
 
     def whenMatchedDelete(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
         """Delete rows that match."""
-        where = self._where(condition)
+        where = argument_checks.condition(condition)
         return self._with(lambda builder: builder.when_matched_delete(where))
 
     def whenNotMatchedInsert(
@@ -448,7 +448,7 @@ class DeltaMergeBuilder(Unpicklable):
 
     def whenNotMatchedInsertAll(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
         """Insert all columns of rows of the source that match none."""
-        where = self._where(condition)
+        where = argument_checks.condition(condition)
         return self._with(lambda builder: builder.when_not_matched_insert_all(where=where))
 
     def whenNotMatchedBySourceUpdate(
@@ -460,7 +460,7 @@ class DeltaMergeBuilder(Unpicklable):
 
     def whenNotMatchedBySourceDelete(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
         """Delete rows that the source has no match for."""
-        where = self._where(condition)
+        where = argument_checks.condition(condition)
         return self._with(lambda builder: builder.when_not_matched_by_source_delete(where))
 
     def withSchemaEvolution(self) -> DeltaMergeBuilder:
@@ -482,9 +482,6 @@ class DeltaMergeBuilder(Unpicklable):
         builder = DeltaMergeBuilder(self._spark, self._begin)
         builder._evolves, builder._clauses = self._evolves, (*self._clauses, *clauses)
         return builder
-
-    def _where(self, given: Any) -> Any:
-        return condition(given)
 
     def _setting(self, given: Any, name: str, when: Any) -> tuple[dict[str, Any], Any]:
         return assignments(given, name), condition(when)

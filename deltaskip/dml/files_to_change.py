@@ -201,19 +201,20 @@ def _of_partitions(scan: Scan, partitions: frozenset[PartitionKey], batch: FileB
     values = one_chunk(files.listed["partition_values"])
     fields = scan.snapshot.partition_fields
     texts = [partition_texts(one_chunk(pc.struct_field(values, [f.name])), f.type) for f in fields]
-    codes, firsts = _tuples(texts, len(kept))
+    codes = tuple_codes(texts, len(kept))
+    firsts = np.unique(codes, return_index=True)[1]
     wanted = [tuple(text[int(first)].as_py() for text in texts) in partitions for first in firsts]
     return files.take(np.flatnonzero(np.array(wanted, np.bool_)[codes]).tolist() if len(kept) else [])
 
 
-def _tuples(columns: Iterable[pa.Array], rows: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """For each row the number of its tuple of values, and for each tuple its first row."""
+def tuple_codes(columns: Iterable[pa.Array], rows: int) -> npt.NDArray[Any]:
+    """Return the number of each row's tuple of values, from 0."""
     codes = np.zeros(rows, np.int64)
     for column in columns:
         encoded = one_chunk(column).dictionary_encode(null_encoding="encode")
         codes = codes * (len(encoded.dictionary) + 1) + numpy_values(encoded.indices)
         codes = np.unique(codes, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return codes, np.unique(codes, return_index=True)[1]
+    return codes
 
 
 def _kept(scan: Scan, batch: FileBatch) -> npt.NDArray[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -16,12 +16,11 @@ from deltaskip.expr.intervals import DAY_TIME
 from deltaskip.expr.literal_list import SHORTEST, LiteralList, integers, text_list
 from deltaskip.expr.nodes import Cast, Literal, Node
 from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.schema.calendar import format_timestamp
+from deltaskip.schema.calendar import EPOCH, format_timestamp
 from deltaskip.schema.types import BINARY, BOOLEAN, DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, VOID, DecimalType
 
 _MOST = 10**38
 _EPOCH = datetime(1970, 1, 1)
-_EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 _EXPECTED = (
     "None, a bool, int, float, str, bytes, Decimal, date, datetime or timedelta, or a scalar of numpy, pandas or "
     "pyarrow with such a value"
@@ -195,7 +194,7 @@ def _decimal(value: Decimal) -> Literal:
 
 def _timestamp(value: datetime) -> Node:
     if value.utcoffset() is not None:
-        return Literal(_micros(value - _EPOCH_UTC), TIMESTAMP)
+        return Literal(_micros(value - EPOCH), TIMESTAMP)
     # The instant depends on the session's time zone, which `bind` receives.
     return Cast(Literal(format_timestamp(_micros(value.replace(tzinfo=None) - _EPOCH)), STRING), TIMESTAMP)
 

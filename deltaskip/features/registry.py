@@ -146,6 +146,12 @@ _ROWS = (
 FEATURES: Mapping[str, TableFeature] = MappingProxyType({row.name: row for row in _ROWS})
 
 
+def feature_named(name: str) -> str | None:
+    """Return a feature by its name in any letter case; None if there is none."""
+    # Where names differ in letter case only, the first one is the protocol's.
+    return next((known for known in FEATURES if known.lower() == name.lower()), None)
+
+
 def has_feature(protocol: TableProtocol, name: str) -> bool:
     """Whether the protocol has the feature: lists it, or has a version that implies it."""
     if name in (protocol.reader_features or ()) or name in (protocol.writer_features or ()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from deltaskip.engine import engine
@@ -12,14 +12,13 @@ from deltaskip.errors import CatalogError, DeltaSkipError, PredicateError, Spark
 from deltaskip.expr import parse_sql
 from deltaskip.expr.nodes import Cast, Literal, Node
 from deltaskip.records import dataclass
-from deltaskip.schema.calendar import parse_timestamp, zone_of
+from deltaskip.schema.calendar import EPOCH, parse_timestamp, zone_of
 from deltaskip.schema.types import TIMESTAMP
 from deltaskip.skipping.scan import Scan
 from deltaskip.statements.reader import NameParts, StatementTable, path_of
 from deltaskip.statements.references import Reference, query_with, references
 from deltaskip.table.table import DeltaTable
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Other versions of sqlglot may produce other trees (statements.pushdown).
 _SQLGLOT = "30"
 
@@ -77,11 +76,11 @@ class QuerySession(ABC):
             micros = parse_timestamp(literal, zone_of(self.time_zone))
             if micros is None:
                 raise PredicateError(f"{text} is not a time such as '2026-01-31 12:00:00'.")
-            return _EPOCH + timedelta(microseconds=micros)
+            return EPOCH + timedelta(microseconds=micros)
         found = self.query(f"SELECT unix_micros(CAST(({text}) AS TIMESTAMP)) AS micros").collect()[0][0]
         if found is None:
             raise PredicateError(f"{text} is NULL, and not a time.")
-        return _EPOCH + timedelta(microseconds=found)
+        return EPOCH + timedelta(microseconds=found)
 
     def needed(self, what: str) -> Any:
         """The session. Raises SparkUnavailable if there is none."""

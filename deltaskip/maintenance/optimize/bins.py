@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.dml.files_to_change import DataFiles, chosen_files
+from deltaskip.dml.files_to_change import DataFiles, chosen_files, tuple_codes
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.maintenance.optimize.zcubes import LARGEST_CUBE, MOST_DELETED, to_cluster
@@ -152,11 +152,7 @@ def _partitions(files: DataFiles) -> Iterator[npt.NDArray[Any]]:
     if not len(files):
         return
     values = one_chunk(files.listed["partition_values"])
-    codes = np.zeros(len(files), np.int64)
-    for i in range(values.type.num_fields):
-        encoded = one_chunk(pc.struct_field(values, [i])).dictionary_encode(null_encoding="encode")
-        codes = codes * (len(encoded.dictionary) + 1) + numpy_values(encoded.indices)
-        codes = np.unique(codes, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    codes = tuple_codes((pc.struct_field(values, [i]) for i in range(values.type.num_fields)), len(files))
     times = numpy_values(one_chunk(files.logged["modification_time"]).cast(pa.int64()))
     order = np.lexsort((np.arange(len(files)), times, codes))
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from deltaskip.alter.table_changes import (
@@ -29,6 +29,7 @@ from deltaskip.alter.table_changes import (
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace
 from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog, transactional
 from deltaskip.errors import InvalidArgument, TableNotFound, UnsupportedFeature
+from deltaskip.schema.calendar import EPOCH
 from deltaskip.schema.resolve import display_name
 from deltaskip.spark.installed_catalog.definitions import described
 from deltaskip.spark.installed_catalog.installed_table import InstalledTable, TableToCommit
@@ -39,7 +40,6 @@ from deltaskip.statements.statement import by_path
 from deltaskip.table.table import DeltaTable
 
 _CATALOG = "org.apache.spark.sql.connector.catalog"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CAPABILITIES = (
     "SUPPORT_COLUMN_DEFAULT_VALUE",
     "SUPPORT_TABLE_CONSTRAINT",
@@ -117,7 +117,7 @@ class SparkPlugin(Unmeasured, Proxy):
         if isinstance(how, str):
             return InstalledTable(self.jvm, self._name, name, self._load(name, version=_version(how)), travels=True)
         if isinstance(how, int):
-            time = _EPOCH + timedelta(microseconds=how)
+            time = EPOCH + timedelta(microseconds=how)
             return InstalledTable(self.jvm, self._name, name, self._load(name, timestamp=time), travels=True)
         privileges = {str(each) for each in how}
         if "UPDATE" in privileges:
