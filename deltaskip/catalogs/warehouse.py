@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from os import PathLike
 from urllib.parse import unquote_to_bytes
 from uuid import uuid4
 
@@ -37,9 +37,6 @@ from deltaskip.storage import FileInfo, LocalStorage, Storage, join, open_storag
 from deltaskip.storage.gate import any_name, delete_file, delete_files, delete_folder, log_names
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import LOG_FOLDER
-
-if TYPE_CHECKING:
-    from os import PathLike
 
 _MARKER = "_namespace.json"
 _POINTER = ".table.json"

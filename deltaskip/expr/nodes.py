@@ -11,12 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter, is_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deltaskip.records import dataclass
-
-if TYPE_CHECKING:
-    from deltaskip.schema.types import DataType
+from deltaskip.schema.types import DataType
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "<=>")
 MIRRORED = {"=": "=", "!=": "!=", "<=>": "<=>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}

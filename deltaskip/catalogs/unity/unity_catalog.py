@@ -10,12 +10,12 @@ from dataclasses import replace
 from datetime import date
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deltaskip import arguments
 from deltaskip.catalogs.configuration import configured
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, namespace_of, shown_namespace
-from deltaskip.catalogs.located import COMMENT, LocatedCatalog, TableEntry, elsewhere, withdraw
+from deltaskip.catalogs.located import COMMENT, DescribedTable, LocatedCatalog, TableEntry, elsewhere, withdraw
 from deltaskip.catalogs.staged import StagedTable
 from deltaskip.catalogs.table_catalog import Ident
 from deltaskip.catalogs.unity.client import OutcomeUnknown, Refused, UnityClient, root_of
@@ -45,9 +45,6 @@ from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import parse_location
 from deltaskip.table.creation import creation, replacement
 from deltaskip.table.table import DeltaTable, table_in
-
-if TYPE_CHECKING:
-    from deltaskip.catalogs.located import DescribedTable
 
 _NAME = re.compile(r"[A-Za-z0-9_@-]{1,255}")
 _RENAME = "POST /v1/catalogs/{catalog}/schemas/{schema}/tables/{table}/rename"
