@@ -165,6 +165,11 @@ class CollationId:
         return self.provider.translate(_ASCII_LOWER), self.name.translate(_ASCII_LOWER), self.version
 
     @property
+    def name_parts(self) -> CollationName:
+        """The parts of the name. Raises InvalidCollation if it is neither Spark's nor an ICU locale."""
+        return parse_name(self.name)
+
+    @property
     def without_version(self) -> CollationId:
         """The identifier without its version, as in schemas; the spelling is kept."""
         return self if self.version is None else CollationId.parse(f"{self.provider}.{self.name}")
@@ -193,7 +198,7 @@ class CollationId:
         name = self.name
         if provider in _SPARKS_PROVIDERS:
             try:
-                known = parse_name(self.name)
+                known = self.name_parts
             except InvalidCollation:
                 known = None
             if known is not None and known.spark:
@@ -260,6 +265,24 @@ class CollationName:
         """The provider of the name: `spark` for UTF8_*, else `icu`."""
         return "spark" if self.locale in (BINARY_NAME, LCASE) else "icu"
 
+    @property
+    def icu_locale(self) -> str:
+        """The BCP 47 tag that opens the ICU collator, attributes included: `de-AT-u-ks-level2`.
+
+        # Spark 4.1, CollationFactory: strength 3, 2 without case, 1 without accents; the case level where only case
+        # counts.
+        ICU does not trim. Raises InvalidCollation for UTF8_*.
+        """
+        if self.provider != "icu":
+            raise InvalidCollation(f"{self.normalized} is an order of Spark itself; no ICU locale is equivalent.")
+        if not self.spark:
+            return self.locale
+        language, *rest = ["und"] if self.locale == ROOT else self.locale.split("_")
+        tag = "-".join((language, *(_ALPHA2.get(part, part) for part in rest)))
+        if not self.accent_sensitive:
+            return f"{tag}-u-kc-true-ks-level1" if self.case_sensitive else f"{tag}-u-ks-level1"
+        return f"{tag}-u-ks-level3" if self.case_sensitive else f"{tag}-u-ks-level2"
+
 
 @lru_cache(maxsize=4096)
 def parse_name(name: str) -> CollationName:
@@ -309,24 +332,6 @@ def spark_names() -> tuple[str, ...]:
     own = (base + trim for base, trim in product((BINARY_NAME, LCASE), ("", "_RTRIM")))
     icu = product(_LOCALES, ("", "_CI"), ("", "_AI"), ("", "_RTRIM"))
     return (*own, *("".join(parts) for parts in icu))
-
-
-def icu_locale(name: CollationName | str) -> str:
-    """The BCP 47 tag that opens the ICU collator, attributes included: `de-AT-u-ks-level2`.
-
-    # Spark 4.1, CollationFactory: strength 3, 2 without case, 1 without accents; the case level where only case counts.
-    ICU does not trim. Raises InvalidCollation for UTF8_* and unknown names.
-    """
-    parsed = parse_name(name) if isinstance(name, str) else name
-    if parsed.provider != "icu":
-        raise InvalidCollation(f"{parsed.normalized} is an order of Spark itself; no ICU locale is equivalent.")
-    if not parsed.spark:
-        return parsed.locale
-    language, *rest = ["und"] if parsed.locale == ROOT else parsed.locale.split("_")
-    tag = "-".join((language, *(_ALPHA2.get(part, part) for part in rest)))
-    if not parsed.accent_sensitive:
-        return f"{tag}-u-kc-true-ks-level1" if parsed.case_sensitive else f"{tag}-u-ks-level1"
-    return f"{tag}-u-ks-level3" if parsed.case_sensitive else f"{tag}-u-ks-level2"
 
 
 def _spark_name(name: str) -> CollationName | None:

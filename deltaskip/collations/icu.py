@@ -12,7 +12,7 @@ from itertools import pairwise
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.collation_id import CollationId, CollationName, icu_locale, parse_name
+from deltaskip.collations.collation_id import CollationId, CollationName
 from deltaskip.collations.texts import kernel_texts, prefix_lane, text_bytes, text_value, used_entries
 from deltaskip.errors import CollationUnavailable, InvalidCollation
 from deltaskip.kernels import icu_keys, icu_order
@@ -107,14 +107,14 @@ class IcuCollation:
 
 
 def icu_collation(identifier: CollationId, library: IcuLibrary) -> IcuCollation:
-    """The collation with this identifier in `library`; its id has the library's version.
+    """The collation with this identifier, of the library's version.
 
     Raises InvalidCollation for a name that is not ICU's, CollationUnavailable if the library does not have the locale.
     """
-    name = parse_name(identifier.name)
+    name = identifier.name_parts
     if name.provider != "icu":
         raise InvalidCollation(f"{identifier} is not a collation of ICU: use spark.{name.normalized}.")
-    tag = icu_locale(name)
+    tag = name.icu_locale
     if not _has_locale(library, tag.partition("-u-")[0], exactly=name.spark):
         raise CollationUnavailable(
             f"{identifier} cannot be evaluated: ICU {library.version} in {library.path} has no collation for the "
@@ -129,8 +129,7 @@ def icu_collation(identifier: CollationId, library: IcuLibrary) -> IcuCollation:
             f"{identifier} cannot be evaluated: ICU {library.version} in {library.path} compares strings "
             "differently from its sort keys."
         )
-    versioned = identifier.with_version(library.version)
-    return IcuCollation(versioned, name, library.source, not collator.case_level, collator)
+    return IcuCollation(identifier, name, library.source, not collator.case_level, collator)
 
 
 def _contradicts_itself(collator: IcuCollator) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 
 from deltaskip.collations.collation import Collation
-from deltaskip.collations.collation_id import CollationId, parse_name
+from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.versions import SPARK_VERSION, how_to_get
 from deltaskip.doors import door
 from deltaskip.errors import CollationUnavailable, DeltaSkipError, InvalidArgumentType, InvalidCollation
@@ -82,7 +82,7 @@ def collation(identifier: str | CollationId) -> Collation:
         raise CollationUnavailable(
             f"{wanted} cannot be evaluated: the provider must be icu or spark, not {wanted.provider!r}."
         )
-    belongs = parse_name(wanted.name)
+    belongs = wanted.name_parts
     if belongs.provider != provider:
         raise InvalidCollation(f"{wanted} does not exist; use {belongs.provider}.{belongs.normalized}.")
     version = wanted.version or _default_version(provider)
@@ -110,7 +110,7 @@ def is_known(identifier: str) -> bool:
     """Whether the text identifies a collation that some version of its library can evaluate. Raises nothing."""
     try:
         known = CollationId.parse(identifier).without_version.canonical
-        name = parse_name(known.name)
+        name = known.name_parts
     except InvalidCollation:
         return False
     return known.provider == name.provider and (name.spark or find(known) is not None)

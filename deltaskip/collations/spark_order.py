@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.collations.collation_id import BINARY_NAME, LCASE, CollationId, spark_name
+from deltaskip.collations.collation_id import BINARY_NAME, LCASE, CollationId
 from deltaskip.collations.lowercase_tables import ADDED, UNICODE_OF
 from deltaskip.collations.texts import kernel_texts, prefix_lane, text_bytes, text_value, used_entries
 from deltaskip.errors import CollationUnavailable, InvalidCollation
@@ -108,7 +108,7 @@ def spark_order(identifier: CollationId) -> SparkOrder:
     The provider is ignored, as in Spark. Raises InvalidCollation for a name that is not UTF8_* or has no version,
     CollationUnavailable if there is no table for the version.
     """
-    name = spark_name(identifier.name)
+    name = identifier.name_parts
     if name.provider != "spark":
         raise InvalidCollation(
             f"{identifier} is not a collation of provider spark, which has {BINARY_NAME} and {LCASE}."

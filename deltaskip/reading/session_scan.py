@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Literal as Values
 from typing import TypeVar
@@ -16,7 +16,6 @@ from deltaskip.expr.comparison_collation import compared_collations, is_binary
 from deltaskip.expr.nodes import Call, Literal, Opaque, walk
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import collation_of, resolve
-from deltaskip.schema.spark_collations import unknown_collations
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.explain.reasons import logged_collations
 from deltaskip.warning import warn
@@ -71,6 +70,7 @@ class SessionFacts:
         has_lines: Whether base64 divides its text into lines; true if the predicate does not call it.
         has_collations: Whether strings have collations at all.
         collation_version: The version by which it compares strings; None if the predicate compares under no collation.
+        unknown_collations: The strings of the table whose collation it does not have: path → identifier as declared.
         unreadable: Names of columns whose types it does not have, if the scan names its columns.
         listing: The source of the sizes and times of files.
     """
@@ -82,6 +82,7 @@ class SessionFacts:
     has_lines: bool
     has_collations: bool
     collation_version: str | None
+    unknown_collations: Mapping[str, str]
     unreadable: tuple[str, ...]
     listing: Listing
 
@@ -112,9 +113,8 @@ def planned_for(scan: Planned, session: SessionFacts) -> Planned:
 def read_by(scan: Planned, session: SessionFacts) -> Planned:
     """Return the scan as `planned_for` does, for its rows to be read, with warnings about the table's collations."""
     scan, needs = planned_for(scan, session), session.needs
-    unknown = unknown_collations(scan.snapshot.schema, session.has_collations)
-    if unknown:
-        named = ", ".join(f"{path} ({identifier})" for path, identifier in unknown.items())
+    if session.unknown_collations:
+        named = ", ".join(f"{path} ({identifier})" for path, identifier in session.unknown_collations.items())
         warn(
             f"Spark {session.version} does not have the collation of {named} in {needs.table}; the DataFrame contains "
             "the strings and compares them by their bytes.",

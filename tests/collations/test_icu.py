@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaskip.collations.collation_id import icu_locale
+from deltaskip.collations.collation_id import parse_name
 from deltaskip.collations.icu import IcuCollation
 from deltaskip.collations.lookup import collation
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
@@ -205,7 +205,7 @@ def test_what_icus_own_search_finds_at_the_start_is_kept(name: str, text: list[s
     prefix = data.draw(changed | st.lists(st.sampled_from(PARTS), min_size=1, max_size=2).map("".join))
     if not prefix or not whole:
         return
-    collator = icu.Collator.createInstance(icu.Locale.forLanguageTag(icu_locale(name)))
+    collator = icu.Collator.createInstance(icu.Locale.forLanguageTag(parse_name(name).icu_locale))
     column = pa.array([whole])
     if icu.StringSearch(prefix, whole, collator).first() == 0:
         assert order(name).may_start_with(column, column, prefix).count() == 1

@@ -6,14 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deltaskip.collations.collation_id import (
-    CollationName,
-    icu_locale,
-    parse_name,
-    spark_equal,
-    spark_name,
-    spark_names,
-)
+from deltaskip.collations.collation_id import CollationName, parse_name, spark_equal, spark_name, spark_names
 from deltaskip.collations.libraries import icu_libraries
 from deltaskip.errors import InvalidCollation
 from deltaskip.kernels.icu_keys import sort_key
@@ -42,7 +35,7 @@ def test_spark_has_1148_names_which_all_are_normalised():
     assert len(names) == len(set(names)) == 4 + 143 * 8
     assert all(spark_name(name).normalized == name for name in names)
     assert len({spark_name(name) for name in names}) == len(names)
-    assert len({icu_locale(name) for name in names if spark_name(name).provider == "icu"}) == 143 * 4
+    assert len({parse_name(name).icu_locale for name in names if spark_name(name).provider == "icu"}) == 143 * 4
 
 
 @pytest.mark.parametrize("specifiers", list(permutations(("CI", "AI", "RTRIM"))))
@@ -87,7 +80,7 @@ def test_utf8_names_take_one_rtrim_and_nothing_else(name):
         with pytest.raises(InvalidCollation):
             parse_name(name + wrong)
     with pytest.raises(InvalidCollation, match="no ICU locale"):
-        icu_locale(name)
+        _ = parse_name(name).icu_locale
 
 
 @pytest.mark.parametrize("name", ["de_CI_", "de__", "de_CI__", "fr___"])
@@ -117,8 +110,7 @@ def test_what_is_no_name_in_spark_is_an_error(name):
     ],
 )
 def test_names_of_spark_open_icu_with_its_attributes(name, locale):
-    assert icu_locale(name) == locale
-    assert icu_locale(parse_name(name)) == locale
+    assert parse_name(name).icu_locale == locale
 
 
 @looped(
@@ -145,7 +137,7 @@ def test_names_of_spark_open_icu_with_its_attributes(name, locale):
 def test_locales_of_the_specification_are_none_of_spark_s_but_open_icu(name, locale):
     parsed = parse_name(name)
     assert not parsed.spark
-    assert (parsed.provider, parsed.normalized, icu_locale(name)) == ("icu", name, locale)
+    assert (parsed.provider, parsed.normalized, parse_name(name).icu_locale) == ("icu", name, locale)
     with pytest.raises(InvalidCollation):
         spark_name(name)
 
@@ -214,6 +206,6 @@ def test_the_equal_in_spark_has_the_same_sort_keys(version):
         for region in REGIONS if "_" not in locale and locale != "UNICODE" else ():
             equal = spark_equal(f"{locale}_{region}")
             if equal is not None:
-                assert keys_of(f"{locale}-{region}") == keys_of(icu_locale(equal)), (locale, region)
+                assert keys_of(f"{locale}-{region}") == keys_of(parse_name(equal).icu_locale), (locale, region)
                 checked += 1
     assert checked > 3000

@@ -53,7 +53,7 @@ def without_77(monkeypatch: pytest.MonkeyPatch, old_icu: Path) -> libraries._Pro
 
 
 def order(library: IcuLibrary, name: str) -> IcuCollation:
-    return icu_collation(CollationId.parse(f"icu.{name}"), library)
+    return icu_collation(CollationId.parse(f"icu.{name}.{library.version}"), library)
 
 
 def test_the_data_takes_effect_and_is_that_of_its_version(engine: IcuLibrary) -> None:

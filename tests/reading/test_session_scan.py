@@ -28,7 +28,7 @@ def nothing_warned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def facts(scan: TableScan, **said: Any) -> SessionFacts:
-    plain = SessionFacts(SessionNeeds.of(scan), "4.1.0", "UTC", True, True, True, None, (), "engine")
+    plain = SessionFacts(SessionNeeds.of(scan), "4.1.0", "UTC", True, True, True, None, {}, (), "engine")
     return replace(plain, **said)
 
 
@@ -117,4 +117,4 @@ def test_a_predicate_that_the_session_evaluates_otherwise_is_refused(tmp_path: P
 def test_strings_that_the_session_compares_by_bytes_are_named(tmp_path: Path) -> None:
     scan = DeltaTable(table_of(tmp_path)).scan("id = 1")
     with pytest.warns(CollationWarning, match=r"Spark 3\.5\.0 does not have the collation of name \(icu\.UNICODE_CI\)"):
-        read_by(scan, facts(scan, version="3.5.0", has_collations=False))
+        read_by(scan, facts(scan, version="3.5.0", has_collations=False, unknown_collations={"name": "icu.UNICODE_CI"}))

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.collation_id import BINARY_NAME, CollationId, parse_name
+from deltaskip.collations.collation_id import BINARY_NAME, CollationId
 from deltaskip.expr import strings
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.comparison_collation import comparison_collation, is_collated
@@ -365,7 +365,7 @@ def _collation_name(args: tuple[Node, ...]) -> Typed:
     if len(args) != 1 or type_of(args[0]) not in (STRING, VOID):
         return None
     written = comparison_collation(*args) if is_collated(*args) else BINARY_NAME
-    name = None if written is None else parse_name(CollationId.named(written).name)
+    name = None if written is None else CollationId.named(written).name_parts
     if name is None or not name.spark:
         return None
     return (Literal(f"SYSTEM.BUILTIN.{name.normalized}", STRING),), STRING

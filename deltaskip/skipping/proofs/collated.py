@@ -24,7 +24,7 @@ from typing import Any
 
 from deltaskip.collations import lookup
 from deltaskip.collations.collation import Collation
-from deltaskip.collations.collation_id import LCASE, CollationId, parse_name
+from deltaskip.collations.collation_id import LCASE, CollationId
 from deltaskip.collations.lookup import find
 from deltaskip.errors import DeltaSkipError, InvalidCollation, PredicateError
 from deltaskip.expr.comparison_collation import comparison_collation
@@ -272,7 +272,7 @@ def _coarser(order: Collation) -> Collation | None:
     """The case-insensitive order of the same library, for a case-sensitive one that ignores accents."""
     if order.exact_keys:
         return None
-    name = parse_name(order.id.name)
+    name = order.id.name_parts
     trimmed = "_RTRIM" if name.rtrim else ""
     return find(f"{order.id.provider}.{name.locale}_CI_AI{trimmed}.{order.id.version}")
 

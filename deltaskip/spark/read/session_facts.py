@@ -17,6 +17,7 @@ from deltaskip.collations.versions import UNKNOWN_VERSION
 from deltaskip.engine import PlannedScan
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.reading.session_scan import Listing, SessionFacts, SessionNeeds
+from deltaskip.schema.spark_collations import unknown_collations
 from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.spark.columns.spark_types import HAS_COLLATIONS, has_type
 from deltaskip.spark.session.active import in_ansi, running_session
@@ -47,6 +48,7 @@ def session_facts(spark: SparkSession, scan: PlannedScan, listing: bool = True) 
         or str(spark.conf.get("spark.sql.chunkBase64String.enabled", "true")).lower() != "false",
         has_collations=HAS_COLLATIONS,
         collation_version=session_collation_version(spark) if needs.compared else None,
+        unknown_collations=unknown_collations(snapshot.schema, HAS_COLLATIONS),
         unreadable=tuple(f.name for f in snapshot.schema.fields if scan.columns is not None and not has_type(f)),
         listing=listing_of(spark, snapshot.table_root, listing),
     )
