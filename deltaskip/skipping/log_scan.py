@@ -286,8 +286,8 @@ class LogScan(Reopened):
             A table with these columns, and one row for each value or combination; NULL is a value.
 
         Raises:
-            NotProvable: A column is not a partition column, a value is only in files that partly match or have no row
-                count, or the scan has a limit.
+            NotProvable: A column is not a partition column, its strings have a collation, a value is only in files that
+                partly match or have no row count, or the scan has a limit.
             PredicateError: There is no such column.
             InvalidArgument: No column is given.
             InvalidArgumentType: A column is not a str.
