@@ -50,7 +50,7 @@ from .catalogs import (
 )
 from .change_feed.change_scan import ChangeScan
 from .collations.collation import Collation
-from .collations.collation_id import CollationId, CollationName
+from .collations.collation_id import CollationId
 from .collations.libraries import register_icu
 from .collations.lookup import AvailableCollations, available_collations, collation
 from .engine import register_format
@@ -139,7 +139,6 @@ __all__ = [
     "CollatedColumn",
     "Collation",
     "CollationId",
-    "CollationName",
     "CollationUnavailable",
     "CollationWarning",
     "ColumnCoverage",
