@@ -36,6 +36,7 @@ NOT_EXPORTED = {
     "FileGroup": "how an engine reads the files of a change data feed",
     "Reads": "how an engine reads the files of a change data feed",
     "CompiledPredicate": "a predicate as the modules of skipping evaluate it",
+    "CollationName": "the parts of a name as the collations that are made from it know them",
     "Matrix": "the data of a plot",
     "Tree": "an alias of Branch, int and bool",
 }
