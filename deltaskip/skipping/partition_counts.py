@@ -81,7 +81,7 @@ def partition_counts(predicate: CompiledPredicate) -> pa.Table:
     encoded = ((column, one_chunk(grouped[key])) for key, column in zip(keys, columns, strict=True))
     structs = partition_structs(snapshot, len(grouped), encoded, zone or "UTC")
     if any(map(declares_char, fields)):
-        padded = [_padded(values, field) for values, field in zip(structs.flatten(), fields, strict=True)]
+        padded = [_as_in_rows(values, field) for values, field in zip(structs.flatten(), fields, strict=True)]
         structs = pa.StructArray.from_arrays(padded, fields=list(structs.type))
     counts = [grouped[name] for name in ("count_all", "num_rows_sum", "size_in_bytes_sum")]
     table = pa.table([structs, *(each.cast(pa.int64()) for each in counts)], ["partition_values", *_COUNTS])
@@ -126,7 +126,7 @@ def distinct_values(predicate: CompiledPredicate, names: Sequence[str]) -> pa.Ta
         why = f"{counted} only in files that partly match, or have no row count"
         raise _refusal(snapshot, names, why)
     values = [
-        _padded(column.typed(one_chunk(grouped[key]), zone or "UTC"), field)
+        _as_in_rows(column.typed(one_chunk(grouped[key]), zone or "UTC"), field)
         for key, field, column in zip(keys, fields, columns, strict=True)
     ]
     table = pa.table(values, pa.schema([pa.field(field.name, arrow_type(field.type)) for field in fields]))
@@ -176,7 +176,7 @@ def _equal_codes(
             column.typed(every, zone)
         except PartitionValueError as error:
             raise unreadable_value(snapshot, field, error) from error
-        values = _padded(column.ordered(zone), field)
+        values = _as_in_rows(column.ordered(zone), field)
         ids = numpy_values(values.dictionary_encode(null_encoding="encode").indices)
         _, first, back = np.unique(ids, return_index=True, return_inverse=True)
         equal = arrow_array(first[back].astype(np.int32)) if len(ids) else every
@@ -184,7 +184,7 @@ def _equal_codes(
     return found
 
 
-def _padded(values: pa.Array, field: StructField) -> pa.Array:
+def _as_in_rows(values: pa.Array, field: StructField) -> pa.Array:
     """The values of a column as rows have them: strings of type char(n) are equal if they are equal when padded."""
     return char_padded(values, with_lengths(field).type) if declares_char(field) else values
 

@@ -229,7 +229,7 @@ def create_statement(table: DeltaTable, name: str, own_locations: Sequence[str])
 
 def _definition(field: StructField) -> str:
     """A column as CREATE TABLE has it."""
-    found = [display_name([field.name]), _declared(with_lengths(field).type, field, field.name)]
+    found = [display_name([field.name]), _type_definition(with_lengths(field).type, field, field.name)]
     identity = identity_of(field)
     if identity is not None:
         kind = "BY DEFAULT" if identity.explicit else "ALWAYS"
@@ -245,22 +245,24 @@ def _definition(field: StructField) -> str:
     return " ".join(found)
 
 
-def _declared(data_type: DataType, field: StructField, path: str) -> str:
+def _type_definition(data_type: DataType, field: StructField, path: str) -> str:
     """The type of a column, or a part of it at a path, as CREATE TABLE has it."""
     match data_type:
         case StructType(fields):
             return f"struct<{', '.join(map(_nested_definition, fields))}>"
         case ArrayType(element):
-            return f"array<{_declared(element, field, f'{path}.element')}>"
+            return f"array<{_type_definition(element, field, f'{path}.element')}>"
         case MapType(key, value):
-            return f"map<{_declared(key, field, f'{path}.key')}, {_declared(value, field, f'{path}.value')}>"
+            return (
+                f"map<{_type_definition(key, field, f'{path}.key')}, {_type_definition(value, field, f'{path}.value')}>"
+            )
         case _:
             collation = declared_collation(field, path) if data_type == STRING else None
             return simple_string(data_type) + (f" collate {collation_name(collation)}" if collation else "")
 
 
 def _nested_definition(field: StructField) -> str:
-    found = f"{display_name([field.name])}: {_declared(field.type, field, field.name)}"
+    found = f"{display_name([field.name])}: {_type_definition(field.type, field, field.name)}"
     if not field.nullable:
         found += " NOT NULL"
     if COMMENT_KEY in field.metadata:

@@ -269,7 +269,7 @@ def _new_field(
     except PredicateError:
         return None
     if known is not None:
-        lacking = _lacking(known, field.type)
+        lacking = _new_parts(known, field.type)
         if lacking is None:
             return None
         field = replace(field, type=lacking)
@@ -279,7 +279,7 @@ def _new_field(
     return field
 
 
-def _lacking(known: DataType, given: DataType) -> DataType | None:
+def _new_parts(known: DataType, given: DataType) -> DataType | None:
     """The type with only the fields, at every depth, that a known type lacks; None if it has them all."""
     match known, given:
         case StructType(fields), StructType(theirs):
@@ -287,15 +287,15 @@ def _lacking(known: DataType, given: DataType) -> DataType | None:
             found = []
             for field in theirs:
                 type_ = types.get(fold_name(field.name))
-                lacking = field.type if type_ is None else _lacking(type_, field.type)
+                lacking = field.type if type_ is None else _new_parts(type_, field.type)
                 if lacking is not None:
                     found.append(replace(field, type=lacking))
             return StructType(tuple(found)) if found else None
         case ArrayType(element), ArrayType(other):
-            inner = _lacking(element, other)
+            inner = _new_parts(element, other)
             return None if inner is None else replace(given, element=inner)
         case MapType(_, value), MapType(_, other):
-            inner = _lacking(value, other)
+            inner = _new_parts(value, other)
             return None if inner is None else replace(given, value=inner)
         case _:
             return None
