@@ -95,8 +95,9 @@ def evolved_columns(
                 chosen[fold_name(field.name)] = field
         for key in clause.values or ():
             new = _new_field(_parts(key, table), schema, source, target_alias, table)
-            if new is not None and fold_name(new.name) not in chosen:
-                chosen[fold_name(new.name)] = new
+            if new is not None:
+                known = chosen.get(fold_name(new.name), new)
+                chosen[fold_name(new.name)] = replace(known, type=_both_parts(known.type, new.type))
     return StructType(tuple(chosen.values()))
 
 
@@ -299,6 +300,23 @@ def _new_parts(known: DataType, given: DataType) -> DataType | None:
             return None if inner is None else replace(given, value=inner)
         case _:
             return None
+
+
+def _both_parts(one: DataType, other: DataType) -> DataType:
+    """The type with the fields of both, which are parts of one type of the source."""
+    match one, other:
+        case StructType(fields), StructType(theirs):
+            found = {field.name: field for field in fields}
+            for field in theirs:
+                known = found.get(field.name, field)
+                found[field.name] = replace(known, type=_both_parts(known.type, field.type))
+            return StructType(tuple(found.values()))
+        case ArrayType(element), ArrayType(its):
+            return replace(one, element=_both_parts(element, its))
+        case MapType(_, value), MapType(_, its):
+            return replace(one, value=_both_parts(value, its))
+        case _:
+            return one
 
 
 def _parts(key: str, table: str) -> tuple[str, ...]:

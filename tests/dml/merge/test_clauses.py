@@ -129,6 +129,11 @@ def test_new_fields_of_a_struct_that_a_clause_sets_are_merged_into_the_table(tmp
     merge.when_matched_update({"s": "q.s"}).when_not_matched_insert({"id": "q.id", "s": "q.s"}).execute()
     found = table.scan().to_arrow().sort_by("id").to_pylist()
     assert found == [{"id": 1, "s": value}, {"id": 2, "s": value}]
+    other = DeltaTable.create(tmp_path / "u", "id INT, s STRUCT<a: INT>")
+    other.append(pa.table({"id": pa.array([1], pa.int32())}))
+    merge = other.merge(given, "t.id = q.id", source_alias="q", target_alias="t", schema_mode="merge")
+    merge.when_matched_update({"s.c": "q.s.c", "s.l": "q.s.l"}).execute()
+    assert other.scan().to_arrow().to_pylist() == [{"id": 1, "s": {"a": None, "c": 6, "l": value["l"]}}]
     # The table lacks no field of which only the type differs.
     source = schema_of("id INT, s STRUCT<a: STRING, c: INT>")
     of_clause = evolved_columns([setting(s="q.s")], schema_of(f"id INT, {fields}"), source, "t", "/t")
