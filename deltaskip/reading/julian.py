@@ -9,10 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from deltaskip.schema.types import DATE, TIMESTAMP
-from deltaskip.stats.bound_rules import GREGORIAN_FROM
-
-_LEGACY_KEYS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
-_VERSION_KEY = b"org.apache.spark.version"
+from deltaskip.stats.bound_rules import GREGORIAN_FROM, SPARK_VERSION_KEY, hybrid_calendar
 
 
 def may_be_julian(footer: pq.FileMetaData) -> bool:
@@ -21,8 +18,11 @@ def may_be_julian(footer: pq.FileMetaData) -> bool:
 
 
 def is_of_old_writer(metadata: Mapping[bytes, bytes]) -> bool:
-    """Whether the metadata in a file's footer is that of a writer whose dates and times may be Julian."""
-    return any(key in metadata for key in _LEGACY_KEYS) or metadata.get(_VERSION_KEY, b"3").startswith(b"2.")
+    """Whether the metadata in a file's footer is that of a Spark whose dates and times may be Julian.
+
+    # Spark 4.1, spark.sql.parquet.datetimeRebaseModeInRead: CORRECTED, so it converts no file of another writer.
+    """
+    return SPARK_VERSION_KEY in metadata and any(hybrid_calendar(b"", metadata))
 
 
 def has_older(array: pa.Array) -> bool:

@@ -64,6 +64,9 @@ class BoundForm(Enum):
 PRINTED_DIGITS = 15
 """Number of significant digits of a decimal number that survive the conversion to a double and back."""
 
+SPARK_VERSION_KEY = b"org.apache.spark.version"
+"""Key of the version of Spark in the footers of files that Spark wrote."""
+
 GREGORIAN_FROM: dict[DataType, int] = {
     DATE: -141_427,
     TIMESTAMP: -2_208_988_800_000_000,
@@ -111,7 +114,7 @@ def hybrid_calendar(created_by: bytes, key_values: Mapping[bytes, bytes]) -> tup
 
     # Spark 4.1, DataSourceUtils: files of Spark before 3.0 (INT96: 3.1) and those with the legacy keys are rebased.
     """
-    spark = key_values.get(b"org.apache.spark.version")
+    spark = key_values.get(SPARK_VERSION_KEY)
     if spark is None:
         other = not created_by.startswith(_GREGORIAN_WRITERS)
         return other, other

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -93,6 +94,20 @@ def test_dates_of_the_julian_calendar_are_refused(tmp_path: Path, year: int, rea
     table.add_files("old.parquet")
     if read:
         assert table.scan().to_arrow()["st"].combine_chunks().field("d").to_pylist() == days.to_pylist()
+    else:
+        with pytest.raises(UnsupportedFeature, match="Julian"):
+            table.scan().to_arrow()
+
+
+@pytest.mark.parametrize(("version", "read"), [("3.0.1", False), ("3.1.0", True)])
+def test_old_int96_is_of_the_julian_calendar_before_spark_3_1(tmp_path: Path, version: str, read: bool) -> None:
+    times = pa.array([datetime(1500, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC"))
+    rows = pa.table({"t": times}).replace_schema_metadata({b"org.apache.spark.version": version.encode()})
+    table = ds.DeltaTable.create(tmp_path / "t", "t TIMESTAMP")
+    pq.write_table(rows, tmp_path / "t" / "old.parquet", use_deprecated_int96_timestamps=True)
+    table.add_files("old.parquet")
+    if read:
+        assert table.scan().to_arrow()["t"].to_pylist() == times.to_pylist()
     else:
         with pytest.raises(UnsupportedFeature, match="Julian"):
             table.scan().to_arrow()
