@@ -142,12 +142,14 @@ def _as_logged(add: AddFile, known: Known | None) -> AddFile:
 def _completed(remove: RemoveFile, known: Known, now: int) -> RemoveFile:
     """The remove with the row ids of the path's last add, and a deletion timestamp, without which it would be expired.
 
-    Partition values are those of the deleted rows, which readers of the change data feed take from the remove.
-    # PROTOCOL, Row Tracking; Action Reconciliation
+    Partition values are those of the deleted rows, which readers of the change data feed take from the remove. They and
+    the size are then present, which extendedFileMetadata says.
+    # PROTOCOL, Row Tracking; Action Reconciliation; Remove File
     """
     return replace(
         remove,
         path=known.path,
+        extended_file_metadata=remove.extended_file_metadata is not False,
         size=known.size if remove.size is None else remove.size,
         partition_values=known.partition_values if remove.partition_values is None else remove.partition_values,
         base_row_id=known.base_row_id,
