@@ -101,7 +101,7 @@ def _check_expression(state: TableState, name: str, text: str) -> None:
 
     if not is_valid_sql(text):
         raise refused("it is not an SQL condition")
-    for parts in columns_in(text):
+    for parts in columns_in(text, state.schema):
         try:
             resolve(state.schema, parts[:1])
         except PredicateError as error:

@@ -58,6 +58,7 @@ from deltaskip.expr.nodes import (
     transform,
 )
 from deltaskip.expr.render import to_sql
+from deltaskip.expr.spark_functions import LITERAL_FUNCTIONS
 from deltaskip.expr.type_names import comparison_cure, sql_name
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import zone_of
@@ -91,10 +92,6 @@ from deltaskip.schema.types import (
 # A column that Spark adds to every file scan. It is not in the schema.
 _METADATA_COLUMN = "_metadata"
 _OF_NUMBERS = ("abs", "negative", "positive", "sign")
-# Names that are functions if the schema has no such column. # Spark 4.1, LiteralFunctionResolution
-_LITERAL_FUNCTIONS = frozenset(
-    ("current_date", "current_timestamp", "current_time", "current_user", "user", "session_user")
-)
 
 
 def bind(
@@ -348,7 +345,7 @@ def _is_function(column: Column, scope: _Scope) -> bool:
     """Whether the name is a function, such as `current_date`, and not a column."""
     name = fold_name(column.parts[0])
     known = any(fold_name(field.name) == name for field in scope.schema.fields)
-    return len(column.parts) == 1 and name in _LITERAL_FUNCTIONS and not known
+    return len(column.parts) == 1 and name in LITERAL_FUNCTIONS and not known
 
 
 def _resolved_parts(parts: tuple[str, ...], scope: _Scope) -> tuple[str, ...]:

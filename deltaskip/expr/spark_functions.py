@@ -185,12 +185,27 @@ def meant_function(name: str) -> str:
     return meant(name, FUNCTION_NAMES, 0.75)
 
 
-CHANGING = _words(
+NONDETERMINISTIC = _words(
     """
     rand random randn randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id
     input_file_name input_file_block_start input_file_block_length
+    """
+)
+"""Functions whose value differs between rows with the same arguments."""
+
+OF_SESSION = _words(
+    """
     current_user user session_user current_database current_schema current_catalog current_path current_timezone
     current_time localtime version
     """
 )
+"""Functions whose value is that of the session, its clock or its Spark."""
+
+CHANGING = NONDETERMINISTIC | OF_SESSION
 """Functions whose value depends on more than their arguments: chance, the session, the place of the row."""
+
+LITERAL_FUNCTIONS = _words("current_date current_timestamp current_time current_user user session_user")
+"""Functions that need no parentheses where the table has no column of the name.
+
+# Spark 4.1, LiteralFunctionResolution
+"""

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
-from deltaskip.expr import columns_in, is_valid_sql, type_of_text
+from deltaskip.expr import beyond_one_row, columns_in, is_valid_sql, type_of_text
+from deltaskip.expr.spark_functions import AGGREGATES, GENERATORS, NONDETERMINISTIC, WINDOWS
 from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.plan import plan_rows
 from deltaskip.rows.store import check_assignable
@@ -21,9 +22,8 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.sql_text import sql_tokens
 from deltaskip.schema.types import COLLATIONS_KEY, DEFAULT_KEY, VARIANT, StructField, StructType
 
+_OF_ROWS = AGGREGATES | GENERATORS | NONDETERMINISTIC | WINDOWS
 _KEPT = (COLLATIONS_KEY, CHAR_VARCHAR_KEY)
-# Names that look like columns, and are functions without parentheses.
-_CLOCK = ("current_date", "current_timestamp", "localtimestamp", "current_user", "user")
 
 
 def default_problem(field: StructField, text: str, table: str) -> str | None:
@@ -38,8 +38,11 @@ def default_problem(field: StructField, text: str, table: str) -> str | None:
         return "it is not an SQL expression"
     if any(token.is_word("SELECT") for token in sql_tokens(text)):
         return "a default cannot contain a query"
-    if any(len(parts) > 1 or parts[0].lower() not in _CLOCK for parts in columns_in(text)):
+    if columns_in(text, StructType()):
         return "a default cannot use columns"
+    for part in beyond_one_row(text, StructType()):
+        if part.partition("(")[0].strip().lower() in _OF_ROWS:
+            return f"a default has one value for all rows of a statement, and {part} has not"
     if field.type == VARIANT and text.upper() != "NULL":
         return "a variant column can only have the default NULL"
     return _does_not_fit(field, text, table)

@@ -92,6 +92,29 @@ def test_conditions_that_are_none_are_refused(tmp_path: Path, expression: str, w
         table.alter(ds.AddConstraint("c", expression))
 
 
+@pytest.mark.parametrize("name", ["current_user", "user", "Current_Date"])
+def test_a_column_with_the_name_of_a_function_is_a_column(tmp_path: Path, name: str) -> None:
+    """Also in files that are added, which are read with the columns of the constraint."""
+    table = table_of(tmp_path, f"id BIGINT, {name} STRING")
+    table.alter(ds.AddConstraint("c", f"{name} = 'a'"))
+    with pytest.raises(RowViolation, match=re.escape(name)):
+        table.append(pa.table({"id": [1], name: ["b"]}))
+    pq.write_table(pa.table({"id": [1], name: ["b"]}), Path(table.snapshot.root) / "b.parquet")
+    with pytest.raises(RowViolation, match=re.escape(name)):
+        table.add_files("b.parquet")
+    table.alter(ds.SetProperty("delta.columnMapping.mode", "name"))
+    with pytest.raises(SchemaError, match="drop that"):
+        table.alter(ds.DeleteColumn(name))
+
+
+def test_a_constraint_may_use_the_user_where_no_column_has_the_name(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "id BIGINT")
+    table.alter(ds.AddConstraint("c", "id > 0 OR user = 'nobody'"))
+    table.append(pa.table({"id": [1]}))
+    with pytest.raises(SchemaError, match="no column user"):
+        table.alter(ds.AddConstraint("d", "`user` = 'a'"))
+
+
 def test_rule_20_rows_are_checked_with_the_changes_before_in_the_same_commit(tmp_path: Path) -> None:
     table = table_of(tmp_path, "id BIGINT, st STRUCT<a: INT, b: STRING>")
     table.append(pa.table({"id": [1], "st": [{"a": 5, "b": "x"}]}))

@@ -220,6 +220,10 @@ def test_rule_28_defaults_that_no_row_could_have_are_refused(tmp_path: Path) -> 
     each(
         [
             ("s", "id", "cannot use columns"),
+            ("s", "localtimestamp", "cannot use columns"),
+            ("s", "uuid()", "uuid() has not"),
+            ("id", "if(rand() > 2, 1, 2)", "rand() has not"),
+            ("id", "sum(1)", "sum(1) has not"),
             ("id", "'abc'", "BIGINT"),
             ("tiny", "500", "does not fit"),
             ("s", "(SELECT 1)", "cannot contain a query"),
@@ -237,10 +241,13 @@ def test_rule_28_defaults_that_no_row_could_have_are_refused(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("column", "expression"), [("day", "current_date()"), ("day", "current_date"), ("n", "NULL"), ("n", "5 * 2")]
+    ("column", "expression"),
+    [
+        *(("day", "current_date()"), ("day", "current_date"), ("n", "NULL"), ("n", "5 * 2")),
+        *(("s", "user"), ("s", "current_user()"), ("s", "current_database()"), ("s", "now()")),
+    ],
 )
 def test_rule_28_constants_and_the_clock_are_defaults(tmp_path: Path, column: str, expression: str) -> None:
-    table = table_of(
-        tmp_path, "day DATE, n INT NOT NULL, id INT", properties={"delta.feature.allowColumnDefaults": "supported"}
-    )
+    supported = {"delta.feature.allowColumnDefaults": "supported"}
+    table = table_of(tmp_path, "day DATE, n INT NOT NULL, id INT, s STRING", properties=supported)
     table.alter(ds.SetDefault(column, expression))

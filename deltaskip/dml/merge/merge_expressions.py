@@ -21,6 +21,7 @@ from deltaskip.expr.evaluation.row_columns import column_at
 from deltaskip.expr.nodes import Cast, Column, FieldRef, Opaque, top_level_columns, transform
 from deltaskip.expr.padding import as_read, padded_column
 from deltaskip.expr.render import to_sql
+from deltaskip.expr.spark_functions import LITERAL_FUNCTIONS
 from deltaskip.predicates import new_value_node
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_conversion import RunningCollations
@@ -31,8 +32,6 @@ from deltaskip.schema.relations import UnknownName
 from deltaskip.schema.resolve import InsideCollection, display_name
 from deltaskip.schema.types import COLLATIONS_KEY, VOID, DataType, StructField, StructType, nested_fields
 
-# Functions that are written without parentheses.
-_CLOCK = ("current_date", "current_timestamp", "localtimestamp")
 _SIDES: Mapping[MergeSide, str] = {"target": "t.", "source": "s."}
 _USABLE: Mapping[ClauseKind, tuple[MergeSide, ...]] = {
     "matched": ("target", "source"),
@@ -201,7 +200,7 @@ class MergeExpressions:
         except InsideCollection:
             return Opaque(display_name(node.parts), (node.parts,))
         except UnknownName as error:
-            if len(node.parts) == 1 and node.parts[0].lower() in _CLOCK:
+            if len(node.parts) == 1 and node.parts[0].lower() in LITERAL_FUNCTIONS:
                 return node
             kind, usable = self._scope.kind, _USABLE[self._scope.kind]
             only = "" if len(usable) > 1 else f" Rows that are {kind} have columns of the {usable[0]} alone."

@@ -53,6 +53,7 @@ from deltaskip.expr.sql.pieces import (
 from deltaskip.expr.sql.primaries import Primaries
 from deltaskip.expr.sql.tokens import NAMES
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import BOOLEAN, INTEGER, LONG, STRING, DataType, StructType
 
 _CALLED = {
@@ -412,22 +413,42 @@ def is_valid_sql(text: str) -> bool:
     return _read(text) is not None
 
 
-def columns_in(text: str) -> tuple[tuple[str, ...], ...]:
-    """Return the parts of the columns in an SQL text, without duplicates; none if the text cannot be parsed."""
-    read = _read(text)
-    return () if read is None else read.columns
+def columns_in(text: str, schema: StructType | None = None) -> tuple[tuple[str, ...], ...]:
+    """Return the parts of the columns in an SQL text, without duplicates; none if the text cannot be parsed.
 
-
-def beyond_one_row(text: str) -> str | None:
-    """Return the first part of an SQL text that other rows, the time or chance decide, as an aggregate or `rand()`.
-
-    None if there is no such part, as far as functions are known, or the text cannot be parsed.
+    Args:
+        text: The expression.
+        schema: Columns of the table: names such as `current_date` are functions if it has no such column. None
+            returns them, too.
     """
     read = _read(text)
-    if read is None or not read.beyond:
-        return None
-    start, end = min(read.beyond, key=lambda part: (part[0], -part[1]))
-    return text[start:end]
+    if read is None or schema is None:
+        return () if read is None else read.columns
+    functions = {name for name, _, _ in _functions(read, schema)}
+    return tuple(parts for parts in read.columns if len(parts) > 1 or parts[0] not in functions)
+
+
+def beyond_one_row(text: str, schema: StructType) -> list[str]:
+    """Return the parts of an SQL text that other rows, the time or chance decide, as an aggregate or `rand()`.
+
+    In their order, and an outer part before those in it; as far as functions are known, and none if the text cannot be
+    parsed.
+
+    Args:
+        text: The expression.
+        schema: Columns of the table.
+    """
+    read = _read(text)
+    if read is None:
+        return []
+    places = [*read.beyond, *((start, end) for _, start, end in _functions(read, schema))]
+    return [text[start:end] for start, end in sorted(places, key=lambda part: (part[0], -part[1]))]
+
+
+def _functions(read: ExpressionReader, schema: StructType) -> list[tuple[str, int, int]]:
+    """Names without parentheses, and their places, that are functions, because no column has the name."""
+    columns = set(map(fold_name, schema.names))
+    return [each for each in read.without_parentheses if fold_name(each[0]) not in columns]
 
 
 def _read(text: str) -> ExpressionReader | None:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from deltaskip.expr.functions import PRESENT
 from deltaskip.expr.nodes import Call, Column, Literal, Node, Opaque, Variable, transform
-from deltaskip.expr.spark_functions import AGGREGATES, ARGUMENT_COUNTS, CHANGING, GENERATORS, WINDOWS
+from deltaskip.expr.spark_functions import AGGREGATES, ARGUMENT_COUNTS, CHANGING, GENERATORS, LITERAL_FUNCTIONS, WINDOWS
 from deltaskip.expr.sql.tokens import NAMES, VALUES, Tokens
 from deltaskip.records import dataclass
 from deltaskip.schema.types import STRING
@@ -49,8 +49,6 @@ _NO_COLUMNS = frozenset(
     )
 )
 """Words of queries and windows that are no columns."""
-# Columns of these names are functions where a table has none. Others are found by their parentheses only.
-_LITERAL_FUNCTIONS = frozenset(("current_date", "current_timestamp", "current_user", "session_user"))
 # Functions whose result does not follow from their arguments, or is not one value of the row.
 NOT_OF_ONE_ROW = frozenset((*AGGREGATES, *WINDOWS, *GENERATORS, *CHANGING, *PRESENT))
 
@@ -84,12 +82,14 @@ class ReadingState:
     Attributes:
         tokens: Its tokens.
         beyond: Places of the parts that other rows, the time or chance decide.
+        without_parentheses: Names, and their places, that are functions if the table has no such column.
     """
 
     def __init__(self, text: str, checked: bool) -> None:
         self.tokens = Tokens(text)
         self.checked = checked
         self.beyond: list[tuple[int, int]] = []
+        self.without_parentheses: list[tuple[str, int, int]] = []
         self._found: list[tuple[str, ...]] = []
         self._bound: Counter[str] = Counter()
         self._pieces = False
@@ -133,10 +133,10 @@ class ReadingState:
         return self.tokens.advance().text
 
     def _column(self, parts: tuple[str, ...], start: int, quoted: bool = True) -> Node:
-        if not quoted and len(parts) == 1 and parts[0].lower() in _LITERAL_FUNCTIONS:
-            self.beyond.append((start, self.tokens.end))
-        elif not self._bound or not self._bound[parts[0].lower()]:
+        if not self._bound or not self._bound[parts[0].lower()]:
             self._found.append(parts)
+            if not quoted and len(parts) == 1 and parts[0].lower() in LITERAL_FUNCTIONS:
+                self.without_parentheses.append((parts[0], start, self.tokens.end))
         else:
             node: Node = Variable(parts[0])
             for part in parts[1:]:

@@ -8,6 +8,7 @@ from typing import Any
 from deltaskip.errors import DeltaSkipError
 from deltaskip.expr import Node, function_node, parse_sql, to_node
 from deltaskip.expr import nodes as n
+from deltaskip.expr.spark_functions import CHANGING, OF_SESSION
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND
 from deltaskip.schema.json import parse_type
 from deltaskip.schema.types import (
@@ -28,26 +29,15 @@ from deltaskip.schema.types import (
 )
 
 _COMPARISONS = {"==": "=", "=": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
-# Functions whose value does not depend on their arguments alone.
-_OF_SESSION = frozenset(
-    ("current_user", "user", "session_user", "current_timezone", "current_database", "current_catalog")
-)
-_RESTLESS = _OF_SESSION | frozenset(
-    (
-        *("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "monotonically_increasing_id"),
-        *("spark_partition_id", "input_file_name", "input_file_block_start", "input_file_block_length"),
-        "current_time",
-    )
-)
 
 
 def function(name: str, args: tuple[Node, ...]) -> Node:
     """The node of an operator or function by Spark's name of it; Opaque if its value depends on more than `args`."""
     name = name.lower()
     match name, args:
-        case _, () if name in _OF_SESSION:
+        case _, () if name in OF_SESSION:
             return n.Opaque(f"{name}()")
-        case _ if name in _RESTLESS:
+        case _ if name in CHANGING:
             return opaque(name, args)
         case _, (left, right) if name in _COMPARISONS:
             return n.Compare(_COMPARISONS[name], left, right)

@@ -269,12 +269,13 @@ def _expressions(state: _SchemaState) -> Iterator[tuple[str, str]]:
         if text is None or not is_valid_sql(text):
             yield rule, f"has {what}, whose expression cannot be parsed: correct it"
             continue
-        for parts in columns_in(text):
+        for parts in columns_in(text, state.schema):
             if not _resolves(parts, state.schema):
                 yield rule, f"has {what}, which uses {'.'.join(parts)}, but the table has no such column"
             elif what.startswith(GENERATION_KEY) and parts[0].lower() in generated:
                 yield rule, f"has {what}, which uses the generated column {parts[0]}"
-        if what.startswith(GENERATION_KEY) and (part := beyond_one_row(text)) is not None:
+        others = beyond_one_row(text, state.schema) if what.startswith(GENERATION_KEY) else []
+        for part in others[:1]:
             yield rule, f"has {what}, which contains {part}: its value must follow from the other columns of the row"
     for field in state.schema.fields:
         text = field.metadata.get(GENERATION_KEY)
@@ -287,7 +288,7 @@ def _expressions(state: _SchemaState) -> Iterator[tuple[str, str]]:
             text = field.metadata[DEFAULT_KEY]
             if not isinstance(text, str) or not is_valid_sql(text):
                 yield rule, f"has a default of the column {field.name} that cannot be parsed: correct {DEFAULT_KEY}"
-            elif columns_in(text):
+            elif columns_in(text, StructType()):
                 yield rule, f"has a default of the column {field.name} that uses other columns"
     if "" in state.properties.constraints:
         yield rule, "has a constraint without a name"

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from deltaskip.expr import beyond_one_row
+from deltaskip.expr import beyond_one_row, columns_in
 from deltaskip.expr.functions import PRESENT
 from deltaskip.expr.spark_functions import AGGREGATES, CHANGING, GENERATORS, WINDOWS
+from deltaskip.schema.types import STRING, StructField, StructType
 from tests.each import each
 
+ROW = StructType()
 NAMES = sorted((AGGREGATES | WINDOWS | GENERATORS | CHANGING) | {name.removesuffix("()") for name in PRESENT})
 
 
 def test_functions_that_are_not_of_one_row_are_found_by_every_number_of_arguments_they_take() -> None:
     def check(name: str) -> None:
-        assert any(beyond_one_row(f"1 + {name}({arguments})") for arguments in ("", "x", "x, y"))
+        assert any(beyond_one_row(f"1 + {name}({arguments})", ROW) for arguments in ("", "x", "x, y"))
 
     each(NAMES, check)
 
@@ -24,7 +26,16 @@ def test_functions_that_are_not_of_one_row_are_found_by_every_number_of_argument
     ["current_date", "CURRENT_TIMESTAMP", "current_user", "(SELECT 1)", "sum(x) OVER ()", "year(cast(now() AS DATE))"],
 )
 def test_functions_without_parentheses_queries_and_windows_are_found(text: str) -> None:
-    assert beyond_one_row(text) is not None
+    assert beyond_one_row(text, ROW)
+
+
+@pytest.mark.parametrize("name", ["current_date", "user", "CURRENT_USER"])
+def test_a_column_is_no_function_of_its_name(name: str) -> None:
+    table = StructType((StructField(name.lower(), STRING),))
+    assert beyond_one_row(f"{name} = 'a'", ROW) == [name]
+    assert beyond_one_row(f"{name} = 'a'", table) == []
+    assert columns_in(f"{name} = 'a'") == columns_in(f"{name} = 'a'", table) == ((name,),)
+    assert columns_in(f"{name} = 'a'", ROW) == ()
 
 
 @pytest.mark.parametrize(
@@ -35,4 +46,4 @@ def test_functions_without_parentheses_queries_and_windows_are_found(text: str) 
     ],
 )
 def test_expressions_of_one_row_are_not_found(text: str) -> None:
-    assert beyond_one_row(text) is None
+    assert beyond_one_row(text, ROW) == []
