@@ -109,9 +109,9 @@ def _check_not_lowered(candidate: Candidate, old: Protocol, new: Protocol) -> No
         what = f"drop the table feature {', '.join(lost)}" if lost else "lower the protocol version"
         raise unsupported(
             "protocol.lowered",
-            f"A transaction on version {candidate.base.version} of {candidate.base.root} cannot {what}: use ALTER "
-            f"TABLE … DROP FEATURE in a client that supports it, and list every feature that the old protocol version "
-            f"implied",
+            f"A transaction on version {candidate.base.version} of {candidate.base.root} cannot {what}: use "
+            f"DeltaTable.drop_feature or ALTER TABLE … DROP FEATURE, and list every feature that the old protocol "
+            f"version implied",
         )
 
 
