@@ -13,9 +13,9 @@ from typing import Any
 
 from deltaskip.actions import remove_files
 from deltaskip.data_files.file_layout import layout_after
-from deltaskip.dml.change_plan import execution_of
 from deltaskip.dml.execution import copying_plan
 from deltaskip.dml.files_to_change import DataFiles, kept_files
+from deltaskip.dml.rows_to_change import execution_of
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.expr import columns_of, parse_sql
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain, clustering_paths

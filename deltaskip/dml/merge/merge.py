@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from deltaskip.data_files.append import set_schema
 from deltaskip.data_files.data import GivenRows
-from deltaskip.dml.change_plan import plan_of
+from deltaskip.dml.change_plan import ChangePlan, plan_of_files
 from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_changes, check_first
 from deltaskip.dml.files_to_change import FilesToChange, kept_files, no_files
 from deltaskip.dml.matching import removed_rows_match
@@ -33,7 +33,6 @@ from deltaskip.schema.mapping import mapping_mode
 from deltaskip.schema.types import BOOLEAN, StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.transforms.partitioning_property import hidden_columns
-from deltaskip.txn.cost import ChangePlan
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
@@ -92,7 +91,7 @@ def plan_merge(snapshot: Snapshot, statement: Merge, source: MergeSource) -> Cha
     finally:
         source.release()
     files = plan.join.files
-    return plan_of(_OPERATION, plan.scan, FilesToChange(files.take([]), files))
+    return plan_of_files(_OPERATION, plan.scan, FilesToChange(files.take([]), files))
 
 
 def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) -> dict[str, int]:
