@@ -15,8 +15,8 @@ from deltaskip.alter.state import TableState, done, with_property
 from deltaskip.alter.table_changes import AddFeature, DropFeature
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.enabling import lowest_protocol, protocol_for, with_features
+from deltaskip.features.feature_uses import PROPERTY_OF, uses_of
 from deltaskip.features.registry import FEATURES, feature_named, features_of, has_feature, no_feature
-from deltaskip.features.requirements import PROPERTY_OF, uses_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
 from deltaskip.schema.mapping import ID_KEY
 from deltaskip.schema.properties import TableProperties

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import Metadata, RemoveFile
 from deltaskip.actions.paths import encode_path
 from deltaskip.errors import CorruptLog, InvalidArgument, SchemaError, UnsupportedFeature
-from deltaskip.features.requirements import uses_of
+from deltaskip.features.feature_uses import uses_of
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.tombstones import tombstones
 from deltaskip.log.cleanup import clean_up_log

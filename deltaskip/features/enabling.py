@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from deltaskip.actions import Protocol
 from deltaskip.errors import InvalidArgument
+from deltaskip.features.feature_uses import uses_of
 from deltaskip.features.registry import FEATURES, features_of, has_feature, no_feature
-from deltaskip.features.requirements import uses_of
 from deltaskip.schema.numerals import integer_of
 from deltaskip.schema.properties import (
     CONSTRAINT_PREFIX,
@@ -109,7 +109,7 @@ def with_features(protocol: Protocol, names: Iterable[str]) -> Protocol:
     Raises:
         InvalidArgument: There is no such feature.
     """
-    added = {name for name in _with_requirements(names) if not has_feature(protocol, name)}
+    added = {name for name in _with_required(names) if not has_feature(protocol, name)}
     if not added:
         return protocol
     had = features_of(protocol)
@@ -173,10 +173,10 @@ def _implied(reader: int, writer: int) -> frozenset[str]:
     return features_of(versions)
 
 
-def _with_requirements(names: Iterable[str]) -> Iterator[str]:
+def _with_required(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         feature = FEATURES.get(name)
         if feature is None:
             raise InvalidArgument(no_feature(name))
         yield name
-        yield from _with_requirements(feature.requires)
+        yield from _with_required(feature.requires)

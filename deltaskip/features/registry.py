@@ -18,7 +18,7 @@ from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER
 FeatureKind = Literal["reader-writer", "writer"]
 
 # "yes": supported as the protocol requires. "not needed": the feature has no requirements for readers. "no": tables are
-# refused. A feature that a table has but does not use does not block commits (see features.requirements).
+# refused. A feature that a table has but does not use does not block commits (see features.feature_uses).
 Support = Literal["yes", "not needed", "no"]
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, Txn
 from deltaskip.doors import Unpicklable
 from deltaskip.errors import ChecksumWarning, CorruptLog, SchemaError
-from deltaskip.features.requirements import check_format, check_readable
+from deltaskip.features.support_checks import check_format, check_readable
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.checkpoint.adds import AddGroup
 from deltaskip.log.checkpoint.read import Checkpoint, CheckpointPart

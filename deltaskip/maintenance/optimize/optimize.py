@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import table_keys
 from deltaskip.dml.files_to_change import chosen_files
-from deltaskip.features.requirements import CommitSummary, check_writable
+from deltaskip.features.support_checks import CommitSummary, check_writable
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted
 from deltaskip.maintenance.optimize.bins import REWRITE_COLUMNS, Bin, Plan, binned_plan

@@ -26,7 +26,7 @@ from deltaskip.actions import (
 )
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing
 from deltaskip.features.commit_rules import refusal, unsupported
-from deltaskip.features.requirements import CommitSummary, check_writable
+from deltaskip.features.support_checks import CommitSummary, check_writable
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.deletion_vectors import absolute_path
 from deltaskip.log.new_table import table_after
