@@ -70,10 +70,10 @@ from deltaskip.schema.types import DataType, StructField, StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.stats.stats_columns import STATS_COLUMNS, indexed_columns
+from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
-from deltaskip.txn.validation.statistics import num_records, parsed_stats
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 _BATCH_FILES = 1 << 14

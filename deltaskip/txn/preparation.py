@@ -32,13 +32,13 @@ from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.properties import IsolationLevel, TableProperties
+from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.txn.intent import Intent, logged_parameter
 from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.removed_files import removes_as_listed
 from deltaskip.txn.validation import Candidate, validate
 from deltaskip.txn.validation.files import is_uri
 from deltaskip.txn.validation.row_ids import high_water_mark
-from deltaskip.txn.validation.statistics import num_records, parsed_stats
 from deltaskip.version import engine_info
 
 # Fewer removed files are checked one by one in less time than as columns.

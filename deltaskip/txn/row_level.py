@@ -49,9 +49,9 @@ from deltaskip.log.deletion_vectors import absolute_path, folder_of, read_deleti
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.stats.merged_stats import widened_stats
+from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.known_files import Known, active_adds, known_files
-from deltaskip.txn.validation.statistics import num_records, parsed_stats
 from deltaskip.txn.winners import Winners
 
 _Rows = npt.NDArray[Any]

@@ -33,11 +33,12 @@ from deltaskip.log.new_table import table_after
 from deltaskip.records import dataclass
 from deltaskip.schema import StructField, physical_name
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.storage import storage_for
 from deltaskip.txn.intent import dv_id
 from deltaskip.txn.known_files import Known
 from deltaskip.txn.validation.candidate import Candidate, refuse_file
-from deltaskip.txn.validation.statistics import StatisticsRules, check_statistics, num_records, parsed_stats
+from deltaskip.txn.validation.statistics import StatisticsRules, check_statistics
 
 # PROTOCOL, Add File: "a URI as specified by RFC 2396". Readers parse it with java.net.URI, which accepts characters
 # beyond ASCII except blanks and control characters.

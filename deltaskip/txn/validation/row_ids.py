@@ -21,9 +21,9 @@ from deltaskip.log import Snapshot
 from deltaskip.schema import physical_name
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
 from deltaskip.schema.properties import TableProperties
+from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.validation.candidate import Candidate, refuse_file
-from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 _BATCH_ROWS = 1 << 16
 _ROW_COUNT = r'"numRecords"\s*:\s*(?P<rows>\d{1,18})'
