@@ -59,10 +59,10 @@ from deltaskip.alter.table_changes import (
 from deltaskip.alter.type_changes import drop_default, set_default, update_type
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, SchemaError
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, MOST_CLUSTERING_COLUMNS, clustering_domain
+from deltaskip.features.identity_columns import identity_of, with_mark
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
-from deltaskip.rows.identity import identity_of, with_mark
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import column_path, display_name, resolve

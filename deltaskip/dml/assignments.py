@@ -14,9 +14,9 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateErro
 from deltaskip.expr import ColumnExpr, Node, col, columns_in, is_valid_sql, parameter_names, to_node, with_parameters
 from deltaskip.expr.nodes import Column, FieldRef, columns_of
 from deltaskip.expr.python_values import literal_node
+from deltaskip.features.identity_columns import identity_of
 from deltaskip.predicates import warn_of_bare_date
 from deltaskip.records import dataclass
-from deltaskip.rows.identity import identity_of
 from deltaskip.rows.plan import RowPlan, plan_rows
 from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.resolve import InsideCollection, display_name, fold_name, resolve

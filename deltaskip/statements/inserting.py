@@ -20,8 +20,8 @@ from deltaskip.expr import EvaluationError, Undecided, bind_expression, evaluate
 from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.nodes import Opaque, walk
+from deltaskip.features.identity_columns import identity_of
 from deltaskip.records import dataclass
-from deltaskip.rows.identity import identity_of
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import typed_array
 from deltaskip.schema.ddl import type_text

@@ -16,12 +16,12 @@ from deltaskip.dml.files_to_change import files_to_change
 from deltaskip.errors import InvalidArgument, SchemaError, StorageError, WriteWarning
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, MOST_CLUSTERING_COLUMNS, clustering_domain
 from deltaskip.features.enabling import NEW_TABLE, protocol_for, with_features, without_feature_properties
+from deltaskip.features.identity_columns import keep_marks
 from deltaskip.features.row_tracking import with_materialized_columns
 from deltaskip.log import Snapshot
 from deltaskip.log.new_table import before_creation, check_no_table
 from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_problem
-from deltaskip.rows.identity import keep_marks
 from deltaskip.schema import schema_to_json
 from deltaskip.schema.mapping import with_new_ids
 from deltaskip.schema.properties import PARTITIONING_KEY, MappingMode, TableProperties, check_given_property

@@ -8,8 +8,8 @@ from deltaskip.dml.merge.merge_assignments import DEFAULT, Assigned, AssignedExp
 from deltaskip.dml.merge.merge_execution import MergeJoin
 from deltaskip.errors import SchemaError
 from deltaskip.expr.coerce import castable
+from deltaskip.features.identity_columns import identity_of
 from deltaskip.records import dataclass
-from deltaskip.rows.identity import identity_of
 from deltaskip.rows.plan import RowPlan, computed_sql, plan_rows
 from deltaskip.rows.store import check_assignable, stored, written_type
 from deltaskip.schema.ddl import type_text

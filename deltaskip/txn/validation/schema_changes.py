@@ -13,6 +13,7 @@ from typing import Any
 from deltaskip.errors import InvalidCommit, PredicateError, SchemaError
 from deltaskip.expr import bind_expression, columns_in, parse_sql
 from deltaskip.expr.nodes import FieldRef, Node, Opaque, transform, walk
+from deltaskip.features.identity_columns import IDENTITY_MARK, identity_numbers
 from deltaskip.features.registry import feature_names, has_feature
 from deltaskip.json_text import parse_json
 from deltaskip.schema import ArrayType, DataType, MapType, StructField, StructType, physical_name, type_to_json
@@ -22,7 +23,7 @@ from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, TypeChange, is_widening, type_changes
 from deltaskip.schema.types import GENERATION_KEY, IDENTITY_PREFIX, INVARIANTS_KEY, VOID, nested_fields
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.schema import IDENTITY_MARK, expressions, identity_numbers
+from deltaskip.txn.validation.schema import expressions
 
 _RULE_KEYS = (INVARIANTS_KEY, GENERATION_KEY, IDENTITY_PREFIX)
 
