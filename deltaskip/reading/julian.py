@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from deltaskip.schema.types import DATE, TIMESTAMP
-from deltaskip.stats.bound_rules import GREGORIAN_FROM
+from deltaskip.stats.believed_bounds import GREGORIAN_FROM
 
 _LEGACY_KEYS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _VERSION_KEY = b"org.apache.spark.version"
