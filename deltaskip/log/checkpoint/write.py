@@ -24,7 +24,7 @@ from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.features import check_maintainable
 from deltaskip.features.registry import has_feature
 from deltaskip.log.catalog_commits import catalog_commits
-from deltaskip.log.checkpoint.action_rows import AddRows, state_rows
+from deltaskip.log.checkpoint.action_structs import AddRows, state_rows
 from deltaskip.log.checkpoint.parquet_columns import STATE_TYPES
 from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.checkpoint.tombstones import REMOVE_TYPE, tombstones

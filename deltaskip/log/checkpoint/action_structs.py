@@ -1,4 +1,4 @@
-"""The rows of a checkpoint as Arrow structs, with one column per action.
+"""The actions of a checkpoint as Arrow structs, with one column per action: its layout, not which actions it keeps.
 
 # PROTOCOL, Checkpoint Schema
 """
