@@ -25,7 +25,7 @@ from deltaskip.errors import DeltaSkipError, PredicateError, RowViolation, Stora
 from deltaskip.expr import Node, columns_in, is_valid_sql, parse_sql
 from deltaskip.expr.nodes import Column, Literal, transform
 from deltaskip.log import LogSegment, Snapshot
-from deltaskip.log.table_state import StateChange
+from deltaskip.log.state_actions import StateChange
 from deltaskip.log.tail import Tail
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_conversion import ArrowRows
