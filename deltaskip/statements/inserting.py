@@ -22,6 +22,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.nodes import Opaque, walk
 from deltaskip.features.identity_columns import identity_of
 from deltaskip.records import dataclass
+from deltaskip.rows.defaults import default_sql
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import typed_array
 from deltaskip.schema.ddl import type_text
@@ -317,7 +318,7 @@ def _value(text: str, field: StructField, shown: str) -> str:
             f"The column {display_name([field.name])} of {shown} is computed, so DEFAULT must be its value in every "
             f"row of VALUES or in none."
         )
-    return str(field.metadata.get(DEFAULT_KEY, "NULL"))
+    return default_sql(field)
 
 
 def _values(query: str) -> list[list[str]] | None:
