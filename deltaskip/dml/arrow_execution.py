@@ -33,7 +33,7 @@ from deltaskip.expr.nodes import Column, FieldRef
 from deltaskip.expr.padding import as_read, padded_column
 from deltaskip.expr.render import to_sql
 from deltaskip.features.change_data_feed import CHANGE_TYPE
-from deltaskip.features.registry import marks_rows
+from deltaskip.features.registry import writes_deletion_vectors
 from deltaskip.features.row_tracking import RowIdColumns, stable_commit_versions, stable_row_ids
 from deltaskip.log import Snapshot
 from deltaskip.predicates import in_quotes, new_value_node
@@ -96,7 +96,7 @@ class ArrowExecution(RowExecution):
         given = scan.predicate, snapshot.schema, snapshot.root, self._time_zone, SESSION_CURE, "Nothing was written."
         matching = MatchingRows(*given, collation_version=scan.collation_version)
         rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
-        marks = marks_rows(snapshot.protocol, snapshot.table_properties)
+        marks = writes_deletion_vectors(snapshot.protocol, snapshot.table_properties)
         if not marks and _are_little(files, snapshot.schema):
             try:
                 return positions_where(self._held_rows(files), files, matching.mask)

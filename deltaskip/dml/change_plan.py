@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from deltaskip.dml.files_to_change import DataFiles, FilesToChange, size_of_table
 from deltaskip.dml.rows_to_change import execution_of, rows_to_change
-from deltaskip.features.registry import marks_rows
+from deltaskip.features.registry import writes_deletion_vectors
 from deltaskip.log import Snapshot, refresh
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
@@ -79,7 +79,7 @@ def plan_of_files(operation: str, scan: Scan, change: FilesToChange) -> ChangePl
         whole=whole,
         read=read,
         skipped=size_of_table(snapshot) - whole - read,
-        marks_rows=marks_rows(snapshot.protocol, snapshot.table_properties),
+        marks_rows=writes_deletion_vectors(snapshot.protocol, snapshot.table_properties),
         files=pa.concat_tables([_described(change.whole, _EVERY), _described(change.partly, _SOME)]),
         explain=scan.explain(),
     )

@@ -28,7 +28,7 @@ from deltaskip.dml.kept_row_groups import copy_kept_row_groups
 from deltaskip.dml.positions import RowPositions, union_of_positions
 from deltaskip.errors import InvalidCommit, StorageError
 from deltaskip.features.change_data_feed import CHANGE_TYPE
-from deltaskip.features.registry import marks_rows
+from deltaskip.features.registry import writes_deletion_vectors
 from deltaskip.features.row_tracking import RowIdColumns, row_id_columns
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
@@ -361,7 +361,7 @@ def _target(transaction: Transaction, execution: RowExecution) -> _Target:
     metadata, protocol, snapshot = transaction.metadata, transaction.protocol, transaction.snapshot
     properties = snapshot.typed(metadata.configuration)
     layout = layout_after(snapshot, protocol, metadata, transaction.schema, transaction.domains, execution.time_zone)
-    marks = marks_rows(protocol, properties)
+    marks = writes_deletion_vectors(protocol, properties)
     layout = replace(layout, unsynced=transaction.unsynced)
     return _Target(layout, marks, properties.change_data_feed, row_id_columns(properties))
 

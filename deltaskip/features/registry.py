@@ -171,7 +171,7 @@ def features_of(protocol: TableProtocol) -> frozenset[str]:
     return frozenset(listed | {name for name in FEATURES if has_feature(protocol, name)})
 
 
-def marks_rows(protocol: TableProtocol, properties: TableProperties) -> bool:
+def writes_deletion_vectors(protocol: TableProtocol, properties: TableProperties) -> bool:
     """Whether rows are deleted by deletion vectors: the table supports them, and its property lets writers add them.
 
     # PROTOCOL, Deletion Vectors

@@ -12,7 +12,7 @@ from typing import Literal
 from deltaskip.errors import CorruptLog, UnsupportedFeature
 from deltaskip.features.commit_rules import unsupported
 from deltaskip.features.feature_uses import is_used
-from deltaskip.features.registry import FEATURES, TableProtocol, features_of, has_feature, marks_rows
+from deltaskip.features.registry import FEATURES, TableProtocol, features_of, has_feature, writes_deletion_vectors
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import supports_mapping
 from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION, TableProperties
@@ -202,7 +202,7 @@ def _check_rules(
             f"{where} is append-only (table feature appendOnly), so no rows can be removed; set "
             f"{TableProperties.append_only.name} to false first",
         )
-    if summary.sets_deletion_vectors and not marks_rows(protocol, properties):
+    if summary.sets_deletion_vectors and not writes_deletion_vectors(protocol, properties):
         raise unsupported(
             "files.deletion-vector",
             f"{where} does not allow deletion vectors: enable the table feature deletionVectors by setting "
