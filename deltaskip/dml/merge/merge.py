@@ -17,7 +17,7 @@ from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_change
 from deltaskip.dml.files_to_change import FilesToChange, kept_files, no_files
 from deltaskip.dml.matching import removed_rows_match
 from deltaskip.dml.merge.arrow_source import ArrowMergeSource
-from deltaskip.dml.merge.clauses import ClauseKind, MergeClause, changes_what_it_reads, check_clauses, expression_text
+from deltaskip.dml.merge.clauses import ClauseKind, MergeClause, check_clauses, expression_text, reads_only_changed_rows
 from deltaskip.dml.merge.merge_assignments import evolved_columns, planned_clauses
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, MergingEngine, SourceRows
 from deltaskip.dml.merge.name_resolution import Names, check_sides
@@ -122,7 +122,7 @@ def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) ->
         source_seconds = time.monotonic() - began
     with transaction.cost.phase("read"):
         found = rows.matched(plan.join)
-    transaction.read_scan(plan.scan, removes=changes_what_it_reads(statement.clauses))
+    transaction.read_scan(plan.scan, removes=reads_only_changed_rows(statement.clauses))
     transaction.read_matching_rows(removed_rows_match)
     files = plan.join.files
     transaction.cost.count("read", len(files), files.size_in_bytes)
