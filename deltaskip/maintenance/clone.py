@@ -39,7 +39,7 @@ from deltaskip.features.registry import features_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS, with_materialized_columns
 from deltaskip.kernels.paths import all_plain, prefixed
 from deltaskip.log import Snapshot, check_same_table, load_snapshot
-from deltaskip.log.deletion_vectors import absolute_path
+from deltaskip.log.deletion_vectors import vector_location
 from deltaskip.log.new_table import before_creation, check_no_files, check_no_table
 from deltaskip.maintenance.copied_state import (
     clustering_after,
@@ -251,7 +251,7 @@ def _logged(source: Snapshot, paths: pa.Array) -> pa.Array:
 
 def _absolute_vector(source: Snapshot, vector: dict[str, object]) -> dict[str, object]:
     descriptor = DeletionVectorDescriptor(str(vector["storage_type"]), str(vector["path_or_inline_dv"]), 0, 0)
-    location = absolute_path(source.table_root, descriptor)
+    location = vector_location(source.table_root, descriptor)
     if location is None:
         return vector
     return {**vector, "storage_type": "p", "path_or_inline_dv": encode_location(location)}

@@ -18,7 +18,7 @@ from deltaskip.errors import DataFileMissing, UnsupportedFeature
 from deltaskip.features import CommitSummary, check_writable
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, load_snapshot, refresh
-from deltaskip.log.deletion_vectors import absolute_path
+from deltaskip.log.deletion_vectors import vector_location
 from deltaskip.maintenance.copied_state import (
     clustering_after,
     files_without,
@@ -182,7 +182,7 @@ def _vector_files(source: Snapshot, files: pa.Table) -> Iterator[str]:
     ):
         if (kind, text) not in seen and kind != "i":
             seen.add((kind, text))
-            yield absolute_path(source.table_root, DeletionVectorDescriptor(kind, text, 0, 0)) or ""
+            yield vector_location(source.table_root, DeletionVectorDescriptor(kind, text, 0, 0)) or ""
 
 
 def _missing(near: Storage, locations: list[str]) -> list[str]:

@@ -28,7 +28,7 @@ from deltaskip.errors import CorruptDeletionVector, DataFileMissing
 from deltaskip.features.commit_rules import refusal, unsupported
 from deltaskip.features.support_checks import CommitSummary, check_writable
 from deltaskip.log.deleted_rows import read_deleted_rows
-from deltaskip.log.deletion_vectors import absolute_path
+from deltaskip.log.deletion_vectors import vector_location
 from deltaskip.log.new_table import table_after
 from deltaskip.records import dataclass
 from deltaskip.schema import StructField, physical_name
@@ -192,7 +192,7 @@ def _check_vector(candidate: Candidate, key: str, add: AddFile, stats: Mapping[s
             why = f"its deletion vector deletes {deleted} of {rows} rows; correct its cardinality"
             refuse_file(candidate, add, rule, why)
         try:
-            absolute_path(candidate.base.table_root, vector)
+            vector_location(candidate.base.table_root, vector)
         except CorruptDeletionVector as error:
             refuse_file(candidate, add, rule, f"its deletion vector cannot be read: {error}")
     if old is None or old.dv_id == dv_id(add):
