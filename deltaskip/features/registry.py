@@ -164,6 +164,11 @@ def has_feature(protocol: TableProtocol, name: str) -> bool:
     )
 
 
+def has_feature_or_preview(protocol: TableProtocol, name: str) -> bool:
+    """Whether the protocol has the feature or, if it has one, the preview of the feature."""
+    return any(has_feature(protocol, each) for each in feature_names(name))
+
+
 @lru_cache(maxsize=16)
 def features_of(protocol: TableProtocol) -> frozenset[str]:
     """Return the names of the features that a protocol lists or implies."""

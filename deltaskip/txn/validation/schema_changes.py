@@ -14,7 +14,7 @@ from deltaskip.errors import InvalidCommit, PredicateError, SchemaError
 from deltaskip.expr import bind_expression, columns_in, parse_sql
 from deltaskip.expr.nodes import FieldRef, Node, Opaque, transform, walk
 from deltaskip.features.identity_columns import IDENTITY_MARK, identity_numbers
-from deltaskip.features.registry import feature_names, has_feature
+from deltaskip.features.registry import has_feature_or_preview
 from deltaskip.json_text import parse_json
 from deltaskip.schema import ArrayType, DataType, MapType, StructField, StructType, physical_name, type_to_json
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, parse_type
@@ -155,7 +155,7 @@ def _dependent_types(candidate: Candidate, old: DataType, new: DataType, name: s
 
 
 def _widens(candidate: Candidate) -> bool:
-    supported = any(has_feature(candidate.protocol, name) for name in feature_names("typeWidening"))
+    supported = has_feature_or_preview(candidate.protocol, "typeWidening")
     return supported and candidate.properties.type_widening
 
 

@@ -15,7 +15,7 @@ from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.features.commit_rules import refusal
-from deltaskip.features.registry import feature_names, has_feature
+from deltaskip.features.registry import has_feature_or_preview
 from deltaskip.json_text import member_at
 from deltaskip.log.new_table import table_after
 from deltaskip.records import dataclass
@@ -145,7 +145,7 @@ class _StatisticsCheck:
         rule, candidate = "statistics.collations", self.rules.candidate
         if not isinstance(collated, dict):
             self.refuse("statistics.json", f"{_COLLATED} of its statistics is not a JSON object")
-        if not any(has_feature(candidate.protocol, name) for name in feature_names("collations")):
+        if not has_feature_or_preview(candidate.protocol, "collations"):
             why = "its collated statistics need the table feature collations; set a protocol that lists it"
             self.refuse("protocol.unlisted", why)
         for name in collated:
