@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -45,6 +44,7 @@ from deltaskip.rows.arrow_conversion import ArrowRows, RunningCollations
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema import leaves
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.schema.calendar import current_micros
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import VOID, DataType, StructField, StructType
@@ -200,7 +200,7 @@ class ArrowUpdates(NewRows):
         self._assignments = assignments
         self._table = execution.snapshot.root
         # The time that current_timestamp() returns in every row.
-        self._now = time.time_ns() // 1000
+        self._now = current_micros()
         self._collations = RunningCollations()
         fields = {field.name: field for field in assignments.schema.fields}
         self._values = {name: self._bound(value, fields[name].type) for name, value in assignments.values.items()}

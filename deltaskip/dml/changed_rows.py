@@ -8,7 +8,6 @@ rewritten, new rows are written by the table's rules, and change files where the
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -35,6 +34,7 @@ from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.deletion_vectors import write_deletion_vectors
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.types import STRING, StructField
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.stats.merged_stats import widened_stats
@@ -241,7 +241,7 @@ def apply_changes(
 def _applied(
     transaction: Transaction, changed: ChangedRows, execution: RowExecution, written_before: Sequence[AddFile]
 ) -> AppliedChanges:
-    now = time.time_ns() // 1_000_000
+    now = current_ms()
     snapshot, cost = transaction.snapshot, transaction.cost
     touched = _touched(snapshot, changed)
     ends = [gone == total for gone, total in zip(touched.after.counts, touched.num_records, strict=True)]

@@ -6,7 +6,6 @@ Data files and deletion vectors are named by absolute paths. The clone has an id
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -50,6 +49,7 @@ from deltaskip.maintenance.copied_state import (
     with_data_change,
 )
 from deltaskip.schema.arrow_values import arrow_array, exact_sum, one_chunk
+from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.properties import TableProperties, check_given_property
 from deltaskip.storage import Storage, uri_of
 from deltaskip.txn.result import WriteResult
@@ -124,7 +124,7 @@ def clone(
             check_writable(
                 target.protocol, target.table_properties, target.schema, where, CommitSummary(removes_rows=True)
             )
-    milliseconds = time.time_ns() // 1_000_000
+    milliseconds = current_ms()
     transaction.remove(*(remove_of(add, milliseconds) for add in add_actions(removed)))
     # The clone numbers its rows itself.
     adds = (replace(add, base_row_id=None, default_row_commit_version=None) for add in add_actions(files))

@@ -6,7 +6,6 @@ Files are compared by path and deletion vector: a file that lost rows since then
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
@@ -29,6 +28,7 @@ from deltaskip.maintenance.copied_state import (
 )
 from deltaskip.progress import ProgressCallback
 from deltaskip.schema.arrow_values import exact_sum, one_chunk
+from deltaskip.schema.calendar import current_ms
 from deltaskip.storage import Storage, storage_for
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
@@ -117,7 +117,7 @@ def _restore_to(transaction: Transaction, source: Snapshot, progress: ProgressCa
     clustering = clustering_after(latest, source)
     if clustering is not None:
         transaction.set_system_domain(clustering)
-    milliseconds = time.time_ns() // 1_000_000
+    milliseconds = current_ms()
     transaction.remove(*(remove_of(add, milliseconds) for add in add_actions(removed)))
     transaction.add_written(*add_actions(with_data_change(restored)))
     return {

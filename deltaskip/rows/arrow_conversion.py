@@ -6,7 +6,6 @@ Columns that have the table's types already are passed through without a copy.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -35,7 +34,7 @@ from deltaskip.rows.shown_rows import python_value
 from deltaskip.rows.store import stores_every_value
 from deltaskip.schema.arrow_nested import list_items, map_lists
 from deltaskip.schema.arrow_values import domain_values, is_true, one_chunk
-from deltaskip.schema.calendar import zone_of
+from deltaskip.schema.calendar import current_micros, zone_of
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructType
 from deltaskip.skipping.proofs.collated import Collations
@@ -83,7 +82,7 @@ class ArrowRows:
         self._watched = replace(self._target, losses=[])
         self._computed = computed
         self.has_warned = False
-        self._now = time.time_ns() // 1000 if now_micros is None else now_micros
+        self._now = current_micros() if now_micros is None else now_micros
         self._stored = plan.written_schema
         self._constants: dict[str, pa.Array] = {}
         self._nodes: dict[str, Node] = {}

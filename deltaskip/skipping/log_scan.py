@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from time import time_ns
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
@@ -33,7 +32,7 @@ from deltaskip.expr.render import to_sql
 from deltaskip.log import Snapshot
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.predicates import expression_node, given_predicate
-from deltaskip.schema.calendar import UnknownZone, zone_of
+from deltaskip.schema.calendar import UnknownZone, current_micros, zone_of
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.schema.resolve import Resolved, display_name, resolve
 from deltaskip.schema.types import BOOLEAN, TIMESTAMP
@@ -90,7 +89,7 @@ class LogScan(Reopened):
         self.where = self._with_parameters(options.where, options.params)
         self._diagnosed = self._is_planned = self._has_one_time = False
         # Queries run later, or on a clock that is slightly behind this one.
-        self._planned_at = time_ns() // 1000
+        self._planned_at = current_micros()
         most = arguments.non_negative("limit", options.limit, self._at_version())
         # No table has more rows.
         self.limit = None if most is None else min(most, _MOST_ROWS)

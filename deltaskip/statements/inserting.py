@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,6 +24,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_sql
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import typed_array
+from deltaskip.schema.calendar import current_micros
 from deltaskip.schema.ddl import type_text
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.sql_text import quoted_name
@@ -350,7 +350,7 @@ def _constant_rows(rows: Sequence[Sequence[str]], columns: Sequence[StructField]
         PredicateError: A text is no expression, or Spark raises an error for it.
         SparkUnavailable: Only Spark can evaluate an expression.
     """
-    now = time.time_ns() // 1000
+    now = current_micros()
     arrays = [_column([row[i] for row in rows], now, time_zone) for i in range(len(columns))]
     return pa.table(arrays, names=[field.name for field in columns])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -29,6 +28,7 @@ from deltaskip.log.commit_times import next_in_commit_timestamp, with_enablement
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.properties import IsolationLevel, TableProperties
 from deltaskip.txn.intent import Intent, logged_parameter
 from deltaskip.txn.known_files import Known, known_files
@@ -78,7 +78,7 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
     """
     candidate, version = prepared.candidate, latest.version + 1
     intent, known = candidate.intent, candidate.known
-    now = time.time_ns() // 1_000_000
+    now = current_ms()
     enabled = candidate.properties.in_commit_timestamps
     timestamp = next_in_commit_timestamp(latest, now) if enabled else None
     metadata = intent.metadata

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -23,6 +22,7 @@ from deltaskip.errors import DeltaSkipError
 from deltaskip.features.registry import writes_deletion_vectors
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import domain_values
+from deltaskip.schema.calendar import current_micros
 from deltaskip.schema.types import FLOATING, StructType
 
 
@@ -41,7 +41,7 @@ class ArrowMergeSource(MergeSource):
         self._table = table
         self._alias = alias
         self._time_zone = time_zone
-        self._now = time.time_ns() // 1000
+        self._now = current_micros()
 
     @property
     def time_zone(self) -> str:

@@ -10,7 +10,6 @@ Otherwise its new files are deleted, and the bin is rewritten from what the tabl
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -38,6 +37,7 @@ from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.maintenance.optimize.zcubes import CLUSTERING_PROVIDER, cube_tags
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import numpy_values, one_chunk
+from deltaskip.schema.calendar import current_ms
 from deltaskip.txn.known_files import known_files
 from deltaskip.txn.operation import MAX_TRIES, record_version
 from deltaskip.txn.transaction import Transaction
@@ -272,7 +272,7 @@ def _adds(written: WrittenRows, strategy: Strategy) -> Sequence[AddFile]:
 
 
 def _put(transaction: Transaction, done: Sequence[_Done]) -> None:
-    now = time.time_ns() // 1_000_000
+    now = current_ms()
     for each in done:
         transaction.remove(*remove_files(each.bin.files.logged, now, data_change=False))
         transaction.add_written(*each.adds)
