@@ -23,8 +23,8 @@ from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
 from deltaskip.dml.execution import RowExecution, RowsOfFiles
 from deltaskip.dml.files_to_change import DataFiles, new_files, size_of_table
-from deltaskip.dml.kept_row_groups import copy_kept_row_groups
 from deltaskip.dml.positions import RowPositions, union_of_positions
+from deltaskip.dml.unchanged_row_groups import copy_unchanged_row_groups
 from deltaskip.errors import InvalidCommit, StorageError
 from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.registry import writes_deletion_vectors
@@ -270,7 +270,7 @@ def _applied(
     kept = written = WrittenRows((), 0)
     # The ids of rows without stored ones follow from their places in a file, which change in a copy.
     if copied is not None and target.row_ids is None:
-        kept, copied = copy_kept_row_groups(snapshot, execution, copied, left.files, target.layout)
+        kept, copied = copy_unchanged_row_groups(snapshot, execution, copied, left.files, target.layout)
         if kept.files:
             transaction.add_written(*kept.files, delete=lambda: kept.delete(target.layout.storage, target.layout.root))
     if copied is not None or new is not None:
