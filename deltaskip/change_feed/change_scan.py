@@ -36,7 +36,7 @@ from deltaskip.schema.arrow_values import NOTHING, arrow_array, arrow_scalar, nu
 from deltaskip.schema.json import schema_to_json
 from deltaskip.schema.types import StructType
 from deltaskip.shown import html_table
-from deltaskip.skipping.batches import FileBatch, each_candidate
+from deltaskip.skipping.add_batches import FileBatch, each_candidate
 from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.file_list import batch_files, files_schema
 from deltaskip.skipping.log_scan import chosen_by

@@ -40,8 +40,8 @@ from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import GENERATION_KEY, VOID, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.add_columns import CommitAdds
-from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage import Storage, storage_for

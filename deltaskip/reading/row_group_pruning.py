@@ -39,7 +39,7 @@ from deltaskip.reading.sought_values import SoughtValues
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.numerals import of_unscaled
 from deltaskip.schema.properties import MappingMode
-from deltaskip.skipping.batches import candidates
+from deltaskip.skipping.add_batches import candidates
 from deltaskip.skipping.evaluate import keep_mask
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.program import (

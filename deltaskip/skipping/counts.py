@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import NotProvable
 from deltaskip.schema.arrow_values import TRUE, arrow_array, arrow_scalar, exact_sum
-from deltaskip.skipping.batches import FileBatch, candidates
+from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.file_predicates import CompiledPredicate
 
 _ZERO = arrow_scalar(0, pa.int64())

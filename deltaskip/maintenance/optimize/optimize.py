@@ -27,7 +27,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, exact_sum, numpy_values, one_chunk
 from deltaskip.schema.calendar import current_ms
 from deltaskip.settings import options
-from deltaskip.skipping.batches import FileBatch
+from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.operation import committed_before

@@ -30,8 +30,8 @@ from deltaskip.log.commit import read_commits
 from deltaskip.log.portable import PortableSnapshot
 from deltaskip.log.replay import EMPTY, Replay, Superseded, replay, superseded_by
 from deltaskip.records import dataclass
+from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.add_columns import CheckpointAdds, CommitAdds
-from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.file_batches import kept_pieces, listed_adds, unshared
 from deltaskip.skipping.file_list import batch_files, decoded_paths
 from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredicate
