@@ -134,7 +134,7 @@ def with_versions(protocol: Protocol, reader: int, writer: int) -> Protocol:
             f"Delta has reader versions 1 to {FEATURES_READER_VERSION} and writer versions 1 to "
             f"{FEATURES_WRITER_VERSION}, not {reader} and {writer}."
         )
-    return with_features(protocol, sorted(_implied(reader, writer)))
+    return with_features(protocol, sorted(_features_of_versions(reader, writer)))
 
 
 def lowest_protocol(features: Collection[str], read: Collection[str] = ()) -> Protocol:
@@ -149,7 +149,7 @@ def lowest_protocol(features: Collection[str], read: Collection[str] = ()) -> Pr
     versions = (FEATURES[name].legacy_reader_version if name in FEATURES else None for name in both)
     reader = max((version or FEATURES_READER_VERSION for version in versions), default=1)
     for writer in range(1, FEATURES_WRITER_VERSION):
-        implied = _implied(1, writer)
+        implied = _features_of_versions(1, writer)
         if implied == names and reader < FEATURES_READER_VERSION:
             return Protocol(reader, writer)
     if reader < FEATURES_READER_VERSION:
@@ -163,7 +163,7 @@ def _for_readers(names: Iterable[str], read: Collection[str]) -> list[str]:
     return sorted(known | {name for name in names if name in read})
 
 
-def _implied(reader: int, writer: int) -> frozenset[str]:
+def _features_of_versions(reader: int, writer: int) -> frozenset[str]:
     """Features that protocol versions without lists of features imply."""
     versions = Protocol(min(reader, FEATURES_READER_VERSION - 1), min(writer, FEATURES_WRITER_VERSION - 1))
     if reader == FEATURES_READER_VERSION:
