@@ -12,13 +12,11 @@ from dataclasses import replace
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import IDENTITY_PREFIX, LONG, StructField, StructType
+from deltaskip.schema.types import IDENTITY_PREFIX, LONG, LONG_MAX, LONG_MIN, StructField, StructType
 
 IDENTITY_MARK = f"{IDENTITY_PREFIX}highWaterMark"
 _NUMBERS = (f"{IDENTITY_PREFIX}start", f"{IDENTITY_PREFIX}step", IDENTITY_MARK)
 _EXPLICIT = f"{IDENTITY_PREFIX}allowExplicitInsert"
-
-_LOW, _HIGH = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +111,7 @@ class IdentityColumn:
         return value > other if self.step > 0 else value < other
 
     def _checked(self, value: int) -> int:
-        if not _LOW <= value <= _HIGH:
+        if not LONG_MIN <= value <= LONG_MAX:
             raise SchemaError(
                 f"The identity column {self.column} has no values left: the next one, {value}, is beyond BIGINT. "
                 f"Nothing was written."
@@ -143,7 +141,7 @@ def identity_numbers(field: StructField) -> tuple[int, int, int | None] | None:
         value = field.metadata.get(key)
         if value is None and key == IDENTITY_MARK:
             values.append(None)
-        elif isinstance(value, bool) or not isinstance(value, int) or not _LOW <= value <= _HIGH:
+        elif isinstance(value, bool) or not isinstance(value, int) or not LONG_MIN <= value <= LONG_MAX:
             raise SchemaError(f"the identity column {field.name} has {key} {value!r}, which must be a 64-bit integer")
         else:
             values.append(value)

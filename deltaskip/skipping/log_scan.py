@@ -35,7 +35,7 @@ from deltaskip.predicates import expression_node, given_predicate
 from deltaskip.schema.calendar import UnknownZone, current_micros, zone_of
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.schema.resolve import Resolved, display_name, resolve
-from deltaskip.schema.types import BOOLEAN, TIMESTAMP
+from deltaskip.schema.types import BOOLEAN, LONG_MAX, TIMESTAMP
 from deltaskip.shown import html_table
 from deltaskip.skipping.counts import estimated_rows, exact_count
 from deltaskip.skipping.file_list import chosen_columns, files_schema
@@ -49,7 +49,6 @@ from deltaskip.warning import warn
 if TYPE_CHECKING:
     from deltaskip.skipping.explain.report import Explain
 
-_MOST_ROWS = (1 << 63) - 1
 _SHOWN_CHARACTERS = 200
 _WITHOUT_ANSI = ". Without ANSI mode it is NULL: pass ansi=False if the session has spark.sql.ansi.enabled=false"
 _SHOWN_PARTS = 20
@@ -92,7 +91,7 @@ class LogScan(Reopened):
         self._planned_at = current_micros()
         most = arguments.non_negative("limit", options.limit, self._at_version())
         # No table has more rows.
-        self.limit = None if most is None else min(most, _MOST_ROWS)
+        self.limit = None if most is None else min(most, LONG_MAX)
         columns, time_zone, collation_version = options.columns, options.time_zone, options.collation_version
         self._named = None if columns is None else self._resolved(arguments.names("columns", columns))
         reads_hidden = arguments.flag("hidden", options.hidden)

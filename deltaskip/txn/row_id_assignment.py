@@ -17,13 +17,12 @@ from deltaskip.features.commit_rules import refusal
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
+from deltaskip.schema.types import LONG_MAX
 from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.txn.known_files import Known
 
 # The member of the domain's configuration with the highest row id that was assigned.
 _MARK = "rowIdHighWaterMark"
-# Row ids are 64-bit integers.
-_MOST = (1 << 63) - 1
 
 
 def assign_row_ids(
@@ -54,7 +53,7 @@ def assign_row_ids(
         if base_row_id is None:
             base_row_id = mark + 1
             mark += num_records(parsed_stats(add.stats)) or 0
-            if mark > _MOST:
+            if mark > LONG_MAX:
                 raise refusal(
                     "row-ids.assigned",
                     f"{latest.root} has no row ids left: the highest one of version {latest.version} is {before}; "
@@ -86,7 +85,7 @@ def high_water_mark(latest: Snapshot) -> int:
         return -1
     try:
         mark = int(parse_json(domain.configuration)[_MARK])
-        if not -1 <= mark <= _MOST:
+        if not -1 <= mark <= LONG_MAX:
             raise ValueError(f"{mark} is not a row id")
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise CorruptLog(
