@@ -21,7 +21,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.actions import AddFile, remove_files, table_keys
+from deltaskip.actions import AddFile, dv_ids, remove_files, table_keys
 from deltaskip.data_files.file_layout import layout_after
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows
@@ -29,7 +29,7 @@ from deltaskip.dml.little_data import is_little_to_rewrite
 from deltaskip.engine import engine
 from deltaskip.errors import CommitConflict
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN, row_id_columns
-from deltaskip.log import Snapshot, dv_ids, refresh
+from deltaskip.log import Snapshot, refresh
 from deltaskip.maintenance.optimize.bins import Bin, Plan
 from deltaskip.maintenance.optimize.optimize_result import commit_metrics
 from deltaskip.maintenance.optimize.rewriting import ArrowRewriting, Rewriting, RewritingEngine, RowOrder

@@ -21,9 +21,9 @@ from threading import Lock
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import canonical_paths
+from deltaskip.actions import canonical_paths, dv_ids
 from deltaskip.errors import CorruptLog, DeltaSkipError
-from deltaskip.log import CheckpointPart, LogFile, Snapshot, dv_ids
+from deltaskip.log import CheckpointPart, LogFile, Snapshot
 from deltaskip.log.checkpoint.adds import adds_column
 from deltaskip.log.checkpoint.read import inline_adds, open_part
 from deltaskip.log.commit import read_commits
