@@ -53,6 +53,7 @@ from .collations.collation import Collation
 from .collations.collation_id import CollationId
 from .collations.libraries import register_icu
 from .collations.lookup import AvailableCollations, available_collations, collation
+from .dml.change_plan import ChangePlan
 from .engine import register_format
 from .errors import (
     AmbiguousMerge,
@@ -111,7 +112,7 @@ from .table.conversion import convert_to_delta
 from .table.detail import LogDetail, TableDetail
 from .table.frames import read_pandas, scan_polars
 from .table.table import DeltaTable
-from .txn.cost import ChangeCost, ChangePlan, FileCount
+from .txn.cost import ChangeCost, FileCount
 from .txn.result import WriteResult
 
 __version__: str

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltaskip.actions import members as m
 from deltaskip.actions.file_fields import (
@@ -24,7 +25,9 @@ from deltaskip.actions.file_fields import (
 )
 from deltaskip.errors import InvalidArgument
 from deltaskip.records import dataclass
+from deltaskip.schema.arrow_values import NOTHING, arrow_scalar, one_chunk
 
+_AT = arrow_scalar("@", pa.string())
 _STORAGE_TYPES = ("u", "i", "p")
 _SHARED = [name for name in ADD_FIELDS.logged if name in REMOVE_FIELDS.logged and name != "data_change"]
 
@@ -67,6 +70,21 @@ class DeletionVectorDescriptor:
     def to_json(self) -> dict[str, Any]:
         """Return the descriptor as JSON of the log."""
         return _written(DELETION_VECTOR_FIELDS, self)
+
+
+def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return `unique_id` of each deletion vector struct, null for a null one; string arrays are returned unchanged."""
+    array = one_chunk(dv)
+    if pa.types.is_string(array.type):
+        return array
+    if array.null_count == len(array):
+        return pa.nulls(len(array), pa.string())
+    fields = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
+    kind = fields.get("storage_type", fields.get("storageType"))
+    where = fields.get("path_or_inline_dv", fields.get("pathOrInlineDv"))
+    offset = fields.get("offset", pa.nulls(len(array), pa.int32()))
+    suffix = pc.fill_null(pc.binary_join_element_wise(_AT, offset.cast(pa.string()), NOTHING), NOTHING)
+    return pc.binary_join_element_wise(kind, where, suffix, NOTHING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, AddFile, DomainMetadata, add_actions, hadoop_path, table_key
+from deltaskip.alter.altered_table import AlteredTable, LoggedChange, PhysicalPath, done, with_property
 from deltaskip.alter.column_changes import (
     add_column,
     column_json,
@@ -33,7 +34,6 @@ from deltaskip.alter.constraints import (
 from deltaskip.alter.features import add_feature, drop_feature, needs_protection, protocol_after
 from deltaskip.alter.history_truncation import truncate_history, vector_tombstones
 from deltaskip.alter.property_changes import check_retention, remove_properties, set_comment, set_properties
-from deltaskip.alter.state import LoggedChange, PhysicalPath, TableState, done, with_property
 from deltaskip.alter.table_changes import (
     AddColumn,
     AddConstraint,
@@ -59,10 +59,10 @@ from deltaskip.alter.table_changes import (
 from deltaskip.alter.type_changes import drop_default, set_default, update_type
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, SchemaError
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, MOST_CLUSTERING_COLUMNS, clustering_domain
+from deltaskip.features.identity_columns import identity_of, with_mark
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
-from deltaskip.rows.identity import identity_of, with_mark
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import column_path, display_name, resolve
@@ -70,10 +70,10 @@ from deltaskip.schema.types import DataType, StructField, StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.stats.stats_columns import STATS_COLUMNS, indexed_columns
+from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
-from deltaskip.txn.validation.statistics import num_records, parsed_stats
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 _BATCH_FILES = 1 << 14
@@ -167,8 +167,8 @@ def _checked(changes: Sequence[TableChange]) -> tuple[TableChange, ...]:
     return tuple(changes)
 
 
-def _state_of(transaction: Transaction) -> TableState:
-    return TableState.of(
+def _state_of(transaction: Transaction) -> AlteredTable:
+    return AlteredTable.of(
         transaction.snapshot, transaction.metadata, transaction.protocol, transaction.schema, transaction.domains
     )
 
@@ -177,7 +177,7 @@ def _protects(change: TableChange) -> bool:
     return isinstance(change, DropFeature) and not change.truncate_history and needs_protection(change.feature)
 
 
-def _after(state: TableState, changes: Sequence[TableChange]) -> TableState:
+def _after(state: AlteredTable, changes: Sequence[TableChange]) -> AlteredTable:
     """The state after all changes, with its protocol."""
     before = state
     for kind, alike in groupby(changes, type):
@@ -194,7 +194,7 @@ def _after(state: TableState, changes: Sequence[TableChange]) -> TableState:
     return replace(state, protocol=protocol_after(state))
 
 
-def _changed(state: TableState, change: TableChange) -> TableState:
+def _changed(state: AlteredTable, change: TableChange) -> AlteredTable:
     match change:
         case AddColumn():
             return add_column(state, change)
@@ -234,7 +234,7 @@ def _changed(state: TableState, change: TableChange) -> TableState:
             raise InvalidArgumentType.of("Each of changes", "a change of this package", change)
 
 
-def _put(transaction: Transaction, before: TableState, after: TableState) -> None:
+def _put(transaction: Transaction, before: AlteredTable, after: AlteredTable) -> None:
     """Add the actions that lead from one state to the other, after the rows are checked."""
     for name in after.new_constraints:
         check_existing_rows(after, name, after.properties.constraints[name])
@@ -262,7 +262,7 @@ def _put(transaction: Transaction, before: TableState, after: TableState) -> Non
         _renumber(transaction, numbered=False)
 
 
-def _put_domains(transaction: Transaction, before: TableState, after: TableState) -> None:
+def _put_domains(transaction: Transaction, before: AlteredTable, after: AlteredTable) -> None:
     if after.clustering is not None and after.clustering != before.clustering:
         transaction.set_system_domain(clustering_domain(after.clustering))
     for feature, name in (("clustering", CLUSTERING_DOMAIN), ("rowTracking", ROW_TRACKING_DOMAIN)):
@@ -302,7 +302,7 @@ def _counted(snapshot: Snapshot, file: AddFile) -> AddFile:
 
 
 # PROTOCOL, Clustered Table: at most four columns, each with statistics, of a table without partition columns
-def _cluster_by(state: TableState, change: ClusterBy) -> TableState:
+def _cluster_by(state: AlteredTable, change: ClusterBy) -> AlteredTable:
     """Return the state with other clustering columns."""
     if state.metadata.partition_columns:
         raise SchemaError(f"{state.table} is partitioned, so it cannot be clustered: a table has one or the other.")
@@ -328,14 +328,14 @@ def _cluster_by(state: TableState, change: ClusterBy) -> TableState:
     return done(state, "CLUSTER BY", parameters)
 
 
-def _check_clustering_statistics(before: TableState, after: TableState) -> None:
+def _check_clustering_statistics(before: AlteredTable, after: AlteredTable) -> None:
     """Raise SchemaError for a clustering column for which new files would no longer have bounds."""
     if after.clustering and (before.schema, before.configuration) != (after.schema, after.configuration):
         lacked = [path for path in before.clustering or () if path not in _bounded(before)[0]]
         _check_statistics(after, lacked)
 
 
-def _check_statistics(state: TableState, lacked: Collection[PhysicalPath]) -> None:
+def _check_statistics(state: AlteredTable, lacked: Collection[PhysicalPath]) -> None:
     bounded, indexed = _bounded(state)
     for path in state.clustering or ():
         if path not in bounded and path not in lacked:
@@ -343,7 +343,7 @@ def _check_statistics(state: TableState, lacked: Collection[PhysicalPath]) -> No
             raise SchemaError(f"{state.table} cannot be clustered by {_shown(state, (path,))}, because {why}.")
 
 
-def _bounded(state: TableState) -> tuple[set[PhysicalPath], set[PhysicalPath]]:
+def _bounded(state: AlteredTable) -> tuple[set[PhysicalPath], set[PhysicalPath]]:
     """The columns with bounds, and all columns with statistics, by physical paths."""
     indexed = indexed_columns(
         state.schema,
@@ -354,11 +354,11 @@ def _bounded(state: TableState) -> tuple[set[PhysicalPath], set[PhysicalPath]]:
     return {column.physical for column in indexed if column.bounded}, {column.physical for column in indexed}
 
 
-def _shown(state: TableState, paths: tuple[PhysicalPath, ...]) -> str:
+def _shown(state: AlteredTable, paths: tuple[PhysicalPath, ...]) -> str:
     return ",".join(display_name(_logical(state, path)) for path in paths)
 
 
-def _logical(state: TableState, path: PhysicalPath) -> tuple[str, ...]:
+def _logical(state: AlteredTable, path: PhysicalPath) -> tuple[str, ...]:
     """The logical path of a column; the physical one where the schema does not have it."""
     names: list[str] = []
     current: DataType = state.schema
@@ -373,7 +373,7 @@ def _logical(state: TableState, path: PhysicalPath) -> tuple[str, ...]:
 
 
 # PROTOCOL, Identity Columns
-def _sync_identity(state: TableState, change: SyncIdentity) -> TableState:
+def _sync_identity(state: AlteredTable, change: SyncIdentity) -> AlteredTable:
     """Return the state with the mark of an identity column past the column's values."""
     place = place_of(state.schema, column_path("column", change.column), state.table)
     identity = identity_of(place.field) if len(place.path) == 1 else None
@@ -387,7 +387,7 @@ def _sync_identity(state: TableState, change: SyncIdentity) -> TableState:
     return done(state, "CHANGE COLUMN", {"column": column_json(place)})
 
 
-def _extreme_value(state: TableState, field: StructField, side: Literal["min", "max"]) -> int | None:
+def _extreme_value(state: AlteredTable, field: StructField, side: Literal["min", "max"]) -> int | None:
     """Return the least or greatest value of a BIGINT column; None if it has none."""
     scan = Scan(state.written_snapshot)
     try:

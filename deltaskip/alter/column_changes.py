@@ -10,8 +10,8 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
+from deltaskip.alter.altered_table import AlteredTable, done, with_property, with_schema
 from deltaskip.alter.column_paths import Place, is_below, place_of, replace_type, struct_at, with_field, with_struct
-from deltaskip.alter.state import TableState, done, with_property, with_schema
 from deltaskip.alter.table_changes import (
     AddColumn,
     After,
@@ -55,7 +55,7 @@ from deltaskip.txn.validation.schema import expressions
 _MODE = TableProperties.mapping_mode.name
 
 
-def add_column(state: TableState, change: AddColumn) -> TableState:
+def add_column(state: AlteredTable, change: AddColumn) -> AlteredTable:
     """Return the state with a new nullable column."""
     path = column_path("column", change.column)
     if not change.nullable:
@@ -83,7 +83,7 @@ def add_column(state: TableState, change: AddColumn) -> TableState:
     return done(state, "ADD COLUMNS", {"column": column, **_position_json(change.position)})
 
 
-def delete_column(state: TableState, change: DeleteColumn) -> TableState:
+def delete_column(state: AlteredTable, change: DeleteColumn) -> AlteredTable:
     """Return the state without a column."""
     path = column_path("column", change.column)
     try:
@@ -109,7 +109,7 @@ def delete_column(state: TableState, change: DeleteColumn) -> TableState:
     return done(state, "DROP COLUMNS", {"column": logged_name(place.path)})
 
 
-def rename_column(state: TableState, change: RenameColumn) -> TableState:
+def rename_column(state: AlteredTable, change: RenameColumn) -> AlteredTable:
     """Return the state with a column under another name."""
     place = place_of(state.schema, column_path("column", change.column), state.table)
     if place.inside:
@@ -132,7 +132,7 @@ def rename_column(state: TableState, change: RenameColumn) -> TableState:
     return done(state, "RENAME COLUMN", parameters)
 
 
-def move_column(state: TableState, change: MoveColumn) -> TableState:
+def move_column(state: AlteredTable, change: MoveColumn) -> AlteredTable:
     """Return the state with a column at another position in its struct."""
     place = place_of(state.schema, column_path("column", change.column), state.table)
     if place.inside:
@@ -157,7 +157,7 @@ def move_column(state: TableState, change: MoveColumn) -> TableState:
     return done(with_schema(state, schema), "CHANGE COLUMN", {"column": column_json(place), **_position_json(position)})
 
 
-def update_comment(state: TableState, change: UpdateColumnComment) -> TableState:
+def update_comment(state: AlteredTable, change: UpdateColumnComment) -> AlteredTable:
     """Return the state with another comment of a column."""
     place = place_of(state.schema, column_path("column", change.column), state.table)
     if place.inside:
@@ -168,7 +168,7 @@ def update_comment(state: TableState, change: UpdateColumnComment) -> TableState
     return set_metadata_key(state, place, COMMENT_KEY, change.comment)
 
 
-def update_nullability(state: TableState, change: UpdateColumnNullability) -> TableState:
+def update_nullability(state: AlteredTable, change: UpdateColumnNullability) -> AlteredTable:
     """Return the state with a column that may contain NULL."""
     place = place_of(state.schema, column_path("column", change.column), state.table)
     if place.nullable == change.nullable:
@@ -192,7 +192,7 @@ def update_nullability(state: TableState, change: UpdateColumnNullability) -> Ta
     return done(state, "CHANGE COLUMN", {"column": column_json(after)})
 
 
-def set_metadata_key(state: TableState, place: Place, key: str, value: str | None) -> TableState:
+def set_metadata_key(state: AlteredTable, place: Place, key: str, value: str | None) -> AlteredTable:
     """Return the state with a key in the metadata of a column; None removes it."""
     if place.field.metadata.get(key) == value:
         return state
@@ -208,7 +208,7 @@ def set_metadata_key(state: TableState, place: Place, key: str, value: str | Non
     return done(state, "CHANGE COLUMN", {"column": column_json(after)})
 
 
-def replace_columns(state: TableState, change: ReplaceColumns) -> TableState:
+def replace_columns(state: AlteredTable, change: ReplaceColumns) -> AlteredTable:
     """Return the state with the columns of a schema: others are dropped, new ones added, none renamed.
 
     # SPIP Table Metadata: replacing (a, b) with (x, y) deletes a and b and adds x and y.
@@ -239,7 +239,7 @@ def column_json(place: Place) -> dict[str, Any]:
     }
 
 
-def _replaced(state: TableState, above: ColumnPath, given: StructType) -> TableState:
+def _replaced(state: AlteredTable, above: ColumnPath, given: StructType) -> AlteredTable:
     """The state with the struct at a path made like another one."""
     _, struct = struct_at(state.schema, above, state.table)
     wanted = {fold_name(field.name): field for field in given.fields}
@@ -265,7 +265,7 @@ def _replaced(state: TableState, above: ColumnPath, given: StructType) -> TableS
     return state
 
 
-def _alike(state: TableState, path: ColumnPath, old: DataType, new: DataType) -> TableState:
+def _alike(state: AlteredTable, path: ColumnPath, old: DataType, new: DataType) -> AlteredTable:
     """The state with fields of structs inside a column replaced. Raises SchemaError if the type differs elsewhere."""
     match old, new:
         case StructType(), StructType():
@@ -313,7 +313,7 @@ def _index(struct: StructType, position: Position | None, path: ColumnPath, tabl
             )
 
 
-def _at(state: TableState, place: Place, rest: StructType, number: int) -> Position:
+def _at(state: AlteredTable, place: Place, rest: StructType, number: int) -> Position:
     """The position with a number, counted from 0 among the columns that users see.
 
     rest: The other fields of the struct.
@@ -361,7 +361,7 @@ def _refuse_options(field: StructField, path: ColumnPath, table: str) -> None:
         )
 
 
-def _refuse_unmapped(state: TableState, place: Place, what: str) -> None:
+def _refuse_unmapped(state: AlteredTable, place: Place, what: str) -> None:
     if state.mode == "none":
         raise SchemaError(
             f"{place.name} of {state.table} cannot be {what}, because data files contain its name: first set "
@@ -370,7 +370,7 @@ def _refuse_unmapped(state: TableState, place: Place, what: str) -> None:
         )
 
 
-def _refuse_clustered(state: TableState, place: Place) -> None:
+def _refuse_clustered(state: AlteredTable, place: Place) -> None:
     """Refuse a column that is a clustering column or contains one."""
     physical: list[str] = []
     current: DataType = state.schema
@@ -387,7 +387,7 @@ def _refuse_clustered(state: TableState, place: Place) -> None:
         )
 
 
-def refuse_dependents(state: TableState, path: ColumnPath, what: str, followers: Collection[str] = ()) -> None:
+def refuse_dependents(state: AlteredTable, path: ColumnPath, what: str, followers: Collection[str] = ()) -> None:
     """Raise SchemaError if a constraint, generated column or invariant uses the column, or something in or around it.
 
     The generation expression of the column itself does not count, nor its invariant if the column is dropped, nor the
@@ -410,7 +410,7 @@ def refuse_dependents(state: TableState, path: ColumnPath, what: str, followers:
             )
 
 
-def rename_in_partitions(state: TableState, path: ColumnPath, new_name: str) -> tuple[TableState, Collection[str]]:
+def rename_in_partitions(state: AlteredTable, path: ColumnPath, new_name: str) -> tuple[AlteredTable, Collection[str]]:
     """Return the state with the new name of a column in hidden partitions, and the names of those made of it.
 
     The expressions of other generated columns stay as they are. The column itself keeps its name.
@@ -434,7 +434,7 @@ def rename_in_partitions(state: TableState, path: ColumnPath, new_name: str) -> 
     return state, followers.keys()
 
 
-def rename_in_statistics(state: TableState, path: ColumnPath, new_name: str) -> TableState:
+def rename_in_statistics(state: AlteredTable, path: ColumnPath, new_name: str) -> AlteredTable:
     """Return the state with the new name of a column in the list of columns with statistics."""
     names = _statistics_columns(state)
     if names is None or not any(is_below(name, path) for name in names):
@@ -444,7 +444,7 @@ def rename_in_statistics(state: TableState, path: ColumnPath, new_name: str) -> 
     return with_property(state, STATS_COLUMNS, ",".join(map(display_name, after)))
 
 
-def remove_from_statistics(state: TableState, path: ColumnPath) -> TableState:
+def remove_from_statistics(state: AlteredTable, path: ColumnPath) -> AlteredTable:
     """Return the state without a column in the list of columns with statistics."""
     names = _statistics_columns(state)
     if names is None or not any(is_below(name, path) for name in names):
@@ -453,7 +453,7 @@ def remove_from_statistics(state: TableState, path: ColumnPath) -> TableState:
     return with_property(state, STATS_COLUMNS, ",".join(map(display_name, after)))
 
 
-def rename_in_sort_order(state: TableState, path: ColumnPath, new_name: str) -> TableState:
+def rename_in_sort_order(state: AlteredTable, path: ColumnPath, new_name: str) -> AlteredTable:
     """Return the state with the new name of a column in the sort order of the table."""
     order = table_sort_order(state.configuration, state.table)
     if not any(is_below(each.path, path) for each in order):
@@ -468,7 +468,7 @@ def rename_in_sort_order(state: TableState, path: ColumnPath, new_name: str) -> 
     return with_property(state, SORT_ORDER_KEY, sort_order_text(after))
 
 
-def remove_from_sort_order(state: TableState, path: ColumnPath) -> TableState:
+def remove_from_sort_order(state: AlteredTable, path: ColumnPath) -> AlteredTable:
     """Return the state with the part of the table's sort order that does not need a column."""
     order = table_sort_order(state.configuration, state.table)
     if not any(is_below(each.path, path) for each in order):
@@ -477,6 +477,6 @@ def remove_from_sort_order(state: TableState, path: ColumnPath) -> TableState:
     return with_property(state, SORT_ORDER_KEY, sort_order_text(after))
 
 
-def _statistics_columns(state: TableState) -> list[ColumnPath] | None:
+def _statistics_columns(state: AlteredTable) -> list[ColumnPath] | None:
     text = state.configuration.get(STATS_COLUMNS)
     return None if text is None else parse_names(text, STATS_COLUMNS)

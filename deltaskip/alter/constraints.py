@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from deltaskip.alter.state import TableState, done, with_property
+from deltaskip.alter.altered_table import AlteredTable, done, with_property
 from deltaskip.alter.table_changes import AddConstraint, DropConstraint
 from deltaskip.engine import engine, session_ansi
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, UnsupportedFeature
@@ -34,7 +34,7 @@ CHECKED_COLUMNS = ("uri", "partition_values", "deletion_vector")
 """Columns of `Scan.files()` that `rows_of_files` needs."""
 
 
-def add_constraint(state: TableState, change: AddConstraint) -> TableState:
+def add_constraint(state: AlteredTable, change: AddConstraint) -> AlteredTable:
     """Return the state with a constraint, which existing rows must satisfy."""
     name, text = change.name.lower(), change.expression.strip()
     if _named(state, name) is not None:
@@ -45,7 +45,7 @@ def add_constraint(state: TableState, change: AddConstraint) -> TableState:
     return done(state, "ADD CONSTRAINT", {"name": change.name, "expr": text})
 
 
-def drop_constraint(state: TableState, change: DropConstraint) -> TableState:
+def drop_constraint(state: AlteredTable, change: DropConstraint) -> AlteredTable:
     """Return the state without a constraint."""
     known = _named(state, change.name.lower())
     if known is None:
@@ -62,7 +62,7 @@ def drop_constraint(state: TableState, change: DropConstraint) -> TableState:
     return done(state, "DROP CONSTRAINT", {"name": change.name, "expr": text, "existed": "true"})
 
 
-def check_existing_rows(state: TableState, name: str, expression: str) -> None:
+def check_existing_rows(state: AlteredTable, name: str, expression: str) -> None:
     """Raise RowViolation if a row of the table violates the constraint, with the first such row that is found.
 
     Raises UnsupportedFeature if only Spark can evaluate the constraint, and there is no session.
@@ -90,12 +90,12 @@ def rows_of_files(snapshot: Snapshot, files: pa.Table, columns: Collection[str])
         yield pa.RecordBatch.from_arrays(list(batch.columns.values()), names=list(batch.columns))
 
 
-def _named(state: TableState, name: str) -> str | None:
+def _named(state: AlteredTable, name: str) -> str | None:
     """The name of a constraint as the properties have it. Names are case-insensitive."""
     return next((known for known in state.properties.constraints if known.lower() == name), None)
 
 
-def _check_expression(state: TableState, name: str, text: str) -> None:
+def _check_expression(state: AlteredTable, name: str, text: str) -> None:
     def refused(why: str) -> SchemaError:
         return SchemaError(f"The constraint {name} ({text}) cannot be added to {state.table}: {why}.")
 

@@ -11,12 +11,12 @@ from dataclasses import replace
 import pyarrow.compute as pc
 
 from deltaskip.actions import Protocol
-from deltaskip.alter.state import TableState, done, with_property
+from deltaskip.alter.altered_table import AlteredTable, done, with_property
 from deltaskip.alter.table_changes import AddFeature, DropFeature
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.enabling import lowest_protocol, protocol_for, with_features
+from deltaskip.features.feature_uses import PROPERTY_OF, uses_of
 from deltaskip.features.registry import FEATURES, feature_named, features_of, has_feature, no_feature
-from deltaskip.features.requirements import PROPERTY_OF, uses_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
 from deltaskip.schema.mapping import ID_KEY
 from deltaskip.schema.properties import TableProperties
@@ -56,7 +56,7 @@ DROPPABLE = frozenset(
 )
 
 
-def requested_feature(state: TableState, name: str) -> TableState:
+def requested_feature(state: AlteredTable, name: str) -> AlteredTable:
     """Return the state with a feature that was requested by name, in any letter case."""
     feature = _spelled(name, state.table)
     if FEATURES[feature].by_name and feature not in features_of(state.protocol):
@@ -71,7 +71,7 @@ def requested_feature(state: TableState, name: str) -> TableState:
     return replace(state, protocol=with_features(state.protocol, [feature]))
 
 
-def add_feature(state: TableState, change: AddFeature) -> TableState:
+def add_feature(state: AlteredTable, change: AddFeature) -> AlteredTable:
     """Return the state with a feature, and with the features that it requires."""
     after = requested_feature(state, change.feature)
     if after.protocol == state.protocol:
@@ -79,7 +79,7 @@ def add_feature(state: TableState, change: AddFeature) -> TableState:
     return done(after, "UPGRADE PROTOCOL", {"newProtocol": _protocol_json(after.protocol)})
 
 
-def drop_feature(state: TableState, change: DropFeature) -> TableState:
+def drop_feature(state: AlteredTable, change: DropFeature) -> AlteredTable:
     """Return the state without a feature; its protocol is lowered after all changes.
 
     Properties that only switch the feature on are removed with it. Anything else that uses it refuses.
@@ -116,7 +116,7 @@ def drop_feature(state: TableState, change: DropFeature) -> TableState:
     return done(state, "DROP FEATURE", parameters)
 
 
-def protocol_after(state: TableState) -> Protocol:
+def protocol_after(state: AlteredTable) -> Protocol:
     """Return the protocol that the state needs: raised for what it uses, without the features that were dropped.
 
     Raises SchemaError for a feature that must be asked for by name, and for a dropped one that is used again.
@@ -163,7 +163,7 @@ def _protocol_json(protocol: Protocol) -> dict[str, object]:
     }
 
 
-def _switched_off(state: TableState, feature: str) -> TableState:
+def _switched_off(state: AlteredTable, feature: str) -> AlteredTable:
     """The state without the properties that only enable the feature."""
     if feature in _SWITCHED:
         state = with_property(state, PROPERTY_OF[feature].name, None)
@@ -177,14 +177,14 @@ def _switched_off(state: TableState, feature: str) -> TableState:
     return state
 
 
-def _uses(state: TableState, feature: str) -> Iterator[str]:
+def _uses(state: AlteredTable, feature: str) -> Iterator[str]:
     """The parts of the metadata that use the feature."""
     for names, what in uses_of(state.properties, state.schema).items():
         if feature in names:
             yield what
 
 
-def _remaining(state: TableState, feature: str) -> Iterator[str]:
+def _remaining(state: AlteredTable, feature: str) -> Iterator[str]:
     """The uses of a feature that are left, and how each is removed."""
     for what in _uses(state, feature):
         yield f"{what} uses it: {_CURES.get(feature, 'remove that first')}"
@@ -203,7 +203,7 @@ def _remaining(state: TableState, feature: str) -> Iterator[str]:
             yield "columns have ids and physical names: rewrite the table into one without them"
 
 
-def _files(state: TableState, column: str, what: str) -> Iterator[str]:
+def _files(state: AlteredTable, column: str, what: str) -> Iterator[str]:
     for adds in state.snapshot.add_batches(_BATCH_ROWS, ["path", column]):
         paths = adds["path"].filter(pc.is_valid(adds[column]))
         if len(paths):

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -15,7 +14,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import Metadata, RemoveFile
 from deltaskip.actions.paths import encode_path
 from deltaskip.errors import CorruptLog, InvalidArgument, SchemaError, UnsupportedFeature
-from deltaskip.features.requirements import uses_of
+from deltaskip.features.feature_uses import uses_of
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.tombstones import tombstones
 from deltaskip.log.cleanup import clean_up_log
@@ -24,6 +23,7 @@ from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.deletion_vectors import vector_keys
 from deltaskip.log.loading import list_log
 from deltaskip.schema import parse_schema
+from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.properties import HOUR_MS, TableProperties
 
 _PROTECTION = "checkpointProtection"
@@ -41,7 +41,7 @@ def truncate_history(snapshot: Snapshot, feature: str) -> None:
     if needed is None:
         return
     kept_for = snapshot.table_properties.drop_feature_retention_ms
-    now = time.time_ns() // 1_000_000
+    now = current_ms()
     listing = list_log(snapshot.storage, snapshot.root)
     versions = sorted(listing.commits)
     times = CommitTimes(snapshot.storage, snapshot.root, listing, versions)
@@ -69,7 +69,7 @@ def vector_tombstones(snapshot: Snapshot) -> list[RemoveFile]:
     Clients that do not know deletion vectors would delete these files: only tombstones of data files name them.
     # delta-spark: DeletionVectorsTableFeature, tombstones of dropped deletion vectors
     """
-    now = time.time_ns() // 1_000_000
+    now = current_ms()
     since = now - snapshot.table_properties.deleted_file_retention_ms
     keys = {
         key

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from deltaskip.alter.altered_table import AlteredTable, LoggedChange, done, with_property, with_schema
 from deltaskip.alter.features import requested_feature
-from deltaskip.alter.state import LoggedChange, TableState, done, with_property, with_schema
 from deltaskip.alter.table_changes import RemoveProperty, SetComment, SetProperty
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.enabling import (
@@ -46,7 +46,7 @@ _MAINTAINED = (
 )
 
 
-def set_properties(state: TableState, changes: Iterable[SetProperty]) -> TableState:
+def set_properties(state: AlteredTable, changes: Iterable[SetProperty]) -> AlteredTable:
     """Return the state with properties, and with the features and columns that they need."""
     own: dict[str, str] = {}
     for change in changes:
@@ -60,7 +60,7 @@ def set_properties(state: TableState, changes: Iterable[SetProperty]) -> TableSt
     return _with_steps(state, {**had, **own}, [LoggedChange(_SET, {"property": item}) for item in own.items()])
 
 
-def remove_properties(state: TableState, changes: Iterable[RemoveProperty]) -> TableState:
+def remove_properties(state: AlteredTable, changes: Iterable[RemoveProperty]) -> AlteredTable:
     """Return the state without properties."""
     left = dict(state.configuration)
     removed: list[LoggedChange] = []
@@ -75,7 +75,7 @@ def remove_properties(state: TableState, changes: Iterable[RemoveProperty]) -> T
     return _with_steps(state, left, removed)
 
 
-def set_comment(state: TableState, change: SetComment) -> TableState:
+def set_comment(state: AlteredTable, change: SetComment) -> AlteredTable:
     """Return the state with another description of the table."""
     if state.metadata.description == change.comment:
         return state
@@ -83,7 +83,7 @@ def set_comment(state: TableState, change: SetComment) -> TableState:
     return done(after, _SET, {"property": (_COMMENT, change.comment or "")})
 
 
-def check_retention(before: TableState, after: TableState) -> None:
+def check_retention(before: AlteredTable, after: AlteredTable) -> None:
     """Raise InvalidArgument if the log's new retention is shorter than that of removed files, as delta-spark does."""
     log, files = TableProperties.log_retention_ms, TableProperties.deleted_file_retention_ms
     old, new = (state.properties.well_formed() for state in (before, after))
@@ -101,14 +101,14 @@ def _is_own(name: str) -> bool:
     return not (name.lower().startswith(_PREFIX) or is_delta_property(name) or name.lower() in special)
 
 
-def _with_steps(state: TableState, configuration: Mapping[str, str], steps: Sequence[LoggedChange]) -> TableState:
+def _with_steps(state: AlteredTable, configuration: Mapping[str, str], steps: Sequence[LoggedChange]) -> AlteredTable:
     if not steps:
         return state
     metadata = replace(state.metadata, configuration=configuration)
     return replace(state, metadata=metadata, steps=(*state.steps, *steps))
 
 
-def _set_step(state: TableState, name: str, value: str) -> TableState:
+def _set_step(state: AlteredTable, name: str, value: str) -> AlteredTable:
     after = _set(state, name, value)
     if after == state:
         return state
@@ -116,7 +116,7 @@ def _set_step(state: TableState, name: str, value: str) -> TableState:
     return done(after, _SET, {"property": (shown, value)})
 
 
-def _without(state: TableState, name: str, if_exists: bool) -> TableState:
+def _without(state: AlteredTable, name: str, if_exists: bool) -> AlteredTable:
     if name.startswith(FEATURE_PREFIX):
         feature = name.removeprefix(FEATURE_PREFIX)
         raise InvalidArgument(
@@ -139,7 +139,7 @@ def _without(state: TableState, name: str, if_exists: bool) -> TableState:
     return done(after, _UNSET, {"property": name})
 
 
-def _set(state: TableState, name: str, value: str) -> TableState:
+def _set(state: AlteredTable, name: str, value: str) -> AlteredTable:
     feature = feature_of_property(name, value, f" (table {state.table})")
     if feature is not None:
         return requested_feature(state, feature)
@@ -167,7 +167,7 @@ def _set(state: TableState, name: str, value: str) -> TableState:
     return state
 
 
-def _set_mode(state: TableState, value: str) -> TableState:
+def _set_mode(state: AlteredTable, value: str) -> AlteredTable:
     """# PROTOCOL, Column Mapping: existing columns keep their names as physical names, and no file is rewritten."""
     definition = TableProperties.mapping_mode
     before, after = state.mode, definition.parse(value, state.table)
@@ -184,7 +184,7 @@ def _set_mode(state: TableState, value: str) -> TableState:
     return with_schema(with_property(state, TableProperties.max_column_id.name, str(highest)), schema)
 
 
-def _with_iceberg(state: TableState, name: str) -> TableState:
+def _with_iceberg(state: AlteredTable, name: str) -> AlteredTable:
     """# PROTOCOL, Iceberg Compatibility V2: ids for elements, keys and values, which data files have, too"""
     if state.properties.well_formed().iceberg_compat and state.snapshot.num_files:
         raise UnsupportedFeature(
@@ -194,7 +194,7 @@ def _with_iceberg(state: TableState, name: str) -> TableState:
     return with_schema(state, state.schema)
 
 
-def _check_value(state: TableState, name: str, value: str) -> None:
+def _check_value(state: AlteredTable, name: str, value: str) -> None:
     if not is_delta_property(name):
         if name.lower().startswith(_PREFIX):
             raise InvalidArgument(
@@ -210,7 +210,7 @@ def _check_value(state: TableState, name: str, value: str) -> None:
         raise InvalidArgument(f"The property cannot be set on {state.table}: {error}") from error
 
 
-def _refuse_special(state: TableState, name: str, what: str) -> None:
+def _refuse_special(state: AlteredTable, name: str, what: str) -> None:
     cure = None
     if name.startswith(CONSTRAINT_PREFIX):
         cure = "use AddConstraint and DropConstraint, which check existing rows"

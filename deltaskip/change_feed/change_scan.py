@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths
+from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths, dv_ids
 from deltaskip.as_frames import AsFrames
 from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files
 from deltaskip.change_feed.states import check_removed_rows, check_states
@@ -29,14 +29,13 @@ from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.loading import list_log, of_one_table
 from deltaskip.log.reopening import Reopened, SnapshotReference
-from deltaskip.log.replay import dv_ids
 from deltaskip.predicates import expression_node, given_predicate
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import NOTHING, arrow_array, arrow_scalar, numpy_values, one_chunk, true_rows
 from deltaskip.schema.json import schema_to_json
 from deltaskip.schema.types import StructType
 from deltaskip.shown import html_table
-from deltaskip.skipping.batches import FileBatch, each_candidate
+from deltaskip.skipping.add_batches import FileBatch, each_candidate
 from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.file_list import batch_files, files_schema
 from deltaskip.skipping.log_scan import chosen_by

@@ -17,12 +17,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, CommitInfo, canonical_paths
+from deltaskip.actions import FILE_SCHEMA, CommitInfo, canonical_paths, dv_ids
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import CorruptLog
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import Commits, change_files, commit_infos
-from deltaskip.log.replay import dv_ids
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, numpy_values, one_chunk
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.errors import InvalidArgument, SchemaError, VersionNotFound
-from deltaskip.features.requirements import check_readable
+from deltaskip.features.support_checks import check_readable
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.commit import Commits, damaged, members_of

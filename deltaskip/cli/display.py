@@ -27,11 +27,10 @@ _WORD = re.compile(
 )
 
 
-def print_json(value: Any, out: IO[str] | None = None) -> None:
-    """Print one JSON document and a newline to `out` (standard output by default)."""
-    stream = out or sys.stdout
-    json.dump(plain(value), stream, indent=2, allow_nan=False)
-    stream.write("\n")
+def print_json(value: Any) -> None:
+    """Print one JSON document and a newline."""
+    json.dump(plain(value), sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
 
 
 def write_files_json(out: IO[str], head: Mapping[str, Any], files: pa.Table, columns: Sequence[str]) -> None:

@@ -26,8 +26,8 @@ from deltaskip.cli.open_table import session
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
+    from deltaskip.dml.change_plan import ChangePlan
     from deltaskip.table.table import DeltaTable
-    from deltaskip.txn.cost import ChangePlan
 
 _ROWS = {"DELETE": ("numDeletedRows", "deleted"), "UPDATE": ("numUpdatedRows", "updated")}
 _SHOWN_FILES = 20

@@ -22,9 +22,9 @@ from deltaskip.data_files.given_files import GivenFile, find_files
 from deltaskip.data_files.parquet_types import FileColumns
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.errors import InvalidArgument, SchemaError
-from deltaskip.features.registry import feature_names, has_feature
+from deltaskip.features.identity_columns import identity_of
+from deltaskip.features.registry import has_feature_or_preview
 from deltaskip.log import Snapshot
-from deltaskip.rows.identity import identity_of
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
@@ -155,7 +155,7 @@ class _FileCheck:
     ) -> None:
         properties = TableProperties(transaction.metadata.configuration, layout.root)
         iceberg = properties.iceberg_compat_v1 or properties.iceberg_compat_v2 or properties.iceberg_compat_v3
-        widening = any(has_feature(transaction.protocol, name) for name in feature_names("typeWidening"))
+        widening = has_feature_or_preview(transaction.protocol, "typeWidening")
         self._layout = layout
         self._columns = FileColumns(
             layout.schema,

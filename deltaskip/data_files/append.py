@@ -17,9 +17,9 @@ from deltaskip.data_files.sort_order import sort_columns
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.errors import SchemaError
 from deltaskip.features.enabling import protocol_for
+from deltaskip.features.identity_columns import with_mark
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.rows.identity import with_mark
 from deltaskip.rows.plan import RowPlan, SchemaMode, plan_rows
 from deltaskip.schema import schema_to_json
 from deltaskip.schema.mapping import mapping_mode

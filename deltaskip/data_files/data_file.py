@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
@@ -18,6 +17,7 @@ from deltaskip.actions.paths import encode_path
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.schema.arrow import VARIANT_STORAGE, arrow_type
+from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, parquet_id, physical_name
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType
@@ -179,7 +179,7 @@ def add_of_new_file(
     path: str, partition_values: Mapping[str, str | None], size: int, stats: str, request: StatisticsRequest
 ) -> AddFile:
     """Return the add action of a new file. path: Below the table's root, not encoded. stats: As `request` asks."""
-    now = time.time_ns() // 1_000_000
+    now = current_ms()
     tags = written_tags(stats, request.columns)
     return AddFile(encode_path(path), partition_values, size, now, True, stats=stats, tags=tags)
 

@@ -9,7 +9,7 @@ from deltaskip.actions.partition_folders import random_prefix
 from deltaskip.collations.versions import DOMAIN, kept_versions
 from deltaskip.data_files.parquet_writer import DEFAULT_CODEC, DEFAULT_FILE_BYTES, DataFileLayout
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
-from deltaskip.features.registry import feature_names, has_feature
+from deltaskip.features.registry import has_feature, has_feature_or_preview
 from deltaskip.log import Snapshot
 from deltaskip.schema.mapping import mapping_mode
 from deltaskip.schema.properties import MappingMode, TableProperties
@@ -57,8 +57,7 @@ def layout_after(
         random_prefix=random_prefix(properties, mode),
         time_zone=time_zone,
         balanced=properties.optimize_write,
-        may_shred=properties.variant_shredding
-        and any(has_feature(protocol, name) for name in feature_names("variantShredding")),
+        may_shred=properties.variant_shredding and has_feature_or_preview(protocol, "variantShredding"),
     )
 
 
@@ -80,7 +79,7 @@ def first_collation_versions(
         domains: The metadata domains of the table by name.
         version: Returns the collation version of the writer; None if it is not known. Called if it is needed.
     """
-    if DOMAIN in domains or not any(has_feature(protocol, name) for name in feature_names("collations")):
+    if DOMAIN in domains or not has_feature_or_preview(protocol, "collations"):
         return None
     columns = _columns(schema, metadata, mapping_mode(protocol, TableProperties(metadata.configuration)), domains)
     collations = {column.collation for column in columns if column.collation is not None}

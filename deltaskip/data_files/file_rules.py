@@ -25,7 +25,7 @@ from deltaskip.errors import DeltaSkipError, PredicateError, RowViolation, Stora
 from deltaskip.expr import Node, columns_in, is_valid_sql, parse_sql
 from deltaskip.expr.nodes import Column, Literal, transform
 from deltaskip.log import LogSegment, Snapshot
-from deltaskip.log.table_state import StateChange
+from deltaskip.log.state_actions import StateChange
 from deltaskip.log.tail import Tail
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_conversion import ArrowRows
@@ -40,8 +40,8 @@ from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import GENERATION_KEY, VOID, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.add_columns import CommitAdds
-from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage import Storage, storage_for

@@ -43,9 +43,7 @@ class GivenFile:
     folders: tuple[str, ...]
 
 
-def find_files(
-    storage: Storage, root: str, paths: Iterable[str], options: Mapping[str, str] | None = None
-) -> list[GivenFile]:
+def find_files(storage: Storage, root: str, paths: Iterable[str]) -> list[GivenFile]:
     """Return the files that the paths name, sorted by location.
 
     A folder stands for all files in it and in the folders below, without hidden ones: names that begin with `_` or `.`,
@@ -56,7 +54,6 @@ def find_files(
         storage: Storage of the table.
         root: Location of the table.
         paths: Absolute paths or URIs, or paths relative to the table's root.
-        options: Options for object stores other than the table's.
 
     Raises:
         DataFileMissing: There is no such file or folder, or a folder contains no files.
@@ -65,7 +62,7 @@ def find_files(
     """
     found: dict[str, GivenFile] = {}
     for folder, wanted in _by_folder(root, paths).items():
-        holder = storage_for(folder, options, storage)
+        holder = storage_for(folder, None, storage)
         for file in _files(holder, root, folder, wanted):
             if file.path in found:
                 raise InvalidArgument(f"The file {file.path} is named twice; add it to {root} once.")

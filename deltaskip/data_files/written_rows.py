@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from deltaskip.actions import AddFile, decode_path
 from deltaskip.engine import ListedScan
 from deltaskip.errors import DeltaSkipError
+from deltaskip.features.identity_columns import IdentityColumn
 from deltaskip.records import dataclass
-from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import RowPlan
 from deltaskip.storage import Storage
 from deltaskip.storage.gate import delete_file, delete_folder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -33,7 +32,7 @@ from deltaskip.expr.nodes import Column, FieldRef
 from deltaskip.expr.padding import as_read, padded_column
 from deltaskip.expr.render import to_sql
 from deltaskip.features.change_data_feed import CHANGE_TYPE
-from deltaskip.features.registry import marks_rows
+from deltaskip.features.registry import writes_deletion_vectors
 from deltaskip.features.row_tracking import RowIdColumns, stable_commit_versions, stable_row_ids
 from deltaskip.log import Snapshot
 from deltaskip.predicates import in_quotes, new_value_node
@@ -45,6 +44,7 @@ from deltaskip.rows.arrow_conversion import ArrowRows, RunningCollations
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema import leaves
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.schema.calendar import current_micros
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import VOID, DataType, StructField, StructType
@@ -96,7 +96,7 @@ class ArrowExecution(RowExecution):
         given = scan.predicate, snapshot.schema, snapshot.root, self._time_zone, SESSION_CURE, "Nothing was written."
         matching = MatchingRows(*given, collation_version=scan.collation_version)
         rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
-        marks = marks_rows(snapshot.protocol, snapshot.table_properties)
+        marks = writes_deletion_vectors(snapshot.protocol, snapshot.table_properties)
         if not marks and _are_little(files, snapshot.schema):
             try:
                 return positions_where(self._held_rows(files), files, matching.mask)
@@ -200,7 +200,7 @@ class ArrowUpdates(NewRows):
         self._assignments = assignments
         self._table = execution.snapshot.root
         # The time that current_timestamp() returns in every row.
-        self._now = time.time_ns() // 1000
+        self._now = current_micros()
         self._collations = RunningCollations()
         fields = {field.name: field for field in assignments.schema.fields}
         self._values = {name: self._bound(value, fields[name].type) for name, value in assignments.values.items()}

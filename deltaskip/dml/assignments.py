@@ -14,13 +14,14 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateErro
 from deltaskip.expr import ColumnExpr, Node, col, columns_in, is_valid_sql, parameter_names, to_node, with_parameters
 from deltaskip.expr.nodes import Column, FieldRef, columns_of
 from deltaskip.expr.python_values import literal_node
+from deltaskip.features.identity_columns import identity_of
 from deltaskip.predicates import warn_of_bare_date
 from deltaskip.records import dataclass
-from deltaskip.rows.identity import identity_of
+from deltaskip.rows.defaults import default_sql
 from deltaskip.rows.plan import RowPlan, plan_rows
 from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.resolve import InsideCollection, display_name, fold_name, resolve
-from deltaskip.schema.types import DEFAULT_KEY, GENERATION_KEY, StructField, StructType
+from deltaskip.schema.types import GENERATION_KEY, StructField, StructType
 
 _DEFAULT = "DEFAULT"
 
@@ -152,7 +153,7 @@ def assignments_of(
             _put(values, path, value, table)
             continue
         _check_default(path, table)
-        _put(values, path, str(field.metadata.get(DEFAULT_KEY, "NULL")), table)
+        _put(values, path, default_sql(field), table)
         if GENERATION_KEY in field.metadata:
             again.add(field.name)
     touched = {fold_name(name) for name in values}

@@ -1,86 +1,68 @@
-"""Plans of changes of rows: the execution, this process or a Spark session, and the files that a change may touch."""
+"""What a change of rows would touch, as its dry run returns it."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.dml.arrow_execution import ArrowExecution
-from deltaskip.dml.execution import ChangingEngine, RowExecution
-from deltaskip.dml.files_to_change import DataFiles, FilesToChange, files_to_change, size_of_table
-from deltaskip.engine import engine
-from deltaskip.features.registry import marks_rows
+from deltaskip.dml.files_to_change import DataFiles, FilesToChange, size_of_table
+from deltaskip.dml.rows_to_change import execution_of, rows_to_change
+from deltaskip.features.registry import writes_deletion_vectors
 from deltaskip.log import Snapshot, refresh
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.skipping.read_options import ReadOptions
+from deltaskip.shown import Shown
+from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.scan import Scan
-from deltaskip.txn.cost import ChangePlan, FileCount
+from deltaskip.txn.cost import FileCount
 
 _EVERY, _SOME = "every row matches", "some rows may match"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PlannedChange:
-    """The plan of a change of the rows that match a predicate.
+@dataclass(frozen=True, slots=True, repr=False)
+class ChangePlan(Shown):
+    """The files that a change of rows may touch, and why. Nothing was written, and no data file was read.
 
     Attributes:
-        execution: Reads and writes the rows.
-        scan: The scan of the rows that change.
-        files: The files that may lose rows.
+        operation: Name of the operation in the table's history.
+        table: URI of the table.
+        version: The version that was planned on.
+        whole: Files all of whose rows change; a deletion removes them without reading them.
+        read: Files that must be read, because some of their rows may change.
+        skipped: The other files of the table.
+        marks_rows: Whether rows of files are marked by deletion vectors; otherwise files of which some rows change are
+            rewritten.
+        files: The files of `whole` and `read`: path, size, num_records (rows that are not deleted, null if the log
+            does not have it) and reason, which is "every row matches" or "some rows may match".
+        explain: Why files are skipped or not: what each part of the predicate skips.
     """
 
-    execution: RowExecution
-    scan: Scan
-    files: FilesToChange
+    operation: str
+    table: str
+    version: int
+    whole: FileCount
+    read: FileCount
+    skipped: FileCount
+    marks_rows: bool
+    files: pa.Table
+    explain: Explain
 
 
-def execution_of(snapshot: Snapshot, spark: Any, time_zone: str, act: str) -> RowExecution:
-    """Return the execution of a session, or of a DataFrame's session; without one, that of this process.
-
-    Args:
-        snapshot: The table.
-        spark: The session or DataFrame; None for this process.
-        time_zone: Time zone of expressions in this process.
-        act: The operation that needs the session, such as "Deleting", for errors.
-    """
-    if spark is None:
-        return ArrowExecution(snapshot, time_zone)
-    asked = cast(ChangingEngine, engine(f"{act} rows of {snapshot.table_root}"))
-    return asked.row_execution(spark, snapshot)
-
-
-def plan_change(snapshot: Snapshot, where: str | None, execution: RowExecution) -> PlannedChange:
-    """Return the plan of a change of the rows that match a predicate. Nothing but the log is read.
-
-    Args:
-        snapshot: The version of the table.
-        where: SQL text of the predicate; None for all rows.
-        execution: Reads and writes the rows, from `execution_of`.
-
-    Raises:
-        PredicateError: The predicate is not valid.
-        UnsupportedFeature: The predicate can only be evaluated by Spark.
-    """
-    scan = execution.planned(Scan(snapshot, ReadOptions("true" if where is None else where)))
-    return PlannedChange(execution, scan, files_to_change(scan))
-
-
-def described_change(
+def dry_run_plan(
     snapshot: Snapshot, operation: str, where: str | None, spark: Any, time_zone: str, act: str
 ) -> ChangePlan:
     """Return the plan of an operation on the latest version of a table for its user.
 
-    operation: Name of the operation in the table's history. where: as for `plan_change`; the other arguments are those
-    of `execution_of`.
+    operation: Name of the operation in the table's history. where: as for `rows_to_change`; the other arguments are
+    those of `execution_of`.
     """
     latest = refresh(snapshot)
-    plan = plan_change(latest, where, execution_of(latest, spark, time_zone, act))
-    return plan_of(operation, plan.scan, plan.files)
+    rows = rows_to_change(latest, where, execution_of(latest, spark, time_zone, act))
+    return plan_of_files(operation, rows.scan, rows.files)
 
 
-def plan_of(operation: str, scan: Scan, change: FilesToChange) -> ChangePlan:
+def plan_of_files(operation: str, scan: Scan, change: FilesToChange) -> ChangePlan:
     """Return the plan of a change of rows.
 
     Args:
@@ -97,7 +79,7 @@ def plan_of(operation: str, scan: Scan, change: FilesToChange) -> ChangePlan:
         whole=whole,
         read=read,
         skipped=size_of_table(snapshot) - whole - read,
-        marks_rows=marks_rows(snapshot.protocol, snapshot.table_properties),
+        marks_rows=writes_deletion_vectors(snapshot.protocol, snapshot.table_properties),
         files=pa.concat_tables([_described(change.whole, _EVERY), _described(change.partly, _SOME)]),
         explain=scan.explain(),
     )

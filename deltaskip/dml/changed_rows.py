@@ -8,7 +8,6 @@ rewritten, new rows are written by the table's rules, and change files where the
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,17 +23,18 @@ from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
 from deltaskip.dml.execution import RowExecution, RowsOfFiles
 from deltaskip.dml.files_to_change import DataFiles, new_files, size_of_table
-from deltaskip.dml.kept_row_groups import copy_kept_row_groups
 from deltaskip.dml.positions import RowPositions, union_of_positions
+from deltaskip.dml.unchanged_row_groups import copy_unchanged_row_groups
 from deltaskip.errors import InvalidCommit, StorageError
 from deltaskip.features.change_data_feed import CHANGE_TYPE
-from deltaskip.features.registry import marks_rows
+from deltaskip.features.registry import writes_deletion_vectors
 from deltaskip.features.row_tracking import RowIdColumns, row_id_columns
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.deletion_vectors import write_deletion_vectors
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.types import STRING, StructField
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.stats.merged_stats import widened_stats
@@ -241,7 +241,7 @@ def apply_changes(
 def _applied(
     transaction: Transaction, changed: ChangedRows, execution: RowExecution, written_before: Sequence[AddFile]
 ) -> AppliedChanges:
-    now = time.time_ns() // 1_000_000
+    now = current_ms()
     snapshot, cost = transaction.snapshot, transaction.cost
     touched = _touched(snapshot, changed)
     ends = [gone == total for gone, total in zip(touched.after.counts, touched.num_records, strict=True)]
@@ -270,7 +270,7 @@ def _applied(
     kept = written = WrittenRows((), 0)
     # The ids of rows without stored ones follow from their places in a file, which change in a copy.
     if copied is not None and target.row_ids is None:
-        kept, copied = copy_kept_row_groups(snapshot, execution, copied, left.files, target.layout)
+        kept, copied = copy_unchanged_row_groups(snapshot, execution, copied, left.files, target.layout)
         if kept.files:
             transaction.add_written(*kept.files, delete=lambda: kept.delete(target.layout.storage, target.layout.root))
     if copied is not None or new is not None:
@@ -361,7 +361,7 @@ def _target(transaction: Transaction, execution: RowExecution) -> _Target:
     metadata, protocol, snapshot = transaction.metadata, transaction.protocol, transaction.snapshot
     properties = snapshot.typed(metadata.configuration)
     layout = layout_after(snapshot, protocol, metadata, transaction.schema, transaction.domains, execution.time_zone)
-    marks = marks_rows(protocol, properties)
+    marks = writes_deletion_vectors(protocol, properties)
     layout = replace(layout, unsynced=transaction.unsynced)
     return _Target(layout, marks, properties.change_data_feed, row_id_columns(properties))
 

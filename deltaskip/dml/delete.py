@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from deltaskip.actions import AddFile
-from deltaskip.dml.change_plan import PlannedChange, execution_of, plan_change
 from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_changes, check_first
 from deltaskip.dml.positions import RowPositions
+from deltaskip.dml.rows_to_change import RowsToChange, execution_of, rows_to_change
 from deltaskip.log import Snapshot
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
@@ -51,10 +51,10 @@ def delete_in(transaction: Transaction, where: str | None, spark: Any = None, ti
     snapshot = transaction.snapshot
     check_first(transaction, "delete")
     with transaction.cost.phase("plan"):
-        plan = plan_change(snapshot, where, execution_of(snapshot, spark, time_zone, "Deleting"))
-    transaction.read_scan(plan.scan, removes=True)
+        rows = rows_to_change(snapshot, where, execution_of(snapshot, spark, time_zone, "Deleting"))
+    transaction.read_scan(rows.scan, removes=True)
     transaction.set_parameters({"predicate": ["true" if where is None else where]})
-    removed = remove_rows(transaction, plan)
+    removed = remove_rows(transaction, rows)
     return _metrics(removed, int((time.monotonic() - start) * 1000))
 
 
@@ -63,13 +63,13 @@ def _metrics(removed: AppliedChanges, milliseconds: int) -> dict[str, int]:
     return found if removed.deleted is None else {**found, "numDeletedRows": removed.deleted}
 
 
-def remove_rows(transaction: Transaction, plan: PlannedChange, inserted: Sequence[AddFile] = ()) -> AppliedChanges:
-    """Add the actions that remove the rows of a plan, see `apply_changes`.
+def remove_rows(transaction: Transaction, rows: RowsToChange, inserted: Sequence[AddFile] = ()) -> AppliedChanges:
+    """Add the actions that remove rows, see `apply_changes`.
 
     Args:
         transaction: The transaction, which depends on the scan already. Its `discard` deletes the new
             files.
-        plan: The rows.
+        rows: The rows.
         inserted: The new files of the transaction, which the change data feed must contain if files are rewritten.
 
     Raises:
@@ -77,7 +77,7 @@ def remove_rows(transaction: Transaction, plan: PlannedChange, inserted: Sequenc
         PredicateError: The predicate fails for a row.
         StorageError: A file cannot be read or written.
     """
-    execution, partly = plan.execution, plan.files.partly
+    execution, partly = rows.execution, rows.files.partly
     with transaction.cost.phase("read"):
-        matches = execution.matching(plan.scan, partly.listed) if len(partly) else RowPositions(())
-    return apply_changes(transaction, ChangedRows(plan.files.whole, partly, deleted=matches), execution, inserted)
+        matches = execution.matching(rows.scan, partly.listed) if len(partly) else RowPositions(())
+    return apply_changes(transaction, ChangedRows(rows.files.whole, partly, deleted=matches), execution, inserted)

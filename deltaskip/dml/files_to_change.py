@@ -24,7 +24,7 @@ from deltaskip.schema.arrow_values import arrow_array, exact_sum, in_schema, num
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import StructField
-from deltaskip.skipping.batches import FileBatch, each_candidate
+from deltaskip.skipping.add_batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import live_row_counts
 from deltaskip.skipping.file_list import batch_files, files_schema
 from deltaskip.skipping.scan import Scan

@@ -13,11 +13,11 @@ from deltaskip.actions import parse_partition_value
 from deltaskip.data_files.append import append_to
 from deltaskip.data_files.data import GivenRows
 from deltaskip.data_files.written_rows import WrittenRows
-from deltaskip.dml.change_plan import PlannedChange, execution_of, plan_change
 from deltaskip.dml.changed_rows import AppliedChanges, check_first
 from deltaskip.dml.delete import remove_rows
 from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files_to_change import FilesToChange, PartitionKey, files_of_partitions
+from deltaskip.dml.rows_to_change import RowsToChange, execution_of, rows_to_change
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
@@ -86,7 +86,7 @@ class PlannedOverwrite:
 
     replaced: Overwrite
     execution: RowExecution
-    change: PlannedChange | None
+    change: RowsToChange | None
 
 
 def predicate_text(where: object, params: object, schema: StructType) -> str | None:
@@ -176,7 +176,9 @@ def plan_overwrite(snapshot: Snapshot, replaced: Overwrite, spark: Any, time_zon
     """
     execution = execution_of(snapshot, spark, time_zone, "Overwriting")
     by_rows = replaced.partitions == "dynamic" and snapshot.partition_columns
-    return PlannedOverwrite(replaced, execution, None if by_rows else plan_change(snapshot, replaced.where, execution))
+    return PlannedOverwrite(
+        replaced, execution, None if by_rows else rows_to_change(snapshot, replaced.where, execution)
+    )
 
 
 def replace_rows(transaction: Transaction, plan: PlannedOverwrite, written: WrittenRows) -> dict[str, int]:
@@ -202,7 +204,7 @@ def replace_rows(transaction: Transaction, plan: PlannedOverwrite, written: Writ
     return _metrics(written, removed, replaced.where is not None)
 
 
-def _change_of_partitions(snapshot: Snapshot, written: WrittenRows, execution: RowExecution) -> PlannedChange | None:
+def _change_of_partitions(snapshot: Snapshot, written: WrittenRows, execution: RowExecution) -> RowsToChange | None:
     """The removal of all rows in the partitions of the new rows; None if there are none."""
     fields, mode = snapshot.partition_fields, snapshot.mapping_mode
     names = [physical_name(field, mode) for field in fields]
@@ -211,7 +213,7 @@ def _change_of_partitions(snapshot: Snapshot, written: WrittenRows, execution: R
         return None
     scan = execution.planned(Scan(snapshot, ReadOptions(_of_partitions(fields, partitions))))
     whole = files_of_partitions(scan, partitions)
-    return PlannedChange(execution, scan, FilesToChange(whole, whole.take([])))
+    return RowsToChange(execution, scan, FilesToChange(whole, whole.take([])))
 
 
 def _of_partitions(fields: Sequence[StructField], partitions: set[PartitionKey]) -> Node:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaskip.dml.assignments import NewValue, assignments_of
-from deltaskip.dml.change_plan import execution_of, plan_change
 from deltaskip.dml.changed_rows import AppliedChanges, apply_changes, check_first
+from deltaskip.dml.rows_to_change import execution_of, rows_to_change
 from deltaskip.errors import InvalidCommit
 from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.log import Snapshot
@@ -71,15 +71,15 @@ def update_in(
     properties = snapshot.typed(transaction.metadata.configuration)
     assignments = assignments_of(snapshot.schema, properties, snapshot.partition_columns, snapshot.mapping_mode, given)
     with transaction.cost.phase("plan"):
-        plan = plan_change(snapshot, where, execution_of(snapshot, spark, time_zone, "Updating"))
-    transaction.read_scan(plan.scan, removes=True)
+        rows = rows_to_change(snapshot, where, execution_of(snapshot, spark, time_zone, "Updating"))
+    transaction.read_scan(rows.scan, removes=True)
     transaction.set_parameters({"predicate": [] if where is None else [where]})
     ids, feed = row_id_columns(properties), properties.change_data_feed
     with transaction.cost.phase("read"):
-        changed = plan.execution.updates(plan.scan, plan.files, assignments, ids, feed)
+        changed = rows.execution.updates(rows.scan, rows.files, assignments, ids, feed)
     found = time.monotonic()
     try:
-        applied = apply_changes(transaction, changed, plan.execution)
+        applied = apply_changes(transaction, changed, rows.execution)
     finally:
         if changed.new is not None:
             changed.new.release()

@@ -1,7 +1,7 @@
 """Table features: their registry, what they require of readers and writers, and how a table gets them."""
 
 from deltaskip.features.registry import FEATURES, TableFeature, has_feature, support_table
-from deltaskip.features.requirements import CommitSummary, check_maintainable, check_readable, check_writable
+from deltaskip.features.support_checks import CommitSummary, check_maintainable, check_readable, check_writable
 
 __all__ = [
     "FEATURES",

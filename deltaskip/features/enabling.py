@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from deltaskip.actions import Protocol
 from deltaskip.errors import InvalidArgument
+from deltaskip.features.feature_uses import uses_of
 from deltaskip.features.registry import FEATURES, features_of, has_feature, no_feature
-from deltaskip.features.requirements import uses_of
 from deltaskip.schema.numerals import integer_of
 from deltaskip.schema.properties import (
     CONSTRAINT_PREFIX,
@@ -109,7 +109,7 @@ def with_features(protocol: Protocol, names: Iterable[str]) -> Protocol:
     Raises:
         InvalidArgument: There is no such feature.
     """
-    added = {name for name in _with_requirements(names) if not has_feature(protocol, name)}
+    added = {name for name in _with_required(names) if not has_feature(protocol, name)}
     if not added:
         return protocol
     had = features_of(protocol)
@@ -134,7 +134,7 @@ def with_versions(protocol: Protocol, reader: int, writer: int) -> Protocol:
             f"Delta has reader versions 1 to {FEATURES_READER_VERSION} and writer versions 1 to "
             f"{FEATURES_WRITER_VERSION}, not {reader} and {writer}."
         )
-    return with_features(protocol, sorted(_implied(reader, writer)))
+    return with_features(protocol, sorted(_features_of_versions(reader, writer)))
 
 
 def lowest_protocol(features: Collection[str], read: Collection[str] = ()) -> Protocol:
@@ -149,7 +149,7 @@ def lowest_protocol(features: Collection[str], read: Collection[str] = ()) -> Pr
     versions = (FEATURES[name].legacy_reader_version if name in FEATURES else None for name in both)
     reader = max((version or FEATURES_READER_VERSION for version in versions), default=1)
     for writer in range(1, FEATURES_WRITER_VERSION):
-        implied = _implied(1, writer)
+        implied = _features_of_versions(1, writer)
         if implied == names and reader < FEATURES_READER_VERSION:
             return Protocol(reader, writer)
     if reader < FEATURES_READER_VERSION:
@@ -163,7 +163,7 @@ def _for_readers(names: Iterable[str], read: Collection[str]) -> list[str]:
     return sorted(known | {name for name in names if name in read})
 
 
-def _implied(reader: int, writer: int) -> frozenset[str]:
+def _features_of_versions(reader: int, writer: int) -> frozenset[str]:
     """Features that protocol versions without lists of features imply."""
     versions = Protocol(min(reader, FEATURES_READER_VERSION - 1), min(writer, FEATURES_WRITER_VERSION - 1))
     if reader == FEATURES_READER_VERSION:
@@ -173,10 +173,10 @@ def _implied(reader: int, writer: int) -> frozenset[str]:
     return features_of(versions)
 
 
-def _with_requirements(names: Iterable[str]) -> Iterator[str]:
+def _with_required(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         feature = FEATURES.get(name)
         if feature is None:
             raise InvalidArgument(no_feature(name))
         yield name
-        yield from _with_requirements(feature.requires)
+        yield from _with_required(feature.requires)

@@ -18,7 +18,7 @@ from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER
 FeatureKind = Literal["reader-writer", "writer"]
 
 # "yes": supported as the protocol requires. "not needed": the feature has no requirements for readers. "no": tables are
-# refused. A feature that a table has but does not use does not block commits (see features.requirements).
+# refused. A feature that a table has but does not use does not block commits (see features.feature_uses).
 Support = Literal["yes", "not needed", "no"]
 
 
@@ -164,6 +164,11 @@ def has_feature(protocol: TableProtocol, name: str) -> bool:
     )
 
 
+def has_feature_or_preview(protocol: TableProtocol, name: str) -> bool:
+    """Whether the protocol has the feature or, if it has one, the preview of the feature."""
+    return any(has_feature(protocol, each) for each in feature_names(name))
+
+
 @lru_cache(maxsize=16)
 def features_of(protocol: TableProtocol) -> frozenset[str]:
     """Return the names of the features that a protocol lists or implies."""
@@ -171,7 +176,7 @@ def features_of(protocol: TableProtocol) -> frozenset[str]:
     return frozenset(listed | {name for name in FEATURES if has_feature(protocol, name)})
 
 
-def marks_rows(protocol: TableProtocol, properties: TableProperties) -> bool:
+def writes_deletion_vectors(protocol: TableProtocol, properties: TableProperties) -> bool:
     """Whether rows are deleted by deletion vectors: the table supports them, and its property lets writers add them.
 
     # PROTOCOL, Deletion Vectors

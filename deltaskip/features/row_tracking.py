@@ -23,9 +23,6 @@ from deltaskip.schema.types import LONG, StructField
 
 ROW_TRACKING_DOMAIN = "delta.rowTracking"
 
-MARK = "rowIdHighWaterMark"
-"""The member of the domain's configuration with the highest row id that was assigned."""
-
 MATERIALIZED_COLUMNS = (TableProperties.row_id_column.name, TableProperties.row_commit_version_column.name)
 """Properties that name the columns in which files have row ids and row commit versions."""
 

@@ -11,7 +11,7 @@ from deltaskip.kernels.json_number cimport plain_int64, short_double
 
 cdef inline bint believed(int64_t value, const Text* text) noexcept nogil:
     """Whether the text is exactly the value. With a point or an exponent it is the text of a double, which prints
-    15 digits (stats.bound_rules)."""
+    15 digits (stats.believed_bounds)."""
     cdef int64_t i
     cdef int64_t printed = <int64_t>1000000000 * 1000000
     if -printed < value < printed:

@@ -12,7 +12,7 @@ from deltaskip.log.loading import (
     refresh,
     same_table,
 )
-from deltaskip.log.replay import Superseded, dv_ids
+from deltaskip.log.replay import Superseded
 from deltaskip.log.segment import CheckpointRef, LogSegment
 from deltaskip.log.snapshot import Snapshot
 
@@ -29,7 +29,6 @@ __all__ = [
     "advanced",
     "check_same_table",
     "chosen_version",
-    "dv_ids",
     "history",
     "is_cleaned_up",
     "is_fresh",

@@ -8,7 +8,7 @@ from typing import Any
 
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.json_text import parse_json
-from deltaskip.log.table_state import StateChange
+from deltaskip.log.state_actions import StateChange
 from deltaskip.records import dataclass
 
 

@@ -12,7 +12,7 @@ from deltaskip.actions import CommitInfo
 from deltaskip.log.commit import last_commit_info, parse_contents, read_commits
 from deltaskip.log.file_names import Kind, LogFile, commit_name, version_prefix
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.log.table_state import StateChange, overlay
+from deltaskip.log.state_actions import StateChange, overlay
 from deltaskip.log.tail import tail_of
 from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.properties import TableProperties

@@ -9,7 +9,6 @@ Sidecars are deleted when no remaining checkpoint references them and they are m
 from __future__ import annotations
 
 import re
-import time
 
 import pyarrow as pa
 
@@ -23,6 +22,7 @@ from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing, read_listing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.properties import DAY_MS
 from deltaskip.storage import FileInfo, join, storage_below
 from deltaskip.storage.gate import deletable, delete_file, log_names
@@ -59,7 +59,7 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None, kept_for_ms: int
     if commits is not None and commits.manages:
         # The catalog then names no staged commit that is deleted.
         commits.publish(snapshot.version)
-    now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    now = current_ms() if now_ms is None else now_ms
     retention = snapshot.table_properties.log_retention_ms
     cutoff = _midnight(now - retention) if kept_for_ms is None else now - kept_for_ms
     # Newer commits of other writers are not read, and not deleted.

@@ -13,7 +13,7 @@ from deltaskip.errors import CorruptLog, StorageError
 from deltaskip.json_text import parse_json
 from deltaskip.kernels.commit_json import CommitSyntaxError, ParsedCommits, parse_commits
 from deltaskip.log.file_names import LogFile, restore_or_go_back
-from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
+from deltaskip.log.state_actions import STATE_ACTIONS, StateAction, StateChange, state_of
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import TRUE
 from deltaskip.settings import options

@@ -16,6 +16,7 @@ from deltaskip.log.loading import load_snapshot
 from deltaskip.log.segment import LogListing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.types import LONG_MAX
 from deltaskip.storage import Storage
 
 _ENABLED = TableProperties.in_commit_timestamps.name
@@ -103,7 +104,7 @@ def next_in_commit_timestamp(latest: Snapshot, now: int) -> int:
                 f"Version {latest.version} of {latest.root} has no inCommitTimestamp although {_ENABLED} is true, so "
                 f"the next one cannot be computed: restore the commit, or disable the property with Spark."
             )
-    if previous is not None and previous >= (1 << 63) - 1:
+    if previous is not None and previous >= LONG_MAX:
         raise CorruptLog(
             f"Version {latest.version} of {latest.root} has the greatest inCommitTimestamp, so no version can follow: "
             f"restore the commit."

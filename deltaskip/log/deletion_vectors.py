@@ -45,7 +45,7 @@ class RangeStorage(Protocol):
         ...
 
 
-def absolute_path(table_root: str, descriptor: DeletionVectorDescriptor) -> str | None:
+def vector_location(table_root: str, descriptor: DeletionVectorDescriptor) -> str | None:
     """Return the location of the vector's file for storage; None for an inline vector, which has no file.
 
     table_root: the table's URI or absolute local path. Raises CorruptDeletionVector if the descriptor is invalid.
@@ -60,7 +60,7 @@ def absolute_path(table_root: str, descriptor: DeletionVectorDescriptor) -> str 
             case "u":
                 if len(text) < _UUID_CHARACTERS:
                     raise ValueError(f"{text!r} is shorter than the {_UUID_CHARACTERS} characters of a UUID")
-                prefix = folder_of(descriptor)
+                prefix = vector_folder(descriptor)
                 name = _file_name(UUID(bytes=z85_decode(text[-_UUID_CHARACTERS:])))
                 # The prefix is the literal name of a folder, but hadoop_path decodes its argument.
                 return hadoop_path(table_root, f"{quote(prefix)}/{name}" if prefix else name)
@@ -70,7 +70,7 @@ def absolute_path(table_root: str, descriptor: DeletionVectorDescriptor) -> str 
         raise _corrupt(table_root, descriptor.unique_id, str(error)) from error
 
 
-def folder_of(descriptor: DeletionVectorDescriptor) -> str:
+def vector_folder(descriptor: DeletionVectorDescriptor) -> str:
     """Return the folder of the vector's file below the table, as the descriptor of storage type u names it."""
     return descriptor.path_or_inline_dv[:-_UUID_CHARACTERS]
 
@@ -87,7 +87,7 @@ def vector_keys(table_root: str, vectors: pa.Array) -> pa.Array:
     unique = pc.unique(named).drop_null().to_pylist()
     root, keys = hadoop_path(table_root, "x")[:-1], []
     for text in unique:
-        location = absolute_path(table_root, DeletionVectorDescriptor(text[0], text[1:], 0, 0))
+        location = vector_location(table_root, DeletionVectorDescriptor(text[0], text[1:], 0, 0))
         if location is not None and text[0] == "u":
             keys.append(location.removeprefix(root))
         elif location is not None:
@@ -112,7 +112,7 @@ def read_deletion_vector(
         DataFileMissing: The vector's file does not exist.
     """
     _check_cardinality(table_root, descriptor, file_rows)
-    location = absolute_path(table_root, descriptor)
+    location = vector_location(table_root, descriptor)
     if location is None:
         rows = _inline_rows(table_root, descriptor)
     else:
@@ -141,7 +141,7 @@ def read_deletion_vectors(
             continue
         descriptor = _descriptor(table_root, fields)
         _check_cardinality(table_root, descriptor, counts[i])
-        location = absolute_path(table_root, descriptor)
+        location = vector_location(table_root, descriptor)
         if location is None:
             rows[i] = _inline_rows(table_root, descriptor)
             _check_last(table_root, descriptor, rows[i], counts[i])

@@ -4,6 +4,7 @@ from enum import Enum
 
 from deltaskip.features.change_data_feed import CHANGE_FOLDER
 from deltaskip.records import dataclass
+from deltaskip.schema.types import LONG_MAX
 from deltaskip.storage import FileInfo
 from deltaskip.storage.location import LOG_FOLDER
 
@@ -11,7 +12,6 @@ from deltaskip.storage.location import LOG_FOLDER
 FOLDERS_OF_TABLES = frozenset((LOG_FOLDER, CHANGE_FOLDER, "_delta_index", "_symlink_format_manifest"))
 SIDECAR_FOLDER = "_sidecars"
 _DIGITS = 20
-_MAX_VERSION = 2**63 - 1
 _PART_DIGITS = 10
 
 
@@ -63,7 +63,7 @@ def parse_log_file(file: FileInfo) -> LogFile | None:
     """Return the log file with this name; None if it is not a log file (`.tmp`, `_last_checkpoint` …)."""
     name = file.name
     version = _number(name[:_DIGITS], _DIGITS)
-    if version is None or version > _MAX_VERSION:
+    if version is None or version > LONG_MAX:
         return None
     rest = name[_DIGITS:]
     if rest == ".json":

@@ -12,7 +12,7 @@ from deltaskip.log.file_names import FOLDERS_OF_TABLES, parse_log_file
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT
 from deltaskip.log.segment import LogSegment, read_listing
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.log.table_state import StateChange
+from deltaskip.log.state_actions import StateChange
 from deltaskip.log.tail import Tail
 from deltaskip.storage import Storage, is_local, join
 from deltaskip.storage.location import LOG_FOLDER, split_authority

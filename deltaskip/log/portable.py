@@ -11,8 +11,8 @@ from deltaskip.errors import UnsupportedFeature
 from deltaskip.log.catalog_commits import Maintenance, is_managed, published_path
 from deltaskip.log.segment import LogSegment
 from deltaskip.log.snapshot import Snapshot
+from deltaskip.log.state_actions import StateChange
 from deltaskip.log.stats_provenance import Writers
-from deltaskip.log.table_state import StateChange
 from deltaskip.log.tail import Tail
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import FloatBounds

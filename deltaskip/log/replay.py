@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, canonical_paths
+from deltaskip.actions import FILE_SCHEMA, canonical_paths, dv_ids
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scalar, in_schema, numpy_values, one_chunk
 
@@ -26,7 +26,6 @@ _SEPARATOR = "\0"
 _BETWEEN = arrow_scalar(_SEPARATOR, pa.string())
 _FEW = 512
 _MANY = 100_000
-_AT = arrow_scalar("@", pa.string())
 
 
 @dataclass(frozen=True)
@@ -157,24 +156,6 @@ def after(older: Replay, newer: Replay) -> Replay:
             _union(old.added, new.added), _union(old.removed, new.removed), _union(old.removed_dv, new.removed_dv)
         ),
     )
-
-
-def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return the dvId of each deletion vector struct, null for a null struct; string arrays are returned unchanged.
-
-    PROTOCOL, Deletion Vectors, uniqueId: storageType and pathOrInlineDv, then "@" and the offset if there is one.
-    """
-    array = one_chunk(dv)
-    if pa.types.is_string(array.type):
-        return array
-    if array.null_count == len(array):
-        return pa.nulls(len(array), pa.string())
-    fields = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
-    kind = fields.get("storage_type", fields.get("storageType"))
-    where = fields.get("path_or_inline_dv", fields.get("pathOrInlineDv"))
-    offset = fields.get("offset", pa.nulls(len(array), pa.int32()))
-    suffix = pc.fill_null(pc.binary_join_element_wise(_AT, offset.cast(pa.string()), NOTHING), NOTHING)
-    return pc.binary_join_element_wise(kind, where, suffix, NOTHING)
 
 
 def repeated_key(actions: pa.Table) -> str | None:

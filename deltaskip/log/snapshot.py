@@ -13,7 +13,7 @@ import pyarrow as pa
 from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, Txn
 from deltaskip.doors import Unpicklable
 from deltaskip.errors import ChecksumWarning, CorruptLog, SchemaError
-from deltaskip.features.requirements import check_format, check_readable
+from deltaskip.features.support_checks import check_format, check_readable
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.checkpoint.adds import AddGroup
 from deltaskip.log.checkpoint.read import Checkpoint, CheckpointPart
@@ -23,8 +23,8 @@ from deltaskip.log.commit import last_commit_info, read_commits
 from deltaskip.log.file_names import LogFile, restore_or_go_back
 from deltaskip.log.replay import EMPTY, Replay, Superseded, after
 from deltaskip.log.segment import LogSegment
+from deltaskip.log.state_actions import StateChange, overlay
 from deltaskip.log.stats_provenance import Writers, read_writers
-from deltaskip.log.table_state import StateChange, overlay
 from deltaskip.log.tail import Tail
 from deltaskip.schema import MappingMode, StructField, StructType, mapping_mode, parse_schema
 from deltaskip.schema.arrow_values import exact_sum

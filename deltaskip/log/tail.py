@@ -11,7 +11,7 @@ from deltaskip.log.commit import Commits, commit_pieces, last_commit_info, read_
 from deltaskip.log.compaction import require_reconciled
 from deltaskip.log.file_names import Kind, LogFile
 from deltaskip.log.replay import EMPTY, Replay, after, replay
-from deltaskip.log.table_state import StateChange, overlay
+from deltaskip.log.state_actions import StateChange, overlay
 from deltaskip.storage import Storage
 
 

@@ -6,7 +6,6 @@ Data files and deletion vectors are named by absolute paths. The clone has an id
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -39,7 +38,7 @@ from deltaskip.features.registry import features_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS, with_materialized_columns
 from deltaskip.kernels.paths import all_plain, prefixed
 from deltaskip.log import Snapshot, check_same_table, load_snapshot
-from deltaskip.log.deletion_vectors import absolute_path
+from deltaskip.log.deletion_vectors import vector_location
 from deltaskip.log.new_table import before_creation, check_no_files, check_no_table
 from deltaskip.maintenance.copied_state import (
     clustering_after,
@@ -50,6 +49,7 @@ from deltaskip.maintenance.copied_state import (
     with_data_change,
 )
 from deltaskip.schema.arrow_values import arrow_array, exact_sum, one_chunk
+from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.properties import TableProperties, check_given_property
 from deltaskip.storage import Storage, uri_of
 from deltaskip.txn.result import WriteResult
@@ -124,7 +124,7 @@ def clone(
             check_writable(
                 target.protocol, target.table_properties, target.schema, where, CommitSummary(removes_rows=True)
             )
-    milliseconds = time.time_ns() // 1_000_000
+    milliseconds = current_ms()
     transaction.remove(*(remove_of(add, milliseconds) for add in add_actions(removed)))
     # The clone numbers its rows itself.
     adds = (replace(add, base_row_id=None, default_row_commit_version=None) for add in add_actions(files))
@@ -251,7 +251,7 @@ def _logged(source: Snapshot, paths: pa.Array) -> pa.Array:
 
 def _absolute_vector(source: Snapshot, vector: dict[str, object]) -> dict[str, object]:
     descriptor = DeletionVectorDescriptor(str(vector["storage_type"]), str(vector["path_or_inline_dv"]), 0, 0)
-    location = absolute_path(source.table_root, descriptor)
+    location = vector_location(source.table_root, descriptor)
     if location is None:
         return vector
     return {**vector, "storage_type": "p", "path_or_inline_dv": encode_location(location)}

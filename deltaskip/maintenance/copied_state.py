@@ -11,14 +11,14 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, table_keys
+from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, dv_ids, table_keys
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain
 from deltaskip.features.enabling import with_features
+from deltaskip.features.identity_columns import keep_marks
 from deltaskip.features.registry import FEATURES, features_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
 from deltaskip.log import Snapshot
-from deltaskip.log.replay import dv_ids, file_keys
-from deltaskip.rows.identity import keep_marks
+from deltaskip.log.replay import file_keys
 from deltaskip.schema import schema_to_json
 from deltaskip.schema.arrow_values import NOTHING, TRUE, one_chunk
 from deltaskip.schema.properties import TableProperties

@@ -6,16 +6,15 @@ Delta has one partitioning for all files of a version, so that new data alone ca
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from deltaskip.actions import remove_files
 from deltaskip.data_files.file_layout import layout_after
-from deltaskip.dml.change_plan import execution_of
 from deltaskip.dml.execution import copying_plan
 from deltaskip.dml.files_to_change import DataFiles, kept_files
+from deltaskip.dml.rows_to_change import execution_of
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.expr import columns_of, parse_sql
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain, clustering_paths
@@ -28,6 +27,7 @@ from deltaskip.rows.plan import PlannedColumn, RowPlan, computed_sql
 from deltaskip.rows.rules import RowRule
 from deltaskip.rows.store import written_type
 from deltaskip.schema import schema_to_json
+from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.mapping import with_new_ids
 from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
 from deltaskip.schema.sql_text import quoted_name
@@ -192,7 +192,7 @@ def _put_rows(
     written = execution.write_planned(files.listed, layout.kept, plan, row_ids, target)
     adds = [replace(add, data_change=False) for add in written.files]
     transaction.add_written(*adds, delete=lambda: written.delete(snapshot.storage, snapshot.root))
-    transaction.remove(*remove_files(files.logged, time.time_ns() // 1_000_000, data_change=False))
+    transaction.remove(*remove_files(files.logged, current_ms(), data_change=False))
     if row_ids is not None:
         transaction.keep_row_ids()
     return {

@@ -6,7 +6,6 @@ Files are compared by path and deletion vector: a file that lost rows since then
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,7 +17,7 @@ from deltaskip.errors import DataFileMissing, UnsupportedFeature
 from deltaskip.features import CommitSummary, check_writable
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, load_snapshot, refresh
-from deltaskip.log.deletion_vectors import absolute_path
+from deltaskip.log.deletion_vectors import vector_location
 from deltaskip.maintenance.copied_state import (
     clustering_after,
     files_without,
@@ -29,6 +28,7 @@ from deltaskip.maintenance.copied_state import (
 )
 from deltaskip.progress import ProgressCallback
 from deltaskip.schema.arrow_values import exact_sum, one_chunk
+from deltaskip.schema.calendar import current_ms
 from deltaskip.storage import Storage, storage_for
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
@@ -117,7 +117,7 @@ def _restore_to(transaction: Transaction, source: Snapshot, progress: ProgressCa
     clustering = clustering_after(latest, source)
     if clustering is not None:
         transaction.set_system_domain(clustering)
-    milliseconds = time.time_ns() // 1_000_000
+    milliseconds = current_ms()
     transaction.remove(*(remove_of(add, milliseconds) for add in add_actions(removed)))
     transaction.add_written(*add_actions(with_data_change(restored)))
     return {
@@ -182,7 +182,7 @@ def _vector_files(source: Snapshot, files: pa.Table) -> Iterator[str]:
     ):
         if (kind, text) not in seen and kind != "i":
             seen.add((kind, text))
-            yield absolute_path(source.table_root, DeletionVectorDescriptor(kind, text, 0, 0)) or ""
+            yield vector_location(source.table_root, DeletionVectorDescriptor(kind, text, 0, 0)) or ""
 
 
 def _missing(near: Storage, locations: list[str]) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -28,6 +27,7 @@ from deltaskip.maintenance.folder_listing import LISTED, Folders, HiddenNames, f
 from deltaskip.progress import ProgressCallback
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, is_true, one_chunk
+from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.properties import DAY_MS
 from deltaskip.storage import LocalStorage, Storage, join, split_authority, storage_below
 from deltaskip.storage.gate import deletable
@@ -127,7 +127,7 @@ def _listed(
     # A writer may be at work on a temporary file, whatever the retention is.
     temporary = is_temporary(one_chunk(found["path"]))
     if pc.any(temporary).as_py():
-        day = arrow_scalar(time.time_ns() // 1_000_000 - DAY_MS, pa.int64())
+        day = arrow_scalar(current_ms() - DAY_MS, pa.int64())
         found = found.filter(pc.or_(pc.invert(temporary), pc.less(found["modified_ms"], day)))
     return _without_other_names(snapshot, found, unlisted).sort_by("path"), folders
 

@@ -31,6 +31,7 @@ from deltaskip.maintenance.unneeded_files import (
 )
 from deltaskip.progress import Progress, ProgressCallback, table_name
 from deltaskip.schema.arrow_values import arrow_array, exact_sum, one_chunk
+from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.properties import DAY_MS, HOUR_MS, TableProperties
 from deltaskip.storage.gate import delete_empty_folder, delete_files, log_names
 from deltaskip.storage.kill_points import kill_point
@@ -82,7 +83,7 @@ def vacuum(
     check_permitted(snapshot, "DATA_CLEANUP", "VACUUM")
     default = snapshot.table_properties.deleted_file_retention_ms
     _check_retention(snapshot, retention_ms, default, enforce_retention)
-    now = time.time_ns() // 1_000_000
+    now = current_ms()
     cutoff = now - (default if retention_ms is None else retention_ms)
     find = unneeded_by_log if lite else unneeded_by_listing
     found = find(snapshot, cutoff, now - default, progress)

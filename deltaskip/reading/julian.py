@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from deltaskip.schema.types import DATE, TIMESTAMP
-from deltaskip.stats.bound_rules import GREGORIAN_FROM, SPARK_VERSION_KEY, hybrid_calendar
+from deltaskip.stats.believed_bounds import GREGORIAN_FROM, SPARK_VERSION_KEY, hybrid_calendar
 
 
 def may_be_julian(footer: pq.FileMetaData) -> bool:

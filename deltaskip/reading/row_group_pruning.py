@@ -39,7 +39,7 @@ from deltaskip.reading.sought_values import SoughtValues
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.numerals import of_unscaled
 from deltaskip.schema.properties import MappingMode
-from deltaskip.skipping.batches import candidates
+from deltaskip.skipping.add_batches import candidates
 from deltaskip.skipping.evaluate import keep_mask
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.program import (
@@ -54,7 +54,6 @@ from deltaskip.skipping.program import (
     Term,
 )
 from deltaskip.stats.bloom_filters import has_filter
-from deltaskip.stats.bounds import Bound
 from deltaskip.stats.collated_bounds import CollatedBounds
 from deltaskip.stats.facts import ColumnFacts
 from deltaskip.stats.footer import (
@@ -76,6 +75,7 @@ from deltaskip.stats.footer import (
 from deltaskip.stats.layout import BoundKind, Side, StatField
 from deltaskip.stats.page_index import page_statistics, pages_of
 from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, indexed_columns
+from deltaskip.stats.stored_bounds import Bound
 
 # A file with a single row group of at most this size is read without checking its footer.
 _SMALL_BYTES = 2 << 20

@@ -6,7 +6,6 @@ Columns that have the table's types already are passed through without a copy.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -25,17 +24,17 @@ from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation.batch import CollatedOrder
 from deltaskip.expr.evaluation.columns import Evaluator, never_fails
+from deltaskip.features.identity_columns import IdentityColumn
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.arrow_losses import empty_partition, warn_of_losses
 from deltaskip.rows.arrow_store import WRITE_FROM_SPARK, ArrowTarget, check_maps, store_array
-from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import PathStep, RowRule, violation
 from deltaskip.rows.shown_rows import python_value
 from deltaskip.rows.store import stores_every_value
 from deltaskip.schema.arrow_nested import list_items, map_lists
 from deltaskip.schema.arrow_values import domain_values, is_true, one_chunk
-from deltaskip.schema.calendar import zone_of
+from deltaskip.schema.calendar import current_micros, zone_of
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructType
 from deltaskip.skipping.proofs.collated import Collations
@@ -83,7 +82,7 @@ class ArrowRows:
         self._watched = replace(self._target, losses=[])
         self._computed = computed
         self.has_warned = False
-        self._now = time.time_ns() // 1000 if now_micros is None else now_micros
+        self._now = current_micros() if now_micros is None else now_micros
         self._stored = plan.written_schema
         self._constants: dict[str, pa.Array] = {}
         self._nodes: dict[str, Node] = {}

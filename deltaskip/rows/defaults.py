@@ -1,4 +1,4 @@
-"""Whether an expression can be the default of a column.
+"""Defaults of columns: the value where none is given, and whether an expression can be one.
 
 # PROTOCOL, Default Columns
 """
@@ -24,6 +24,11 @@ from deltaskip.schema.types import COLLATIONS_KEY, DEFAULT_KEY, VARIANT, StructF
 
 _OF_ROWS = AGGREGATES | GENERATORS | NONDETERMINISTIC | WINDOWS
 _KEPT = (COLLATIONS_KEY, CHAR_VARCHAR_KEY)
+
+
+def default_sql(field: StructField) -> str:
+    """Return the SQL text of a column's value where none is given: its default, or NULL."""
+    return str(field.metadata.get(DEFAULT_KEY, "NULL"))
 
 
 def default_problem(field: StructField, text: str, table: str) -> str | None:

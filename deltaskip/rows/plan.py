@@ -8,8 +8,8 @@ from typing import Literal
 
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.expr import columns_of, parse_sql, type_of_text
+from deltaskip.features.identity_columns import IdentityColumn, identity_of
 from deltaskip.records import dataclass
-from deltaskip.rows.identity import IdentityColumn, identity_of
 from deltaskip.rows.rules import RowRule, generation_rule, rules_of, where_rule
 from deltaskip.rows.schema_merge import merged_schema, replaced_schema
 from deltaskip.rows.store import by_name, check_assignable, stored, written_type

@@ -8,6 +8,7 @@ these functions.
 from __future__ import annotations
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
@@ -119,6 +120,16 @@ class TimestampText:
 
     local_micros: int
     zone: str | None
+
+
+def current_ms() -> int:
+    """Return the present time in milliseconds since the epoch, as the log has times."""
+    return time.time_ns() // 1_000_000
+
+
+def current_micros() -> int:
+    """Return the present time in microseconds since the epoch."""
+    return time.time_ns() // 1000
 
 
 @lru_cache(maxsize=256)

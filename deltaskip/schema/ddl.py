@@ -31,6 +31,8 @@ from deltaskip.schema.types import (
     IDENTITY_PREFIX,
     INTEGER,
     LONG,
+    LONG_MAX,
+    LONG_MIN,
     SHORT,
     STRING,
     TIMESTAMP,
@@ -86,7 +88,6 @@ _ELSEWHERE = {
     "list": "ARRAY<STRING>",
 }
 _EXAMPLES = ("BIGINT", "INT", "DOUBLE", "DECIMAL(18, 2)", "BOOLEAN", "STRING", "DATE", "TIMESTAMP", "BINARY")
-_LONG_LIMIT = 2**63
 _CONSTRAINT_WORDS = ("CONSTRAINT", "PRIMARY", "UNIQUE", "REFERENCES", "CHECK", "FOREIGN")
 # Words that begin an option of a column, and so end the expression of DEFAULT.
 _OPTION_WORDS = ("NOT", "DEFAULT", "GENERATED", "COMMENT", *_CONSTRAINT_WORDS)
@@ -483,7 +484,7 @@ class DdlParser:
         if token.kind != "number" or not token.text.isdigit():
             raise sql_error(self.text, token.start, "a whole number is expected here")
         value = -integer_of(token.text) if negative else integer_of(token.text)
-        if not -_LONG_LIMIT <= value < _LONG_LIMIT:
+        if not LONG_MIN <= value <= LONG_MAX:
             raise sql_error(self.text, token.start, "the number does not fit a BIGINT")
         return value
 

@@ -112,6 +112,7 @@ VARIANT = PrimitiveType("variant")
 
 INTEGRAL_BITS: dict[DataType, int] = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}
 """The integers, the narrowest first, and the bits of their values."""
+LONG_MIN, LONG_MAX = -(1 << 63), (1 << 63) - 1
 FLOATING: tuple[DataType, ...] = (FLOAT, DOUBLE)
 DATETIMES: tuple[DataType, ...] = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 

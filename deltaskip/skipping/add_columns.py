@@ -18,7 +18,7 @@ from deltaskip.log import CheckpointPart, Snapshot
 from deltaskip.log.checkpoint.adds import struct_fields
 from deltaskip.schema.arrow_values import TRUE, one_chunk
 from deltaskip.skipping.partition_columns import map_values
-from deltaskip.stats.bound_rules import in_our_calendar
+from deltaskip.stats.believed_bounds import in_our_calendar
 from deltaskip.stats.cache_keys import (
     AddsScope,
     CommitsScope,

@@ -22,7 +22,7 @@ from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.evaluate import keep_mask
 from deltaskip.skipping.program import PartitionTerm, Program, Term
-from deltaskip.stats.bound_rules import BoundForm
+from deltaskip.stats.believed_bounds import BoundForm
 from deltaskip.stats.cache_keys import FooterKey
 from deltaskip.stats.collated_bounds import CollatedBounds
 from deltaskip.stats.decode import from_struct

@@ -8,11 +8,11 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import NotProvable
 from deltaskip.schema.arrow_values import TRUE, arrow_array, arrow_scalar, exact_sum
-from deltaskip.skipping.batches import FileBatch, candidates
+from deltaskip.schema.types import LONG_MAX
+from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.file_predicates import CompiledPredicate
 
 _ZERO = arrow_scalar(0, pa.int64())
-_MAX_ROWS = 2**63 - 1
 
 
 def live_row_counts(batch: FileBatch, indices: pa.Array | None) -> pa.Array:
@@ -39,7 +39,7 @@ def fewest_files(rows: pa.Array, limit: int) -> pa.Array | None:
     if limit == 0:
         return arrow_array([], pa.int64())
     order = pc.array_sort_indices(rows, order="descending")
-    reached = pc.greater_equal(pc.cumulative_sum(rows.take(order)), arrow_scalar(min(limit, _MAX_ROWS), pa.int64()))
+    reached = pc.greater_equal(pc.cumulative_sum(rows.take(order)), arrow_scalar(min(limit, LONG_MAX), pa.int64()))
     enough = pc.index(reached, TRUE).as_py()
     if enough < 0:
         return None

@@ -22,7 +22,7 @@ from deltaskip.progress import LOGGER
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.types import StructField
-from deltaskip.skipping.batches import FileBatch
+from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.partition_columns import PartitionColumn
 from deltaskip.stats.cache_keys import FileColumnKey
 

@@ -13,7 +13,7 @@ from deltaskip.expr.nodes import Literal
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.skipping.batches import FileBatch
+from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.evaluate import keep_mask
 from deltaskip.skipping.partition_terms import PartitionAnswers, PartitionTruth
 from deltaskip.skipping.program import PartitionTerm, Program

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from time import time_ns
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
@@ -33,10 +32,10 @@ from deltaskip.expr.render import to_sql
 from deltaskip.log import Snapshot
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.predicates import expression_node, given_predicate
-from deltaskip.schema.calendar import UnknownZone, zone_of
+from deltaskip.schema.calendar import UnknownZone, current_micros, zone_of
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.schema.resolve import Resolved, display_name, resolve
-from deltaskip.schema.types import BOOLEAN, TIMESTAMP
+from deltaskip.schema.types import BOOLEAN, LONG_MAX, TIMESTAMP
 from deltaskip.shown import html_table
 from deltaskip.skipping.counts import estimated_rows, exact_count
 from deltaskip.skipping.file_list import chosen_columns, files_schema
@@ -50,7 +49,6 @@ from deltaskip.warning import warn
 if TYPE_CHECKING:
     from deltaskip.skipping.explain.report import Explain
 
-_MOST_ROWS = (1 << 63) - 1
 _SHOWN_CHARACTERS = 200
 _WITHOUT_ANSI = ". Without ANSI mode it is NULL: pass ansi=False if the session has spark.sql.ansi.enabled=false"
 _SHOWN_PARTS = 20
@@ -90,10 +88,10 @@ class LogScan(Reopened):
         self.where = self._with_parameters(options.where, options.params)
         self._diagnosed = self._is_planned = self._has_one_time = False
         # Queries run later, or on a clock that is slightly behind this one.
-        self._planned_at = time_ns() // 1000
+        self._planned_at = current_micros()
         most = arguments.non_negative("limit", options.limit, self._at_version())
         # No table has more rows.
-        self.limit = None if most is None else min(most, _MOST_ROWS)
+        self.limit = None if most is None else min(most, LONG_MAX)
         columns, time_zone, collation_version = options.columns, options.time_zone, options.collation_version
         self._named = None if columns is None else self._resolved(arguments.names("columns", columns))
         reads_hidden = arguments.flag("hidden", options.hidden)

@@ -26,7 +26,7 @@ from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, is_t
 from deltaskip.schema.lengths import char_type
 from deltaskip.schema.type_widening import widened_types
 from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
-from deltaskip.skipping.batches import FileBatch, candidates
+from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.constants import FIRST_DAY
 from deltaskip.skipping.counts import live_row_counts
 from deltaskip.skipping.file_predicates import CompiledPredicate

@@ -32,7 +32,7 @@ from deltaskip.schema.lengths import char_padded, declares_char, with_lengths
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import StructField, declared_collation
-from deltaskip.skipping.batches import FileBatch, each_candidate
+from deltaskip.skipping.add_batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import live_row_counts
 from deltaskip.skipping.file_list import partition_structs, unreadable_value
 from deltaskip.skipping.file_predicates import CompiledPredicate

@@ -17,7 +17,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, leaves, simple_string
 from deltaskip.schema.arrow_values import exact_sum, is_true
 from deltaskip.schema.type_widening import widened_types
-from deltaskip.skipping.batches import FileBatch, candidates
+from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.partition_columns import map_values
 from deltaskip.skipping.program import Keep, Program
 from deltaskip.skipping.proofs.collated import Collations, spellings

@@ -17,7 +17,7 @@ from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.table_catalog import NamespaceDescription
 from deltaskip.errors import SchemaError
 from deltaskip.features.enabling import FEATURE_PREFIX, READER_VERSION, WRITER_VERSION
-from deltaskip.rows.identity import identity_of
+from deltaskip.features.identity_columns import identity_of
 from deltaskip.schema.arrow import arrow_schema
 from deltaskip.schema.arrow_values import domain_values
 from deltaskip.schema.ddl import parse_columns

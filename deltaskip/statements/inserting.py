@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,10 +19,12 @@ from deltaskip.expr import EvaluationError, Undecided, bind_expression, evaluate
 from deltaskip.expr.clock import at_time
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.nodes import Opaque, walk
+from deltaskip.features.identity_columns import identity_of
 from deltaskip.records import dataclass
-from deltaskip.rows.identity import identity_of
+from deltaskip.rows.defaults import default_sql
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import typed_array
+from deltaskip.schema.calendar import current_micros
 from deltaskip.schema.ddl import type_text
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.sql_text import quoted_name
@@ -317,7 +318,7 @@ def _value(text: str, field: StructField, shown: str) -> str:
             f"The column {display_name([field.name])} of {shown} is computed, so DEFAULT must be its value in every "
             f"row of VALUES or in none."
         )
-    return str(field.metadata.get(DEFAULT_KEY, "NULL"))
+    return default_sql(field)
 
 
 def _values(query: str) -> list[list[str]] | None:
@@ -349,7 +350,7 @@ def _constant_rows(rows: Sequence[Sequence[str]], columns: Sequence[StructField]
         PredicateError: A text is no expression, or Spark raises an error for it.
         SparkUnavailable: Only Spark can evaluate an expression.
     """
-    now = time.time_ns() // 1000
+    now = current_micros()
     arrays = [_column([row[i] for row in rows], now, time_zone) for i in range(len(columns))]
     return pa.table(arrays, names=[field.name for field in columns])
 

@@ -1,7 +1,7 @@
 """Decoding of bounds from JSON text or struct columns to the kernels' layouts, widened by what a writer may have lost.
 
-`stats.bound_rules` has the precision that each form may have lost. A value that cannot be read as the column's type is
-a missing statistic (null), never an error.
+`stats.believed_bounds` has the precision that each form may have lost. A value that cannot be read as the column's type
+is a missing statistic (null), never an error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from deltaskip.schema.calendar import (
 )
 from deltaskip.schema.floats import JSON_FLOATS
 from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
-from deltaskip.stats.bound_rules import (
+from deltaskip.stats.believed_bounds import (
     BEFORE_1900,
     OFFSET_SECONDS_LOST,
     PRINTED_DIGITS,

@@ -8,7 +8,7 @@ from typing import Any
 
 from deltaskip.collations.collation import Collation
 from deltaskip.records import dataclass
-from deltaskip.stats.bounds import Bound
+from deltaskip.stats.stored_bounds import Bound
 
 
 @dataclass(frozen=True, slots=True)

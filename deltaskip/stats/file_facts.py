@@ -18,13 +18,13 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import numpy_values
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import STRING
-from deltaskip.stats.bounds import BoundText, bound_text, cut_collated_max, cut_collated_min, json_string
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, FileFacts
 from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, Planner, footer_facts, read_footer
 from deltaskip.stats.layout import COLLATED, Side
 from deltaskip.stats.parquet_values import ScannedColumn, scan_file
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
+from deltaskip.stats.written_bounds import BoundText, bound_text, cut_collated_max, cut_collated_min, json_string
 
 Mode = Literal["auto", "footer", "scan"]
 

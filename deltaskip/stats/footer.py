@@ -33,11 +33,11 @@ from deltaskip.errors import DataFileMissing, StorageError, UnsupportedFeature
 from deltaskip.kernels.thrift_compact import read_struct
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import MappingMode
-from deltaskip.stats.bound_rules import GREGORIAN_FROM, hybrid_calendar
-from deltaskip.stats.bounds import Bound, Convert, converters
+from deltaskip.stats.believed_bounds import GREGORIAN_FROM, hybrid_calendar
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes
 from deltaskip.stats.footer_columns import AMBIGUOUS, ParquetNode, nodes_to, parquet_root, type_of_leaf
 from deltaskip.stats.stats_columns import StatColumn
+from deltaskip.stats.stored_bounds import Bound, Convert, converters
 from deltaskip.storage import Storage, storage_for
 
 _MAGIC, _ENCRYPTED_MAGIC = b"PAR1", b"PARE"

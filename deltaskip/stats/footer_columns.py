@@ -12,8 +12,8 @@ from typing import Any
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import fold_name
-from deltaskip.stats.bounds import StoredType
 from deltaskip.stats.stats_columns import StatColumn
+from deltaskip.stats.stored_bounds import StoredType
 
 _REQUIRED, _REPEATED = 0, 2
 _LIST_OR_MAP = (1, 2, 3)

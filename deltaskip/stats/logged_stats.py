@@ -13,7 +13,7 @@ from deltaskip.errors import StatisticsWarning
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
 from deltaskip.schema.arrow_values import arrow_scalar, is_true
 from deltaskip.schema.types import INTEGRAL_BITS
-from deltaskip.stats.bound_rules import BoundForm, believed
+from deltaskip.stats.believed_bounds import BoundForm, believed
 from deltaskip.stats.cache_keys import AddsScope, CacheKey, CollatedKey, CommitsScope, NanAbsentKey, StatisticKey
 from deltaskip.stats.collated_bounds import CollatedBounds, collated_leaf, merged_spellings
 from deltaskip.stats.decode import from_struct, from_text, only_strings

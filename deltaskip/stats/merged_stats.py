@@ -9,10 +9,10 @@ from typing import Any
 from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.json_text import member_at, parse_json
-from deltaskip.stats.bounds import json_string
 from deltaskip.stats.file_facts import StatisticsRequest
 from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS, is_wide
+from deltaskip.stats.written_bounds import json_string
 
 _GROUPS = ("minValues", "maxValues", "nullCount")
 

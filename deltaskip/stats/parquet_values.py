@@ -17,10 +17,10 @@ from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.kernels.extremes import binary_extremes, decimal_extremes, float_extremes, integer_extremes, used_entries
 from deltaskip.records import dataclass
 from deltaskip.schema.types import DataType
-from deltaskip.stats.bounds import Bound, StoredType, converters
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, combined_facts
 from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, data_file_missing, since
 from deltaskip.stats.footer_columns import ParquetNode
+from deltaskip.stats.stored_bounds import Bound, StoredType, converters
 
 _DECIMAL128_DIGITS = 38
 _READ_AS = {

@@ -38,7 +38,7 @@ from deltaskip.schema.arrow_values import NOTHING, arrow_array, arrow_scalar, is
 from deltaskip.schema.floats import JSON_FLOATS
 from deltaskip.schema.types import FLOATING, INTEGRAL_BITS
 from deltaskip.schema.types import STRING as STRING_COLUMN
-from deltaskip.stats.bound_rules import BEFORE_1900, as_floats, in_our_calendar, is_long_decimal, of_either_type
+from deltaskip.stats.believed_bounds import BEFORE_1900, as_floats, in_our_calendar, is_long_decimal, of_either_type
 from deltaskip.stats.decode import date_texts, instant_texts, local_texts
 from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.stats_columns import StatColumn
@@ -162,7 +162,7 @@ def stats_texts(stats: pa.StructArray, instants: Instants = frozenset(), hybrid:
         instants: Paths in the struct, from instant_bounds, that hold instants even if their type has no time zone.
         hybrid: Whether old dates and timestamps may be in another calendar; they are left out then.
 
-    Precision that the struct has lost is as doubtful in the text (`stats.bound_rules`): decimals have no zeros that
+    Precision that the struct has lost is as doubtful in the text (`stats.believed_bounds`): decimals have no zeros that
     fill up their scale if a double may have printed them, and instants before 1900 an offset of +00:00.
     """
     return _text(_zoned(stats, instants, ()) if instants else stats, hybrid)

@@ -12,9 +12,9 @@ from deltaskip.log import refresh
 from deltaskip.table.methods import TableMethods
 
 if TYPE_CHECKING:
+    from deltaskip.dml.change_plan import ChangePlan
     from deltaskip.dml.merge.clauses import MergeClause
     from deltaskip.table.merge_builder import MergeBuilder
-    from deltaskip.txn.cost import ChangePlan
     from deltaskip.txn.result import WriteResult
 
 
@@ -88,14 +88,14 @@ class ChangingMethods(TableMethods):
             StorageError: Storage failed.
             InvalidArgumentType: An argument has a wrong type.
         """
-        from deltaskip.dml.change_plan import described_change
+        from deltaskip.dml.change_plan import dry_run_plan
         from deltaskip.dml.delete import delete
         from deltaskip.dml.overwrite import predicate_text
 
         options = self._write_options(txn, user_metadata, time_zone)
         text = predicate_text(where, params, self.snapshot.schema)
         if arguments.flag("dry_run", dry_run):
-            return described_change(self.snapshot, "DELETE", text, spark, options.time_zone, "Deleting")
+            return dry_run_plan(self.snapshot, "DELETE", text, spark, options.time_zone, "Deleting")
         return self._moved(delete(self.snapshot, text, spark, options))
 
     @overload
@@ -177,7 +177,7 @@ class ChangingMethods(TableMethods):
             InvalidArgumentType: An argument has a wrong type.
         """
         from deltaskip.dml.assignments import given_values
-        from deltaskip.dml.change_plan import described_change
+        from deltaskip.dml.change_plan import dry_run_plan
         from deltaskip.dml.overwrite import predicate_text
         from deltaskip.dml.update import check_values, update
 
@@ -186,7 +186,7 @@ class ChangingMethods(TableMethods):
         text = predicate_text(predicate, None, self.snapshot.schema)
         if arguments.flag("dry_run", dry_run):
             check_values(refresh(self.snapshot), given)
-            return described_change(self.snapshot, "UPDATE", text, spark, options.time_zone, "Updating")
+            return dry_run_plan(self.snapshot, "UPDATE", text, spark, options.time_zone, "Updating")
         return self._moved(update(self.snapshot, given, text, spark, options))
 
     def merge(

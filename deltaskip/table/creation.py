@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
@@ -16,13 +15,14 @@ from deltaskip.dml.files_to_change import files_to_change
 from deltaskip.errors import InvalidArgument, SchemaError, StorageError, WriteWarning
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, MOST_CLUSTERING_COLUMNS, clustering_domain
 from deltaskip.features.enabling import NEW_TABLE, protocol_for, with_features, without_feature_properties
+from deltaskip.features.identity_columns import keep_marks
 from deltaskip.features.row_tracking import with_materialized_columns
 from deltaskip.log import Snapshot
 from deltaskip.log.new_table import before_creation, check_no_table
 from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_problem
-from deltaskip.rows.identity import keep_marks
 from deltaskip.schema import schema_to_json
+from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.mapping import with_new_ids
 from deltaskip.schema.properties import PARTITIONING_KEY, MappingMode, TableProperties, check_given_property
 from deltaskip.schema.resolve import display_name, fold_name, parse_names, resolve
@@ -111,7 +111,7 @@ def creation(
     transaction = Transaction(snapshot, action, parameters, look_up_files=False)
     transaction.set_protocol(protocol)
     metadata = _metadata(snapshot.metadata, definition, state, state.schema)
-    transaction.set_metadata(replace(metadata, created_time=time.time_ns() // 1_000_000))
+    transaction.set_metadata(replace(metadata, created_time=current_ms()))
     if state.clustering is not None:
         transaction.set_system_domain(state.clustering)
     return transaction
@@ -193,7 +193,7 @@ def _replace(transaction: Transaction, definition: TableDefinition) -> None:
     scan = Scan(latest, ReadOptions("true"))
     transaction.read_scan(scan)
     every = files_to_change(scan).whole
-    transaction.remove_whole(every.removed(latest.table_root, time.time_ns() // 1_000_000))
+    transaction.remove_whole(every.removed(latest.table_root, current_ms()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from deltaskip.log.segment import candidate_segments
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.shown import Shown, html_table
-from deltaskip.skipping.batches import candidates
+from deltaskip.skipping.add_batches import candidates
 from deltaskip.skipping.program import Keep, Program
 from deltaskip.skipping.table_coverage import clustering_columns
 

@@ -15,7 +15,7 @@ from deltaskip.records import dataclass
 from deltaskip.warning import warn
 
 if TYPE_CHECKING:
-    from deltaskip.txn.cost import ChangePlan
+    from deltaskip.dml.change_plan import ChangePlan
     from deltaskip.txn.result import WriteResult
 
 

@@ -103,7 +103,7 @@ class ReadingMethods(TableMethods):
             InvalidArgument: The version is negative, or `time_zone` is not a time zone.
             InvalidArgumentType: An argument has the wrong type.
         """
-        from deltaskip.change_feed.file_changes import file_changes
+        from deltaskip.change_feed.added_and_removed_files import file_changes
         from deltaskip.table.methods import time_zone_argument
 
         root = self.snapshot.root

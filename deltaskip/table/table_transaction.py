@@ -14,10 +14,10 @@ from deltaskip.data_files.add_files import add_files_to
 from deltaskip.data_files.append import append_to, write_metrics
 from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.assignments import given_values
-from deltaskip.dml.change_plan import execution_of
 from deltaskip.dml.changed_rows import write_inserts
 from deltaskip.dml.delete import delete_in
 from deltaskip.dml.overwrite import overwrite_in, predicate_text
+from deltaskip.dml.rows_to_change import execution_of
 from deltaskip.dml.update import update_in
 from deltaskip.doors import door
 from deltaskip.engine import SESSION_ZONE

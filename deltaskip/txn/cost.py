@@ -1,4 +1,4 @@
-"""Plans and costs of changes of rows: files and bytes by their use, and seconds by phase."""
+"""Costs of changes of rows: files and bytes by their use, and seconds by phase."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Literal
 
-import pyarrow as pa
-
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown, counted_files
-from deltaskip.skipping.explain.report import Explain
 
 Phase = Literal["plan", "read", "write", "commit"]
 Usage = Literal["read", "skipped", "removed", "rewritten", "marked", "added"]
@@ -65,35 +62,6 @@ class ChangeCost(Shown):
     added: FileCount = FileCount()
     seconds: Mapping[str, float] = field(default_factory=dict)
     attempts: int = 1
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ChangePlan(Shown):
-    """The files that a change of rows may touch, and why. Nothing was written, and no data file was read.
-
-    Attributes:
-        operation: Name of the operation in the table's history.
-        table: URI of the table.
-        version: The version that was planned on.
-        whole: Files all of whose rows change; a deletion removes them without reading them.
-        read: Files that must be read, because some of their rows may change.
-        skipped: The other files of the table.
-        marks_rows: Whether rows of files are marked by deletion vectors; otherwise files of which some rows change are
-            rewritten.
-        files: The files of `whole` and `read`: path, size, num_records (rows that are not deleted, null if the log
-            does not have it) and reason, which is "every row matches" or "some rows may match".
-        explain: Why files are skipped or not: what each part of the predicate skips.
-    """
-
-    operation: str
-    table: str
-    version: int
-    whole: FileCount
-    read: FileCount
-    skipped: FileCount
-    marks_rows: bool
-    files: pa.Table
-    explain: Explain
 
 
 class CostMeter:

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, AddFile, DeletionVectorDescriptor, add_actions, table_keys
+from deltaskip.actions import FILE_SCHEMA, AddFile, DeletionVectorDescriptor, add_actions, dv_ids, table_keys
 from deltaskip.features.registry import has_feature
-from deltaskip.log import Snapshot, dv_ids
+from deltaskip.log import Snapshot
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -24,31 +22,26 @@ from deltaskip.actions import (
     to_lines,
 )
 from deltaskip.errors import InvalidCommit
-from deltaskip.features.commit_rules import refusal
-from deltaskip.features.row_tracking import MARK, ROW_TRACKING_DOMAIN, tracks_rows
+from deltaskip.features.row_tracking import tracks_rows
 from deltaskip.log import Snapshot
 from deltaskip.log.commit_times import next_in_commit_timestamp, with_enablement
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.properties import IsolationLevel, TableProperties
 from deltaskip.txn.intent import Intent, logged_parameter
 from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.removed_files import removes_as_listed
+from deltaskip.txn.row_id_assignment import assign_row_ids
 from deltaskip.txn.validation import Candidate, validate
 from deltaskip.txn.validation.files import is_uri
-from deltaskip.txn.validation.row_ids import high_water_mark
-from deltaskip.txn.validation.statistics import num_records, parsed_stats
 from deltaskip.version import engine_info
 
 # Fewer removed files are checked one by one in less time than as columns.
 _FEW_REMOVES = 32
 # Characters that java.net.URI leaves in a path.
 _NOT_ENCODED = "!$&'()*+,-./:;=@_~"
-
-
-# PROTOCOL, Row Tracking: row ids are 64-bit integers.
-_MOST = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +78,7 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
     """
     candidate, version = prepared.candidate, latest.version + 1
     intent, known = candidate.intent, candidate.known
-    now = time.time_ns() // 1_000_000
+    now = current_ms()
     enabled = candidate.properties.in_commit_timestamps
     timestamp = next_in_commit_timestamp(latest, now) if enabled else None
     metadata = intent.metadata
@@ -98,7 +91,7 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
         metadata = replace(metadata, configuration={**metadata.configuration, name: str(version)})
     adds, mark = [_as_logged(add, known.get(key)) for key, add in intent.adds.items()], None
     if adds and tracks_rows(candidate.protocol, candidate.properties):
-        adds, mark = _assign_row_ids(adds, known, intent.adds, latest, version)
+        adds, mark = assign_row_ids(adds, known, intent.adds, latest, version)
     info = _commit_info(prepared, txn_id, now, timestamp)
     domains: list[DomainMetadata] = [*intent.domains.values(), *([mark] if mark else [])]
     state = [action for action in (intent.protocol, metadata) if action is not None]
@@ -202,39 +195,3 @@ def _is_new(root: str, add: AddFile) -> bool:
     decoded = unquote(add.path)
     encoded = quote(decoded, safe=_NOT_ENCODED) == quote(add.path, safe=f"{_NOT_ENCODED}%")
     return encoded and is_uri(add.path) and table_key(root, add.path) == decoded
-
-
-# PROTOCOL, Row Tracking: the mark is in the domain `delta.rowTracking`.
-def _assign_row_ids(
-    adds: Iterable[AddFile], known: Mapping[str, Known], keys: Iterable[str], latest: Snapshot, version: int
-) -> tuple[list[AddFile], DomainMetadata | None]:
-    """The adds with base row ids and default row commit versions, and the new high-water mark if it has changed.
-
-    A file that is added again keeps its ids. Every add that needs new ones has a row count.
-    """
-    mark = before = high_water_mark(latest)
-    assigned = []
-    for add, key in zip(adds, keys, strict=True):
-        old = known.get(key)
-        base_row_id, commit_version = add.base_row_id, add.default_row_commit_version
-        if base_row_id is None and old is not None:
-            base_row_id, commit_version = old.base_row_id, old.default_row_commit_version
-        if base_row_id is None:
-            base_row_id = mark + 1
-            mark += num_records(parsed_stats(add.stats)) or 0
-            if mark > _MOST:
-                raise refusal(
-                    "row-ids.assigned",
-                    f"{latest.root} has no row ids left: the highest one of version {latest.version} is {before}; "
-                    f"copy the rows to another table",
-                )
-        assigned.append(
-            replace(
-                add,
-                base_row_id=base_row_id,
-                default_row_commit_version=version if commit_version is None else commit_version,
-            )
-        )
-    if mark == before:
-        return assigned, None
-    return assigned, DomainMetadata(ROW_TRACKING_DOMAIN, json.dumps({MARK: mark}, separators=(",", ":")))

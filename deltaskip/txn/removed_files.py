@@ -8,8 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import DELETION_VECTOR, DELETION_VECTOR_FIELDS, FILE_SCHEMA, RemoveFile, remove_files, table_keys
-from deltaskip.log import Snapshot, dv_ids
+from deltaskip.actions import (
+    DELETION_VECTOR,
+    DELETION_VECTOR_FIELDS,
+    FILE_SCHEMA,
+    RemoveFile,
+    dv_ids,
+    remove_files,
+    table_keys,
+)
+from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, in_schema, one_chunk
 from deltaskip.txn.known_files import listed_files

@@ -45,13 +45,13 @@ from deltaskip.actions import AddFile, DeletionVectorDescriptor, absolute_uris
 from deltaskip.errors import DeltaSkipError
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
-from deltaskip.log.deletion_vectors import absolute_path, folder_of, read_deletion_vector, write_deletion_vectors
+from deltaskip.log.deletion_vectors import read_deletion_vector, vector_folder, vector_location, write_deletion_vectors
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.stats.merged_stats import widened_stats
+from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.known_files import Known, active_adds, known_files
-from deltaskip.txn.validation.statistics import num_records, parsed_stats
 from deltaskip.txn.winners import Winners
 
 _Rows = npt.NDArray[Any]
@@ -240,10 +240,10 @@ def _metrics(intent: Intent, already_gone: int) -> dict[str, str]:
 def _prefix(adds: Sequence[AddFile]) -> str:
     """The folder of the vectors that are replaced."""
     vectors = (add.deletion_vector for add in adds)
-    return next((folder_of(each) for each in vectors if each is not None and each.storage_type == "u"), "")
+    return next((vector_folder(each) for each in vectors if each is not None and each.storage_type == "u"), "")
 
 
 def _vector_files(root: str, adds: Iterable[AddFile]) -> set[str]:
     """Locations of the files of vectors that adds refer to."""
     vectors = (add.deletion_vector for add in adds)
-    return {absolute_path(root, each) or "" for each in vectors if each is not None} - {""}
+    return {vector_location(root, each) or "" for each in vectors if each is not None} - {""}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -19,6 +18,7 @@ from deltaskip.log import Snapshot, is_cleaned_up, same_table
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.progress import LOGGER
 from deltaskip.schema import carry_collations, parse_schema, schema_to_json
+from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
@@ -462,7 +462,7 @@ class Transaction(Unpicklable):
         name, number = text("app_id", app_id), non_negative("version", version)
         if number is None:
             raise InvalidArgumentType.of("version", "an int", version)
-        self._pending.txns[name] = Txn(name, number, time.time_ns() // 1_000_000)
+        self._pending.txns[name] = Txn(name, number, current_ms())
 
     def set_parameters(self, parameters: Mapping[str, object]) -> None:
         """Set parameters of the operation in the table's history (operationParameters), beside those it has.

@@ -1,5 +1,6 @@
 import json
 
+import pyarrow as pa
 import pytest
 
 from deltaskip.actions import (
@@ -15,6 +16,7 @@ from deltaskip.actions import (
     RemoveFile,
     Sidecar,
     Txn,
+    dv_ids,
     parse_action,
     to_line,
 )
@@ -151,6 +153,12 @@ def test_the_unique_id_has_the_offset_only_where_the_log_has_one():
     inline = {k: v for k, v in DV.items() if k != "offset"} | {"storageType": "i"}
     assert DeletionVectorDescriptor.from_json(inline).unique_id == "iab^-aqEH.-t@S}K{vb[*k^"
     assert DeletionVectorDescriptor.from_json({**DV, "offset": 0}).unique_id.endswith("@0")
+
+
+def test_deletion_vectors_are_known_by_the_log_s_field_names_too():
+    logged = pa.array([{"storageType": "u", "pathOrInlineDv": "p", "offset": 3}, None])
+    assert dv_ids(logged).to_pylist() == ["up@3", None]
+    assert dv_ids(pa.array([{"storageType": "i", "pathOrInlineDv": "p"}])).to_pylist() == ["ip"]
 
 
 def test_an_empty_path_is_refused():

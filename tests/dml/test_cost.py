@@ -76,7 +76,7 @@ def test_a_plan_is_of_the_latest_version(tmp_path: Path) -> None:
 def test_a_conflict_counts_as_an_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, _ = made(tmp_path)
     other = DeltaTable(tmp_path / "t")
-    from deltaskip.dml import change_plan as module
+    from deltaskip.dml import rows_to_change as module
 
     found, calls = module.files_to_change, []  # type: ignore[attr-defined]
 

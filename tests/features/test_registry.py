@@ -6,7 +6,7 @@ from deltaskip import DeltaTable
 from deltaskip.actions import Metadata, Protocol, parse_action
 from deltaskip.errors import CorruptLog, DeltaSkipError, UnsupportedFeature
 from deltaskip.features import FEATURES, check_readable, has_feature, support_table
-from deltaskip.features.requirements import check_format
+from deltaskip.features.support_checks import check_format
 from tests import corpus
 from tests.builder import TableBuilder
 from tests.looped import looped

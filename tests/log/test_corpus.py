@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from deltaskip.actions import canonical_path
+from deltaskip.actions import canonical_path, dv_ids
 from deltaskip.errors import CorruptLog, DeltaSkipError, UnsupportedFeature, VersionNotFound
-from deltaskip.log import Snapshot, dv_ids, load_snapshot
+from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.schema import StructType, parse_schema
 from deltaskip.storage import open_storage
 from tests import corpus

@@ -17,9 +17,9 @@ from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_encode
 from deltaskip.log import deletion_vectors
 from deltaskip.log.deletion_vectors import (
-    absolute_path,
     read_deletion_vector,
     read_deletion_vectors,
+    vector_location,
     write_deletion_vectors,
 )
 from deltaskip.storage import LocalStorage
@@ -84,7 +84,7 @@ def column(descriptors: list[DeletionVectorDescriptor | None]) -> pa.StructArray
     ],
 )
 def test_a_descriptor_names_its_file(root: str, storage_type: str, text: str, location: str | None) -> None:
-    assert absolute_path(root, DeletionVectorDescriptor(storage_type, text, 40, 6, 4)) == location
+    assert vector_location(root, DeletionVectorDescriptor(storage_type, text, 40, 6, 4)) == location
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_descriptor_names_its_file(root: str, storage_type: str, text: str, lo
 )
 def test_a_descriptor_that_names_no_file_is_refused(storage_type: str, text: str) -> None:
     with pytest.raises(CorruptDeletionVector, match="/t"):
-        absolute_path("/t", DeletionVectorDescriptor(storage_type, text, 40, 6, 4))
+        vector_location("/t", DeletionVectorDescriptor(storage_type, text, 40, 6, 4))
 
 
 def test_the_inline_example_of_the_protocol_is_read() -> None:
@@ -291,8 +291,8 @@ def test_damaged_real_vectors_are_refused(name: str, reason: str) -> None:
     vectors = [logged_vectors(table)[f["dv"]] for f in table.versions[0]["files"] if f.get("dv")]
     with pytest.raises(CorruptDeletionVector, match=reason):
         read_deletion_vectors(Files(), str(table.path), column(vectors))
-    for in_file in {absolute_path(str(table.path), vector) for vector in vectors}:
-        together = [v for v in vectors if absolute_path(str(table.path), v) == in_file]
+    for in_file in {vector_location(str(table.path), vector) for vector in vectors}:
+        together = [v for v in vectors if vector_location(str(table.path), v) == in_file]
         assert any(refused(table, vector) for vector in together)
 
 
@@ -309,7 +309,7 @@ def test_every_file_of_vectors_in_the_corpus_has_a_good_checksum(shared: Path) -
         if table.name in ("craft__dv_bad_checksum", "craft__dv_wrong_size"):
             continue
         for vector in logged_vectors(table).values():
-            location = absolute_path(str(table.path), vector)
+            location = vector_location(str(table.path), vector)
             if location is not None and Path(location).exists():
                 assert len(read_deletion_vector(Files(), str(table.path), vector)) == vector.cardinality
                 read += 1

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaskip.actions import FILE_SCHEMA, canonical_path
-from deltaskip.log.replay import EMPTY, after, dv_ids, repeated_key, replay
+from deltaskip.actions import FILE_SCHEMA, canonical_path, dv_ids
+from deltaskip.log.replay import EMPTY, after, repeated_key, replay
 from tests.extent import extent
 from tests.looped import looped
 
@@ -134,12 +134,6 @@ def test_files_without_deletion_vectors_need_no_column_of_them() -> None:
     paths = pa.array(["a", "b", "c"])
     assert superseded.live_mask(paths, None).to_pylist() == [False, False, True]
     assert superseded.live_mask(pa.chunked_array([paths]), pa.nulls(3, pa.string())).to_pylist() == [False, False, True]
-
-
-def test_deletion_vectors_are_known_by_the_log_s_field_names_too() -> None:
-    logged = pa.array([{"storageType": "u", "pathOrInlineDv": "p", "offset": 3}, None])
-    assert dv_ids(logged).to_pylist() == ["up@3", None]
-    assert dv_ids(pa.array([{"storageType": "i", "pathOrInlineDv": "p"}])).to_pylist() == ["ip"]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from deltaskip.errors import (
     UnsupportedFeature,
     VersionNotFound,
 )
-from deltaskip.rows.identity import identity_of
+from deltaskip.features.identity_columns import identity_of
 from tests.dml.tables import DDL, actions_of, files_below, info_of, rows, rows_of
 from tests.maintenance.test_restore import Meanwhile
 from tests.maintenance.test_vacuum import age, put

@@ -20,7 +20,7 @@ from deltaskip.errors import (
     UnsupportedFeature,
     VersionNotFound,
 )
-from deltaskip.rows.identity import identity_of
+from deltaskip.features.identity_columns import identity_of
 from deltaskip.schema.types import SHORT
 from deltaskip.storage import LocalStorage
 from tests.dml.tables import DDL, actions_of, files_below, info_of, row_ids_of, rows, rows_of

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
-from deltaskip.dml import kept_row_groups
+from deltaskip.dml import unchanged_row_groups
 from tests.dml.tables import actions_of, rows
 from tests.extent import extent
 from tests.reference.overwritten import FEED, NAMED, TIMED, TRACKED, VECTORS
@@ -226,7 +226,7 @@ def play(spark: Any, folder: Path, name: str) -> None:
     with pytest.MonkeyPatch.context() as settings:
         if name.endswith("copied row groups"):
             settings.setattr(ds.options, "row_group_bytes", 60)
-            settings.setattr(kept_row_groups, "_LEAST_BYTES", 1)
+            settings.setattr(unchanged_row_groups, "_LEAST_BYTES", 1)
         Played(spark, folder, CASES[name]).play()
 
 

@@ -239,7 +239,7 @@ def test_a_float_that_became_a_double_is_found_through_a_struct_of_its_text(
     for number, value in enumerate((0.1, 0.3, 16777216.0)):
         table.append(pa.table({"id": pa.array([number], pa.int32()), "f": pa.array([value], pa.float32())}))
     table.alter_sql("ALTER COLUMN f TYPE DOUBLE")
-    monkeypatch.setattr("deltaskip.log.checkpoint.action_rows._once_floats", lambda *_: iter(()))
+    monkeypatch.setattr("deltaskip.log.checkpoint.action_structs._once_floats", lambda *_: iter(()))
     table.checkpoint()
     monkeypatch.undo()
     table = ds.DeltaTable(tmp_path / "t")

@@ -11,7 +11,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.schema.types import INTEGER, STRING, TIMESTAMP
-from deltaskip.skipping.batches import candidates
+from deltaskip.skipping.add_batches import candidates
 from tests.builder import TableBuilder, add, bounds
 
 

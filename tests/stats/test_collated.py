@@ -15,7 +15,7 @@ from deltaskip.collations.lookup import collation
 from deltaskip.errors import CollationUnavailable, InvalidArgument, InvalidArgumentType, PredicateError
 from deltaskip.schema.types import LONG, STRING, StructField, StructType
 from deltaskip.stats import compute
-from deltaskip.stats.bounds import COLLATED_LIMIT
+from deltaskip.stats.written_bounds import COLLATED_LIMIT
 from tests.extent import extent
 from tests.stats.rowwise import parsed
 

@@ -72,7 +72,7 @@ def test_handles_that_live_long_begin_again_at_newer_checkpoints(
         folder = tmp_path / str(cleaned_up)
         if cleaned_up:
             # In a hundred days every commit before a checkpoint is old enough.
-            monkeypatch.setattr("deltaskip.log.cleanup.time.time_ns", lambda: 10**9 * (86_400 * 100 + 1_800_000_000))
+            monkeypatch.setattr("time.time_ns", lambda: 10**9 * (86_400 * 100 + 1_800_000_000))
         table = make_table(folder, {"delta.checkpointInterval": "10"})
         reader, writer = ds.DeltaTable(folder), ds.DeltaTable(folder)
         for number in range(75):

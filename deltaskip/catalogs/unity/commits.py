@@ -19,6 +19,7 @@ from deltaskip.errors import CorruptLog, DeltaSkipError, InvalidCommit, TableNot
 from deltaskip.log import Snapshot
 from deltaskip.log.catalog_commits import STAGED_FOLDER, CatalogCommits, Maintenance, published_path
 from deltaskip.log.file_names import commit_name, parse_log_file, version_prefix
+from deltaskip.schema.calendar import current_ms
 from deltaskip.storage import FileInfo, Storage, join
 from deltaskip.storage.gate import delete_file, log_names
 from deltaskip.storage.interface import file_exists
@@ -109,7 +110,7 @@ class ManagedLog(CatalogCommits):
         try:
             self._below().put_if_absent(self._staged(name), text)
             kill_point("staged")
-            now = time.time_ns() // 1_000_000
+            now = current_ms()
             in_doubt(True)
             self._propose(RatifiedCommit(version, parsed.timestamp_ms, name, len(text), now), updates, text)
         except OutcomeUnknown as error:

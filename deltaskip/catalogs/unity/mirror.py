@@ -16,7 +16,7 @@ from deltaskip.json_text import parse_json
 from deltaskip.log import Kind, LogFile, Snapshot
 from deltaskip.log.commit import last_commit_info, parse_contents, state_change
 from deltaskip.log.file_names import commit_name
-from deltaskip.log.table_state import StateChange
+from deltaskip.log.state_actions import StateChange
 from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo, join
 from deltaskip.storage.location import LOG_FOLDER

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -39,6 +38,7 @@ from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.commit_times import commit_time
 from deltaskip.records import dataclass
 from deltaskip.redaction import options_without_secrets, url_without_secrets
+from deltaskip.schema.calendar import current_ms
 from deltaskip.storage import CatalogStorage, Storage, is_local, open_storage, uri_of
 from deltaskip.storage.gate import check_deletable_folder, delete_whole_folder
 from deltaskip.storage.kill_points import kill_point
@@ -598,7 +598,7 @@ class VendedStorage:
     def __call__(self) -> Storage:
         """Return the storage."""
         with self._lock:
-            now = time.time_ns() // 1_000_000
+            now = current_ms()
             if self._storage is None or (self._expires_ms is not None and now + _MARGIN_MS >= self._expires_ms):
                 self._storage, self.root = open_storage(self._location, self._opened_with() or None)
             return self._storage

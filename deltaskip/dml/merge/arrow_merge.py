@@ -33,12 +33,12 @@ from deltaskip.reading.read_ahead import read_ahead
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
+from deltaskip.rows.defaults import default_sql
 from deltaskip.rows.store import stores_every_value, written_type
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.lengths import declares_char
 from deltaskip.schema.types import (
     COLLATIONS_KEY,
-    DEFAULT_KEY,
     GENERATION_KEY,
     VARIANT,
     VOID,
@@ -175,8 +175,8 @@ class ArrowMerge:
         given = [each for assigned in clause.columns.values() for each in expressions_of(assigned)]
         values: list[Any] = [each.value for each in given if isinstance(each, AssignedExpression)]
         if clause.action == "update":
-            defaults = {field.name: field.metadata.get(DEFAULT_KEY, "NULL") for field in self._join.schema.fields}
-            values += [str(defaults[name]) for name, assigned in clause.columns.items() if assigned is DEFAULT]
+            defaults = {field.name: default_sql(field) for field in self._join.schema.fields}
+            values += [defaults[name] for name, assigned in clause.columns.items() if assigned is DEFAULT]
         bound = map(self._scopes[clause.kind].bound, values)
         return (where is None or _has_value(where)) and all(map(_has_value, bound))
 
@@ -342,7 +342,7 @@ class ArrowMerge:
             case _:
                 if assigned is None or old is None:
                     return None
-                text = str(field.metadata.get(DEFAULT_KEY, "NULL"))
+                text = default_sql(field)
                 return scope.values(text, {}, rows)
 
     def _stored(

@@ -13,9 +13,9 @@ from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import RowsOfFiles
 from deltaskip.features.change_data_feed import CHANGE_TYPE
+from deltaskip.features.identity_columns import IdentityColumn
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.rows.arrow_conversion import ArrowRows
-from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.arrow_values import arrow_array
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -20,9 +19,10 @@ from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey, key_literals, most_values
 from deltaskip.errors import DeltaSkipError
-from deltaskip.features.registry import marks_rows
+from deltaskip.features.registry import writes_deletion_vectors
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import domain_values
+from deltaskip.schema.calendar import current_micros
 from deltaskip.schema.types import FLOATING, StructType
 
 
@@ -41,7 +41,7 @@ class ArrowMergeSource(MergeSource):
         self._table = table
         self._alias = alias
         self._time_zone = time_zone
-        self._now = time.time_ns() // 1000
+        self._now = current_micros()
 
     @property
     def time_zone(self) -> str:
@@ -123,7 +123,7 @@ class ArrowSourceRows(SourceRows):
         if not is_little_to_read(snapshot, files, columns):
             return False
         # Without deletion vectors files are rewritten.
-        return marks_rows(snapshot.protocol, join.properties) or join.inserts_only or copies_here()
+        return writes_deletion_vectors(snapshot.protocol, join.properties) or join.inserts_only or copies_here()
 
     def _values(self, key: SourceKey, distinct: bool) -> KeyValues:
         source, nothing = self.columns, StructType(())

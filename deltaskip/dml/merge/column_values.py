@@ -8,8 +8,9 @@ from deltaskip.dml.merge.merge_assignments import DEFAULT, Assigned, AssignedExp
 from deltaskip.dml.merge.merge_execution import MergeJoin
 from deltaskip.errors import SchemaError
 from deltaskip.expr.coerce import castable
+from deltaskip.features.identity_columns import identity_of
 from deltaskip.records import dataclass
-from deltaskip.rows.identity import identity_of
+from deltaskip.rows.defaults import default_sql
 from deltaskip.rows.plan import RowPlan, computed_sql, plan_rows
 from deltaskip.rows.store import check_assignable, stored, written_type
 from deltaskip.schema.ddl import type_text
@@ -115,7 +116,7 @@ def column_text(
         SchemaError: An expression has a type that the column cannot store.
     """
     if assigned is DEFAULT or (assigned is None and old is None):
-        text = str(field.metadata.get(DEFAULT_KEY, "NULL"))
+        text = default_sql(field)
         written = StructField(field.name, written_type(field.type, (field.name,), table), True, field.metadata)
         return computed_sql(text, written)
     return _text(field.type, assigned, raw, old, (field.name,), table, evolves)

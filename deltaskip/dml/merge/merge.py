@@ -12,12 +12,12 @@ from typing import Any, cast
 
 from deltaskip.data_files.append import set_schema
 from deltaskip.data_files.data import GivenRows
-from deltaskip.dml.change_plan import plan_of
+from deltaskip.dml.change_plan import ChangePlan, plan_of_files
 from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_changes, check_first
 from deltaskip.dml.files_to_change import FilesToChange, kept_files, no_files
 from deltaskip.dml.matching import removed_rows_match
 from deltaskip.dml.merge.arrow_source import ArrowMergeSource
-from deltaskip.dml.merge.clauses import ClauseKind, MergeClause, changes_what_it_reads, check_clauses, expression_text
+from deltaskip.dml.merge.clauses import ClauseKind, MergeClause, check_clauses, expression_text, reads_only_changed_rows
 from deltaskip.dml.merge.merge_assignments import evolved_columns, planned_clauses
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, MergingEngine, SourceRows
 from deltaskip.dml.merge.name_resolution import Names, check_sides
@@ -33,7 +33,6 @@ from deltaskip.schema.mapping import mapping_mode
 from deltaskip.schema.types import BOOLEAN, StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.transforms.partitioning_property import hidden_columns
-from deltaskip.txn.cost import ChangePlan
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
@@ -92,7 +91,7 @@ def plan_merge(snapshot: Snapshot, statement: Merge, source: MergeSource) -> Cha
     finally:
         source.release()
     files = plan.join.files
-    return plan_of(_OPERATION, plan.scan, FilesToChange(files.take([]), files))
+    return plan_of_files(_OPERATION, plan.scan, FilesToChange(files.take([]), files))
 
 
 def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) -> dict[str, int]:
@@ -123,7 +122,7 @@ def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) ->
         source_seconds = time.monotonic() - began
     with transaction.cost.phase("read"):
         found = rows.matched(plan.join)
-    transaction.read_scan(plan.scan, removes=changes_what_it_reads(statement.clauses))
+    transaction.read_scan(plan.scan, removes=reads_only_changed_rows(statement.clauses))
     transaction.read_matching_rows(removed_rows_match)
     files = plan.join.files
     transaction.cost.count("read", len(files), files.size_in_bytes)

@@ -14,8 +14,8 @@ from deltaskip.dml.merge.clauses import ClauseAction, ClauseKind, MergeClause
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.expr import parse_sql
 from deltaskip.expr.nodes import Column
+from deltaskip.features.identity_columns import identity_of
 from deltaskip.records import dataclass
-from deltaskip.rows.identity import identity_of
 from deltaskip.schema.relations import qualifier_length
 from deltaskip.schema.resolve import InsideCollection, display_name, fold_name, resolve
 from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType

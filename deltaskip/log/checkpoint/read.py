@@ -28,10 +28,10 @@ from deltaskip.log.commit import Commits, damaged, members_of, read_commits, sta
 from deltaskip.log.file_names import SIDECAR_FOLDER, Kind, LogFile, restore_or_go_back
 from deltaskip.log.replay import EMPTY, Replay, replay
 from deltaskip.log.segment import CheckpointRef
-from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
+from deltaskip.log.state_actions import STATE_ACTIONS, StateAction, StateChange, state_of
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
-from deltaskip.stats.bound_rules import hybrid_calendar
+from deltaskip.stats.believed_bounds import hybrid_calendar
 from deltaskip.storage import FileInfo, NotAFile, Storage, is_local, join, uri_of
 from deltaskip.storage.interface import not_found
 from deltaskip.storage.location import LOG_FOLDER
@@ -219,7 +219,7 @@ class CheckpointPart:
 
     @cached_property
     def hybrid_calendar(self) -> bool:
-        """Whether dates and timestamps before 1900 may be in another calendar; see `stats.bound_rules`."""
+        """Whether dates and timestamps before 1900 may be in another calendar; see `stats.believed_bounds`."""
         try:
             created_by = self.metadata.created_by or ""
         except UnicodeDecodeError:

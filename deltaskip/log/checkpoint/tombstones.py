@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import LOGGED_DELETION_VECTOR, REMOVE_FIELDS, canonical_paths
+from deltaskip.actions import LOGGED_DELETION_VECTOR, REMOVE_FIELDS, canonical_paths, dv_ids
 from deltaskip.errors import CorruptLog
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.commit import read_commits
 from deltaskip.log.file_names import Kind
-from deltaskip.log.replay import dv_ids, file_keys
+from deltaskip.log.replay import file_keys
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema.arrow_values import NOTHING, arrow_array, arrow_scalar, is_not_false, numpy_values, one_chunk
 

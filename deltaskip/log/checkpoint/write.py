@@ -8,7 +8,6 @@ their number.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from types import TracebackType
@@ -24,7 +23,7 @@ from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.features import check_maintainable
 from deltaskip.features.registry import has_feature
 from deltaskip.log.catalog_commits import catalog_commits
-from deltaskip.log.checkpoint.action_rows import AddRows, state_rows
+from deltaskip.log.checkpoint.action_structs import AddRows, state_rows
 from deltaskip.log.checkpoint.parquet_columns import STATE_TYPES
 from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.checkpoint.tombstones import REMOVE_TYPE, tombstones
@@ -36,6 +35,7 @@ from deltaskip.log.loading import check_same_table
 from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema.arrow_values import exact_sum
+from deltaskip.schema.calendar import current_ms
 from deltaskip.storage import FileInfo, join
 from deltaskip.storage.gate import delete_files, log_names
 from deltaskip.storage.kill_points import kill_point
@@ -43,7 +43,6 @@ from deltaskip.storage.location import LOG_FOLDER
 
 _GROUP_ROWS = 50_000
 _SIDECAR_ROWS = 250_000
-_MILLISECONDS = 1_000_000
 
 
 class CheckpointFile:
@@ -240,7 +239,7 @@ class _Sidecars:
         self._open.close()
         self._file = self._open = None
         size = self._snapshot.storage.size(self._path)
-        self._made.sidecars.append(Sidecar(self._name, size, time.time_ns() // _MILLISECONDS))
+        self._made.sidecars.append(Sidecar(self._name, size, current_ms()))
 
 
 def _state(snapshot: Snapshot) -> Iterator[Any]:
@@ -248,7 +247,7 @@ def _state(snapshot: Snapshot) -> Iterator[Any]:
     yield snapshot.protocol
     yield snapshot.metadata
     kept_for = snapshot.table_properties.txn_retention_ms
-    oldest = None if kept_for is None else _now_ms() - kept_for
+    oldest = None if kept_for is None else current_ms() - kept_for
     for txn in snapshot.txns.values():
         if oldest is None or txn.last_updated is None or txn.last_updated > oldest:
             yield txn
@@ -256,7 +255,7 @@ def _state(snapshot: Snapshot) -> Iterator[Any]:
 
 
 def _file_actions(snapshot: Snapshot, adds: AddRows, made: WrittenCheckpoint) -> Iterator[tuple[str, pa.StructArray]]:
-    for removes in tombstones(snapshot, _now_ms() - snapshot.table_properties.deleted_file_retention_ms):
+    for removes in tombstones(snapshot, current_ms() - snapshot.table_properties.deleted_file_retention_ms):
         yield "remove", removes
     made.num_adds = made.table_bytes = 0
     for values in adds.batches():
@@ -281,12 +280,8 @@ def _write_hint(snapshot: Snapshot, made: WrittenCheckpoint) -> None:
         fields["v2Checkpoint"] = {
             "path": made.path.rpartition("/")[2],
             "sizeInBytes": snapshot.storage.size(made.path),
-            "modificationTime": _now_ms(),
+            "modificationTime": current_ms(),
         }
     fields["checksum"] = checksum(fields)
     text = json.dumps(fields, separators=(",", ":"))
     snapshot.storage.put(join(folder, LAST_CHECKPOINT), text.encode())
-
-
-def _now_ms() -> int:
-    return time.time_ns() // _MILLISECONDS

@@ -10,7 +10,6 @@ Otherwise its new files are deleted, and the bin is rewritten from what the tabl
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -22,7 +21,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.actions import AddFile, remove_files, table_keys
+from deltaskip.actions import AddFile, dv_ids, remove_files, table_keys
 from deltaskip.data_files.file_layout import layout_after
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows
@@ -30,7 +29,7 @@ from deltaskip.dml.little_data import is_little_to_rewrite
 from deltaskip.engine import engine
 from deltaskip.errors import CommitConflict
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN, row_id_columns
-from deltaskip.log import Snapshot, dv_ids, refresh
+from deltaskip.log import Snapshot, refresh
 from deltaskip.maintenance.optimize.bins import Bin, Plan
 from deltaskip.maintenance.optimize.optimize_result import commit_metrics
 from deltaskip.maintenance.optimize.rewriting import ArrowRewriting, Rewriting, RewritingEngine, RowOrder
@@ -38,6 +37,7 @@ from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.maintenance.optimize.zcubes import CLUSTERING_PROVIDER, cube_tags
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import numpy_values, one_chunk
+from deltaskip.schema.calendar import current_ms
 from deltaskip.txn.known_files import known_files
 from deltaskip.txn.operation import MAX_TRIES, record_version
 from deltaskip.txn.transaction import Transaction
@@ -272,7 +272,7 @@ def _adds(written: WrittenRows, strategy: Strategy) -> Sequence[AddFile]:
 
 
 def _put(transaction: Transaction, done: Sequence[_Done]) -> None:
-    now = time.time_ns() // 1_000_000
+    now = current_ms()
     for each in done:
         transaction.remove(*remove_files(each.bin.files.logged, now, data_change=False))
         transaction.add_written(*each.adds)

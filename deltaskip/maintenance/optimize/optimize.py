@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
@@ -15,7 +14,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import table_keys
 from deltaskip.dml.files_to_change import chosen_files
-from deltaskip.features.requirements import CommitSummary, check_writable
+from deltaskip.features.support_checks import CommitSummary, check_writable
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted
 from deltaskip.maintenance.optimize.bins import REWRITE_COLUMNS, Bin, Plan, binned_plan
@@ -26,8 +25,9 @@ from deltaskip.progress import Progress as ProgressBar
 from deltaskip.progress import table_name
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, exact_sum, numpy_values, one_chunk
+from deltaskip.schema.calendar import current_ms
 from deltaskip.settings import options
-from deltaskip.skipping.batches import FileBatch
+from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.operation import committed_before
@@ -67,7 +67,7 @@ def optimize(
     if progress is None:
         with ProgressBar(f"Optimizing {table_name(snapshot.root)}", blocks=True) as bar:
             return optimize(snapshot, request, spark, write, dry_run, bar.reach)
-    started = _now()
+    started = current_ms()
     snapshot = refresh(snapshot)
     _check_writable(snapshot)
     check_permitted(snapshot, "DATA_REORGANIZATION", "OPTIMIZE")
@@ -171,7 +171,7 @@ class _Running:
             left_out=self.left_out,
             clustered_before=(files, size, len(cubes)),
             started_ms=self.started,
-            ended_ms=_now(),
+            ended_ms=current_ms(),
             dry_run=True,
             operation=strategy.operation,
         )
@@ -232,7 +232,3 @@ def _check_writable(snapshot: Snapshot) -> None:
     where = f"Version {snapshot.version} of {snapshot.root}"
     summary = CommitSummary(adds_files=True, rows_checked=True)
     check_writable(snapshot.protocol, snapshot.table_properties, snapshot.schema, where, summary)
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

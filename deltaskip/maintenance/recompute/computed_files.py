@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, hadoop_path
 from deltaskip.log import Snapshot
-from deltaskip.log.deletion_vectors import absolute_path, read_deletion_vector
+from deltaskip.log.deletion_vectors import read_deletion_vector, vector_location
 from deltaskip.progress import LOGGER, table_name
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, empty_table
@@ -161,7 +161,7 @@ def facts_of(
     """
     deleted = None
     if file.deletion_vector is not None:
-        location = absolute_path(table_root, file.deletion_vector)
+        location = vector_location(table_root, file.deletion_vector)
         holder = storage if location is None else storage_for(location, options, storage)
         rows = read_footer(storage, file.location, file.size).num_rows
         deleted = read_deletion_vector(holder, table_root, file.deletion_vector, rows)

@@ -21,7 +21,7 @@ from deltaskip.errors import (
     PredicateError,
     SchemaError,
 )
-from deltaskip.features.registry import feature_names, has_feature
+from deltaskip.features.registry import has_feature_or_preview
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import read_commits
@@ -53,7 +53,6 @@ _OF_ARGUMENTS = (
     PredicateError,
     SchemaError,
 )
-_FEATURE = "collations"
 
 
 # An interrupted run is among the newest commits of the table.
@@ -184,7 +183,7 @@ def _default_collations(
     A table without the feature `collations` gets none: adding it would lock out writers that do not know it.
     """
     listed = kept_versions(snapshot.domains)
-    if spark_version is None or not any(has_feature(snapshot.protocol, name) for name in feature_names(_FEATURE)):
+    if spark_version is None or not has_feature_or_preview(snapshot.protocol, "collations"):
         return declared_collations(columns, listed)
     for column in columns:
         if column.collation is not None:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import decode_paths
 from deltaskip.kernels.lane import Lane
 from deltaskip.schema.arrow_values import is_true
-from deltaskip.skipping.batches import FileBatch, candidates
+from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.explain.drawing import Bins
 from deltaskip.skipping.explain.reasons import (
     LeafFacts,

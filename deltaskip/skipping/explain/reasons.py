@@ -17,7 +17,7 @@ from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.properties import TableProperties
-from deltaskip.skipping.batches import FileBatch, candidates
+from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.program import (
     AllOf,
     AnyOf,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -27,6 +26,7 @@ from deltaskip.expr.nodes import columns_of
 from deltaskip.log import Snapshot
 from deltaskip.predicates import expression_node
 from deltaskip.records import dataclass
+from deltaskip.schema.calendar import current_micros
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_path
 from deltaskip.schema.types import StructField, StructType
@@ -81,7 +81,7 @@ class SparkMergeSource(MergeSource):
         alias = self._alias if self._alias is not None else self._default_alias(join)
         execution = SparkExecution(self._spark, snapshot)
         if self._persisted is None and (self._collected is not None or self._is_collected_quickly()):
-            columns = SourceColumns(schema, alias, self.time_zone, time.time_ns() // 1000)
+            columns = SourceColumns(schema, alias, self.time_zone, current_micros())
             here = ArrowSourceRows(partial(self._collected_rows, snapshot), columns, snapshot)
             if self._names_are_known(join, schema, alias) and here.decides_every_row(join):
                 return _CollectedRows(here, execution, self)

@@ -13,9 +13,9 @@ from pyspark.sql import types as spark_types
 from deltaskip.catalogs.staged import StagedTable, changed_since_read
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.expr import Node
+from deltaskip.features.identity_columns import identity_of
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
-from deltaskip.rows.identity import identity_of
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import GENERATION_KEY
 from deltaskip.spark.columns.column_parts import sequence

@@ -21,17 +21,17 @@ from threading import Lock
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import canonical_paths
+from deltaskip.actions import canonical_paths, dv_ids
 from deltaskip.errors import CorruptLog, DeltaSkipError
-from deltaskip.log import CheckpointPart, LogFile, Snapshot, dv_ids
+from deltaskip.log import CheckpointPart, LogFile, Snapshot
 from deltaskip.log.checkpoint.adds import adds_column
 from deltaskip.log.checkpoint.read import inline_adds, open_part
 from deltaskip.log.commit import read_commits
 from deltaskip.log.portable import PortableSnapshot
 from deltaskip.log.replay import EMPTY, Replay, Superseded, replay, superseded_by
 from deltaskip.records import dataclass
+from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.add_columns import CheckpointAdds, CommitAdds
-from deltaskip.skipping.batches import FileBatch
 from deltaskip.skipping.file_batches import kept_pieces, listed_adds, unshared
 from deltaskip.skipping.file_list import batch_files, decoded_paths
 from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredicate

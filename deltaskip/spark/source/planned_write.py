@@ -16,11 +16,11 @@ from deltaskip.dml.overwrite import Overwrite, plan_overwrite, replace_rows
 from deltaskip.engine import current_collation_version
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.features.enabling import NEW_TABLE
+from deltaskip.features.identity_columns import IdentityColumn
 from deltaskip.log.new_table import BEFORE_CREATION, before_creation
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.arrow_layout import plain_batches
-from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.schema_merge import incoming_schema, replaced_schema
 from deltaskip.rows.zone_dependence import zone_dependent
 from deltaskip.schema.types import TIMESTAMP, StructType

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSourceStreamReader
 
-from deltaskip.change_feed.file_changes import AddedFiles, OnDeletedRows, added_files, files_of_snapshot
+from deltaskip.change_feed.added_and_removed_files import AddedFiles, OnDeletedRows, added_files, files_of_snapshot
 from deltaskip.errors import SchemaError, TableNotFound
 from deltaskip.log import Snapshot
 from deltaskip.reading.arrow_rows import row_reads

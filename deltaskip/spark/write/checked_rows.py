@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from deltaskip.errors import InvalidArgument, RowViolation, UnsupportedFeature
 from deltaskip.expr import columns_in, is_valid_sql
-from deltaskip.rows.identity import IdentityColumn
+from deltaskip.features.identity_columns import IdentityColumn
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import rule_condition, value_violation, violation
 from deltaskip.rows.shown_rows import row_of_json

@@ -18,10 +18,10 @@ from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
 from deltaskip.errors import SparkUnavailable, UnsupportedFeature
 from deltaskip.features.change_data_feed import CHANGE_FOLDER
+from deltaskip.features.identity_columns import IdentityColumn
 from deltaskip.maintenance.recompute.computed_files import DataFile
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import plain_table
-from deltaskip.rows.identity import IdentityColumn
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.rules import partition_values_named
 from deltaskip.rows.store import written_type

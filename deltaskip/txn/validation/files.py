@@ -26,18 +26,19 @@ from deltaskip.actions import (
 )
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing
 from deltaskip.features.commit_rules import refusal, unsupported
-from deltaskip.features.requirements import CommitSummary, check_writable
+from deltaskip.features.support_checks import CommitSummary, check_writable
 from deltaskip.log.deleted_rows import read_deleted_rows
-from deltaskip.log.deletion_vectors import absolute_path
+from deltaskip.log.deletion_vectors import vector_location
 from deltaskip.log.new_table import table_after
 from deltaskip.records import dataclass
 from deltaskip.schema import StructField, physical_name
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.storage import storage_for
 from deltaskip.txn.intent import dv_id
 from deltaskip.txn.known_files import Known
 from deltaskip.txn.validation.candidate import Candidate, refuse_file
-from deltaskip.txn.validation.statistics import StatisticsRules, check_statistics, num_records, parsed_stats
+from deltaskip.txn.validation.statistics import StatisticsRules, check_statistics
 
 # PROTOCOL, Add File: "a URI as specified by RFC 2396". Readers parse it with java.net.URI, which accepts characters
 # beyond ASCII except blanks and control characters.
@@ -191,7 +192,7 @@ def _check_vector(candidate: Candidate, key: str, add: AddFile, stats: Mapping[s
             why = f"its deletion vector deletes {deleted} of {rows} rows; correct its cardinality"
             refuse_file(candidate, add, rule, why)
         try:
-            absolute_path(candidate.base.table_root, vector)
+            vector_location(candidate.base.table_root, vector)
         except CorruptDeletionVector as error:
             refuse_file(candidate, add, rule, f"its deletion vector cannot be read: {error}")
     if old is None or old.dv_id == dv_id(add):

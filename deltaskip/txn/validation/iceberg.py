@@ -36,8 +36,8 @@ from deltaskip.schema.types import (
     nested_fields,
     nested_types,
 )
+from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 _TYPES = frozenset((BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, STRING, BINARY, BOOLEAN, TIMESTAMP, TIMESTAMP_NTZ, DATE))
 

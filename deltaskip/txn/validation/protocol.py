@@ -10,8 +10,9 @@ from typing import NoReturn
 from deltaskip.actions import Protocol
 from deltaskip.features import check_readable, check_writable
 from deltaskip.features.commit_rules import refusal, unsupported
+from deltaskip.features.feature_uses import uses_of
 from deltaskip.features.registry import FEATURES, features_of, has_feature
-from deltaskip.features.requirements import READER_VERSIONS, CommitSummary, uses_of
+from deltaskip.features.support_checks import READER_VERSIONS, CommitSummary
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.new_table import table_after
 from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION, TableProperties

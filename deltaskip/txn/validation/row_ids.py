@@ -13,17 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import AddFile, table_keys
-from deltaskip.errors import CorruptLog
 from deltaskip.features.commit_rules import refusal
-from deltaskip.features.row_tracking import MARK, ROW_TRACKING_DOMAIN, tracks_rows
-from deltaskip.json_text import parse_json
-from deltaskip.log import Snapshot
+from deltaskip.features.row_tracking import tracks_rows
 from deltaskip.schema import physical_name
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
 from deltaskip.schema.properties import TableProperties
+from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.txn.intent import Intent
+from deltaskip.txn.row_id_assignment import high_water_mark
 from deltaskip.txn.validation.candidate import Candidate, refuse_file
-from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 _BATCH_ROWS = 1 << 16
 _ROW_COUNT = r'"numRecords"\s*:\s*(?P<rows>\d{1,18})'
@@ -84,30 +82,6 @@ def enables_late(candidate: Candidate) -> bool:
         taken.add(column)
     _check_every_file(candidate, candidate.intent)
     return not tracks_rows(base.protocol, base.table_properties)
-
-
-def high_water_mark(latest: Snapshot) -> int:
-    """The highest row id that was assigned; -1 if there is none."""
-    domain = latest.domains.get(ROW_TRACKING_DOMAIN)
-    if domain is None:
-        # Tables of the draft protocol keep the mark in a separate action, which the protocol no longer has.
-        if pc.max(latest.adds(["base_row_id"])["base_row_id"]).as_py() is not None:
-            raise refusal(
-                "row-ids.assigned",
-                f"Files of {latest.root} have row ids, but version {latest.version} has no domain "
-                f"{ROW_TRACKING_DOMAIN} with their high-water mark: set it before you add files",
-            )
-        return -1
-    try:
-        mark = int(parse_json(domain.configuration)[MARK])
-        if not -1 <= mark < 1 << 63:
-            raise ValueError(f"{mark} is not a row id")
-    except (ValueError, KeyError, TypeError, OverflowError) as error:
-        raise CorruptLog(
-            f"The domain {ROW_TRACKING_DOMAIN} of version {latest.version} of {latest.root} has no {MARK}: restore "
-            f"the commit that set it."
-        ) from error
-    return mark
 
 
 def _check_every_file(candidate: Candidate, intent: Intent) -> None:

@@ -13,6 +13,7 @@ from deltaskip.collations.collation_id import CollationId, spark_equal, spark_na
 from deltaskip.errors import DeltaSkipError, InvalidCollation, SchemaError
 from deltaskip.expr import beyond_one_row, columns_in, is_valid_sql, type_of_text
 from deltaskip.features.change_data_feed import FEED_NAMES
+from deltaskip.features.identity_columns import identity_numbers
 from deltaskip.records import dataclass
 from deltaskip.schema import (
     LONG,
@@ -33,7 +34,6 @@ from deltaskip.schema.types import (
     COLLATIONS_KEY,
     DEFAULT_KEY,
     GENERATION_KEY,
-    IDENTITY_PREFIX,
     INVARIANTS_KEY,
     PHYSICAL_NAME_KEY,
     DecimalType,
@@ -43,9 +43,6 @@ from deltaskip.schema.types import (
 )
 from deltaskip.txn.validation.candidate import Candidate
 
-IDENTITY_MARK = f"{IDENTITY_PREFIX}highWaterMark"
-_IDENTITY_NUMBERS = (f"{IDENTITY_PREFIX}start", f"{IDENTITY_PREFIX}step", IDENTITY_MARK)
-_IDENTITY_EXPLICIT = f"{IDENTITY_PREFIX}allowExplicitInsert"
 # Spark's Parquet writer and delta-spark refuse them in the names of columns that are not mapped.
 _NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
 _PROVIDERS = ("spark", "icu")
@@ -91,28 +88,6 @@ def expressions(schema: StructType, properties: TableProperties) -> Iterator[tup
         for key in (GENERATION_KEY, INVARIANTS_KEY):
             if key in field.metadata:
                 yield f"{key} of the column {field.name}", _expression(key, field.metadata[key])
-
-
-def identity_numbers(field: StructField) -> tuple[int, int, int | None] | None:
-    """Start, step and mark of an identity column; None if the column is not one. Raises SchemaError."""
-    if not any(key.startswith(IDENTITY_PREFIX) for key in field.metadata):
-        return None
-    values: list[int | None] = []
-    for key in _IDENTITY_NUMBERS:
-        value = field.metadata.get(key)
-        if value is None and key == IDENTITY_MARK:
-            values.append(None)
-        elif isinstance(value, bool) or not isinstance(value, int) or not -(1 << 63) <= value < 1 << 63:
-            raise SchemaError(f"the identity column {field.name} has {key} {value!r}, which must be a 64-bit integer")
-        else:
-            values.append(value)
-    start, step, mark = values
-    if step == 0:
-        raise SchemaError(f"the identity column {field.name} has the step 0")
-    if not isinstance(field.metadata.get(_IDENTITY_EXPLICIT), bool):
-        raise SchemaError(f"the identity column {field.name} has no {_IDENTITY_EXPLICIT}, which must be true or false")
-    assert start is not None and step is not None
-    return start, step, mark
 
 
 def _problems(state: _SchemaState) -> Iterator[tuple[str, str]]:

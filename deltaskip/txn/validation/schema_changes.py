@@ -13,7 +13,8 @@ from typing import Any
 from deltaskip.errors import InvalidCommit, PredicateError, SchemaError
 from deltaskip.expr import bind_expression, columns_in, parse_sql
 from deltaskip.expr.nodes import FieldRef, Node, Opaque, transform, walk
-from deltaskip.features.registry import feature_names, has_feature
+from deltaskip.features.identity_columns import IDENTITY_MARK, identity_numbers
+from deltaskip.features.registry import has_feature_or_preview
 from deltaskip.json_text import parse_json
 from deltaskip.schema import ArrayType, DataType, MapType, StructField, StructType, physical_name, type_to_json
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, parse_type
@@ -22,7 +23,7 @@ from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, TypeChange, is_widening, type_changes
 from deltaskip.schema.types import GENERATION_KEY, IDENTITY_PREFIX, INVARIANTS_KEY, VOID, nested_fields
 from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.schema import IDENTITY_MARK, expressions, identity_numbers
+from deltaskip.txn.validation.schema import expressions
 
 _RULE_KEYS = (INVARIANTS_KEY, GENERATION_KEY, IDENTITY_PREFIX)
 
@@ -154,7 +155,7 @@ def _dependent_types(candidate: Candidate, old: DataType, new: DataType, name: s
 
 
 def _widens(candidate: Candidate) -> bool:
-    supported = any(has_feature(candidate.protocol, name) for name in feature_names("typeWidening"))
+    supported = has_feature_or_preview(candidate.protocol, "typeWidening")
     return supported and candidate.properties.type_widening
 
 

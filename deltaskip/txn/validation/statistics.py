@@ -15,8 +15,8 @@ from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.features.commit_rules import refusal
-from deltaskip.features.registry import feature_names, has_feature
-from deltaskip.json_text import member_at, parse_json
+from deltaskip.features.registry import has_feature_or_preview
+from deltaskip.json_text import member_at
 from deltaskip.log.new_table import table_after
 from deltaskip.records import dataclass
 from deltaskip.schema import (
@@ -35,8 +35,8 @@ from deltaskip.schema import (
 from deltaskip.schema.calendar import parse_date, read_timestamp
 from deltaskip.schema.floats import JSON_FLOATS
 from deltaskip.schema.types import FLOATING, INTEGRAL_BITS
-from deltaskip.stats.layout import MOST_ROWS
 from deltaskip.stats.stats_columns import indexed_columns
+from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.txn.intent import dv_id
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.domains import listed_collations
@@ -78,23 +78,6 @@ class StatisticsRules:
         orders = tuple((path, order) for path, type_ in types.items() if (order := _order(type_)) is not None)
         counted = _indexed(candidate) if required else frozenset()
         return cls(candidate, types, orders, required, counted, _clustering(candidate), listed_collations(candidate))
-
-
-def parsed_stats(text: str | None) -> dict[str, Any] | None:
-    """The statistics of an add action; None if there are none or they are not a JSON object."""
-    if not text:
-        return None
-    try:
-        stats = parse_json(text, parse_constant=_no_number)
-    except ValueError:
-        return None
-    return stats if isinstance(stats, dict) else None
-
-
-def num_records(stats: Mapping[str, Any] | None) -> int | None:
-    """Row count of the data file, including rows that a deletion vector deletes; None if it is missing."""
-    rows = None if stats is None else stats.get("numRecords")
-    return rows if isinstance(rows, int) and not isinstance(rows, bool) and 0 <= rows <= MOST_ROWS else None
 
 
 def check_statistics(rules: StatisticsRules, key: str, add: AddFile, stats: Mapping[str, Any]) -> None:
@@ -162,7 +145,7 @@ class _StatisticsCheck:
         rule, candidate = "statistics.collations", self.rules.candidate
         if not isinstance(collated, dict):
             self.refuse("statistics.json", f"{_COLLATED} of its statistics is not a JSON object")
-        if not any(has_feature(candidate.protocol, name) for name in feature_names("collations")):
+        if not has_feature_or_preview(candidate.protocol, "collations"):
             why = "its collated statistics need the table feature collations; set a protocol that lists it"
             self.refuse("protocol.unlisted", why)
         for name in collated:
@@ -309,7 +292,3 @@ _ORDERS: Mapping[DataType, Callable[[Any], Any]] = {
     DATE: _date,
     STRING: _text,
 }
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not JSON")

@@ -20,6 +20,7 @@ from deltaskip.schema.properties import (
     parse_property,
 )
 from deltaskip.schema.resolve import parse_names
+from deltaskip.schema.types import LONG_MAX
 from deltaskip.stats.stats_columns import STATS_COLUMNS
 from deltaskip.txn.intent import logged_parameter
 from deltaskip.txn.validation.candidate import Candidate
@@ -33,7 +34,6 @@ from deltaskip.txn.validation.schema import check_schema
 from deltaskip.txn.validation.schema_changes import check_changes
 from deltaskip.warning import warn
 
-_MAX_INT64 = (1 << 63) - 1
 _Action = AddFile | RemoveFile | AddCdcFile | Metadata | Protocol | Txn | DomainMetadata
 _PREFIX = "delta."
 
@@ -112,7 +112,7 @@ def _is_plain(add: AddFile) -> bool:
         and add.partition_values is not None
         and _are_texts(add.partition_values)
         and type(add.size) is type(add.modification_time) is int
-        and max(add.size, add.modification_time) <= _MAX_INT64
+        and max(add.size, add.modification_time) <= LONG_MAX
         and type(add.data_change) is bool
         and (add.stats is None or type(add.stats) is str)
         and _are_texts(add.tags)
@@ -129,7 +129,7 @@ def _is_plain_remove(remove: RemoveFile) -> bool:
         and bool(remove.path)
         and _are_texts(remove.partition_values)
         and _are_texts(remove.tags)
-        and all(type(number) is int and abs(number) <= _MAX_INT64 for number in numbers)
+        and all(type(number) is int and abs(number) <= LONG_MAX for number in numbers)
         and type(remove.data_change) is bool
         and (remove.extended_file_metadata is None or type(remove.extended_file_metadata) is bool)
         and (remove.stats is None or type(remove.stats) is str)

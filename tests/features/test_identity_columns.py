@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.errors import InvalidArgument, SchemaError
-from deltaskip.rows.identity import IdentityBlock, IdentityColumn, identity_of, keep_marks, with_mark
+from deltaskip.features.identity_columns import IdentityBlock, IdentityColumn, identity_of, keep_marks, with_mark
 from deltaskip.schema import LONG, STRING, DataType, StructField, StructType
 from deltaskip.schema.ddl import parse_columns
 

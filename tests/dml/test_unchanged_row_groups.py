@@ -12,7 +12,7 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.data_files import copied_row_groups
-from deltaskip.dml import kept_row_groups
+from deltaskip.dml import unchanged_row_groups
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.errors import StorageError
 from deltaskip.storage.range_file import read_ranges
@@ -35,7 +35,7 @@ TABLES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
 @pytest.fixture(autouse=True)
 def _small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.settings.options.row_group_bytes", 300)
-    monkeypatch.setattr(kept_row_groups, "_LEAST_BYTES", 1)
+    monkeypatch.setattr(unchanged_row_groups, "_LEAST_BYTES", 1)
     COPIED.clear()
     copy = copied_row_groups.copy_row_groups
 
@@ -43,7 +43,7 @@ def _small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
         COPIED.append(numbers)
         return copy(storage, source, footer, numbers, *more)
 
-    monkeypatch.setattr(kept_row_groups, "copy_row_groups", noted)
+    monkeypatch.setattr(unchanged_row_groups, "copy_row_groups", noted)
 
 
 def made(folder: Path, kind: str = "plain", count: int = 60) -> DeltaTable:

@@ -38,7 +38,7 @@ class _Kept:
     file: AddFile
 
 
-def copy_kept_row_groups(
+def copy_unchanged_row_groups(
     snapshot: Snapshot, execution: RowExecution, copied: RowsOfFiles, files: DataFiles, layout: DataFileLayout
 ) -> tuple[WrittenRows, RowsOfFiles]:
     """Copy the row groups that lose no row into new files. After an error no file is left.

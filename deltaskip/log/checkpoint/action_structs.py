@@ -1,4 +1,4 @@
-"""The rows of a checkpoint as Arrow structs, with one column per action.
+"""The actions of a checkpoint as Arrow structs, with one column per action: its layout, not which actions it keeps.
 
 # PROTOCOL, Checkpoint Schema
 """
@@ -22,6 +22,7 @@ from deltaskip.actions import (
     Txn,
     partition_column,
 )
+from deltaskip.features.registry import has_feature_or_preview
 from deltaskip.log.checkpoint.parquet_columns import STATE_TYPES
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema import DOUBLE, STRING, TIMESTAMP, StructField, StructType, arrow_type, leaves, physical_name
@@ -29,9 +30,6 @@ from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
 from deltaskip.schema.type_widening import widened_types
 from deltaskip.stats.parsed_stats import StatsStruct, bounded_columns, collated_bounds
 from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, indexed_columns
-
-# Also the preview of the feature.
-_FEATURE = "collations"
 
 _TYPES: dict[type, str] = {
     Txn: "txn",
@@ -144,7 +142,7 @@ class AddRows:
 def _has_collations(snapshot: Snapshot, columns: Sequence[StatColumn]) -> bool:
     """Whether the table may have bounds under collations: by its features, or by its columns alone."""
     declared = any(column.collation is not None for column in columns)
-    return declared or any(name.startswith(_FEATURE) for name in snapshot.protocol.writer_features or ())
+    return declared or has_feature_or_preview(snapshot.protocol, "collations")
 
 
 def state_rows(actions: Iterable[Any]) -> Iterator[tuple[str, pa.StructArray]]:

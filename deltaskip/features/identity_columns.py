@@ -12,10 +12,11 @@ from dataclasses import replace
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import IDENTITY_PREFIX, LONG, StructField, StructType
-from deltaskip.txn.validation.schema import IDENTITY_MARK, identity_numbers
+from deltaskip.schema.types import IDENTITY_PREFIX, LONG, LONG_MAX, LONG_MIN, StructField, StructType
 
-_LOW, _HIGH = -(2**63), 2**63 - 1
+IDENTITY_MARK = f"{IDENTITY_PREFIX}highWaterMark"
+_NUMBERS = (f"{IDENTITY_PREFIX}start", f"{IDENTITY_PREFIX}step", IDENTITY_MARK)
+_EXPLICIT = f"{IDENTITY_PREFIX}allowExplicitInsert"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class IdentityColumn:
         return value > other if self.step > 0 else value < other
 
     def _checked(self, value: int) -> int:
-        if not _LOW <= value <= _HIGH:
+        if not LONG_MIN <= value <= LONG_MAX:
             raise SchemaError(
                 f"The identity column {self.column} has no values left: the next one, {value}, is beyond BIGINT. "
                 f"Nothing was written."
@@ -128,7 +129,29 @@ def identity_of(field: StructField) -> IdentityColumn | None:
         return None
     if field.type != LONG:
         raise SchemaError(f"The identity column {field.name} is not of type BIGINT.")
-    return IdentityColumn(field.name, *numbers, field.metadata[f"{IDENTITY_PREFIX}allowExplicitInsert"])
+    return IdentityColumn(field.name, *numbers, field.metadata[_EXPLICIT])
+
+
+def identity_numbers(field: StructField) -> tuple[int, int, int | None] | None:
+    """Return start, step and mark of an identity column; None if the column is not one. Raises SchemaError."""
+    if not any(key.startswith(IDENTITY_PREFIX) for key in field.metadata):
+        return None
+    values: list[int | None] = []
+    for key in _NUMBERS:
+        value = field.metadata.get(key)
+        if value is None and key == IDENTITY_MARK:
+            values.append(None)
+        elif isinstance(value, bool) or not isinstance(value, int) or not LONG_MIN <= value <= LONG_MAX:
+            raise SchemaError(f"the identity column {field.name} has {key} {value!r}, which must be a 64-bit integer")
+        else:
+            values.append(value)
+    start, step, mark = values
+    if step == 0:
+        raise SchemaError(f"the identity column {field.name} has the step 0")
+    if not isinstance(field.metadata.get(_EXPLICIT), bool):
+        raise SchemaError(f"the identity column {field.name} has no {_EXPLICIT}, which must be true or false")
+    assert start is not None and step is not None
+    return start, step, mark
 
 
 def with_mark(schema: StructType, identity: IdentityColumn) -> StructType:

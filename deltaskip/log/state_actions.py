@@ -1,4 +1,4 @@
-"""The state of a table without its files: protocol, metadata, transaction identifiers and metadata domains."""
+"""Actions about a table, not its files, reconciled: protocol, metadata, transaction identifiers, metadata domains."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field

@@ -33,7 +33,7 @@ class LoggedChange:
 
 
 @dataclass(frozen=True, slots=True)
-class TableState:
+class AlteredTable:
     """The state of a table apart from its files.
 
     Attributes:
@@ -66,7 +66,7 @@ class TableState:
         protocol: Protocol,
         schema: StructType,
         domains: Mapping[str, DomainMetadata],
-    ) -> TableState:
+    ) -> AlteredTable:
         """Return the state of a table at a snapshot, with later actions of a transaction."""
         domain = domains.get(CLUSTERING_DOMAIN)
         clustered = None if domain is None else ordered_clustering_paths(domain.configuration)
@@ -115,12 +115,12 @@ class TableState:
         return self.protocol if self.mode == "none" else with_features(self.protocol, ["columnMapping"])
 
 
-def done(state: TableState, operation: str, parameters: Mapping[str, Any]) -> TableState:
+def done(state: AlteredTable, operation: str, parameters: Mapping[str, Any]) -> AlteredTable:
     """Return the state with another step."""
     return replace(state, steps=(*state.steps, LoggedChange(operation, parameters)))
 
 
-def with_schema(state: TableState, schema: StructType) -> TableState:
+def with_schema(state: AlteredTable, schema: StructType) -> AlteredTable:
     """Return the state with another schema; its new fields get ids and physical names if columns are mapped."""
     if state.mode == "none":
         return replace(state, schema=schema)
@@ -131,7 +131,7 @@ def with_schema(state: TableState, schema: StructType) -> TableState:
     return state
 
 
-def with_property(state: TableState, name: str, value: str | None) -> TableState:
+def with_property(state: AlteredTable, name: str, value: str | None) -> AlteredTable:
     """Return the state with the text of a property; None removes it."""
     configuration = {key: text for key, text in state.configuration.items() if key != name}
     if value is not None:

@@ -1,4 +1,4 @@
-"""The table of stats.bound_rules, cell by cell: what a bound in each form is believed to say about the rows."""
+"""The table of stats.believed_bounds, cell by cell: what a bound in each form is believed to say about the rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
 )
-from deltaskip.stats.bound_rules import BEFORE_1900, BoundForm, hybrid_calendar, in_our_calendar
+from deltaskip.stats.believed_bounds import BEFORE_1900, BoundForm, hybrid_calendar, in_our_calendar
 from deltaskip.stats.decode import from_struct
 from deltaskip.stats.layout import Side, StatField
 from deltaskip.stats.logged_stats import LoggedStats

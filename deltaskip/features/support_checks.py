@@ -1,4 +1,4 @@
-"""Requirements of a table's features: checks before a table is read, and before each commit to it.
+"""Checks that this package supports a table's features: before the table is read, and before each commit to it.
 
 # PROTOCOL, Table Features: "to read a table, readers must implement and respect all features listed in readerFeatures",
 # "to write a table, writers must implement and respect all features listed in writerFeatures"
@@ -7,29 +7,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from deltaskip.errors import CorruptLog, UnsupportedFeature
 from deltaskip.features.commit_rules import unsupported
-from deltaskip.features.registry import FEATURES, TableProtocol, feature_names, features_of, has_feature, marks_rows
+from deltaskip.features.feature_uses import is_used
+from deltaskip.features.registry import FEATURES, TableProtocol, features_of, has_feature, writes_deletion_vectors
 from deltaskip.records import dataclass
-from deltaskip.schema.json import simple_string
 from deltaskip.schema.mapping import supports_mapping
-from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION, TableProperties, TableProperty
-from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
-from deltaskip.schema.types import (
-    COLLATIONS_KEY,
-    DEFAULT_KEY,
-    GENERATION_KEY,
-    IDENTITY_PREFIX,
-    INVARIANTS_KEY,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    DataType,
-    StructType,
-    nested_fields,
-    nested_types,
-)
+from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION, TableProperties
+from deltaskip.schema.types import StructType
 
 READER_VERSIONS = (1, 2, FEATURES_READER_VERSION)
 _CATALOG_FEATURES = ("catalogManaged", "catalogOwned", "catalogOwned-preview")
@@ -127,7 +114,7 @@ def check_writable(
         )
     features = sorted(features_of(protocol))
     unknown = sorted(name for name in features if name not in FEATURES)
-    active = [name for name in features if name in FEATURES and _is_active(name, properties, schema)]
+    active = [name for name in features if name in FEATURES and is_used(name, properties, schema)]
     missing = [*unknown, *(name for name in active if FEATURES[name].writes == "no")]
     if missing:
         raise _needs_features(where, "writer", missing)
@@ -159,26 +146,6 @@ def check_maintainable(protocol: TableProtocol, where: str) -> None:
             f"{where} needs {', '.join(unknown)}, which deltaskip does not support, so it cannot know which parts of "
             f"the log must be kept; write checkpoints and clean up the log with a client that supports it."
         )
-
-
-def uses_of(properties: TableProperties, schema: StructType) -> dict[tuple[str, ...], str]:
-    """Return the features that properties and columns use: alternative names of each, and a description of the use."""
-    uses: dict[tuple[str, ...], str] = {}
-    for definition, names in _USING_PROPERTIES:
-        if properties.uses(definition):
-            uses[names] = f"the property {definition.name}"
-    for name in properties.constraints:
-        uses["checkConstraints",] = f"the constraint {name}"
-    for field in nested_fields(schema):
-        for key in field.metadata:
-            found = next((names for prefix, names in _USING_KEYS.items() if key.startswith(prefix)), None)
-            if found is not None:
-                uses.setdefault(found, f"{key} of the column {field.name}")
-        for type_, names in _USING_TYPES.items():
-            # A field of a struct is reported by its own name.
-            if type_ in nested_types(field.type, into_structs=False):
-                uses.setdefault(names, f"the type {simple_string(type_)} of the column {field.name}")
-    return uses
 
 
 def _needs_features(where: str, side: Literal["reader", "writer"], names: Sequence[str]) -> UnsupportedFeature:
@@ -235,7 +202,7 @@ def _check_rules(
             f"{where} is append-only (table feature appendOnly), so no rows can be removed; set "
             f"{TableProperties.append_only.name} to false first",
         )
-    if summary.sets_deletion_vectors and not marks_rows(protocol, properties):
+    if summary.sets_deletion_vectors and not writes_deletion_vectors(protocol, properties):
         raise unsupported(
             "files.deletion-vector",
             f"{where} does not allow deletion vectors: enable the table feature deletionVectors by setting "
@@ -246,52 +213,6 @@ def _check_rules(
             "protocol.unlisted",
             f"{where} lacks the writer feature domainMetadata, so domain metadata cannot be set: enable it first",
         )
-
-
-def _is_active(name: str, properties: TableProperties, schema: StructType) -> bool:
-    """Whether the table uses a feature that it has; True for features whose use cannot be detected."""
-    if name in _PROPERTY:
-        return properties.uses(_PROPERTY[name])
-    if name in _FIELD_KEY:
-        return any(key.startswith(_FIELD_KEY[name]) for field in nested_fields(schema) for key in field.metadata)
-    return name != "checkConstraints" or bool(properties.constraints)
-
-
-_PROPERTY: Mapping[str, TableProperty[bool]] = {
-    "appendOnly": TableProperties.append_only,
-    "changeDataFeed": TableProperties.change_data_feed,
-    "icebergCompatV1": TableProperties.iceberg_compat_v1,
-    "icebergCompatV2": TableProperties.iceberg_compat_v2,
-    "icebergCompatV3": TableProperties.iceberg_compat_v3,
-}
-_WIDENING = feature_names("typeWidening")
-_USING_PROPERTIES: tuple[tuple[TableProperty[Any], tuple[str, ...]], ...] = (
-    *((definition, (feature,)) for feature, definition in _PROPERTY.items()),
-    (TableProperties.deletion_vectors, ("deletionVectors",)),
-    (TableProperties.variant_shredding, feature_names("variantShredding")),
-    (TableProperties.materialized_partition_columns, ("materializePartitionColumns",)),
-    (TableProperties.row_tracking, ("rowTracking",)),
-    (TableProperties.in_commit_timestamps, ("inCommitTimestamp",)),
-    (TableProperties.type_widening, _WIDENING),
-    (TableProperties.checkpoint_policy, ("v2Checkpoint",)),
-    (TableProperties.mapping_mode, ("columnMapping",)),
-    (TableProperties.checkpoint_protection_version, ("checkpointProtection",)),
-)
-PROPERTY_OF: Mapping[str, TableProperty[Any]] = {name: used for used, names in _USING_PROPERTIES for name in names}
-"""For each feature that a table property uses, that property."""
-_USING_KEYS: Mapping[str, tuple[str, ...]] = {
-    INVARIANTS_KEY: ("invariants", "columnInvariants"),
-    GENERATION_KEY: ("generatedColumns",),
-    IDENTITY_PREFIX: ("identityColumns",),
-    TYPE_CHANGES_KEY: _WIDENING,
-    DEFAULT_KEY: ("allowColumnDefaults",),
-    COLLATIONS_KEY: feature_names("collations"),
-}
-_USING_TYPES: Mapping[DataType, tuple[str, ...]] = {
-    TIMESTAMP_NTZ: ("timestampNtz", "timestampNTZ"),
-    VARIANT: feature_names("variantType"),
-}
-_FIELD_KEY = {name: key for key, names in _USING_KEYS.items() for name in names if FEATURES[name].checks != "log"}
 
 
 def _s(names: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Conversion of bounds from a data file's stored values to values of the table's type and to JSON text.
+"""Bounds as JSON text, as they are written to the log: truncated strings and timestamps.
 
 A bound is an int (integers, days, microseconds, unscaled decimals at the table's scale), a float, or UTF-8 bytes.
 """
@@ -8,36 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from deltaskip.collations.collation import Collation
-from deltaskip.records import dataclass
-from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil, format_date, format_timestamp
+from deltaskip.schema.calendar import MICROS_PER_DAY, days_from_civil, format_date, format_timestamp
 from deltaskip.schema.floats import java_text
 from deltaskip.schema.numerals import of_unscaled
-from deltaskip.schema.types import (
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-)
+from deltaskip.schema.types import DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
 from deltaskip.stats.layout import Side
 
-Bound = int | float | bytes
-Convert = Callable[[Bound], Bound | None]
 BoundText = Callable[[Any, Side], str | None]
 
-_LIMITS: dict[DataType, int] = {BYTE: 1 << 7, SHORT: 1 << 15, INTEGER: 1 << 31, LONG: 1 << 63}
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_EXACT_DOUBLE = 1 << 53
 _FIRST_DAY, _LAST_DAY = days_from_civil(1, 1, 1), days_from_civil(9999, 12, 31)
 _PREFIX_LENGTH = 32
 """delta-spark's spark.databricks.delta.stats.string.prefix.length."""
@@ -49,29 +30,6 @@ _ASCII_MAX = "\x7f"
 _LAST = "\U0010ffff"
 # The greatest character in most ICU orders; each truncated bound is verified to be above the text.
 _COLLATED_LAST = "\uffff"
-
-
-@dataclass(frozen=True, slots=True)
-class StoredType:
-    """The stored type of a data file: `unit` is that of timestamps, `scale` that of decimals."""
-
-    kind: Literal["integer", "float", "double", "decimal", "date", "timestamp", "string"]
-    scale: int = 0
-    unit: str = "us"
-
-
-def converters(source: StoredType, wanted: DataType) -> tuple[Convert, Convert] | None:
-    """Return the functions that convert the least and the greatest stored value to bounds of the table's type.
-
-    None if such a file cannot be read as that type. The functions are monotonic, so they apply to extremes, and return
-    None for a value that the type cannot represent.
-    # PROTOCOL, Type Widening: files keep the narrower type that they were written with.
-    """
-    if source.kind == "timestamp" and source.unit == "ns" and wanted in (TIMESTAMP, TIMESTAMP_NTZ):
-        # Some readers round to microseconds downwards, some towards zero.
-        return partial(_micros, per_second=10**9), lambda value: -(-int(value) // 1000)
-    convert = _converter(source, wanted)
-    return None if convert is None else (convert, convert)
 
 
 def bound_text(type_: DataType) -> BoundText:
@@ -114,52 +72,6 @@ _ESCAPES = {i: f"\\u{i:04X}" for i in range(0x20)} | {
 }
 
 
-def _converter(source: StoredType, wanted: DataType) -> Convert | None:
-    match source.kind, wanted:
-        case "integer", _ if wanted in _LIMITS:
-            return partial(_in_range, limit=_LIMITS[wanted])
-        case "integer", DecimalType(precision, scale):
-            return partial(_rescaled, factor=10**scale, limit=10**precision)
-        case "decimal", DecimalType(precision, scale) if scale >= source.scale:
-            return partial(_rescaled, factor=10 ** (scale - source.scale), limit=10**precision)
-        case "integer", _ if wanted == DOUBLE:
-            return _exact_double
-        case (("float" | "double"), _) if wanted == DOUBLE or (wanted == FLOAT and source.kind == "float"):
-            return _same
-        case "date", _ if wanted == DATE:
-            return _same
-        case "date", _ if wanted == TIMESTAMP_NTZ:
-            return partial(_rescaled, factor=MICROS_PER_DAY, limit=1 << 63)
-        case "timestamp", _ if wanted in (TIMESTAMP, TIMESTAMP_NTZ):
-            return partial(_micros, per_second=_PER_SECOND[source.unit])
-        case "string", _ if wanted == STRING:
-            return _same
-        case _:
-            return None
-
-
-def _same(value: Bound) -> Bound | None:
-    return value
-
-
-def _in_range(value: Bound, limit: int) -> Bound | None:
-    return value if -limit <= int(value) < limit else None
-
-
-def _rescaled(value: Bound, factor: int, limit: int) -> Bound | None:
-    scaled = int(value) * factor
-    return scaled if -limit < scaled < limit else None
-
-
-def _micros(value: Bound, per_second: int) -> Bound | None:
-    micros = int(value) * MICROS_PER_SECOND // per_second
-    return micros if -(1 << 63) <= micros < 1 << 63 else None
-
-
-def _exact_double(value: Bound) -> Bound | None:
-    return float(value) if -_EXACT_DOUBLE <= int(value) <= _EXACT_DOUBLE else None
-
-
 def _string_text(bound: bytes, side: Side) -> str | None:
     try:
         text = bound.decode()
@@ -197,7 +109,7 @@ def cut_max(text: str) -> str | None:
     """
     if len(text) <= _PREFIX_LENGTH // 2 or _units(text) <= _PREFIX_LENGTH:
         return text
-    end = _whole(text)
+    end = _prefix_end(text)
     units = _units(text[:end])
     while units <= 2 * _PREFIX_LENGTH:
         if end >= len(text):
@@ -232,7 +144,7 @@ def _units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
-def _whole(text: str) -> int:
+def _prefix_end(text: str) -> int:
     """Number of characters in the prefix."""
     units = 0
     for i, character in enumerate(text):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.collations.lookup import collation
-from deltaskip.stats.bounds import COLLATED_LIMIT, cut_collated_max, cut_collated_min, cut_max, cut_min
+from deltaskip.stats.written_bounds import COLLATED_LIMIT, cut_collated_max, cut_collated_min, cut_max, cut_min
 from tests.looped import looped
 from tests.stats.rowwise import truncated_max
 
