@@ -109,7 +109,7 @@ class Engine(Protocol):
         """Let a session find the format deltaskip."""
 
     def session_id(self, session: Any) -> str:
-        """An id of a session, which all objects for it have in common."""
+        """The id of a session, the same for every Python object that wraps it."""
 
     def session_function(self, name: str) -> bool:
         """Whether the active session of this process has a function of this name."""

@@ -36,7 +36,7 @@ from deltaskip.stats.stats_columns import STATS_COLUMNS
 _PREFIX = "delta."
 _SET, _UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
 _COMMENT = "comment"
-# Spark gives them another place than the properties.
+# Spark keeps these as attributes of the table, not as properties.
 _RESERVED = ("external", "location", "provider")
 _MAINTAINED = (
     TableProperties.max_column_id.name,

@@ -454,8 +454,8 @@ class LocatedCatalog(TransactionalTableCatalog):
         provider = given.get(PROVIDER, "delta")
         if provider.lower() not in PROVIDERS:
             raise InvalidArgument(
-                f"The property provider can only be 'delta', not {provider!r}: leave it out, as USING. A DataFrame is "
-                f"written by df.writeTo(name).create(), or by df.write.format('deltaskip').saveAsTable(name), which "
+                f"The property provider can only be 'delta', not {provider!r}: omit it, and the USING clause. Write a "
+                f"DataFrame by df.writeTo(name).create(), or by df.write.format('deltaskip').saveAsTable(name), which "
                 f"otherwise uses the format of spark.sql.sources.default."
             )
         external = given.get(EXTERNAL, "false").lower()

@@ -108,9 +108,9 @@ class StagedTable(Unpicklable):
         self._transaction.add_metrics(write_metrics(append_to(self._transaction, rows, "keep", zone)))
 
     def commit_staged_changes(self) -> DeltaTable:
-        """Create or replace the table with the rows that it got, in one commit, and return it.
+        """Create or replace the table with the rows that were appended, in one commit, and return it.
 
-        After an error nothing of it is left, unless storage failed before it answered.
+        After an error nothing of it is left, unless the outcome of the commit is unknown.
 
         Raises:
             TableAlreadyExists: Another writer has created a table of this name.

@@ -58,12 +58,12 @@ PIPE_CLOSED = 141
 _EXTRA = "Got unexpected extra argument"
 _NO_COMMAND = "No such command"
 _NUMBER = re.compile(r"\(\d+\)")
-# Options after which an argument stands that has none here.
+# Options whose value users pass without the option, as a number or as another text.
 _OF_NUMBERS = {"--version": "version", "--retention": "retention"}
 _OF_TEXTS = {"--where": "predicate"}
 _WITHOUT_OPTION = {"alter": ("Statements", "\"SET TBLPROPERTIES ('delta.appendOnly' = 'true')\"")}
 _ELSEWHERE = {"--from": "--start", "--to": "--end"}
-# Commands of other programs, and what does that here.
+# Commands of other programs, and what to write instead.
 _OTHER_COMMANDS = {
     "compact": "deltaskip optimize",
     "convert": "deltaskip.convert_to_delta(path) in Python",

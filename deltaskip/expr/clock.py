@@ -306,7 +306,7 @@ def _either(op: str, lefts: list[Node], rights: list[Node]) -> Node:
 
 
 def _rises(source: DataType | None, target: DataType) -> bool:
-    """Whether a cast keeps the order of times and numbers: all do that ANSI mode has, but of local times to numbers."""
+    """Whether a cast of times and numbers is monotone: all of ANSI mode are, except from local times to numbers."""
     if target in DATETIMES:
         return source in DATETIMES or is_numeric(source)
     return is_numeric(target) and (is_numeric(source) or source == TIMESTAMP)

@@ -87,7 +87,7 @@ def is_nested(type_: DataType | None) -> bool:
 
 
 def is_orderable(type_: DataType) -> bool:
-    """Whether Spark orders values of a type: all but maps, variants and what contains them."""
+    """Whether Spark orders values of a type: every type except maps, variants and types that contain one."""
     match type_:
         case ArrayType(element):
             return is_orderable(element)
@@ -98,7 +98,7 @@ def is_orderable(type_: DataType) -> bool:
 
 
 def same_type(left: DataType | None, right: DataType | None) -> bool:
-    """Whether two types differ in nothing but what may be NULL, and the names of fields."""
+    """Whether two types differ at most in nullability and the names of fields."""
     match left, right:
         case ArrayType(one), ArrayType(other):
             return same_type(one, other)

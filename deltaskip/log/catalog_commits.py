@@ -104,7 +104,7 @@ def put_commit(latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None], 
         latest: The version before the commit.
         text: Its text.
         in_doubt: See CatalogCommits.commit.
-        unsynced: Files that the commit names, which are durable before it is there.
+        unsynced: Files that the commit references; they are made durable before the commit is written.
 
     Raises:
         FileExistsError: Another writer's commit has that version.

@@ -104,7 +104,7 @@ def read_deletion_vector(
         storage: Storage that contains the vector's file.
         table_root: The table's URI or absolute local path.
         descriptor: Descriptor of the vector in the log.
-        file_rows: Number of rows of the data file; None if that is not known, and nothing bounds the memory.
+        file_rows: Number of rows of the data file; None if it is not known; memory is then unbounded.
 
     Raises:
         CorruptDeletionVector: Size, checksum, contents or cardinality differ from the descriptor, or the vector deletes

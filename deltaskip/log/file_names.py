@@ -7,7 +7,7 @@ from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo
 from deltaskip.storage.location import LOG_FOLDER
 
-# Writers and readers take every file below these folders for a file of the table around them.
+# A table must not be created below these folders: other clients treat every file in them as part of the outer table.
 FOLDERS_OF_TABLES = frozenset((LOG_FOLDER, CHANGE_FOLDER, "_delta_index", "_symlink_format_manifest"))
 SIDECAR_FOLDER = "_sidecars"
 _DIGITS = 20

@@ -38,7 +38,7 @@ class MarkedRows:
 
     @classmethod
     def of(cls, positions: Sequence[pa.Int64Array]) -> MarkedRows:
-        """Return them in the form that the option chooses. positions: For each file those of its rows, ascending."""
+        """Return marked rows in the form that `options.deleted_rows` selects. positions: Of each file, ascending."""
         counts = tuple(len(p) for p in positions)
         lengths = [(p[-1].as_py() >> WORD_SHIFT) + 1 if len(p) else 0 for p in positions]
         smaller = "bits" if sum(lengths) * 8 <= max(_MAX_WORD_BYTES, sum(counts) * _PAIR_BYTES) else "positions"
@@ -49,11 +49,11 @@ class MarkedRows:
 
     @property
     def files(self) -> pa.Int64Array:
-        """For each of `numbers`, which of the files it is of."""
+        """The index of the file that each of `numbers` belongs to."""
         return arrow_array(np.repeat(np.arange(len(self.counts)), self.counts), pa.int64())
 
     def joint_words(self, files: npt.NDArray[np.int64], count: int) -> pa.ListArray:
-        """For each of `count` files the bits that are set in the words of any entry. files: Its number by entry."""
+        """For each of `count` files, the bits set in the words of any entry. files: The file index of each entry."""
         assert self.words is not None
         found: list[npt.NDArray[np.int64]] = [np.zeros(0, np.int64)] * count
         for file, entry in zip(files.tolist(), self.words, strict=True):

@@ -48,14 +48,14 @@ def read_ahead(
     Args:
         reads: Bytes of a read, and a function that begins it.
         most_bytes: Bytes that may be read ahead. A larger read is not carried out before its turn.
-        done: Gets the bytes of each read when all that it yields was taken.
+        done: Called with the bytes of each read when everything that it yields was taken.
         remote: Whether reads wait for a network, so that many are in flight at once.
     """
     reads = iter(reads)
     beginning = list(islice(reads, 2))
     within = getattr(_this_thread, "reads", False)
     if len(beginning) == 1 or within:
-        # A thread would only take time to start, and one that reads must not wait for another.
+        # Not worth starting a thread, and a thread that reads must not wait for another.
         for size, read in chain(beginning, reads):
             yield from read()
             done(size)
@@ -108,7 +108,7 @@ def _begun(read: Callable[[], Iterable[_T]], most_bytes: int) -> Iterable[_T]:
 
 
 def _released(found: list[_T], rest: Iterator[_T]) -> Iterator[_T]:
-    """Yield both, and keep nothing that was taken."""
+    """Yield `found`, then `rest`, and drop each batch when it has been yielded."""
     found.reverse()
     while found:
         yield found.pop()

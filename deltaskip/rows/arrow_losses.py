@@ -79,8 +79,8 @@ def warn_of_losses(losses: Sequence[LossyCast], table: str) -> None:
 
 
 def empty_partition(column: str) -> LossyCast:
-    """Return that a partition column of type STRING has NULL for the empty string."""
-    cure = "Look for it with IS NULL, or write another text in its place."
+    """Return the LossyCast for an empty string that is stored as NULL in a partition column of type STRING."""
+    cure = "Look for it with IS NULL, or write another string in its place."
     return LossyCast(column, "a partition column of type STRING", "''", "NULL", cure)
 
 

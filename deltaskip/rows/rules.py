@@ -73,7 +73,7 @@ def rules_of(schema: StructType, properties: TableProperties) -> Iterator[RowRul
 
 
 def generation_rule(field: StructField) -> RowRule:
-    """Return the rule that a given value of a generated column is the one that its expression has."""
+    """Return the rule that a given value of a generated column equals its expression."""
     text = str(field.metadata[GENERATION_KEY])
     name = quoted_name(field.name)
     return RowRule(
@@ -108,13 +108,13 @@ def violation(
         case "not null":
             what = f"The column {rule.column} of {table} is NOT NULL, and a row has NULL there"
         case "length":
-            what = f"The column {rule.column} of {table} is {rule.expression}, and a row has a longer text there"
+            what = f"The column {rule.column} of {table} is {rule.expression}, and a row has a longer string there"
         case "check":
             what = f"A row violates the CHECK constraint {rule.name} ({rule.expression}) of {table}"
         case "invariant":
             what = f"A row violates the invariant {rule.expression} of {table}"
         case "generated":
-            what = f"A row for {table} has another value than the generated column needs: {rule.expression} must hold"
+            what = f"A row for {table} violates a generated column: {rule.expression} must hold"
         case "where":
             what = f"A row does not match the predicate of the overwrite of {table}: {rule.expression}"
     shown = "" if row is None else f": {_excerpt(row)}"

@@ -60,8 +60,8 @@ class ChangingMethods(TableMethods):
     ) -> WriteResult | ChangePlan:
         """Delete the rows that match a predicate, or all rows without one, and move to the version without them.
 
-        `t.delete()` empties the table, as in delta-spark and delta-rs. Rows go as in `overwrite`: whole files without
-        being read, rows of other files by deletion vectors or by rewriting these files.
+        `t.delete()` empties the table, as in delta-spark and delta-rs. Files in which every row matches are removed
+        without being read; rows of other files are deleted by deletion vectors, or by rewriting the files.
 
         Args:
             where: Predicate of the rows to delete, as in `scan`; a row for which it is NULL stays. The default deletes
@@ -73,8 +73,8 @@ class ChangingMethods(TableMethods):
             user_metadata: Text that the table's history has with the commit.
             time_zone: Time zone of `where`; with a session its own applies.
                 The default is that of the active Spark session, and UTC without one.
-            dry_run: Whether only the plan is returned: which files may be touched, and why. Nothing is read but the
-                log, and nothing is written.
+            dry_run: Whether only the plan is returned: which files may be touched, and why. Only the log is read, and
+                nothing is written.
 
         Returns:
             The committed version, Delta's metrics and what the deletion cost; the version is None if no row matches.
@@ -82,7 +82,7 @@ class ChangingMethods(TableMethods):
 
         Raises:
             PredicateError: The predicate is not valid, or fails for a row.
-            CommitConflict: Another writer changed what this depends on.
+            CommitConflict: A concurrent commit changed data that the operation read.
             UnsupportedFeature: The table is append-only, or needs a feature that deltaskip cannot write, or Spark for
                 the predicate.
             StorageError: Storage failed.
@@ -169,7 +169,7 @@ class ChangingMethods(TableMethods):
             SchemaError: A column does not exist, is set twice or is an identity column, or its new value has a type
                 that it cannot store.
             RowViolation: An updated row violates a constraint, or a value does not fit its column. Nothing was written.
-            CommitConflict: Another writer changed what this depends on.
+            CommitConflict: A concurrent commit changed data that the operation read.
             UnsupportedFeature: The table is append-only, or needs a feature that deltaskip cannot write, or Spark for
                 an expression.
             StorageError: Storage failed.

@@ -146,7 +146,7 @@ def replace_table(snapshot: Snapshot, definition: TableDefinition) -> WriteResul
         InvalidArgument: A feature does not exist, or a table is both partitioned and clustered.
         InvalidCommit: A rule of the protocol forbids the new table.
         UnsupportedFeature: The table is append-only, or needs a writer feature that deltaskip does not support.
-        CommitConflict: Other writers commit again and again.
+        CommitConflict: Other writers committed first in every attempt.
     """
 
     def act(transaction: Transaction) -> Mapping[str, int]:

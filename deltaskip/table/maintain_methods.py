@@ -37,11 +37,11 @@ class MaintainingMethods(TableMethods):
         lite: bool = False,
         enforce_retention: bool = True,
     ) -> VacuumResult:
-        """Delete the files in the table's folder that no retained version needs, and move to the commit about it.
+        """Delete the files in the table's folder that no retained version needs, and move to the version VACUUM END.
 
         These are data files and deletion vectors that were removed from the table before the retention, change files
         older than it, and files that failed writes left behind; sidecars that no checkpoint needs; and directories that
-        are empty then. Hidden files, links, other tables below the folder and files outside of it stay. Versions that
+        are then empty. Hidden files, links, other tables below the folder and files outside of it stay. Versions that
         are older than the retention cannot be read afterwards, and neither can shallow clones of them.
 
         Nothing is deleted if the log cannot be read. Two commits, VACUUM START and VACUUM END, record it.

@@ -164,7 +164,7 @@ class MergeBuilder(Unpicklable):
             PredicateError: A condition or expression is not valid, or a condition fails for a row.
             SchemaError: A column does not exist or cannot be set, or a value has a type that it cannot store.
             RowViolation: A row violates a constraint, or a value does not fit its column. Nothing was written.
-            CommitConflict: Another writer changed what this depends on.
+            CommitConflict: A concurrent commit changed data that the operation read.
             UnsupportedFeature: The table is append-only, or needs a feature that deltaskip cannot write, or Spark for
                 an expression.
             StorageError: Storage failed.

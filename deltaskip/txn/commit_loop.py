@@ -127,8 +127,8 @@ class CommitLoop:
                 latest = refresh(latest)
             if latest.version < checked:
                 raise CommitConflict(
-                    f"The log of {base.root} was put back from version {checked} to version {latest.version}: open the "
-                    f"table again and repeat the operation.",
+                    f"The log of {base.root} was rolled back from version {checked} to version {latest.version}: open "
+                    f"the table again and repeat the operation.",
                     "cleaned up",
                 )
             contradictions = 0 if latest.version > before else contradictions

@@ -25,7 +25,7 @@ def commit_operation(
 ) -> WriteResult:
     """Commit what `act` adds to a transaction on the latest version of a table; nothing if it adds nothing.
 
-    After an error no file of the operation is left, unless storage failed before it answered whether it has the commit.
+    After an error no file of the operation is left, unless the outcome of the commit is unknown.
 
     Args:
         snapshot: A version of the table.

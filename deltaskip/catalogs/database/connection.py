@@ -48,7 +48,7 @@ class Database:
         url: The parsed URL.
 
     Raises:
-        InvalidArgument: The text is no URL of a database, or there is no driver for it.
+        InvalidArgument: The URL is not a database URL, there is no driver for it, or the database is in memory.
         CatalogError: The driver is not installed.
     """
 
@@ -64,7 +64,7 @@ class Database:
         keep_secret(*self._secrets)
         if self.is_sqlite and self.url.database in (None, "", ":memory:"):
             raise InvalidArgument(
-                f"A catalog needs a database that stays, not {self.shown}: name a file, such as sqlite:///catalog.db."
+                f"A catalog needs a persistent database, not {self.shown}: name a file, such as sqlite:///catalog.db."
             )
         self._engine = self._created()
         self._process = os.getpid()

@@ -51,7 +51,7 @@ class SqlCatalog(LocatedCatalog):
         storage_options: Options of object stores for all tables, as for DeltaTable.
 
     Raises:
-        InvalidArgument: The URL is no URL of a database, or names no database that stays.
+        InvalidArgument: The URL is not a database URL, or the database is in memory.
         CatalogError: SQLAlchemy or the driver of the database is not installed.
     """
 

@@ -80,11 +80,11 @@ class UnityClient:
 
     Args:
         url: URL of the server, such as "https://host:8080"; its path may be that of the API.
-        token: Bearer token of the requests, without regard to white space around it, or what gets one; None if the
-            server needs none.
+        token: Bearer token, or client credentials that obtain one; surrounding white space is stripped. None if the
+            server needs no token.
 
     Raises:
-        InvalidArgument: The URL is not one, or the token cannot be a part of a request.
+        InvalidArgument: The URL is invalid, or the token cannot be sent in a header.
         CatalogError: The package requests is not installed.
     """
 

@@ -60,10 +60,10 @@ class ClientCredentials:
         url: URL of the token endpoint, such as "https://host/oidc/v1/token".
         client_id: Identifier of the client (of a service principal).
         client_secret: Its secret.
-        scope: Scopes that the token is to have, with spaces between them; "" asks for none.
+        scope: Scopes to request for the token, separated by spaces; "" requests none.
 
     Raises:
-        InvalidArgument: The URL, the identifier or the secret is not one.
+        InvalidArgument: The URL is invalid, or the identifier or the secret is empty.
     """
 
     def __init__(self, url: str, client_id: str, client_secret: str, scope: str) -> None:

@@ -65,7 +65,7 @@ def check_clauses(clauses: Iterable[MergeClause], table: str) -> None:
 
 
 def changes_what_it_reads(clauses: Iterable[MergeClause]) -> bool:
-    """Whether a merge depends on no target row but those that it changes.
+    """Whether a merge depends only on target rows that it changes.
 
     An unchanged row that matches matters only if it prevents the insertion of a row of the source.
     """

@@ -122,7 +122,7 @@ def column_text(
 
 
 def check_stored(source: DataType, target: DataType, path: tuple[str, ...], table: str, evolves: bool = False) -> bool:
-    """Return whether a column stores values of a type as ANSI store assignment does; otherwise by a cast.
+    """Return True if ANSI store assignment stores values of the type in a column, False if they need an explicit cast.
 
     # delta-spark, UpdateExpressionsSupport: values are cast as by CAST in ANSI mode; structs have the same fields
 

@@ -179,7 +179,7 @@ class MergedFrames:
         return found.select(FILE, POSITION, *ids, *others)
 
     def _taken_columns(self, kind: str) -> list[Column]:
-        """Columns that clauses of a kind take from the source by name, under names of their own."""
+        """Columns that clauses of a kind take from the source by name, under generated names."""
         found = []
         for clause in self._join.clauses:
             if clause.kind != kind:
@@ -197,8 +197,8 @@ class MergedFrames:
     def _changed(self, pairs: DataFrame) -> DataFrame:
         """The rows of the join with the number of their clause, and for updates the new values.
 
-        Rows of the target without a match, to which no clause applies, are left out; pairs of rows stay all, since
-        they show which rows of the source have a match, and which rows of the target have several.
+        Unmatched target rows to which no clause applies are left out. All matched pairs are kept, because they show
+        which source rows have a match, and which target rows have several.
         """
         join = self._join
         if join.inserts_only:

@@ -113,9 +113,9 @@ def tuples_of(spark: SparkSession, table: PartitionTuples) -> DataFrame:
 
 
 def with_values_of_files(frame: DataFrame, plan: ReadPlan, path: str, values: Mapping[str, pa.Array]) -> DataFrame:
-    """Rows of a plan with a value of their file in further columns.
+    """Rows of a plan with values of their file in further columns.
 
-    So few rows that something else chooses are joined with their files, and not all that are read.
+    Only the rows of `frame`, which the caller has filtered, are joined with the values, not every row that is scanned.
 
     Args:
         frame: The rows.

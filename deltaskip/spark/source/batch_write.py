@@ -92,8 +92,8 @@ def written_by_task(plan: PlannedWrite, batches: Iterator[pa.RecordBatch], is_do
 def delete_uncommitted(messages: Sequence[TaskFiles | None]) -> None:
     """Delete the files of a write that Spark gives up.
 
-    If all tasks have succeeded, the commit was tried. It has deleted the files itself, unless storage failed before it
-    answered whether it has the commit; then they stay.
+    If all tasks have succeeded, the commit was tried. A failed commit has deleted the files itself, unless its outcome
+    is unknown; then they stay.
     """
     if all(message is not None for message in messages):
         return

@@ -52,7 +52,7 @@ def check_app_versions(candidate: Candidate) -> None:
             raise refusal(
                 "txn.version",
                 f"The application {app_id} cannot go back to version {txn.version} in {candidate.place}, which "
-                f"contains its version {before.version}: skip what it has committed already",
+                f"contains its version {before.version}: skip batches that are already committed",
             )
 
 
