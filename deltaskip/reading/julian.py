@@ -1,4 +1,4 @@
-"""Dates and times of files that may be of the Julian calendar, which Spark converts and pyarrow does not."""
+"""Dates and times of files that may be in the Julian calendar, which Spark converts and pyarrow does not."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _VERSION_KEY = b"org.apache.spark.version"
 
 
 def may_be_julian(footer: pq.FileMetaData) -> bool:
-    """Whether dates and times of a file may be of the Julian calendar, which Spark converts and pyarrow does not."""
+    """Whether dates and times of a file may be in the Julian calendar, which Spark converts and pyarrow does not."""
     return is_of_old_writer(footer.metadata or {})
 
 
 def is_of_old_writer(metadata: Mapping[bytes, bytes]) -> bool:
-    """Whether the metadata in a file's footer is that of a writer whose dates and times may be Julian."""
+    """Whether the metadata in a file's footer shows that dates and times may be in the Julian calendar."""
     return any(key in metadata for key in _LEGACY_KEYS) or metadata.get(_VERSION_KEY, b"3").startswith(b"2.")
 
 
 def has_older(array: pa.Array) -> bool:
-    """Whether a date or time, at any depth, is from before both calendars agree."""
+    """Whether a date or time, at any depth, is earlier than the first one on which both calendars agree."""
     kind = array.type
     if pa.types.is_struct(kind):
         return any(map(has_older, array.flatten()))

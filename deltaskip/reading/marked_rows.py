@@ -15,7 +15,7 @@ from deltaskip.settings import options
 WORD_SHIFT = 6
 """Row `i` is bit `i % 64` of word `i >> WORD_SHIFT`."""
 
-# Bit words need a bit for every row up to the last marked one; pairs need the path and the number of each marked row
+# Bit words need a bit for every row up to the last marked one; pairs need the path and the position of each marked row
 # (and a hash probe for each row read). With words, the join also proves that every file was found.
 _MAX_WORD_BYTES = 32 << 20
 _PAIR_BYTES = 64
@@ -23,12 +23,11 @@ _PAIR_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class MarkedRows:
-    """Marked rows of some files, as bit words or as row numbers.
+    """Marked rows of some files, as bit words or as positions.
 
     Attributes:
-        words: A list<int64> for each file in which the bits of marked rows are set; None if row numbers are used
-            instead.
-        numbers: The numbers of marked rows, file after file; none with words.
+        words: A list<int64> for each file in which the bits of marked rows are set; None if positions are used instead.
+        numbers: The positions of marked rows, file after file; empty if words are used.
         counts: The number of marked rows of each file.
     """
 

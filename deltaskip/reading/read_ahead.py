@@ -17,7 +17,7 @@ Reads = Iterator[tuple[int, Callable[[], Iterator[pa.RecordBatch]]]]
 """Bytes of files, and functions that read rows of them."""
 
 _T = TypeVar("_T")
-# Reads over a network that wait at once, as far as their bytes fit into memory.
+# Reads over a network that are in flight at once, as far as their bytes fit into memory.
 _IN_FLIGHT = 32
 # Bytes of rows that are held before their turn.
 _HELD_BYTES = 128 << 20
@@ -31,7 +31,7 @@ def _threads(count: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(count, "deltaskip", initializer=lambda: setattr(_this_thread, "reads", True))
 
 
-# A forked process has none of the threads.
+# The threads do not exist in a forked process.
 os.register_at_fork(after_in_child=_threads.cache_clear)
 
 
