@@ -37,7 +37,7 @@ class PlannedChange:
 
 
 def execution_of(snapshot: Snapshot, spark: Any, time_zone: str, act: str) -> RowExecution:
-    """Return the execution of a session, or of a DataFrame's session; without one, that of this process.
+    """Return the execution of a session, or of a DataFrame's session; without a session, the execution of this process.
 
     Args:
         snapshot: The table.
@@ -52,7 +52,7 @@ def execution_of(snapshot: Snapshot, spark: Any, time_zone: str, act: str) -> Ro
 
 
 def plan_change(snapshot: Snapshot, where: str | None, execution: RowExecution) -> PlannedChange:
-    """Return the plan of a change of the rows that match a predicate. Nothing but the log is read.
+    """Return the plan of a change of the rows that match a predicate. Only the log is read.
 
     Args:
         snapshot: The version of the table.
@@ -70,10 +70,10 @@ def plan_change(snapshot: Snapshot, where: str | None, execution: RowExecution) 
 def described_change(
     snapshot: Snapshot, operation: str, where: str | None, spark: Any, time_zone: str, act: str
 ) -> ChangePlan:
-    """Return the plan of an operation on the latest version of a table for its user.
+    """Return the plan of an operation on the latest version of a table, for the user.
 
-    operation: Name of the operation in the table's history. where: as for `plan_change`; the other arguments are those
-    of `execution_of`.
+    operation: Name of the operation in the table's history. where: as for `plan_change`; the other arguments as for
+    `execution_of`.
     """
     latest = refresh(snapshot)
     plan = plan_change(latest, where, execution_of(latest, spark, time_zone, act))
