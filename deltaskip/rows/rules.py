@@ -65,7 +65,7 @@ class RowRule:
 
 
 def rules_of(schema: StructType, properties: TableProperties) -> Iterator[RowRule]:
-    """Yield the rules of a table, except those of generated columns, in the order in which they are checked."""
+    """Yield the rules of a table, without generated columns, in the order in which they are checked."""
     for field in schema.fields:
         yield from _of_field(field, (), set())
     for name, text in properties.constraints.items():
@@ -133,7 +133,7 @@ def value_violation(column: str, type_name: str, value: str | None, table: str) 
 
 @contextmanager
 def partition_values_named(field: StructField, table: str) -> Iterator[None]:
-    """Within the block, convert PartitionValueError to RowViolation: a value of the column has no text in the log."""
+    """Within the block, convert PartitionValueError to RowViolation: a value of the column cannot be serialized."""
     try:
         yield
     except PartitionValueError as error:
@@ -149,7 +149,7 @@ def partition_values_named(field: StructField, table: str) -> Iterator[None]:
 
 
 def _of_field(field: StructField, above: tuple[PathStep, ...], limited: set[tuple[PathStep, ...]]) -> Iterator[RowRule]:
-    """The rules that a field and the fields inside of it declare. `limited` are paths that have a length already."""
+    """The rules that a field and the fields inside of it declare. `limited` are paths that have a length rule."""
     if field.type == VOID:
         return
     path: tuple[PathStep, ...] = (*above, ("field", field.name))
