@@ -48,10 +48,10 @@ _NO_COLUMNS = frozenset(
         *("NULLS", "FIRST", "LAST", "EXISTS", "INTERVAL", "DATE", "TIMESTAMP", "USING", "TABLE", "LATERAL", "EXCEPT"),
     )
 )
-"""Words of queries and windows that are no columns."""
+"""Words of queries and windows that are not columns."""
 # Columns of these names are functions where a table has none. Others are found by their parentheses only.
 _LITERAL_FUNCTIONS = frozenset(("current_date", "current_timestamp", "current_user", "session_user"))
-# Functions whose result does not follow from their arguments, or is not one value of the row.
+# Functions whose result does not depend only on their arguments, or is not a single value of the row.
 NOT_OF_ONE_ROW = frozenset((*AGGREGATES, *WINDOWS, *GENERATORS, *CHANGING, *PRESENT))
 
 
@@ -79,7 +79,7 @@ class ReadingState:
 
     Args:
         text: The expression.
-        checked: Whether what a predicate of rows cannot have is refused.
+        checked: Whether to refuse what a predicate of rows cannot have.
 
     Attributes:
         tokens: Its tokens.
