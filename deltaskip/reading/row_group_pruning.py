@@ -5,10 +5,10 @@ Row groups that their bounds do not rule out are checked against Bloom filters, 
 The program that has skipped files by the log's statistics is evaluated once more, over the statistics of row groups,
 and then over those of the pages in each remaining one. `stats.footer` proves these statistics, with two differences:
 
-** Bounds of float and double columns are used for any writer, as bounds of the numbers without NaN, which writers
+* Bounds of float and double columns are used for any writer, as bounds of the numbers without NaN, which writers
   omit: a NaN as a bound makes it unknown, and where a NaN would match the row group is read, unless the writer is known
   to order NaN last.
-** Deleted rows count, so bounds and null counts may cover more rows than are read. A row group is skipped
+* Deleted rows count, so bounds and null counts may cover more rows than are read. A row group is skipped
   only if no row of it matches, deleted or not.
 
 A row group is read if its footer proves nothing: bounds under a collation, and parts that read partition columns.
