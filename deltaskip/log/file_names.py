@@ -55,7 +55,7 @@ def commit_name(version: int) -> str:
 
 
 def restore_or_go_back(version: int) -> str:
-    """The cure for a damaged file of that version, as the end of a sentence."""
+    """The advice for a damaged file of that version, as the end of a sentence."""
     return "restore that file" if version == 0 else f"restore that file, or open a version before {version}"
 
 

@@ -1,1 +1,1 @@
-"""Checkpoints: reading of their adds and small actions, and writing of their rows."""
+"""Checkpoints: reading their adds and small actions, and writing their rows."""

@@ -30,7 +30,7 @@ from deltaskip.schema.type_widening import widened_types
 from deltaskip.stats.parsed_stats import StatsStruct, bounded_columns, collated_bounds
 from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, indexed_columns
 
-# Also the preview of the feature.
+# Also the prefix of the name of the feature's preview.
 _FEATURE = "collations"
 
 _TYPES: dict[type, str] = {
@@ -124,7 +124,7 @@ class AddRows:
         return StatsStruct(columns, collated, widened, alone=not self._as_json)
 
     def _with_logged(self, columns: Sequence[StatColumn]) -> Sequence[StatColumn]:
-        """The columns, and those with statistics in the log that the properties no longer ask for."""
+        """The columns, and further columns with statistics in the log that the properties no longer require."""
         snapshot = self._snapshot
         every = indexed_columns(
             snapshot.schema,
