@@ -49,12 +49,12 @@ class ChangeCost(Shown):
         skipped: Files of the table that the change neither read nor changed.
         removed: Files that were removed with all their rows, whether they were read or not.
         rewritten: Files that lost some rows, and whose other rows were written to new files.
-        marked: Files whose deleted rows are marked by deletion vectors, so that no row was written again.
+        marked: Files whose rows were deleted by deletion vectors, so that no row was written again.
         added: New data files.
         seconds: Seconds by phase: "plan" finds the files by the log, "read" finds the rows, "write" writes files and
             deletion vectors, "commit" writes the commit, with retries.
-        attempts: How often the change was carried out, more than once after conflicts with other writers. The seconds
-            are those of all attempts, the files those of the last.
+        attempts: Number of attempts, more than one after conflicts with other writers. The seconds are the sum over all
+            attempts; the files are those of the last attempt.
     """
 
     read: FileCount = FileCount()
@@ -75,10 +75,10 @@ class ChangePlan(Shown):
         operation: Name of the operation in the table's history.
         table: URI of the table.
         version: The version that was planned on.
-        whole: Files all of whose rows change; a deletion removes them without reading them.
+        whole: Files in which every row changes; a deletion removes them without reading them.
         read: Files that must be read, because some of their rows may change.
         skipped: The other files of the table.
-        marks_rows: Whether rows of files are marked by deletion vectors; otherwise files of which some rows change are
+        marks_rows: Whether rows are deleted by deletion vectors; otherwise files in which some rows change are
             rewritten.
         files: The files of `whole` and `read`: path, size, num_records (rows that are not deleted, null if the log
             does not have it) and reason, which is "every row matches" or "some rows may match".
@@ -110,12 +110,12 @@ class CostMeter:
         self._counts: dict[str, FileCount] = {}
 
     def count(self, usage: Usage, files: int, size_in_bytes: int) -> None:
-        """Add files to those of one usage."""
+        """Count files for one usage."""
         self._counts[usage] = self._counts.get(usage, FileCount()) + FileCount(files, size_in_bytes)
 
     @contextmanager
     def phase(self, name: Phase) -> Iterator[None]:
-        """Add the time of the block to that of a phase."""
+        """Add the time of the block to a phase."""
         start = time.perf_counter()
         try:
             yield

@@ -24,7 +24,7 @@ _RESERVED_PREFIX = "delta."
 
 
 def check_domains(candidate: Candidate) -> None:
-    """Check the domains that the commit sets, and that the clustering columns are still there."""
+    """Check the domains that the commit sets, and that the clustering columns still exist."""
     base = candidate.base
     for name, domain in candidate.intent.domains.items():
         ends = domain.removed and _FEATURES_OF.get(name) in candidate.intent.dropped_features
