@@ -1,4 +1,4 @@
-"""Table properties that are set and removed, with the changes that a property requires.
+"""Sets and removes table properties, with the changes that a property requires.
 
 # PROTOCOL, Table Properties, Column Mapping, Row Tracking
 """
@@ -84,7 +84,7 @@ def set_comment(state: TableState, change: SetComment) -> TableState:
 
 
 def check_retention(before: TableState, after: TableState) -> None:
-    """Raise InvalidArgument if the log's new retention is shorter than that of removed files, as delta-spark does."""
+    """Raise InvalidArgument if the log's new retention is shorter than removed files', as delta-spark does."""
     log, files = TableProperties.log_retention_ms, TableProperties.deleted_file_retention_ms
     old, new = (state.properties.well_formed() for state in (before, after))
     kept = new.log_retention_ms
@@ -185,7 +185,7 @@ def _set_mode(state: TableState, value: str) -> TableState:
 
 
 def _with_iceberg(state: TableState, name: str) -> TableState:
-    """# PROTOCOL, Iceberg Compatibility V2: ids for elements, keys and values, which data files have, too"""
+    """# PROTOCOL, Iceberg Compatibility V2: ids for elements, keys and values, also in data files"""
     if state.properties.well_formed().iceberg_compat and state.snapshot.num_files:
         raise UnsupportedFeature(
             f"{name} cannot be set on {state.table}, whose data files may lack what Iceberg needs: create a table with "
