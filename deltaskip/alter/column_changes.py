@@ -411,8 +411,7 @@ def refuse_dependents(state: TableState, path: ColumnPath, what: str, followers:
 
 
 def rename_in_partitions(state: TableState, path: ColumnPath, new_name: str) -> tuple[TableState, Collection[str]]:
-    """Return the state with the new name of a column in hidden partitions, and the names of partition columns made of
-    it.
+    """Return the state with the new name of a column in hidden partitions, and the names of those derived from it.
 
     The expressions of other generated columns are unchanged. The column itself keeps its name.
     """

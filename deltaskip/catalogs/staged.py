@@ -89,7 +89,7 @@ class StagedTable(Unpicklable):
         Args:
             data: A PySpark DataFrame, or Arrow data, as for DeltaTable.append.
             time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
-                The default is that of the active Spark session, and UTC without one.
+                The default is the active Spark session's, and UTC without a session.
 
         Raises:
             SchemaError: The columns of the rows do not fit the table.

@@ -101,7 +101,7 @@ class DataFileLayout:
         keeps_partition_columns: Whether files also contain the partition columns.
         random_prefix: Number of letters of the random folder that replaces partition folders; None for partition
             folders.
-        time_zone: Time zone of timestamps in the names of folders.
+        time_zone: Time zone of timestamps in directory names.
         extra: Columns that files contain in addition to the table's, without statistics: row ids, kind of change.
         change_data: Whether the files are change data files, which have a separate folder.
         balanced: Whether Spark also redistributes rows that are not partitioned, for files near the target size.

@@ -83,8 +83,7 @@ class RemoteInput(pa.PythonFile):  # type: ignore[misc]
 
 
 def read_ranges(source: pa.NativeFile, ranges: Sequence[Range]) -> list[memoryview]:
-    """Return the bytes of ranges of an open file; fewer at its end. Neighbours are joined; remote ranges are read at
-    once.
+    """Return the bytes of ranges of an open file; fewer at its end. Neighbours are joined, remote ranges read at once.
 
     Memory holds the ranges and the bytes between neighbours.
 

@@ -66,7 +66,7 @@ class SourceWriteOptions:
 
     @property
     def user_metadata(self) -> str | None:
-        """Text that the table's history has with the commit."""
+        """Text to record with the commit in the table's history."""
         return self.source.given.get("usermetadata")
 
     @property
