@@ -1,7 +1,7 @@
 """Writes of the data source: Python workers write data files, and a Python process of the driver commits them.
 
 The files of a task that fails or runs twice are not in the messages that Spark passes to `commit`. A task deletes its
-own files when it fails; those of a worker that is killed stay, for VACUUM to find.
+own files when it fails; files of a killed worker stay, for VACUUM to find.
 """
 
 from __future__ import annotations

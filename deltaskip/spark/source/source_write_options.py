@@ -38,7 +38,7 @@ class SourceWriteOptions:
 
     @property
     def time_zone(self) -> str | None:
-        """The time zone; None if it was not given. Raises InvalidArgument if there is no such time zone."""
+        """The time zone; None if it was not given. Raises InvalidArgument if the time zone does not exist."""
         zone = self.source.given.get("timezone")
         return None if zone is None else time_zone_argument(zone, self.source.path)
 
