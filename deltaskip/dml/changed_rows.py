@@ -224,7 +224,7 @@ def apply_changes(
             files.
         changed: The rows.
         execution: Reads and writes rows that stay, and rows as they were.
-        written_before: New files of the transaction, which the change data feed must contain if it has change files.
+        written_before: New files of the transaction, which must be in the change data feed if it has change data files.
 
     Raises:
         RowViolation: A row violates a rule of the table, or a value does not fit its column.
