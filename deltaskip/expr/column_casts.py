@@ -95,8 +95,7 @@ class Converted:
 
 
 def cast_column(values: pa.Array, source: DataType, target: DataType, zone: Zone) -> Converted:
-    """Return the values cast from one type to another. Raises NotByColumn or pyarrow.ArrowException if they must be
-    cast one by one.
+    """Return the values cast to a type. Raises NotByColumn or ArrowException if they must be cast one by one.
 
     Args:
         values: The values, an array of the source's Arrow type.

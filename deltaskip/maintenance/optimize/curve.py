@@ -58,8 +58,7 @@ def cuts_of(sample: npt.NDArray[Any], nulls: int, bits: int) -> Cuts:
 
 
 def cut_places(values: int, nulls: int, bits: int) -> tuple[npt.NDArray[np.int64], int]:
-    """Return the positions of the cuts among this number of sorted values, and the number of parts for NULL before
-    them.
+    """Return the positions of the cuts among this many sorted values, and the number of parts for NULL before them.
 
     Args:
         values: Number of values that are not null.
