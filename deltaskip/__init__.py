@@ -1,4 +1,4 @@
-"""deltaskip: which files of a Delta table can contain rows that match a predicate, read just those through Spark.
+"""deltaskip reads, prunes and writes Delta tables from Python, without delta-spark.
 
 `__init__.pyi` lists the public names; a name is imported when it is first used.
 """

@@ -66,7 +66,7 @@ def texts(argument: str, value: object) -> tuple[str, ...]:
 
 
 def names(argument: str, value: object) -> tuple[str, ...]:
-    """Return names of columns; a single one is a list of itself, and None has none."""
+    """Return names of columns; a single name stands for a list of it, and None for no names."""
     if value is None:
         return ()
     return (value,) if isinstance(value, str) else texts(argument, value)
@@ -80,13 +80,13 @@ def mapping(argument: str, value: object) -> Mapping[Any, Any]:
 
 
 def texts_by_name(argument: str, value: object) -> dict[str, str]:
-    """Return the members of a mapping whose names and values are texts, such as table properties."""
+    """Return the members of a mapping whose names and values are strings, such as table properties."""
     members = mapping(argument, value).items()
     return {text(f"A name in {argument}", name): property_text(f"{argument}[{name!r}]", each) for name, each in members}
 
 
 def property_text(argument: str, value: object) -> str:
-    """Return the value of a table property if it is a text."""
+    """Return the value of a table property if it is a string."""
     if isinstance(value, bool | int):
         written = str(value).lower()
         raise InvalidArgumentType(f"{argument} must be a str, not {type(value).__name__}: write {written!r}.")
@@ -112,7 +112,7 @@ def non_negative(argument: str, value: object, place: str = "") -> int | None:
     """
     if value is None:
         return None
-    # Classes and arrays have `__index__`, too.
+    # Classes and arrays also have `__index__`.
     if isinstance(value, (bool, type)) or not hasattr(value, "__index__"):
         if argument == "version" and isinstance(value, str):
             is_number = value.strip().isdecimal() and len(value) < _SHOWN
@@ -156,7 +156,7 @@ def choice(argument: str, value: object, *choices: str) -> str:
 
 
 def collation_version(argument: str, value: object) -> str:
-    """Return the version of a collation, such as 77.1, if it has the form of one."""
+    """Return the version of a collation, such as 77.1, if it has a valid form."""
     version = text(argument, value)
     if not _VERSION.fullmatch(version):
         raise InvalidArgument(f"{argument} must be the version of a collation such as '77.1', not {version!r}.")
@@ -190,7 +190,7 @@ def path(argument: str, value: object) -> str:
 
 
 def paths(argument: str, value: object) -> tuple[str, ...]:
-    """Return paths or URIs as text; a single one is a list of itself."""
+    """Return paths or URIs as text; a single one stands for a list of it."""
     if isinstance(value, str | os.PathLike):
         return (path(argument, value),)
     if not isinstance(value, Iterable):

@@ -20,7 +20,7 @@ _EXACT_DOUBLE = 1 << 53
 
 
 class AsFrames:
-    """Base class of what `to_arrow` returns as a table: makes it a DataFrame of other libraries."""
+    """Base class of objects with `to_arrow`: returns their rows as DataFrames of other libraries."""
 
     __slots__ = ()
 
@@ -32,9 +32,9 @@ class AsFrames:
         """Return the rows of `to_arrow` as a pandas DataFrame.
 
         Args:
-            types: "numpy" for the types that pandas has by itself, where integers with NULL become doubles; a
-                ReadWarning says so where they lose digits, which is from 2**53 on. "arrow" for columns that stay in
-                Arrow, so that integers with NULL stay integers, and dates dates.
+            types: "numpy" for pandas' default types, in which integers with NULL become doubles; a ReadWarning is
+                issued if they lose digits, which is possible from 2**53 on. "arrow" for columns that stay in Arrow, so
+                that integers with NULL stay integers, and dates stay dates.
             options: Arguments of `pyarrow.Table.to_pandas`, such as types_mapper.
         """
         arguments.choice("types", types, "numpy", "arrow")

@@ -155,8 +155,8 @@ def run(keep: Path | None, report: Report) -> Outcome:
 def make_table(root: Path, write: Callable[[Path], None], version: str | None = None) -> None:
     """Create the demo's table: write data files with `write`, then version 0 of the log from their footers.
 
-    version: of the collation for which the bounds of the names are computed; None for that of the running or installed
-    Spark.
+    version: of the collation for which the bounds of the names are computed; None for the running or installed
+    Spark's.
     """
     write(root)
     log = root / LOG_FOLDER

@@ -1,10 +1,10 @@
-"""The boundary of the package: public functions and methods raise errors of deltaskip alone, without secrets.
+"""The boundary of the package: public functions and methods raise only errors of deltaskip, without secrets.
 
-Calls of other libraries convert their errors to those of `errors`, with a cure. `door`, which decorates each public
-function, method and class, converts any other error: to a StorageError, OutOfMemory or UnexpectedError that names the
-function, the table and the reason. A call that does not fit the function's signature is an InvalidArgumentType.
-Interrupts, warnings that a filter turns into errors, and exceptions that do not derive from Exception pass, except
-panics of libraries that are written in Rust.
+Calls of other libraries convert their errors to the classes in `errors`, with what to do. `door`, which decorates each
+public function, method and class, converts any other error: to a StorageError, OutOfMemory or UnexpectedError that
+names the function, the table and the reason. A call that does not fit the function's signature is an
+InvalidArgumentType. Interrupts, warnings that a filter turns into errors, and exceptions that do not derive from
+Exception pass, except panics of libraries that are written in Rust.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from deltaskip.redaction import redacted
 T = TypeVar("T")
 
 SPARK_S = ("pyspark", "py4j", "grpc")
-"""The libraries whose errors are those of a Spark session."""
+"""The libraries whose errors belong to a Spark session."""
 
 _MARK = "__deltaskip_door__"
 _SPECIAL = frozenset(
     ("__arrow_c_stream__", "__call__", "__contains__", "__enter__", "__exit__", "__init__", "__iter__", "__len__",
      "__next__", "__repr__", "__str__", "_repr_html_")
 )  # fmt: skip
-# The attributes of exceptions, besides `args`, that their texts are made from.
+# The attributes of exceptions, besides `args`, from which their text is made.
 _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
 _OF_ARGUMENTS = (InvalidArgument, InvalidArgumentType, PredicateError)
 # Arguments with the same meaning: names of this and of other libraries.
@@ -100,7 +100,7 @@ class NotCalled:
     __slots__ = ()
 
     def __call__(self, *args: object, **named: object) -> NoReturn:
-        """Raise InvalidArgumentType: the value is that of an attribute."""
+        """Raise InvalidArgumentType: the value is an attribute, not a method."""
         name = type(self).__name__
         raise InvalidArgumentType(f"A {name} is the value of an attribute, not of a method: leave out the parentheses.")
 
@@ -129,7 +129,7 @@ def is_door(function: object) -> bool:
 
 
 def without_secrets(error: BaseException) -> None:
-    """Remove secrets from the texts of an error, and of the errors that are its causes and contexts."""
+    """Remove secrets from the text of an error, and of its causes and contexts."""
     seen: set[int] = set()
     waiting = [error]
     while waiting:
@@ -217,7 +217,7 @@ def _guarded_rows(
 def _leaving(
     error: BaseException, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
 ) -> BaseException:
-    """The error to raise for one that leaves the function."""
+    """The error to raise instead of one that leaves the function."""
     if not isinstance(error, Exception) and type(error).__module__ != _RUST:
         return error
     spark_s = type(error).__module__.startswith("pyspark.") and function.__module__.startswith("deltaskip.delta")
@@ -290,13 +290,13 @@ def _wrong_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict
 
 
 def _meant(name: str, parameters: list[str]) -> str | None:
-    """The argument that is meant by another name; None if that is not known."""
+    """The argument that another name means; None if it is not known."""
     same = {each for group in _SAME_ARGUMENT if name in group for each in group}
     return next((each for each in parameters if each in same), None) or nearest(name, parameters)
 
 
 def _named(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[str, list[str]]:
-    """The name by which a caller knows the function, and its parameters, without that of the object."""
+    """The name by which a caller knows the function, and its parameters without `self`."""
     name, parameters = function.__name__, list(signature(function).parameters)
     if args and parameters[:1] in (["self"], ["cls"]):
         of = args[0] if isinstance(args[0], type) else type(args[0])
@@ -366,16 +366,16 @@ def _redact(error: DeltaSkipError) -> None:
 
 
 def _bounded(text: str) -> str:
-    """A message without secrets; a long one is shortened to its beginning and its end, which has the cure."""
+    """A message without secrets; a long one is shortened to its beginning and its end, which says what to do."""
     if len(text) <= _LONGEST_MESSAGE + _LONGEST_END:
         return redacted(text)
-    # A secret at the place of a cut is found in twice as much.
+    # Twice as much text is searched, so that a secret at a cut is found.
     begin, end = redacted(text[: 2 * _LONGEST_MESSAGE]), redacted(text[-2 * _LONGEST_END :])
     return f"{begin[:_LONGEST_MESSAGE]} … {end[-_LONGEST_END:]}"
 
 
 def _clean(error: BaseException) -> BaseException:
-    """The exception, or what stands for it if its text holds a secret."""
+    """The exception, or a Redacted in its place if its text contains a secret."""
     if isinstance(error, DeltaSkipError):
         return error
     try:

@@ -28,7 +28,7 @@ SESSION_ZONE = "session"
 
 _COLUMN_PACKAGE = "pyspark"
 _ENGINE = "deltaskip.spark.spark_engine"
-"""The module whose constant `ENGINE` is the implementation; it is above this one, which knows only its name."""
+"""The module whose constant `ENGINE` is the implementation. It is in a package above, so only its name is known."""
 _INSTALL = "Run: pip install 'deltaskip[spark]'"
 _T = TypeVar("_T")
 
@@ -54,11 +54,11 @@ class PlannedScan(Protocol):
 
     @property
     def time_zone(self) -> str | None:
-        """The time zone that the files were pruned in."""
+        """The time zone in which the files were pruned."""
 
     @property
     def collation_version(self) -> str:
-        """The version of the collations that the files were pruned by."""
+        """The version of the collations by which the files were pruned."""
 
     @property
     def predicate(self) -> Node:
@@ -76,10 +76,10 @@ class ListedScan(PlannedScan, Protocol):
 
 
 class Engine(Protocol):
-    """Operations that need a query engine. Sessions, columns and DataFrames are the engine's own objects.
+    """Operations that need a query engine. Sessions, columns and DataFrames are the engine's objects.
 
-    A package above this one that asks an engine for more has a protocol of its own, such as `ChangingEngine` of `dml`,
-    and the implementation is one of all of them.
+    A package above this one that needs more of an engine declares a separate protocol, such as `ChangingEngine` of
+    `dml`; the implementation has all of them.
     """
 
     @property
@@ -96,20 +96,20 @@ class Engine(Protocol):
     def query(self, session: Any, text: str, scans: Mapping[str, ListedScan], conditions: Mapping[str, str]) -> Any:
         """A DataFrame of a query, in which `{name}` stands for all rows of the files that a scan keeps.
 
-        conditions: By name, the predicate of the rows that the name stands for, as SQL text, where it is not all rows.
+        conditions: By name, the predicate of the rows that the name stands for, as SQL text, if it is not all rows.
         """
 
     def arrow_to_dataframe(self, session: Any, rows: pa.Table) -> Any:
         """A DataFrame of the rows of an Arrow table."""
 
     def stream_to_dataframe(self, session: Any, options: Mapping[str, str]) -> Any:
-        """A streaming DataFrame of a table's rows, then of those appended to it. options: Options of the format."""
+        """A streaming DataFrame of a table's rows, then of appended rows. options: Options of the format."""
 
     def register_format(self, session: Any) -> None:
         """Let a session find the format deltaskip."""
 
     def session_id(self, session: Any) -> str:
-        """An id of a session, which all objects for it have in common."""
+        """The id of a session, the same for every Python object that wraps it."""
 
     def session_function(self, name: str) -> bool:
         """Whether the active session of this process has a function of this name."""
@@ -136,7 +136,7 @@ class Engine(Protocol):
         """Whether this process has an active session."""
 
     def check_stored_text(self, session: Any, texts: Iterable[tuple[str, str]], snapshot: Snapshot) -> None:
-        """Raise UnsupportedFeature for text of a table that calls more than Spark's own functions of values.
+        """Raise UnsupportedFeature for text of a table that calls more than Spark's built-in functions of values.
 
         texts: A description of each text, for messages, and the text.
         """
@@ -195,7 +195,7 @@ def session_function(name: str) -> bool:
 
 
 def zone_or_session(time_zone: str) -> str:
-    """Return a time zone; for SESSION_ZONE that of the active session, and UTC without one. Never loads the library."""
+    """Return a time zone; for SESSION_ZONE the active session's, and UTC without one. Never loads the library."""
     if time_zone != SESSION_ZONE:
         return time_zone
     return _asked(lambda: _loaded().session_time_zone()) or "UTC"
@@ -226,7 +226,7 @@ def _loaded() -> Engine:
 def register_format(spark: Any) -> None:
     """Let a session find the format `deltaskip` of `spark.read`, `spark.readStream`, and `df.write`.
 
-    Spark finds it by itself if deltaskip is installed for the interpreter of its Python workers, which is that of
+    Spark finds it by itself if deltaskip is installed for the interpreter of its Python workers, which is
     `PYSPARK_PYTHON`, or else `python3`. After this call a local classic session runs the interpreter of this process
     for it, unless `PYSPARK_PYTHON` or `spark.pyspark.python` names another.
 

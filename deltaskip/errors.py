@@ -103,7 +103,7 @@ class CatalogError(DeltaSkipError, OSError):
 
 
 class VersionNotFound(DeltaSkipError, LookupError):
-    """The version does not exist, or the log files that it is read from were deleted."""
+    """The version does not exist, or the log files from which it is read were deleted."""
 
 
 class CorruptLog(DeltaSkipError, ValueError):
@@ -134,7 +134,7 @@ class RowViolation(DeltaSkipError, ValueError):
     """A new row violates a rule of the table, or one of its values does not fit the column.
 
     Attributes:
-        rule: Name of the rule: that of a CHECK constraint, or a description such as "NOT NULL of id".
+        rule: Name of the rule: the name of a CHECK constraint, or a description such as "NOT NULL of id".
         expression: The rule's expression, such as "price > 0".
         row: The row, or None if only the value is known; see `value`.
         column: The column that the rule is about, such as "st.x"; empty for a rule about several columns.
@@ -200,8 +200,8 @@ class InvalidCommit(DeltaSkipError, ValueError):
     """The protocol does not allow these actions in one commit, or not on this table.
 
     Attributes:
-        rule: Name of the rule that refused the commit, as in the documentation's table of rules; "" if no rule of a
-            table did, such as for a transaction that has ended.
+        rule: Name of the rule that refused the commit, as in the documentation's table of rules; "" if none did,
+            such as for a transaction that has ended.
     """
 
     def __init__(self, message: str, rule: str = "") -> None:
@@ -240,7 +240,7 @@ class OutOfMemory(DeltaSkipError, MemoryError):
 
 
 class UnexpectedError(DeltaSkipError, RuntimeError):
-    """A library below deltaskip raised an error that is not expected there; `__cause__` is that error."""
+    """A library below deltaskip raised an unexpected error, which is `__cause__`."""
 
 
 class PredicateWarning(UserWarning):
@@ -260,7 +260,7 @@ class CollationWarning(UserWarning):
 
 
 class WriteWarning(UserWarning):
-    """A write stored other values than it was given, a property that Delta ignores, or nothing.
+    """A write stored values other than the given ones, a property that Delta ignores, or nothing.
 
     Nothing is stored if `txn` is too low, or if a merge is dropped before it is executed.
     """
@@ -278,7 +278,7 @@ _SHOWN = 80
 
 
 def shown(value: object) -> str:
-    """Return the repr of a value for a message; a long text is cut."""
+    """Return the repr of a value for a message; long text is cut."""
     if isinstance(value, str | bytes) and len(value) > _SHOWN:
         return f"{value[:_SHOWN]!r}… ({len(value):,} {'characters' if isinstance(value, str) else 'bytes'})"
     return repr(value)
@@ -286,7 +286,7 @@ def shown(value: object) -> str:
 
 @contextmanager
 def advice_in(words: Mapping[str, str]) -> Iterator[None]:
-    """Within the block, replace Python spellings in error messages by those of another interface.
+    """Within the block, replace Python spellings in error messages by another interface's.
 
     words: The replacement of each part of a message that names Python syntax.
     """

@@ -5,12 +5,12 @@ import re
 from typing import Any
 
 SURROGATE = re.compile("[\ud800-\udfff]")
-"""A half of a pair of UTF-16, which is no character."""
+"""Half of a UTF-16 pair, which is not a character."""
 _ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse_json(text: str | bytes, **options: Any) -> Any:
-    """Return the value of the text. options: those of `json.loads`.
+    """Return the value of the text. options: as for `json.loads`.
 
     A lone surrogate becomes U+FFFD, as in the kernels, because no file or Arrow array can contain it. Raises ValueError
     for every text without a value: also for one that is nested too deeply, which the parser reports as RecursionError.

@@ -76,7 +76,7 @@ def expression_node(given: Any, what: str = "A predicate of pyspark") -> Node:
 
 
 def new_value_node(given: Any, table: str) -> Node:
-    """Return the node of a new value of a column. Raises PredicateError with the table for text that is no SQL."""
+    """Return the node of a new value of a column. Raises PredicateError with the table for text that is not SQL."""
     try:
         return expression_node(given, "A new value of pyspark")
     except PredicateError as error:
@@ -87,7 +87,7 @@ def new_value_node(given: Any, table: str) -> Node:
 
 
 def in_quotes(text: str) -> str:
-    """Return the sentence for a new value that may have been meant as a text, with a blank before it."""
+    """Return the sentence for a new value that may have been meant as a string, with a blank before it."""
     return f' New values are SQL, in which a text is written in quotes: "{quoted_text(text)}".'
 
 

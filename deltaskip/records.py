@@ -20,7 +20,7 @@ else:
     def dataclass(cls=None, /, *, eq=True, repr=True, order=False, frozen=False, **options):
         """Return the class as a dataclass, or a decorator that does.
 
-        The arguments are those of `dataclasses`; `unsafe_hash` is not one of them.
+        The arguments are the same as for `dataclasses.dataclass`, without `unsafe_hash`.
         """
         options["frozen"] = frozen
         if "unsafe_hash" in options:

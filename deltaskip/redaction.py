@@ -1,9 +1,9 @@
-"""Secrets, and texts without them: messages of other libraries contain tokens, passwords, keys and signed URLs.
+"""Secrets, and text without them: messages of other libraries contain tokens, passwords, keys and signed URLs.
 
-`redacted` is the one function through which texts of other libraries come into messages, warnings and logs. It knows
-the forms that secrets have, the values that `keep_secret` was given, and secrets of the process's environment. Other
+`redacted` is the one function through which text of other libraries reaches messages, warnings and logs. It knows
+the forms of secrets, the values that `keep_secret` was given, and secrets of the process's environment. Other
 data that leaves the process, in a pickle or as the address of a table, passes `options_without_secrets` and
-`url_without_secrets`. No other module decides which texts are secrets.
+`url_without_secrets`. No other module decides what is secret.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from threading import Lock
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 HIDDEN = "***"
-"""The text in place of a secret."""
+"""The replacement of a secret."""
 
 _NAME = re.compile(
     r"(?i)secret|passw|pwd|passphrase|token|signature|credential|connection.?string|"
@@ -103,7 +103,7 @@ def keep_secret(*values: str | None) -> None:
 
 
 def keep_options_secret(options: Mapping[str, object]) -> None:
-    """Make `redacted` hide the values of those options whose names are those of secrets."""
+    """Make `redacted` hide the values of options whose names denote secrets."""
     for name, value in options.items():
         if isinstance(value, str) and is_secret_name(name):
             keep_secret(value)

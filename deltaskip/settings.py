@@ -17,18 +17,18 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, meant
 
 
 class Options:
-    """Settings that apply to every table of this process. Numbers are 0 or greater, those of bytes 1 or greater.
+    """Settings that apply to every table of this process. Numbers are 0 or greater, sizes in bytes 1 or greater.
 
     Attributes:
-        spark_jobs: The executor of a small change that is given a Spark session: "auto", this process if it is done
-            before a job would start; "always", Spark jobs.
+        spark_jobs: What carries out a small change with a Spark session: "auto", this process if it finishes before a
+            job would start; "always", Spark jobs.
         values_found_here: The most values that this process reads to find the rows of a change, instead of a job. A
-            text counts as six values, and over a network every value as eight.
+            string counts as six values, and over a network every value as eight.
         values_copied_here: The most values that this process copies into new files, instead of a job on a cluster.
-        values_copied_locally: The same, where the tasks of a job would run on this machine.
+        values_copied_locally: The same, if the tasks of a job would run on this machine.
         source_bytes: The most bytes, as Spark estimates them, of a merge's source that this process collects.
-        listed_files: From so many files on, Spark is given their list instead of listing folders.
-        partition_scans: The most scans with partition values of their own in one plan of Spark; 0 joins them instead.
+        listed_files: With at least this many files, Spark is given their list instead of listing folders.
+        partition_scans: The most scans with separate partition values in one Spark plan; 0 joins the values instead.
         footer_bytes: The most bytes of new files that this process reads for statistics that footers do not prove.
         executor_file_bytes: The largest file that one executor reads as a whole to recompute statistics.
         read_piece_bytes: Bytes of a file that are read and decoded at once.
@@ -37,15 +37,15 @@ class Options:
             that match.
         log_piece_bytes: Bytes of a large commit that are read at once.
         log_bytes: Bytes of commits that are parsed at once.
-        log_held_bytes: Commits of more bytes than this are parsed when they are needed, and not kept.
+        log_held_bytes: Commits of more bytes than this are parsed when they are needed, and not cached.
         listing_seconds: The most seconds that the listing of a folder of an object store may take.
-        deleted_rows: How Spark learns which rows of files are deleted: "auto", in the form that is smaller; "bits", one
-            for each row of a file; "positions", the numbers of deleted rows.
-        write_batch_bytes: Bytes of new rows that are laid out at once; strings of one Arrow array have at most 2 GiB.
-        row_group_bytes: Bytes of rows, in memory, that a row group of a new file holds.
+        deleted_rows: How deleted rows are passed to Spark: "auto", in the smaller form; "bits", one for each row of a
+            file; "positions", the positions of deleted rows.
+        write_batch_bytes: Bytes of new rows that are converted at once; strings of one Arrow array have at most 2 GiB.
+        row_group_bytes: Size in memory of the rows of a row group of a new file.
         write_waiting_bytes: Bytes of rows that wait in memory until they are written.
-        parallel_file_bytes: Rows of so many bytes are a file of their own, so that several are encoded side by side; a
-            fourth of that where an update or merge replaces as many files.
+        parallel_file_bytes: Rows of this size are written to a separate file, so that several files are encoded in
+            parallel; a fourth of that if an update or merge replaces as many files.
         optimize_here_bytes: The most bytes of files that this process rewrites in OPTIMIZE, instead of Spark jobs.
         optimize_job_bytes: Bytes of files that OPTIMIZE rewrites for one commit; a killed process loses no more.
     """
@@ -100,7 +100,7 @@ class Options:
             **values: Values by the name of the option.
 
         Raises:
-            InvalidArgument: There is no option of that name, or it has no such value.
+            InvalidArgument: The option does not exist, or cannot have the value.
             InvalidArgumentType: The value has a wrong type.
         """
         before = {name: getattr(self, name) for name in values if name in _TYPES}

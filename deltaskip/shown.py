@@ -84,7 +84,7 @@ def _label(name: str) -> str:
 
 
 def _text(name: str, value: Any) -> str:
-    """The text of a value; its name tells the unit."""
+    """The text of a value; its name determines the unit."""
     match value:
         case None:
             return "none"

@@ -48,7 +48,7 @@ class DeletionVectorDescriptor:
 
     @property
     def unique_id(self) -> str:
-        """Identifier of the vector among those of one data file; with the path, the key of a logical file.
+        """Identifier of the vector among the vectors of one data file; with the path, the key of a logical file.
 
         # PROTOCOL, Deletion Vectors, derived fields: storageType + pathOrInlineDv, then @offset if there is one.
         """

@@ -1,6 +1,6 @@
 """The fields of file actions and of deletion vectors: name, key in the log, Arrow type, and which are required.
 
-Schemas, keys and the JSON form of the actions derive from these rows. The kernels have copies of their own, which a
+Schemas, keys and the JSON form of the actions derive from these rows. The kernels have copies, which a
 test compares with them.
 
 # PROTOCOL, Add File and Remove File; Add CDC File; Deletion Vectors

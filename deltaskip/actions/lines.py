@@ -112,7 +112,7 @@ def _strings(column: pa.StringArray) -> pa.StringArray:
 
 
 def _joined(texts: Sequence[pa.Array | pa.Scalar]) -> pa.StringArray:
-    """The texts of each row one after the other; null if one of them is null."""
+    """The strings of each row, concatenated; null if one of them is null."""
     return pc.binary_join_element_wise(*texts, _text(""))
 
 

@@ -113,7 +113,7 @@ def partition_column(
 
 
 def serialize_partition_value(value: Value, data_type: DataType) -> str | None:
-    """Return the text of a partition value in the log, or None for null and empty text or bytes, which are no values.
+    """Return a partition value as serialized in the log, or None for null and for empty text or bytes, which mean null.
 
     # PROTOCOL (today), Partition Value Serialization: timestamps as ISO-8601 in UTC.
     Raises PartitionValueError for a value that is not valid for the type or that the format cannot represent.

@@ -51,8 +51,8 @@ def decode_path(raw: str) -> str:
 def encode_path(path: str) -> str:
     """Return the relative path of a file as the URI in the log, with the characters that java.net.URI quotes as `%XX`.
 
-    A colon in the first segment is quoted, too: before it would be a scheme (RFC 3986, 4.2). Letters of other scripts
-    stay as they are. `decode_path` returns `path` for it.
+    A colon in the first segment is also quoted, since the text before it would be a scheme (RFC 3986, 4.2). Letters of
+    other scripts are unchanged. `decode_path` returns `path` for it.
     """
     first, slash, rest = path.partition("/")
     return _quoted(first).replace(":", "%3A") + slash + _quoted(rest)
@@ -109,7 +109,7 @@ def relative_path(table_root_uri: str, raw: str) -> str | None:
 
 
 def table_key(table_root_uri: str, raw: str) -> str:
-    """Return canonical_path, which is also that of the relative path where `raw` is an absolute path in the table."""
+    """Return canonical_path, which is the same for an absolute path in the table and its relative path."""
     below = relative_path(table_root_uri, raw)
     if below is None:
         return canonical_path(raw)

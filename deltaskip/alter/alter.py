@@ -115,7 +115,7 @@ def operation_of(steps: Sequence[LoggedChange]) -> tuple[str, Mapping[str, Any]]
 
 
 def _readable(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters with a property's name and value as an object."""
+    """The parameters, with properties as an object."""
     found = dict(parameters)
     if isinstance(found.get("property"), tuple):
         found["property"] = dict([found["property"]])
@@ -141,7 +141,7 @@ def alter(snapshot: Snapshot, changes: Sequence[TableChange], options: WriteOpti
 
 
 def alter_to(transaction: Transaction, changes: Sequence[TableChange]) -> None:
-    """Add the changes to a transaction, each on top of the transaction's changes before it.
+    """Add the changes to a transaction, each on top of its earlier changes.
 
     Raises SchemaError, InvalidArgument, RowViolation and UnsupportedFeature as DeltaTable.alter does.
     """
@@ -246,7 +246,7 @@ def _put(transaction: Transaction, before: AlteredTable, after: AlteredTable) ->
         transaction.set_dropped_feature(feature, protected)
         if protected:
             after = with_property(after, TableProperties.checkpoint_protection_version.name, str(before.next_version))
-            # Then only its commit follows a checkpoint, so other clients need not read older commits.
+            # Then only this commit follows a checkpoint, so other clients need not read older commits.
             write_checkpoint(transaction.snapshot)
     if after.protocol != before.protocol:
         transaction.set_protocol(after.protocol)
@@ -272,7 +272,7 @@ def _put_domains(transaction: Transaction, before: AlteredTable, after: AlteredT
 
 
 def _renumber(transaction: Transaction, numbered: bool) -> None:
-    """Add the files again that have row ids, or those that have none; the commit gives them ids if the table does.
+    """Add the files with row ids again, or the files without; the commit assigns ids if row tracking is enabled.
 
     # PROTOCOL, Row Tracking: it is enabled only if every file has row ids.
     """
@@ -282,7 +282,7 @@ def _renumber(transaction: Transaction, numbered: bool) -> None:
         some = batch.filter(has_ids if numbered else pc.invert(has_ids))
         for file in add_actions(pa.Table.from_batches([some.select(FILE_SCHEMA.names)])):
             if table_key(snapshot.table_root, file.path) in changed:
-                # The transaction has removed it, or adds it again itself.
+                # The transaction has removed the file, or already adds it again.
                 continue
             again = replace(file, data_change=False)
             if numbered:
@@ -359,7 +359,7 @@ def _shown(state: AlteredTable, paths: tuple[PhysicalPath, ...]) -> str:
 
 
 def _logical(state: AlteredTable, path: PhysicalPath) -> tuple[str, ...]:
-    """The logical path of a column; the physical one where the schema does not have it."""
+    """The logical path of a column; the physical path if the schema does not have it."""
     names: list[str] = []
     current: DataType = state.schema
     for part in path:
@@ -374,7 +374,7 @@ def _logical(state: AlteredTable, path: PhysicalPath) -> tuple[str, ...]:
 
 # PROTOCOL, Identity Columns
 def _sync_identity(state: AlteredTable, change: SyncIdentity) -> AlteredTable:
-    """Return the state with the mark of an identity column past the column's values."""
+    """Return the state with the mark of an identity column moved past the column's values."""
     place = place_of(state.schema, column_path("column", change.column), state.table)
     identity = identity_of(place.field) if len(place.path) == 1 else None
     if identity is None:

@@ -1,7 +1,7 @@
 """ALTER TABLE statements as changes: the text after ALTER TABLE and the table's name.
 
 # Spark 4.1, SqlBaseParser.g4; delta-spark, DeltaSqlBase.g4
-Names and keywords are read here; types and expressions keep the text as typed.
+Names and keywords are parsed; types and expressions keep the text as typed.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class AlterParser(DdlParser):
         if self.take_words("SET", "TBLPROPERTIES"):
             return list(self.parenthesized_list(self.property_with_value))
         if self.take_words("UNSET", "TBLPROPERTIES"):
-            # delta-spark makes no difference between the two forms.
+            # delta-spark does not distinguish the two forms.
             self.take_words("IF", "EXISTS")
             return [RemoveProperty(name, if_exists=True) for name in self.parenthesized_list(self.property_name)]
         if self.take_words("CLUSTER", "BY"):
@@ -238,18 +238,18 @@ class AlterParser(DdlParser):
         return tuple(parts)
 
     def enclosed_list(self, item: Callable[[], _T]) -> list[_T]:
-        """Items with commas between them, with or without parentheses around all of them."""
+        """Items separated by commas, with or without parentheses around the list."""
         return self.parenthesized_list(item) if self.peek_symbol("(") else self.list_of(item)
 
     def parenthesized_list(self, item: Callable[[], _T]) -> list[_T]:
-        """Items with commas between them, in parentheses."""
+        """Items separated by commas, in parentheses."""
         self.expect("(")
         found = self.list_of(item)
         self.expect(")")
         return found
 
     def list_of(self, item: Callable[[], _T]) -> list[_T]:
-        """Items with commas between them."""
+        """Items separated by commas."""
         found = [item()]
         while self.peek_symbol(","):
             self.at += 1

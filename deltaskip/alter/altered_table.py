@@ -1,4 +1,4 @@
-"""The state of a table while it is altered: each change is made to the result of the one before it."""
+"""The state of a table while it is altered: each change applies to the result of the previous one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PhysicalPath = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class LoggedChange:
-    """One change that was made, as the table's history shows it.
+    """One change that was made, for the table's history.
 
     Attributes:
         operation: Name of the operation, as delta-spark writes it.
@@ -42,7 +42,7 @@ class AlteredTable:
         metadata: The metaData action; `schema` is newer than its schemaString.
         protocol: The protocol, which is raised only after all changes.
         clustering: Physical paths of the clustering columns, in order; None if the table never had any.
-        features: Features that were asked for by name.
+        features: Features that were requested by name.
         dropped: Features that were dropped, with whether the history is truncated.
         new_constraints: Names of constraints that existing rows have not been checked against.
         steps: The changes so far.
@@ -84,7 +84,7 @@ class AlteredTable:
 
     @property
     def configuration(self) -> Mapping[str, str]:
-        """The table properties as texts."""
+        """The table properties as strings."""
         return self.metadata.configuration
 
     @property
@@ -121,7 +121,7 @@ def done(state: AlteredTable, operation: str, parameters: Mapping[str, Any]) -> 
 
 
 def with_schema(state: AlteredTable, schema: StructType) -> AlteredTable:
-    """Return the state with another schema; its new fields get ids and physical names if columns are mapped."""
+    """Return the state with another schema; ids and physical names are assigned to new fields if columns are mapped."""
     if state.mode == "none":
         return replace(state, schema=schema)
     schema, changed = with_new_ids(schema, state.properties.well_formed())

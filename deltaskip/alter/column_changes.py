@@ -1,4 +1,4 @@
-"""Columns that are added, dropped, renamed, moved, described and made nullable, at any depth.
+"""Adds, drops, renames, moves and describes columns, and makes them nullable, at any depth.
 
 # PROTOCOL, Column Mapping; writers of rows see NULL in files without the column
 """
@@ -240,7 +240,7 @@ def column_json(place: Place) -> dict[str, Any]:
 
 
 def _replaced(state: AlteredTable, above: ColumnPath, given: StructType) -> AlteredTable:
-    """The state with the struct at a path made like another one."""
+    """The state with the struct at a path changed to another one."""
     _, struct = struct_at(state.schema, above, state.table)
     wanted = {fold_name(field.name): field for field in given.fields}
     had = {fold_name(field.name) for field in struct.fields}
@@ -314,7 +314,7 @@ def _index(struct: StructType, position: Position | None, path: ColumnPath, tabl
 
 
 def _at(state: AlteredTable, place: Place, rest: StructType, number: int) -> Position:
-    """The position with a number, counted from 0 among the columns that users see.
+    """The position with an index, counted from 0 among the columns that users see.
 
     rest: The other fields of the struct.
     """
@@ -388,7 +388,7 @@ def _refuse_clustered(state: AlteredTable, place: Place) -> None:
 
 
 def refuse_dependents(state: AlteredTable, path: ColumnPath, what: str, followers: Collection[str] = ()) -> None:
-    """Raise SchemaError if a constraint, generated column or invariant uses the column, or something in or around it.
+    """Raise SchemaError if a constraint, generated column or invariant uses the column, or a field inside or around it.
 
     The generation expression of the column itself does not count, nor its invariant if the column is dropped, nor the
     expressions of `followers`.
@@ -411,9 +411,9 @@ def refuse_dependents(state: AlteredTable, path: ColumnPath, what: str, follower
 
 
 def rename_in_partitions(state: AlteredTable, path: ColumnPath, new_name: str) -> tuple[AlteredTable, Collection[str]]:
-    """Return the state with the new name of a column in hidden partitions, and the names of those made of it.
+    """Return the state with the new name of a column in hidden partitions, and the names of those derived from it.
 
-    The expressions of other generated columns stay as they are. The column itself keeps its name.
+    The expressions of other generated columns are unchanged. The column itself keeps its name.
     """
     partitions = state.metadata.partition_columns
     hidden = hidden_columns(state.schema, partitions, state.configuration)
@@ -469,7 +469,7 @@ def rename_in_sort_order(state: AlteredTable, path: ColumnPath, new_name: str) -
 
 
 def remove_from_sort_order(state: AlteredTable, path: ColumnPath) -> AlteredTable:
-    """Return the state with the part of the table's sort order that does not need a column."""
+    """Return the state with the table's sort order cut off before a column."""
     order = table_sort_order(state.configuration, state.table)
     if not any(is_below(each.path, path) for each in order):
         return state

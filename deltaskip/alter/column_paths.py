@@ -1,4 +1,4 @@
-"""Paths of columns in a schema, and schemas with one place changed.
+"""Paths of columns in a schema, and schemas changed at one path.
 
 A path goes through fields of structs, `element` of arrays, and `key` and `value` of maps, as in Spark's ALTER TABLE.
 """
@@ -91,7 +91,7 @@ def struct_at(schema: StructType, path: ColumnPath, table: str) -> tuple[ColumnP
 def with_struct(schema: StructType, path: ColumnPath, change: Callable[[StructType], StructType]) -> StructType:
     """Return the schema with the struct at a path changed.
 
-    `change` gets and returns fields whose types have char(n) and varchar(n), except for untouched top-level columns.
+    `change` takes and returns fields whose types have char(n) and varchar(n), except for untouched top-level columns.
     """
     if not path:
         return StructType(tuple(map(stored_field, change(schema).fields)))
@@ -132,7 +132,7 @@ def replace_type(data_type: DataType, path: ColumnPath, change: Callable[[DataTy
 
 
 def is_below(path: ColumnPath, above: ColumnPath) -> bool:
-    """Whether a path is another one or continues it, in any letter case."""
+    """Whether a path equals another one or continues it, ignoring case."""
     return tuple(map(fold_name, path[: len(above)])) == tuple(map(fold_name, above))
 
 

@@ -63,7 +63,7 @@ def drop_constraint(state: AlteredTable, change: DropConstraint) -> AlteredTable
 
 
 def check_existing_rows(state: AlteredTable, name: str, expression: str) -> None:
-    """Raise RowViolation if a row of the table violates the constraint, with the first such row that is found.
+    """Raise RowViolation if a row of the table violates the constraint, with the first such row found.
 
     Raises UnsupportedFeature if only Spark can evaluate the constraint, and there is no session.
     """
@@ -72,7 +72,7 @@ def check_existing_rows(state: AlteredTable, name: str, expression: str) -> None
     try:
         files = Scan(snapshot, ReadOptions(rule.sql)).negated().files(columns=CHECKED_COLUMNS)
     except PredicateError:
-        # Spark may evaluate it where deltaskip cannot.
+        # Spark may be able to evaluate it although deltaskip cannot.
         files = Scan(snapshot).files(columns=CHECKED_COLUMNS)
     fields = _used(state.schema, expression)
     checker = _checker(rule, fields, state.table)
@@ -91,7 +91,7 @@ def rows_of_files(snapshot: Snapshot, files: pa.Table, columns: Collection[str])
 
 
 def _named(state: AlteredTable, name: str) -> str | None:
-    """The name of a constraint as the properties have it. Names are case-insensitive."""
+    """The name of a constraint as spelled in the properties. Names are case-insensitive."""
     return next((known for known in state.properties.constraints if known.lower() == name), None)
 
 
@@ -109,14 +109,14 @@ def _check_expression(state: AlteredTable, name: str, text: str) -> None:
     try:
         found = type_of(bind_expression(parse_sql(text), state.schema))
     except PredicateError:
-        # Spark may evaluate it where deltaskip cannot.
+        # Spark may be able to evaluate it although deltaskip cannot.
         return
     if found is not None and found not in (BOOLEAN, VOID):
         raise refused(f"it is of type {simple_string(found).upper()}, and must be a condition")
 
 
 def _used(schema: StructType, expression: str) -> list[StructField]:
-    """The columns that an expression uses, nullable; at least one column, which has the number of rows."""
+    """The columns that an expression uses, nullable; at least one column, to know the number of rows."""
     names = {fold_name(parts[0]) for parts in columns_in(expression)}
     found = [field for field in schema.fields if fold_name(field.name) in names]
     return [StructField(f.name, f.type, True, f.metadata) for f in found or schema.fields[:1]]

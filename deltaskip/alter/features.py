@@ -1,4 +1,4 @@
-"""Table features that are added and dropped: the remaining uses of a feature, and the protection of the history.
+"""Adds and drops table features: the remaining uses of a feature, and the protection of the history.
 
 # PROTOCOL, Table Features; RFC Checkpoint Protection
 """
@@ -21,7 +21,7 @@ from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
 from deltaskip.schema.mapping import ID_KEY
 from deltaskip.schema.properties import TableProperties
 
-# Features that are added only by name, as in delta-spark: columns of the table do not enable them.
+# Features that are added only by name, as in delta-spark; columns of the table do not enable them.
 _BY_REQUEST = ("timestampNtz", "allowColumnDefaults")
 _PROTECTION = "checkpointProtection"
 _BATCH_ROWS = 1 << 16
@@ -82,7 +82,7 @@ def add_feature(state: AlteredTable, change: AddFeature) -> AlteredTable:
 def drop_feature(state: AlteredTable, change: DropFeature) -> AlteredTable:
     """Return the state without a feature; its protocol is lowered after all changes.
 
-    Properties that only switch the feature on are removed with it. Anything else that uses it refuses.
+    Properties that only enable the feature are removed with it. Raises if anything else uses it.
     """
     feature, features = _spelled(change.feature, state.table), features_of(state.protocol) - {*state.dropped}
     if feature not in features:
@@ -119,7 +119,7 @@ def drop_feature(state: AlteredTable, change: DropFeature) -> AlteredTable:
 def protocol_after(state: AlteredTable) -> Protocol:
     """Return the protocol that the state needs: raised for what it uses, without the features that were dropped.
 
-    Raises SchemaError for a feature that must be asked for by name, and for a dropped one that is used again.
+    Raises SchemaError for a feature that must be requested by name, and for a dropped feature that is used again.
     """
     for names, what in uses_of(state.properties, state.schema).items():
         if names[0] in _BY_REQUEST and not any(has_feature(state.protocol, name) for name in names):
@@ -185,7 +185,7 @@ def _uses(state: AlteredTable, feature: str) -> Iterator[str]:
 
 
 def _remaining(state: AlteredTable, feature: str) -> Iterator[str]:
-    """The uses of a feature that are left, and how each is removed."""
+    """The remaining uses of a feature, and how each is removed."""
     for what in _uses(state, feature):
         yield f"{what} uses it: {_CURES.get(feature, 'remove that first')}"
     match feature:

@@ -1,4 +1,4 @@
-"""Versions of a table that need a feature which is dropped: they are deleted from the log once they are old enough.
+"""Deletes versions of a table that need a dropped feature from the log, once they are old enough.
 
 # RFC Checkpoint Protection; delta-spark's DROP FEATURE … TRUNCATE HISTORY
 """
@@ -34,8 +34,8 @@ _ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?/")
 def truncate_history(snapshot: Snapshot, feature: str) -> None:
     """Delete the versions that need the feature from the log.
 
-    Raises UnsupportedFeature, before anything is deleted, if one of them is too new, or if there is no checkpoint after
-    them that is old enough.
+    Raises UnsupportedFeature, before anything is deleted, if one of them is too recent, or if no checkpoint after them
+    is old enough.
     """
     needed = _last_version_with(snapshot, feature)
     if needed is None:
@@ -66,7 +66,7 @@ def truncate_history(snapshot: Snapshot, feature: str) -> None:
 def vector_tombstones(snapshot: Snapshot) -> list[RemoveFile]:
     """Return tombstones of the files with deletion vectors that retained versions need.
 
-    Clients that do not know deletion vectors would delete these files: only tombstones of data files name them.
+    Clients that do not know deletion vectors would delete these files; they only recognize tombstones of data files.
     # delta-spark: DeletionVectorsTableFeature, tombstones of dropped deletion vectors
     """
     now = current_ms()

@@ -1,4 +1,4 @@
-"""Table properties that are set and removed, with the changes that a property requires.
+"""Sets and removes table properties, with the changes that a property requires.
 
 # PROTOCOL, Table Properties, Column Mapping, Row Tracking
 """
@@ -36,7 +36,7 @@ from deltaskip.stats.stats_columns import STATS_COLUMNS
 _PREFIX = "delta."
 _SET, _UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
 _COMMENT = "comment"
-# Spark gives them another place than the properties.
+# Spark keeps these as attributes of the table, not as properties.
 _RESERVED = ("external", "location", "provider")
 _MAINTAINED = (
     TableProperties.max_column_id.name,
@@ -84,7 +84,7 @@ def set_comment(state: AlteredTable, change: SetComment) -> AlteredTable:
 
 
 def check_retention(before: AlteredTable, after: AlteredTable) -> None:
-    """Raise InvalidArgument if the log's new retention is shorter than that of removed files, as delta-spark does."""
+    """Raise InvalidArgument if the log's new retention is shorter than removed files', as delta-spark does."""
     log, files = TableProperties.log_retention_ms, TableProperties.deleted_file_retention_ms
     old, new = (state.properties.well_formed() for state in (before, after))
     kept = new.log_retention_ms
@@ -185,7 +185,7 @@ def _set_mode(state: AlteredTable, value: str) -> AlteredTable:
 
 
 def _with_iceberg(state: AlteredTable, name: str) -> AlteredTable:
-    """# PROTOCOL, Iceberg Compatibility V2: ids for elements, keys and values, which data files have, too"""
+    """# PROTOCOL, Iceberg Compatibility V2: ids for elements, keys and values, also in data files"""
     if state.properties.well_formed().iceberg_compat and state.snapshot.num_files:
         raise UnsupportedFeature(
             f"{name} cannot be set on {state.table}, whose data files may lack what Iceberg needs: create a table with "

@@ -1,4 +1,4 @@
-"""The changes of a table that `DeltaTable.alter` makes, as values. Names are those of Spark's TableChange.
+"""The changes of a table that `DeltaTable.alter` makes, as values, named after Spark's TableChange.
 
 # SPIP Spark API for Table Metadata, Table Changes; Spark 4.1, TableChange
 """
@@ -60,9 +60,9 @@ class TableChange:
 class AddColumn(TableChange):
     """Add a nullable column, or a field to a struct. Existing rows have NULL there.
 
-    AddColumn("address.city", "STRING", "where") can also be written as the SPIP does: AddColumn(parent=["address"],
-    name="city", type="STRING", comment="where"), or with these four, or the first three, in this order. The parent is
-    then a list, or the second argument is not a type; [] is the parent of a column.
+    AddColumn("address.city", "STRING", "where") can also be written as in the SPIP: AddColumn(parent=["address"],
+    name="city", type="STRING", comment="where"), or with the first three or four of these by position. The parent is
+    then a list, or the second argument is not a type; [] is the parent of a top-level column.
 
     Attributes:
         column: Name of the new column, such as "price" or "address.city"; dots go through structs, and through
@@ -71,7 +71,7 @@ class AddColumn(TableChange):
         type: The type as SQL text such as "DECIMAL(10,2)" or "STRING COLLATE UNICODE_CI", or a type of PySpark, Arrow
             or deltaskip.
         comment: The column's comment.
-        nullable: True; existing rows have no value for a column that is NOT NULL, so that False is refused.
+        nullable: True. False is refused, because existing rows have no value for a column that is NOT NULL.
         position: FIRST, After("name"), or None for the end.
     """
 
@@ -127,7 +127,7 @@ def _is_type(value: object) -> bool:
 
 
 def _new_path(column: object, parent: object, name: object) -> tuple[str, ...]:
-    """The path of a new column, which is given as a whole or as a parent and a name."""
+    """The path of a new column, from the path or from a parent and a name."""
     if name is None:
         if parent is not None:
             raise InvalidArgument("A column that has a parent needs a name.")
@@ -147,7 +147,7 @@ class DeleteColumn(TableChange):
 
     Attributes:
         column: Name of the column, as in AddColumn.
-        if_exists: Whether a column that does not exist is no error.
+        if_exists: Whether to ignore a column that does not exist.
     """
 
     column: str | Sequence[str]
@@ -161,7 +161,7 @@ class DeleteColumn(TableChange):
 @door
 @dataclass(frozen=True, slots=True)
 class RenameColumn(TableChange):
-    """Rename a column or a field of a struct, which stays where it is. The table must have column mapping.
+    """Rename a column or a field of a struct in place. The table must have column mapping.
 
     Attributes:
         column: Name of the column, as in AddColumn.
@@ -259,7 +259,7 @@ class MoveColumn(TableChange):
 @door
 @dataclass(frozen=True, slots=True)
 class SetDefault(TableChange):
-    """Set the default of a column, for rows that are written from now on. Existing rows keep their values.
+    """Set the default of a column for new rows. Existing rows keep their values.
 
     Attributes:
         column: Name of a top-level column.
@@ -292,7 +292,7 @@ class DropDefault(TableChange):
 @door
 @dataclass(frozen=True, slots=True)
 class SyncIdentity(TableChange):
-    """Move the high-water mark of an identity column past the values that it contains, given ones included.
+    """Move the high-water mark of an identity column past the values that it contains, including given ones.
 
     Attributes:
         column: Name of the identity column.
@@ -307,9 +307,9 @@ class SyncIdentity(TableChange):
 @door
 @dataclass(frozen=True, slots=True)
 class ReplaceColumns(TableChange):
-    """Replace the columns by those of a schema.
+    """Replace the columns by the columns of a schema.
 
-    Columns with the same name keep their rows' values and must have the same type, the others are dropped and added.
+    Columns with the same name keep their values and must have the same type; the others are dropped and added.
     A column is never renamed.
 
     Attributes:
@@ -322,11 +322,11 @@ class ReplaceColumns(TableChange):
 @door
 @dataclass(frozen=True, slots=True)
 class SetProperty(TableChange):
-    """Set a table property. The table gets the table features that the property needs.
+    """Set a table property, and add the table features that it needs.
 
     Attributes:
         property: Name of the property. `delta.feature.NAME` with the value "supported" adds a table feature.
-        value: Its value, as text.
+        value: Its value, as a string.
     """
 
     property: str
@@ -346,7 +346,7 @@ class RemoveProperty(TableChange):
 
     Attributes:
         property: Name of the property.
-        if_exists: Whether a property that is not set is no error.
+        if_exists: Whether to ignore a property that is not set.
     """
 
     property: str
@@ -398,7 +398,7 @@ class DropConstraint(TableChange):
 
     Attributes:
         name: Name of the constraint, which is case-insensitive.
-        if_exists: Whether a constraint that does not exist is no error.
+        if_exists: Whether to ignore a constraint that does not exist.
     """
 
     name: str
@@ -412,7 +412,7 @@ class DropConstraint(TableChange):
 @door
 @dataclass(frozen=True, slots=True, init=False)
 class ClusterBy(TableChange):
-    """Set the clustering columns of a table without partition columns. Existing files stay as they are.
+    """Set the clustering columns of a table without partition columns. Existing files are not changed.
 
     ClusterBy("a", "st.b") has two columns; ClusterBy() ends clustering of new files.
 

@@ -1,4 +1,4 @@
-"""Columns whose type becomes wider, and defaults of columns.
+"""Widens the types of columns, and sets defaults of columns.
 
 # PROTOCOL, Type Widening, Default Columns
 """
@@ -42,7 +42,7 @@ from deltaskip.schema.user_schema import field_of
 def update_type(state: AlteredTable, change: UpdateColumn) -> AlteredTable:
     """Return the state with a wider type of a column, recorded for the files that have the narrower one.
 
-    # PROTOCOL, Void Type: a void column gets any type, since no file has it.
+    # PROTOCOL, Void Type: a void column can become any type, since no file has it.
     """
     place = place_of(state.schema, column_path("column", change.column), state.table)
     given = with_lengths(field_of(place.field.name, change.type))
@@ -109,7 +109,7 @@ def _with_type(state: AlteredTable, place: Place, new: DataType, recorded: bool)
 
 
 def _collated_like(place: Place, given: StructField) -> Place:
-    """A void place with the collations of a type that it gets."""
+    """A void place with the collations of its new type."""
     above, size = ".".join((place.field.name, *place.inside)), len(given.name)
     named = {f"{above}{key[size:]}": text for key, text in (given.metadata.get(COLLATIONS_KEY) or {}).items()}
     if not named:

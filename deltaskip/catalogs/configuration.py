@@ -1,7 +1,7 @@
 """Catalogs that are named in the environment or a configuration file.
 
-The scheme is pyiceberg's: a file with a section for each catalog, and variables `DELTASKIP_CATALOG__NAME__OPTION` that
-win over it.
+The scheme is pyiceberg's: a file with a section for each catalog, and variables `DELTASKIP_CATALOG__NAME__OPTION`,
+which take precedence.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FILE_DEFAULT = "default-catalog"
 
 
 def configured(name: str) -> dict[str, Any] | None:
-    """Return the options of a catalog, `uri` among them; None if there is none of this name.
+    """Return the options of a catalog, including `uri`; None if no catalog has this name.
 
     The name is case-insensitive, and `-` and `_` are the same, because variables of the environment have
     neither lower case nor `-`.
@@ -80,7 +80,7 @@ def _folded(name: str) -> str:
 
 
 def _with(options: Mapping[str, Any], path: list[str], text: str) -> dict[str, Any]:
-    """The options with one more, which may be inside of others."""
+    """The options with one more, which may be nested."""
     if len(path) == 1:
         return {**options, path[0]: text}
     inner = options.get(path[0])

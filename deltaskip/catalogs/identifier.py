@@ -42,8 +42,8 @@ def identifier_of(ident: object, argument: str = "ident") -> CatalogIdentifier:
         argument: Name of the argument, for messages.
 
     Raises:
-        InvalidArgument: The text is no name, or a part of it is empty.
-        InvalidArgumentType: The value is neither text nor a tuple of texts.
+        InvalidArgument: The text is not a name, or a part of it is empty.
+        InvalidArgumentType: The value is neither a str nor a tuple of str.
     """
     if isinstance(ident, CatalogIdentifier):
         return ident
@@ -61,8 +61,8 @@ def namespace_of(namespace: object, argument: str = "namespace") -> Namespace:
         argument: Name of the argument, for messages.
 
     Raises:
-        InvalidArgument: The text is no name, or a part of it is empty.
-        InvalidArgumentType: The value is neither text nor a tuple of texts.
+        InvalidArgument: The text is not a name, or a part of it is empty.
+        InvalidArgumentType: The value is neither a str nor a tuple of str.
     """
     return _parts(argument, namespace, "the name of a namespace, such as 'db' or ('a', 'b')")
 

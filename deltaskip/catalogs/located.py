@@ -68,7 +68,7 @@ from deltaskip.warning import warn
 # The second one is the name of the format in Spark.
 PROVIDERS = ("delta", "deltaskip")
 COMMENT, LOCATION, PROVIDER, EXTERNAL = "comment", "location", "provider", "external"
-"""Properties with a meaning of their own, which are not stored as properties of the Delta table."""
+"""Properties with a special meaning, which are not stored as properties of the Delta table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ class DescribedTable:
 class LocatedCatalog(TransactionalTableCatalog):
     """Base class of catalogs that keep a location for each name.
 
-    A table is created by its Delta log first and its entry second, so that an entry never names a table that is not
-    there; a killed creation leaves a folder without a name.
+    The Delta log of a table is created first and its entry second, so that an entry never names a table that does not
+    exist; a killed creation leaves a folder without a name.
 
     Args:
         name: Name of the catalog, for messages and SQL.
@@ -128,7 +128,7 @@ class LocatedCatalog(TransactionalTableCatalog):
 
     @abstractmethod
     def move_entry(self, entry: TableEntry, new: CatalogIdentifier) -> None:
-        """Give an entry another name. Raises TableNotFound and TableAlreadyExists."""
+        """Rename an entry. Raises TableNotFound and TableAlreadyExists."""
 
     @abstractmethod
     def new_location(self, ident: CatalogIdentifier) -> str:
@@ -143,7 +143,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         delete_whole_folder(*open_storage(entry.location, self.storage_options), *self.own_locations())
 
     def own_locations(self) -> Sequence[str]:
-        """Return the locations, besides those of other tables, that dropping a table must not delete."""
+        """Return further locations, in addition to other tables, that dropping a table must not delete."""
         return ()
 
     @abstractmethod
@@ -225,7 +225,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         return True
 
     def delete_dropped(self, location: str, delete: Callable[[str], None]) -> None:
-        """Delete files without a name in the catalog. Issues a MaintenanceWarning for those that cannot be deleted.
+        """Delete files without a name in the catalog. Issues a MaintenanceWarning for files that cannot be deleted.
 
         Args:
             location: Of the files.
@@ -434,7 +434,7 @@ class LocatedCatalog(TransactionalTableCatalog):
             raise TableAlreadyExists(f"The catalog {self.name} already has a table {ident}.")
 
     def _check_location(self, root: str) -> None:
-        """Raise InvalidArgument for a location that the catalog may choose, or has chosen, for a managed table."""
+        """Raise InvalidArgument for a location that the catalog chooses, or may choose, for a managed table."""
         for own in self.own_locations():
             if contains(own, root):
                 raise InvalidArgument(
@@ -454,8 +454,8 @@ class LocatedCatalog(TransactionalTableCatalog):
         provider = given.get(PROVIDER, "delta")
         if provider.lower() not in PROVIDERS:
             raise InvalidArgument(
-                f"The property provider can only be 'delta', not {provider!r}: leave it out, as USING. A DataFrame is "
-                f"written by df.writeTo(name).create(), or by df.write.format('deltaskip').saveAsTable(name), which "
+                f"The property provider can only be 'delta', not {provider!r}: omit it, and the USING clause. Write a "
+                f"DataFrame by df.writeTo(name).create(), or by df.write.format('deltaskip').saveAsTable(name), which "
                 f"otherwise uses the format of spark.sql.sources.default."
             )
         external = given.get(EXTERNAL, "false").lower()
@@ -504,7 +504,7 @@ def _flat(changes: Sequence[TableChange | Iterable[TableChange]]) -> list[TableC
 
 
 def _own_change(change: TableChange) -> TableChange:
-    """The change that a property with a meaning of its own stands for. Raises InvalidArgument if it cannot change.
+    """The change that a property with a special meaning stands for. Raises InvalidArgument if it cannot change.
 
     # Spark 4.1, TableCatalog: PROP_COMMENT, PROP_LOCATION, PROP_PROVIDER, PROP_EXTERNAL are reserved.
     """
@@ -524,7 +524,7 @@ def _own_change(change: TableChange) -> TableChange:
 
 
 def elsewhere(entry: TableEntry, location: str) -> InvalidArgument:
-    """Return the error for a table that is replaced by one at another location."""
+    """Return the error for replacing a table by one at another location."""
     return InvalidArgument(
         f"The table {entry.identifier} is at {entry.location} and cannot be replaced by one at {location}: drop it "
         f"first, or leave the property location out."
@@ -532,9 +532,9 @@ def elsewhere(entry: TableEntry, location: str) -> InvalidArgument:
 
 
 def withdraw(storage: Storage, transaction: Transaction) -> None:
-    """Delete a table that was created a moment ago and has got no name: its log first, then the files of version 0.
+    """Delete a table that was just created and has no name: its log first, then the files of version 0.
 
-    Other files of the folder stay, because they are not the table's, and so do folders that were there before. Nothing
+    Other files of the folder stay, because they are not the table's, and so do folders that existed before. Nothing
     happens if there is no table.
 
     Args:

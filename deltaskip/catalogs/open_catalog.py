@@ -15,7 +15,7 @@ from deltaskip.doors import Unpicklable, door
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, shown
 
-# For each scheme the function that opens a catalog, from the rest of the URL, `name`, and options of its own.
+# For each scheme the function that opens a catalog, from the rest of the URL, `name`, and further options.
 _BACKENDS = {
     "spark": "deltaskip.catalogs.open_catalog:session_catalog",
     "sql": "deltaskip.catalogs.database:SqlCatalog",
@@ -29,18 +29,18 @@ def catalog(url: str | None = None, *, name: str | None = None, **options: Any) 
     """Return a catalog.
 
     A name stands for a section `[catalog.NAME]` of `~/.config/deltaskip.toml`, and for variables
-    `DELTASKIP_CATALOG__NAME__URI` of the environment, which win over the file; arguments win over both.
+    `DELTASKIP_CATALOG__NAME__URI` of the environment, which take precedence over the file; arguments do over both.
 
     Args:
-        url: "warehouse:" and the path or URI of a folder, "sql:" and the URL of a database, "spark:" for that of a
-            Spark session, "unity:" and the URL of a server, or the name of a catalog that is configured. The default is
-            the variable `DELTASKIP_CATALOG`, otherwise `default-catalog` of the file.
+        url: "warehouse:" and the path or URI of a folder, "sql:" and the URL of a database, "spark:" for the
+            catalog of a Spark session, "unity:" and the URL of a server, or the name of a catalog that is configured.
+            The default is the variable `DELTASKIP_CATALOG`, otherwise `default-catalog` of the file.
         name: Name of the catalog, for messages and SQL.
-        options: Options of the catalog, such as `storage_options` for those of the object store, and `warehouse` for
-            the folder in which a catalog in a database puts tables, or `spark` for the session.
+        options: Options of the catalog, such as `storage_options` for the object store, `warehouse` for the folder in
+            which a catalog in a database creates tables, or `spark` for the session.
 
     Raises:
-        InvalidArgument: There is no such kind of catalog or none of this name, or it has no such option.
+        InvalidArgument: The kind, the name or an option of the catalog does not exist.
         InvalidArgumentType: An argument has a wrong type.
         CatalogError: The catalog cannot be reached.
         StorageError: The storage of the catalog cannot be accessed.
@@ -114,9 +114,9 @@ class InstalledCatalog(Unpicklable):
         self._uninstall: Callable[[], None] | None = uninstall
 
     def close(self) -> None:
-        """Take the catalog away from the session, which returns to its own catalog if this was the current one.
+        """Remove the catalog from the session, which returns to its default catalog if this was the current one.
 
-        DataFrames that were made of its tables stay usable. Closing it again does nothing.
+        DataFrames of its tables stay usable. Closing it again does nothing.
         """
         uninstall, self._uninstall = self._uninstall, None
         if uninstall is not None:
@@ -143,13 +143,13 @@ class InstalledCatalog(Unpicklable):
 
 @door
 def install_catalog(spark: Any, name: str, catalog: TableCatalog) -> InstalledCatalog:
-    """Install a catalog in a classic Spark session: Spark's own SQL and `df.writeTo` reach its tables by `name.db.t`.
+    """Install a catalog in a classic Spark session: Spark SQL and `df.writeTo` reach its tables by `name.db.t`.
 
     Queries, CREATE TABLE with transforms, ALTER, CREATE TABLE AS SELECT and REPLACE TABLE AS SELECT in one commit,
     INSERT INTO, INSERT OVERWRITE, REPLACE WHERE and DELETE work. UPDATE and MERGE are refused: use `catalog.sql`, which
-    works in every session. The catalog belongs to this session alone, and not to those that `newSession` makes of it.
+    works in every session. The catalog belongs to this session only, not to sessions that `newSession` creates.
 
-    This uses interfaces that are private to Spark, so that it works with the releases 4.0, 4.1 and 4.3.
+    This uses private interfaces of Spark, so it works only with the releases 4.0, 4.1 and 4.3.
 
     Args:
         spark: A classic session.
@@ -157,7 +157,7 @@ def install_catalog(spark: Any, name: str, catalog: TableCatalog) -> InstalledCa
         catalog: The catalog.
 
     Returns:
-        The installed catalog, whose `close` takes it away again.
+        The installed catalog, whose `close` removes it again.
 
     Raises:
         UnsupportedFeature: The session is one of Spark Connect, or of another release of Spark.
@@ -204,7 +204,7 @@ def session_catalog(
 
     Raises:
         InvalidArgument: There is no active session, or something follows "spark:".
-        InvalidArgumentType: `spark` is no session.
+        InvalidArgumentType: `spark` is not a session.
         SparkUnavailable: PySpark is not installed.
     """
     if rest:

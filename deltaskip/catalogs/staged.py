@@ -29,7 +29,7 @@ class StagedTable(Unpicklable):
         with catalog.stage_create("sales.orders", schema, ["day"]) as staged:
             staged.append(orders)
 
-    Before the commit neither the catalog nor another reader sees anything of it.
+    Before the commit, neither the catalog nor a reader sees the table.
 
     Args:
         identifier: Name of the table in its catalog.
@@ -79,7 +79,7 @@ class StagedTable(Unpicklable):
         return self._transaction.metadata.configuration
 
     def check_no_files(self) -> None:
-        """Raise InvalidArgument if the folder has data files already, which the table would not list."""
+        """Raise InvalidArgument if the folder already has data files, which the table would not list."""
         snapshot = self._transaction.snapshot
         check_no_files(snapshot.storage, snapshot.root)
 
@@ -89,7 +89,7 @@ class StagedTable(Unpicklable):
         Args:
             data: A PySpark DataFrame, or Arrow data, as for DeltaTable.append.
             time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
-                The default is that of the active Spark session, and UTC without one.
+                The default is the active Spark session's, and UTC without a session.
 
         Raises:
             SchemaError: The columns of the rows do not fit the table.
@@ -108,9 +108,9 @@ class StagedTable(Unpicklable):
         self._transaction.add_metrics(write_metrics(append_to(self._transaction, rows, "keep", zone)))
 
     def commit_staged_changes(self) -> DeltaTable:
-        """Create or replace the table with the rows that it got, in one commit, and return it.
+        """Create or replace the table with the rows that were appended, in one commit, and return it.
 
-        After an error nothing of it is left, unless storage failed before it answered.
+        After an error nothing of it is left, unless the outcome of the commit is unknown.
 
         Raises:
             TableAlreadyExists: Another writer has created a table of this name.
@@ -145,7 +145,7 @@ class StagedTable(Unpicklable):
     def __exit__(
         self, kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
     ) -> None:
-        """Commit unless the block has ended the table itself; abort if the block raised."""
+        """Commit unless the block has already committed or aborted; abort if the block raised."""
         if self._ended:
             return
         if kind is None:
@@ -159,7 +159,7 @@ class StagedTable(Unpicklable):
 
 
 def changed_since_read(table: object) -> CommitConflict:
-    """Return the error for a table that is replaced by a query over itself, and that another writer has changed."""
+    """Return the error for replacing a table by a query over itself, if another writer has changed it."""
     return CommitConflict(
         f"Another writer has changed the table {table}, which is replaced by a query over itself: run the statement "
         f"again."

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from deltaskip.transforms import Transform
 
 _STATEMENTS = "deltaskip.statements.run"
-"""The module whose function `run_statement` runs SQL; it is above this one, which therefore knows only its name."""
+"""The module whose function `run_statement` runs SQL. It is in a package above this one, so only its name is known."""
 
 Ident = str | Sequence[str] | CatalogIdentifier
 """The name of a table: SQL text such as "sales.orders", a tuple of its parts, or a CatalogIdentifier."""
@@ -56,7 +56,7 @@ class NamespaceDescription:
 class TableCatalog(Unpicklable, ABC):
     """A catalog: creates, loads, alters, renames, lists and drops tables by name.
 
-    Wherever a method takes the name of a table, it raises InvalidArgument for text that is no name and
+    A method that takes the name of a table raises InvalidArgument for text that is not a name and
     InvalidArgumentType for other values. Every method raises CatalogError if the catalog cannot be reached, and
     StorageError if the storage of a table cannot.
 
@@ -87,12 +87,12 @@ class TableCatalog(Unpicklable, ABC):
             timestamp: Open the latest version that was committed at or before this time, as in DeltaTable.
 
         Raises:
-            TableNotFound: There is no such table.
-            VersionNotFound: There is no such version, or none at that time.
+            TableNotFound: The table does not exist.
+            VersionNotFound: The version does not exist, or there was none at that time.
         """
 
     def refresh_table(self, ident: Ident) -> DeltaTable:
-        """Load the latest version of a table, ignoring any cache. Raises as `load_table`."""
+        """Load the latest version of a table, ignoring any cache. Raises as `load_table` does."""
         return self.load_table(ident)
 
     @abstractmethod
@@ -110,7 +110,7 @@ class TableCatalog(Unpicklable, ABC):
             schema: Columns as DDL text, or a schema of PySpark, Arrow or deltaskip.
             partitions: Names of partition columns, and transforms such as `transforms.date("ts")`; or one
                 ClusterBy("a", "b") for a clustered table.
-            properties: Table properties. `location` is the place of a table that the catalog does not manage,
+            properties: Table properties. `location` is the location of a table that the catalog does not manage,
                 `comment` the description of the table, and `provider` can only be "delta".
 
         Raises:
@@ -129,8 +129,8 @@ class TableCatalog(Unpicklable, ABC):
             changes: Changes such as AddColumn("price", "DECIMAL(10,2)"), or one list of them.
 
         Raises:
-            TableNotFound: There is no such table.
-            SchemaError: A column does not exist, exists already, or cannot be changed so.
+            TableNotFound: The table does not exist.
+            SchemaError: A column does not exist, already exists, or cannot be changed in this way.
             InvalidArgument: A property is not possible.
         """
 
@@ -140,7 +140,7 @@ class TableCatalog(Unpicklable, ABC):
 
         Args:
             ident: Name of the table.
-            purge: Whether the files of a table at a location of its own are deleted, too.
+            purge: Whether the files of a table that the catalog does not manage are also deleted.
 
         Returns:
             Whether there was a table of this name.
@@ -148,7 +148,7 @@ class TableCatalog(Unpicklable, ABC):
 
     @abstractmethod
     def rename_table(self, old: Ident, new: Ident) -> None:
-        """Give a table another name, also in another namespace.
+        """Rename a table, also to another namespace.
 
         Args:
             old: Name of the table.
@@ -163,7 +163,7 @@ class TableCatalog(Unpicklable, ABC):
 
     @abstractmethod
     def register_table(self, ident: Ident, location: str) -> DeltaTable:
-        """Give a Delta table that exists a name. Its files stay where they are, and stay when the name is dropped.
+        """Register an existing Delta table under a name. Its files are not moved, and stay when the name is dropped.
 
         Args:
             ident: Name of the table.
@@ -205,7 +205,7 @@ class TableCatalog(Unpicklable, ABC):
             properties: Its properties, such as `comment`.
 
         Raises:
-            NamespaceAlreadyExists: There is one of this name.
+            NamespaceAlreadyExists: A namespace of this name exists.
             NamespaceNotFound: The namespace above it does not exist.
         """
 
@@ -229,20 +229,20 @@ class TableCatalog(Unpicklable, ABC):
 
         Args:
             namespace: Name of the namespace.
-            cascade: Whether its tables and namespaces are dropped, too.
+            cascade: Whether its tables and namespaces are also dropped.
 
         Returns:
             Whether there was a namespace of this name.
 
         Raises:
-            NamespaceNotEmpty: There is a table or a namespace in it, and `cascade` is False.
+            NamespaceNotEmpty: It contains a table or a namespace, and `cascade` is False.
         """
 
     def sql(self, spark: Any, text: str, params: Mapping[str, object] | Sequence[object] | None = None) -> Any:
         """Run an SQL statement over the tables of the catalog, as Spark SQL and Delta write it.
 
-        In a query each table of the catalog is read through a scan that skips files; all other names are the
-        session's. Types, expressions and queries keep their text as typed.
+        In a query each table of the catalog is read through a scan that skips files; all other names are resolved by
+        the session. Types, expressions and queries keep their text as typed.
 
         Args:
             spark: A session, classic or Connect. It may be None for statements that read no rows, for INSERT of
@@ -252,14 +252,14 @@ class TableCatalog(Unpicklable, ABC):
                 DeltaTable.scan.
 
         Returns:
-            The rows of the answer, with the columns that Spark and delta-spark give it: a DataFrame of the session, or
-            an Arrow table without one. Statements other than queries have run when the method returns.
+            The rows of the answer, with the columns of Spark and delta-spark: a DataFrame of the session, or an Arrow
+            table without a session. Statements other than queries have run when the method returns.
 
         Raises:
-            PredicateError: The text is no statement, or Spark refuses its query.
+            PredicateError: The text is not a statement, or Spark refuses its query.
             InvalidArgument: The statement is not supported; the message names what to use instead.
             SparkUnavailable: The statement needs a session.
-            DeltaSkipError: As the methods raise that the statement becomes.
+            DeltaSkipError: As raised by the methods that the statement calls.
         """
         return import_module(_STATEMENTS).run_statement(self, spark, text, params)
 
@@ -279,7 +279,7 @@ class TransactionalTableCatalog(TableCatalog):
         sort_order: Sequence[str | SortOrder] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
-        """Return a table that exists, with the rows that it got, once it is committed; CREATE TABLE AS SELECT.
+        """Return a staged table, which is created with its rows when it is committed; CREATE TABLE AS SELECT.
 
         Args:
             ident: Name of the table.
@@ -304,11 +304,11 @@ class TransactionalTableCatalog(TableCatalog):
         sort_order: Sequence[str | SortOrder] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> StagedTable:
-        """Return a table that takes the place of another one when it is committed; REPLACE TABLE AS SELECT.
+        """Return a staged table, which replaces an existing one when it is committed; REPLACE TABLE AS SELECT.
 
         The commit gives the table the new columns, partitions, properties and rows, and keeps its history. Arguments
-        and errors are those of `stage_create`, but for TableNotFound if there is no table of this name. The commit
-        raises CommitConflict if another writer has changed the table.
+        and errors as for `stage_create`, except for TableNotFound if no table has this name. The commit raises
+        CommitConflict if another writer has changed the table.
         """
 
     @abstractmethod

@@ -4,8 +4,8 @@
     DIR/sales/orders/_delta_log/…                   the table `sales.orders`
     DIR/sales/visits.table.json                     the table `sales.visits`, whose location the file contains
 
-There is no other state: who creates version 0 of the log, or the file with the location, has created the table. Names
-of folders are those of `folder_names`, so that none begins with `_` or contains a dot.
+There is no other state: whoever creates version 0 of the log, or the file with the location, has created the table.
+Names of folders come from `folder_name`, so that none begins with `_` or contains a dot.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ _AS_NAMED = re.compile(rf"[a-z0-9-][a-z0-9_-]{{0,{_LONGEST - 1}}}")
 def folder_name(name: str) -> str:
     """Return the name of the folder for a part of a name.
 
-    All bytes but those of a-z, 0-9, `_` and `-` are percent-encoded, and so is a leading `_`: readers of Delta and
-    Spark take names that begin with `_` or `.` for hidden, and some file systems do not distinguish letter case.
+    All bytes except a-z, 0-9, `_` and `-` are percent-encoded, and so is a leading `_`: readers of Delta and Spark
+    consider names that begin with `_` or `.` hidden, and some file systems do not distinguish letter case.
 
     Raises InvalidArgument for a name that is too long for a file system.
     """
@@ -135,7 +135,7 @@ class WarehouseCatalog(LocatedCatalog):
             raise taken
 
     def remove_entry(self, entry: TableEntry) -> bool:
-        """A table that the warehouse manages loses its files, too."""
+        """The files of a table that the warehouse manages are also deleted."""
         folder = self._folder(*entry.identifier.namespace, entry.identifier.name)
         kill_point("dropping")
         if not entry.managed:
@@ -154,7 +154,7 @@ class WarehouseCatalog(LocatedCatalog):
         return True
 
     def remove_files(self, entry: TableEntry) -> None:
-        """Remove the files of an external table; `remove_entry` has deleted those of a managed one."""
+        """Remove the files of an external table; `remove_entry` has deleted a managed table's files."""
         if not entry.managed:
             super().remove_files(entry)
 
@@ -233,7 +233,7 @@ class WarehouseCatalog(LocatedCatalog):
         return [(*parent, name) for (_, name), is_one in zip(named, found, strict=True) if is_one]
 
     def find_namespace(self, namespace: Namespace) -> dict[str, str] | None:
-        """A folder with tables is a namespace, too, without properties."""
+        """A folder with tables is also a namespace, without properties."""
         if not namespace:
             return {}
         folder = self._folder(*namespace)
@@ -265,7 +265,7 @@ class WarehouseCatalog(LocatedCatalog):
         self._storage.put(join(self._folder(*namespace), _MARKER), _json({"properties": dict(properties)}))
 
     def drop_namespace(self, namespace: str | Sequence[str], cascade: bool = False) -> bool:
-        """Files that an interrupted creation of a table left count as content."""
+        """Files that an interrupted creation of a table left behind count as content."""
         found = namespace_of(namespace)
         if found and not arguments.flag("cascade", cascade):
             for path, name in self._named_folders(self._folder(*found)):
@@ -347,7 +347,7 @@ class WarehouseCatalog(LocatedCatalog):
         return any(self._is_table(path) or self._is_namespace(path) for path in inside)
 
     def _named_folders(self, folder: str) -> list[tuple[str, str]]:
-        """Paths of the folders in a folder that stand for a name, and the names."""
+        """Paths of the subfolders that represent a name, and the names."""
         folders = ((entry.path, name_of(entry.name)) for entry in self._listed(folder) if entry.kind == "directory")
         return [(path, name) for path, name in folders if name is not None]
 
@@ -364,7 +364,7 @@ class WarehouseCatalog(LocatedCatalog):
             return None
 
     def _each(self, holds: Callable[[str], bool], folders: Sequence[str]) -> list[bool]:
-        """Whether something holds for each of many folders; the requests to a remote store run side by side."""
+        """Whether `holds` is true for each folder; the requests to a remote store run in parallel."""
         if not self._storage.remote or len(folders) < 2:
             return [holds(folder) for folder in folders]
         with ThreadPoolExecutor(min(_PARALLEL_REQUESTS, len(folders)), "deltaskip") as pool:
@@ -373,7 +373,7 @@ class WarehouseCatalog(LocatedCatalog):
     # Changes
 
     def _check_no_namespace(self, ident: CatalogIdentifier) -> None:
-        """Raise TableAlreadyExists if a namespace has the folder: VACUUM of the table would delete its tables."""
+        """Raise TableAlreadyExists if a namespace uses the folder: VACUUM of the table would delete its tables."""
         if self._is_namespace(self._folder(*ident.namespace, ident.name)):
             raise TableAlreadyExists(
                 f"The catalog {self.name} has a namespace {ident}, and a warehouse keeps no table in the folder of a "
@@ -387,7 +387,7 @@ class WarehouseCatalog(LocatedCatalog):
             raise taken from error
 
     def _take_away(self, path: str) -> bool:
-        """Delete a file or folder, and return whether this call did; local ones lose their name atomically first."""
+        """Delete a file or folder, and return whether this call did; local ones are first renamed atomically."""
         if not isinstance(self._storage, LocalStorage):
             found = self._storage.exists(path)
             self._delete(path)
@@ -405,7 +405,7 @@ class WarehouseCatalog(LocatedCatalog):
         delete_folder(self._storage, parent(path), path.rpartition("/")[2], any_name)
 
     def _moved_away(self, path: str) -> str | None:
-        """Give a local file or folder a name that no reader sees, and return it; None if it does not exist."""
+        """Rename a local file or folder to a name that no reader sees, and return it; None if it does not exist."""
         away = join(parent(path), f"{_DROPPED}{uuid4()}")
         assert isinstance(self._storage, LocalStorage)
         try:
@@ -425,10 +425,10 @@ class WarehouseCatalog(LocatedCatalog):
 
 
 def _delete_log(storage: Storage, root: str) -> None:
-    """Delete the log of a table so that a reader sees the last version or none at any time.
+    """Delete the log of a table so that at any time a reader sees the last version or no table.
 
     While version 0 exists, no checkpoint is needed. Without it the table opens from a checkpoint or not at all, so the
-    checkpoints go first, the latest at the beginning.
+    checkpoints are deleted first, beginning with the latest.
     """
 
     def delete(name: str) -> None:

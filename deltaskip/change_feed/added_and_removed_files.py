@@ -1,7 +1,7 @@
-"""The files that versions add and remove: those of a range as an Arrow table, and those that a stream reads, in order.
+"""The files that versions add and remove: of a range, as an Arrow table, and of a stream, in reading order.
 
-A stream first reads the files of one version, its initial snapshot, then those that each later version adds. Versions
-that change no rows, such as OPTIMIZE, have none.
+A stream first reads the files of one version, its initial snapshot, then the files that each later version adds.
+Versions that change no rows, such as OPTIMIZE, have none.
 
 # delta-spark, DeltaSource: ignoreDeletes, ignoreChanges and skipChangeCommits
 """
@@ -90,7 +90,7 @@ def _columns(commits: Commits, snapshot: Snapshot, time_zone: str) -> list[pa.Ar
 
 
 def _partition_values(actions: pa.Table, snapshot: Snapshot, time_zone: str) -> pa.StructArray:
-    """The partition values; null where a remove action does not have them."""
+    """The partition values; null if a remove action does not have them."""
     maps = one_chunk(actions["partition_values"])
 
     def encoded(field: StructField) -> tuple[PartitionColumn, pa.Array]:
@@ -105,8 +105,8 @@ class OnDeletedRows:
     """The treatment of versions that delete or change rows, which a stream of appended rows cannot show.
 
     Attributes:
-        ignore_deletes: Whether versions that only remove files are passed over.
-        skip_change_commits: Whether versions that remove files are passed over, with the files that they add.
+        ignore_deletes: Whether versions that only remove files are skipped.
+        skip_change_commits: Whether versions that remove files are skipped, with the files that they add.
     """
 
     ignore_deletes: bool = False
@@ -120,7 +120,7 @@ class AddedFiles:
     Attributes:
         adds: Rows of FILE_SCHEMA.
         versions: int64 version of each.
-        numbers: int64 number of each among the files of its version, from 0.
+        numbers: int64 index of each among the files of its version, from 0.
     """
 
     adds: pa.Table
@@ -139,7 +139,7 @@ def files_of_snapshot(snapshot: Snapshot) -> AddedFiles:
 
 
 def added_files(snapshot: Snapshot, first: int, deleted: OnDeletedRows) -> AddedFiles:
-    """Return the files that the versions from `first` to the snapshot's add.
+    """Return the files that the versions from `first` to the snapshot's version add.
 
     Args:
         snapshot: The last version.

@@ -101,14 +101,14 @@ def _of_file(
             columns = {name: batch.columns[name] for name in schema.names}
             columns |= {name: char_padded(columns[name], declared) for name, declared in chars.items()}
             columns |= {name: with_void_fields(columns[name], data_type) for name, data_type in voids.items()}
-            # A cast of equal types goes wrong for lists with void inside, in pyarrow 26.
+            # In pyarrow 26, a cast between equal types fails for lists with void inside.
             pairs = zip(columns.values(), schema.types, strict=True)
             arrays = [array if array.type == wanted else array.cast(wanted) for array, wanted in pairs]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _feed_columns(file: pa.Table, batch: StoredBatch) -> dict[str, pa.Array]:
-    """The columns of the feed; a change file contains the types of its rows."""
+    """The columns of the feed; a change data file contains the change types of its rows."""
     nothing = arrow_array(np.zeros(len(batch), np.int64))
     names = ("version", "timestamp", "change_type")
     version, time, kind = (one_chunk(file[name]).take(nothing) for name in names)

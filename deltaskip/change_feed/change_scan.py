@@ -1,4 +1,4 @@
-"""ChangeScan: the changes of a range of versions, and the files that contain those that match a predicate."""
+"""ChangeScan: the changes of a range of versions, and the files with changes that match a predicate."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ChangeScan(AsFrames, Reopened):
 
     Args:
         versions: The range.
-        options: The changes to read. The predicate may use the columns of the feed; `columns` are those of the
+        options: The changes to read. The predicate may use the columns of the feed; `columns` are columns of the
             table, and there is no limit.
     """
 
@@ -102,7 +102,7 @@ class ChangeScan(AsFrames, Reopened):
 
     @property
     def snapshot(self) -> Snapshot:
-        """The files as a snapshot with the table's columns at the last version and those of the feed."""
+        """The files as a snapshot with the table's columns at the last version and the columns of the feed."""
         return self._scan.snapshot
 
     @property
@@ -112,7 +112,7 @@ class ChangeScan(AsFrames, Reopened):
 
     @property
     def columns(self) -> Sequence[str] | None:
-        """The columns to read, those of the feed last; None for all."""
+        """The columns to read, with the columns of the feed last; None for all."""
         chosen = self._scan.columns
         return None if chosen is None else (*chosen, *(name for name in FEED_NAMES if name not in chosen))
 
@@ -153,7 +153,7 @@ class ChangeScan(AsFrames, Reopened):
         """Return the files that can contain matching changes, one row for each version and type of change.
 
         The columns are `version`, `timestamp` (of the commit), `change_type` ("insert" or "delete"; null for a change
-        file, whose rows have their types), `path` (decoded), `uri` (absolute, percent-encoded), `size` (bytes),
+        data file, whose rows have their types), `path` (decoded), `uri` (absolute, percent-encoded), `size` (bytes),
         `partition_values` (a struct, typed by the schema), `num_rows` (the number of changes; null if the log does not
         have it), `deletion_vector_before` and `deletion_vector_after` (structs, null for none). A file that the version
         removed and added again with another deletion vector has both: its changes are the rows that only the later one
@@ -175,7 +175,7 @@ class ChangeScan(AsFrames, Reopened):
     def to_spark(self, spark: Any) -> Any:
         """Return a Spark DataFrame of the changes that match the predicate, in no particular order.
 
-        Its columns are those of the table at the last version, then `_change_type` ("insert", "delete",
+        Its columns are the table's at the last version, then `_change_type` ("insert", "delete",
         "update_preimage" or "update_postimage"), `_commit_version` and `_commit_timestamp`.
 
         Args:
@@ -192,7 +192,7 @@ class ChangeScan(AsFrames, Reopened):
     def to_arrow(self) -> pa.Table:
         """Return the changes that match the predicate as an Arrow table, read in this process without Spark.
 
-        Its columns are those of `to_spark`.
+        It has the columns of `to_spark`.
 
         Raises:
             DataFileMissing: A file with changes does not exist, because it was vacuumed.
@@ -205,7 +205,7 @@ class ChangeScan(AsFrames, Reopened):
     def to_batches(self) -> pa.RecordBatchReader:
         """Return a reader of the rows of `to_arrow`, which holds few of them in memory at a time.
 
-        Raises as `to_arrow`, while it is read.
+        Raises as `to_arrow` does, while it is read.
         """
         from deltaskip.change_feed.change_rows import arrow_rows
 
@@ -229,7 +229,7 @@ class ChangeScan(AsFrames, Reopened):
         return change_reads(self._scan, self.rows())
 
     def rows(self) -> tuple[FileGroup, FileGroup, FileGroup]:
-        """The files of `files()` by how they are read: change files, whole files, and some rows of files."""
+        """The files of `files()` by how they are read: change data files, whole files, and some rows of files."""
         return self._found.change_files, self._found.whole, self._found.partly
 
     @cached_property
@@ -242,14 +242,14 @@ class ChangeScan(AsFrames, Reopened):
         return _FilesByReading.of(self.snapshot, listed, _taken(self._changes, rows), self._times)
 
     def _kept(self, batch: FileBatch) -> tuple[pa.Table, pa.Int64Array]:
-        """The listed columns of the entries that can contain matching changes, and their numbers."""
+        """The listed columns of the entries that can contain matching changes, and their indexes."""
         indices = self._scan.compiled.kept(batch).indices()
         return batch_files(batch, indices, _LISTED, self._scan.time_zone), indices.cast(pa.int64())
 
 
 @dataclass(frozen=True, slots=True)
 class _FilesByReading:
-    """The files that are read, and the same by how they are read."""
+    """The files to read, and the same files grouped by how they are read."""
 
     files: pa.Table
     change_files: FileGroup
@@ -295,7 +295,7 @@ class _FilesByReading:
 
 
 def _read(versions: VersionRange) -> tuple[FeedFiles, dict[int, int]]:
-    """The files with the changes of a range that has versions, and the commit times of these."""
+    """The files with the changes of a range, which is not empty, and the commit times of its versions."""
     snapshot = versions.snapshot
     commits = read_commits(snapshot.storage, snapshot.root, versions.commits, also=(CHANGE_FILE,))
     check_states(commits, snapshot)
@@ -317,13 +317,13 @@ def _times(versions: VersionRange, commits: Commits) -> dict[int, int]:
 
 
 def _differences(snapshot: Snapshot, changes: FeedFiles, rows: np.ndarray[Any, Any]) -> Iterator[pa.Int64Array]:
-    """For each of these entries the rows that one of its deletion vectors contains and the other one does not.
+    """For each of these entries, the rows that one of its deletion vectors contains and the other does not.
 
-    For deletes these are the rows that the later vector adds, for inserts those that it lacks.
+    For deletes these are the rows that the later vector adds, for inserts the rows that it lacks.
     """
     for start in range(0, len(rows), _VECTORS_AT_ONCE):
         some = arrow_array(rows[start : start + _VECTORS_AT_ONCE], pa.int64())
-        # Statistics of changes are not those of whole files.
+        # Statistics of changes do not describe whole files.
         files = pa.table({"uri": changes.adds["path"].take(some)})
         before, after = (
             read_deleted_rows(snapshot.storage, snapshot.table_root, files, one_chunk(each.take(some)))
@@ -345,7 +345,7 @@ def _counts(
     part: np.ndarray[Any, Any],
     positions: RowPositions,
 ) -> pa.Int64Array:
-    """The number of changes of each entry; null where the log does not have it."""
+    """The number of changes of each entry; null if the log does not have it."""
     deleted = pc.fill_null(pc.struct_field(gone, ["cardinality"]), arrow_scalar(0, pa.int64()))
     counts = pc.subtract(one_chunk(listed["num_records"]), pc.cast(deleted, pa.int64()))
     exact = np.zeros(len(part), np.int64)
@@ -370,7 +370,7 @@ def _nothing() -> FeedFiles:
 
 
 def _restored(reference: SnapshotReference, start: int, end: int, options: ReadOptions) -> dict[str, Any]:
-    """The attributes of a scan that was pickled."""
+    """The attributes of a pickled scan."""
     snapshot = reference.opened()
     # Times depend on the commits before the first one.
     versions = VersionRange(start, end, snapshot, list_log(snapshot.storage, snapshot.root))
@@ -380,7 +380,7 @@ def _restored(reference: SnapshotReference, start: int, end: int, options: ReadO
 # A remove action seldom has statistics. The statistics of the add that returns with another deletion vector are not
 # used, since they may not cover the rows that this vector deletes.
 def _reads_statistics(where: object, params: object, snapshot: Snapshot) -> bool:
-    """Whether a predicate uses columns that have statistics, other than partition columns and those of the feed."""
+    """Whether a predicate uses columns that have statistics, apart from partition columns and columns of the feed."""
     if where is None:
         return False
     try:
@@ -389,16 +389,16 @@ def _reads_statistics(where: object, params: object, snapshot: Snapshot) -> bool
             return True
         node = expression_node(given)
     except DeltaSkipError:
-        # The scan raises it, with the table.
+        # The scan raises the error, with the table.
         return False
     others = {name.lower() for name in (*snapshot.partition_columns, *FEED_NAMES)}
     return any(path[0].lower() not in others for path in columns_of(node))
 
 
 def _with_older_statistics(changes: FeedFiles, snapshot: Snapshot, start: int) -> FeedFiles:
-    """Return the files with statistics of those that versions from `start` on removed, from the version before it.
+    """Return the files; removed ones receive their statistics from the version before `start`.
 
-    Files without statistics in that version stay as they are, and so do all if its log files were deleted.
+    Files without statistics in that version are unchanged; so are all files if its log files were deleted.
     """
     lacking = pc.and_(pc.equal(changes.types, arrow_scalar("delete", pa.string())), pc.is_null(changes.adds["stats"]))
     rows = np.flatnonzero(true_rows(one_chunk(lacking)))
@@ -445,9 +445,9 @@ def _files(snapshot: Snapshot, paths: pa.Array) -> pa.Table:
 
 
 def _feed_metadata(snapshot: Snapshot) -> Metadata:
-    """Return the snapshot's metadata with the columns of the feed behind those of the table.
+    """Return the snapshot's metadata with the columns of the feed after the table's columns.
 
-    Raises SchemaError if the table has a column of such a name.
+    Raises SchemaError if the table has a column with one of these names.
     """
     for field in snapshot.schema.fields:
         if field.name.lower() in FEED_NAMES:

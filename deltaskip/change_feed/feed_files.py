@@ -1,9 +1,9 @@
 """The files that contain the changes of a range of versions, and which of their rows are changes.
 
-A version with change files is read from these only. Otherwise the changes are inferred from its add and remove actions
-that change data: a file that is only added inserts its rows, one that is only removed deletes them, and one that does
-both has the rows deleted that only the new deletion vector contains, and those inserted again that only the old one
-does.
+A version with change data files is read only from these. Otherwise the changes are inferred from its add and remove
+actions that change data: a file that is only added inserts its rows, a file that is only removed deletes them, and for
+a file that is removed and added again, rows that only the new deletion vector contains are deleted, and rows that only
+the old one contains are inserted again.
 
 # PROTOCOL, Add CDC File; Change Data Files
 """
@@ -37,10 +37,10 @@ class FeedFiles:
     """Files with changes, in the order of the versions; a file may occur once for each version and type of change.
 
     Attributes:
-        adds: Rows of FILE_SCHEMA. The statistics and deletion vector of each are those of rows that include all of its
-            changes, so that a file can be skipped by them.
+        adds: Rows of FILE_SCHEMA. The statistics and deletion vector of each file describe rows that include all of its
+            changes, so that the file can be skipped by them.
         versions: The version of each, int64.
-        types: "insert" or "delete" for files whose changes are inferred; null for change files.
+        types: "insert" or "delete" for files whose changes are inferred; null for change data files.
         before: The deletion vector before the version of a file that it removed; null otherwise.
         after: The deletion vector after the version of a file that it added; null otherwise.
     """
@@ -58,9 +58,9 @@ class FileGroup:
 
     Attributes:
         files: Rows of `ChangeScan.files()`.
-        deleted: For each file the deletion vector of rows that are no changes; null for a file without such rows.
-        positions: The positions of the rows that are changes, for files of which these are the rows in one deletion
-            vector and not in another; None for files of which every row is a change unless it is deleted.
+        deleted: For each file the deletion vector of rows that are not changes; null for a file without such rows.
+        positions: The positions of the rows that are changes, for files whose changes are the rows in one deletion
+            vector and not in another; None for files in which every live row is a change.
     """
 
     files: pa.Table
@@ -105,7 +105,7 @@ def _changed_nothing(info: CommitInfo) -> bool:
 class _Actions:
     """The add and remove actions of a range, and which of them are changes.
 
-    unread: the commits whose actions are no changes, by ordinal.
+    unread: the commits whose actions are not changes, by ordinal.
     """
 
     def __init__(self, commits: Commits, actions: pa.Table, unread: _Rows) -> None:
@@ -186,7 +186,7 @@ class _Actions:
     def _entries(
         self, kind: InferredType, rows: _Rows, statistics: _Rows, before: _Rows, after: _Rows, partitioned: bool
     ) -> FeedFiles:
-        """Entries for actions. statistics, before, after: the actions that have them; -1 for none."""
+        """Entries for actions. statistics, before, after: the indexes of the actions that have them; -1 for none."""
         own = self._actions.take(arrow_array(rows, pa.int64()))
         from_stats = self._actions.select(_STATISTICS).take(arrow_array(statistics, pa.int64()))
         columns = {name: one_chunk(own[name]) for name in FILE_SCHEMA.names}
@@ -202,7 +202,7 @@ class _Actions:
         )
 
     def _partition_values(self, rows: _Rows) -> pa.Array:
-        """The partition values of actions; a remove without them has those of another action of its path."""
+        """The partition values of actions; a remove without them takes them from another action of its path."""
         values = one_chunk(self._actions["partition_values"])
         known = np.full(self._paths, -1, np.int64)
         valid = np.flatnonzero(numpy_values(values.is_valid()))

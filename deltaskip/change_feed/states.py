@@ -69,7 +69,7 @@ def check_removed_rows(commits: Commits, snapshot: Snapshot) -> None:
 
     They were written before that version, which may itself change the schema or the partition columns.
 
-    Raises SchemaError or VersionNotFound, as `check_states`.
+    Raises SchemaError or VersionNotFound, as `check_states` does.
     """
     first = commits.files[0].version
     if any(action.name == "metaData" and action.commit == 0 for action in commits.others):

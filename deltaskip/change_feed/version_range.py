@@ -11,7 +11,7 @@ from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing
 from deltaskip.records import dataclass
 
-# File times are made to ascend with the versions, from this number of versions before the range on, as in delta-spark.
+# File times are adjusted to ascend with the versions, starting this many versions before the range, as in delta-spark.
 _VERSIONS_BEFORE = 100
 
 
@@ -30,7 +30,7 @@ class VersionRange:
     Attributes:
         start: The first version.
         end: The last version.
-        snapshot: The snapshot whose schema the rows have: that of the last version, or of the table if there is none.
+        snapshot: The snapshot whose schema the rows have: the last version, or the table's if there is none.
         listing: The log from some version before the range on.
     """
 
@@ -74,8 +74,8 @@ def version_range(
         start: None means version 0.
         end: None means the snapshot's version, or the latest if the start is newer. Versions that do not exist yet are
             left out.
-        allow_out_of_range: Whether a start after the latest version gives no changes, and a time after the last
-            commit as end means that commit, instead of an error.
+        allow_out_of_range: Whether a start after the latest version means no changes, and an end time after the last
+            commit means that commit, instead of an error.
 
     Raises:
         VersionNotFound: The start is after the latest version, or no version is as old or new as a time.

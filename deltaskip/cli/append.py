@@ -58,7 +58,7 @@ def _append(
     """Append the rows of Parquet, CSV or JSON lines files in one commit.
 
     FILES can contain patterns, such as 'new/*.csv', and be compressed (.gz); - reads CSV or JSON lines from standard
-    input. Values of text have the types of the table's columns: nothing is guessed.
+    input. Values in text files are read as the types of the table's columns; types are never inferred.
     """
     from deltaskip.cli.input_files import errors_of, input_files, progress
 

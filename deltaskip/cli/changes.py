@@ -58,7 +58,7 @@ def _changes(
 
 
 def bound(text: str | None) -> int | str | None:
-    """Return a version or a time as `DeltaTable.changes` takes it: digits alone are a version."""
+    """Return a version or a time for `DeltaTable.changes`: a number of only digits is a version."""
     return int(text) if text is not None and text.isascii() and text.isdigit() else text
 
 

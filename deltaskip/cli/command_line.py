@@ -77,12 +77,12 @@ class CommandTable:
 
 
 def opens_table(command: Command) -> Command:
-    """Add the argument and options of a command that opens a table, which gets them as one `source`."""
+    """Add the argument and options of a command that opens a table, which receives them as one `source`."""
     return click.argument("table")(_with_source(command))
 
 
 def may_open_table(command: Command) -> Command:
-    """Add the same with an optional TABLE."""
+    """Add the argument and options of `opens_table`, with an optional TABLE."""
     return click.argument("table", required=False)(_with_source(command))
 
 
@@ -109,7 +109,7 @@ def _with_source(command: Command) -> Command:
 
 
 def written_table(command: Command) -> Command:
-    """Add the argument and option of a command that writes to a table, which gets them as they are."""
+    """Add the argument and option of a command that writes to a table, which receives them unchanged."""
     return click.argument("table")(storage_option(command))
 
 
@@ -121,7 +121,7 @@ float_bounds_option = click.option(
 
 
 def pairs_option(*names: str, help: str) -> Callable[[Command], Command]:
-    """Return an option KEY=VALUE that can be repeated; the command gets its pairs by key."""
+    """Return an option KEY=VALUE that can be repeated; the command receives a mapping."""
     return click.option(*names, multiple=True, metavar="KEY=VALUE", callback=_pairs, help=f"{help} Can be repeated.")
 
 
@@ -136,7 +136,7 @@ def _pairs(_context: click.Context, _parameter: click.Parameter, values: tuple[s
 
 
 def columns_option(*names: str, help: str) -> Callable[[Command], Command]:
-    """Return an option that can be repeated, with one name of a column or several with commas between them."""
+    """Return an option that can be repeated, with one column name or several separated by commas."""
     return click.option(*names, multiple=True, metavar="NAME", callback=_column_names, help=f"{help} Can be repeated.")
 
 
@@ -151,7 +151,7 @@ def _column_names(_context: click.Context, parameter: click.Parameter, values: t
 
 
 class FileFormat(click.Choice):  # type: ignore[type-arg]
-    """The value of --format. JSON lines have several names, and a command gets json for each."""
+    """The value of --format. JSON lines have several names; a command always receives json."""
 
     _JSON = ("jsonl", "ndjson")
 
@@ -162,7 +162,7 @@ class FileFormat(click.Choice):  # type: ignore[type-arg]
 
 
 def input_options(command: Command) -> Command:
-    """Add the options of a command that writes the rows of files: their format, and what new columns do."""
+    """Add the options of a command that writes the rows of files: their format, and the handling of new columns."""
     file_format = click.option(
         "--format",
         "file_format",
@@ -188,7 +188,7 @@ def time_zone_option(help: str) -> Callable[[Command], Command]:
 
 
 def txn_option(description: str) -> Callable[[Command], Command]:
-    """Return the option with an application and its version. description: what is not done if the table has it."""
+    """Return the option with an application and its version. description: what is skipped if the table has it."""
     return click.option("--txn", metavar=_APP_VERSION, callback=_txn, help=description)
 
 
@@ -222,7 +222,7 @@ param_option = click.option(
 
 
 def takes_predicate(command: Command) -> Command:
-    """Add the options of a command that prunes, which gets them as `chosen`, the arguments of `DeltaTable.scan`."""
+    """Add the options of a command that prunes; it receives them as `chosen`, the arguments of `DeltaTable.scan`."""
 
     @where_option
     @param_option
@@ -278,7 +278,7 @@ def show_warning(
     **_more: object,
 ) -> None:
     """Print a warning as one line on standard error."""
-    # A user of the command cannot act on warnings that other packages raise for their developers.
+    # A user of the command line cannot act on warnings that other packages raise for developers.
     if issubclass(category, _FOR_DEVELOPERS) and not filename.startswith(_PACKAGE_FOLDER):
         return
     click.echo(f"deltaskip: warning: {one_line(str(message))}", err=True)

@@ -58,12 +58,12 @@ PIPE_CLOSED = 141
 _EXTRA = "Got unexpected extra argument"
 _NO_COMMAND = "No such command"
 _NUMBER = re.compile(r"\(\d+\)")
-# Options after which an argument stands that has none here.
+# Options whose value users pass without the option, as a number or as another text.
 _OF_NUMBERS = {"--version": "version", "--retention": "retention"}
 _OF_TEXTS = {"--where": "predicate"}
 _WITHOUT_OPTION = {"alter": ("Statements", "\"SET TBLPROPERTIES ('delta.appendOnly' = 'true')\"")}
 _ELSEWHERE = {"--from": "--start", "--to": "--end"}
-# Commands of other programs, and what does that here.
+# Commands of other programs, and what to write instead.
 _OTHER_COMMANDS = {
     "compact": "deltaskip optimize",
     "convert": "deltaskip.convert_to_delta(path) in Python",
@@ -83,7 +83,7 @@ _OTHER_COMMANDS = {
     "zorder": "deltaskip optimize --zorder-by COLUMN",
 }
 
-# Words of messages for callers of Python, and the words of the command line in their place.
+# Words of messages for Python callers, and their replacements on the command line.
 _WORDS = {
     "Pass a session as spark, or write the rows as a DataFrame of one.": "Give --spark.",
     "Pass a session as spark.": "Give --spark where the command has it, or a statement to deltaskip sql.",
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     With `--debug`, errors also print their traceback. A closed pipe (`| head`) ends the command without a message.
 
     Args:
-        arguments: Arguments without the program name. The default is those of the process.
+        arguments: Arguments without the program name. The default is the arguments of the process.
 
     Returns:
         The exit status: 0 for success, 1 after an error, 2 for wrong arguments, 130 after an interrupt, 141 if standard
@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except click.Abort as error:
-        # As click ends a command that raises EOFError, which libraries do for files that are too short.
+        # click also ends a command this way if it raises EOFError, which libraries do for files that are too short.
         if not isinstance(error.__cause__, EOFError):
             return INTERRUPTED
         _print_error(_sentence(error.__cause__))
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    """The error as one line; for unexpected errors with their type."""
+    """The error as one line; unexpected errors with their type."""
     match error:
         case click.UsageError(ctx=click.Context() as context):
             said = one_line(error.format_message()).rstrip(".")
@@ -153,7 +153,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _habit(said: str, option: str, context: click.Context) -> str | None:
-    """The message for an option or argument of other programs, with its spelling here; None if it is not known."""
+    """The message for an option or argument of other programs, with deltaskip's spelling; None if it is not known."""
     known = {name for each in context.command.params for name in each.opts}
     if said.startswith(_EXTRA):
         if context.command.name == "create":

@@ -27,8 +27,8 @@ def _diff(
 ) -> None:
     """Show the rows that version V2 has and V1 has not, and the other way round.
 
-    The column _change says insert or delete; an updated row is both. Only files that one of the versions has are read,
-    so that rows which were only rewritten are not shown. A column that one version lacks is NULL in its rows.
+    The column _change says insert or delete; an updated row is both. Only files that one of the versions lacks are
+    read, and rows that were only rewritten are not shown. A column that one version lacks is NULL in its rows.
     """
     from deltaskip.cli.diff_rows import differing_rows
     from deltaskip.cli.open_table import open_table

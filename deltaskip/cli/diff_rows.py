@@ -1,4 +1,4 @@
-"""The rows in which two versions of a table differ: those of the files that only one of them has, counted."""
+"""The rows in which two versions of a table differ, found by counting the rows of files that only one version has."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _rows(scan: Any, files: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _differing(rows: pa.Table, old: int) -> pa.Table:
-    """The rows that are not as often among the first `old` rows as among the others; each as often as it differs."""
+    """The rows whose counts among the first `old` rows and among the others differ, each as often as they differ."""
     names = [str(number) for number in range(rows.num_columns)]
     sides = pa.array([-1] * old + [1] * (len(rows) - old), pa.int64())
     keyed = pa.table([*map(_comparable, rows.columns), sides, pa.array(range(len(rows)), pa.int64())],
@@ -76,7 +76,7 @@ def _differing(rows: pa.Table, old: int) -> pa.Table:
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
-    """The column, or the JSON of its values where Arrow does not group them."""
+    """The column, or the JSON of its values if Arrow cannot group them."""
     if not pa.types.is_nested(column.type):
         return column
     values = chain.from_iterable(json_values(chunk) for chunk in column.chunks)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _GAP = "  "
 _BATCH_ROWS = 4096
-# These stay on one line: literals and quoted names, a number and its unit, a date and its time.
+# These are not broken: literals and quoted names, a number and its unit, a date and its time.
 _WORD = re.compile(
     r"""(?: (?<!\w)'[^']*' | (?<!\w)"[^"]*" | `[^`]*` | \S
           | (?<=\d)[ ](?=(?:[KMGTP]?i?B|%|UTC)(?:\W|$)) | (?<=\d{4}-\d\d-\d\d)[ ](?=\d\d:) )+""",
@@ -53,7 +53,7 @@ def json_records(files: pa.Table, columns: Sequence[str]) -> Iterator[dict[str, 
 
 
 def plain(value: Any) -> Any:
-    """Return a value for JSON: NaN and infinities as the texts of Spark, bytes in base64, unknown types as text."""
+    """Return a value for JSON: NaN and infinities as Spark's strings, bytes in base64, unknown types as strings."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -118,7 +118,7 @@ def print_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]
 
 
 def nothing_done(verb: str, reason: str, nothing_written: str) -> str:
-    """Return the sentence of a command that has committed nothing; nothing_written: that of the result."""
+    """Return the sentence of a command that has committed nothing; nothing_written: of the result."""
     return f"{verb} nothing{f', {nothing_written}' if nothing_written else f': {reason}'}"
 
 
@@ -130,7 +130,7 @@ def print_line(text: str) -> None:
 
 
 def print_lines(texts: Iterable[str]) -> None:
-    """Print each text as a line of its own."""
+    """Print each text on a separate line."""
     for text in texts:
         print_line(text)
 
@@ -174,7 +174,7 @@ def _widths(
 
 
 def _print_blocks(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print each row as a block; words that are longer than a line get one of their own."""
+    """Print each row as a block; a word that is longer than a line is on a separate line."""
     width, label = terminal_width() or 0, max(map(_columns, headings))
     for number, row in enumerate(rows):
         if number:
@@ -195,7 +195,7 @@ def _print_blocks(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Non
 
 
 def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
-    """The text in lines of at most `width`, broken only at spaces; `indent` begins all lines but the first."""
+    """The text in lines of at most `width`, broken only at spaces; `indent` begins all lines except the first."""
     if _columns(text) <= width:
         return [text]
     start = text[: len(text) - len(text.lstrip())]
@@ -247,11 +247,11 @@ def counted(n: int, noun: str) -> str:
 def progress_bar(
     shown: bool, *columns: str, total: int | None = None, transient: bool = False, **fields: Any
 ) -> Iterator[Callable[..., None]]:
-    """Show a progress bar on standard error, in place of that of the library; yield what updates it.
+    """Show a progress bar on standard error, instead of the library's; yield a function that updates it.
 
     Args:
         shown: Whether it is visible.
-        columns: As of `display_of`.
+        columns: As for `display_of`.
         total: The number to reach; None if it is not known.
         transient: Whether it disappears at the end.
         fields: Values of fields in the texts, before the first update.
@@ -268,7 +268,7 @@ def progress_bar(
 
 @contextmanager
 def file_progress(shown: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """Show the number of files that are listed and deleted; yield what updates it with phase, number and total."""
+    """Show how many files are listed and deleted; yield a function that updates it with phase, number and total."""
     text = "{task.completed:,} files {task.fields[phase]}"
     with progress_bar(shown, "bar", text, "time", transient=True, phase="listed") as update:
         yield lambda phase, done, total: update(completed=done, total=total or None, phase=phase)

@@ -92,7 +92,7 @@ def write_text(out: IO[str], version: int, total_files: int | None, files: pa.Ta
     out.write(f"version {version}: {found}, {human_bytes(size)}\n")
     width = terminal_width()
     longest = pc.max(pc.utf8_length(files.column("path"))).as_py() or 0
-    # In a narrow terminal the path has a line of its own.
+    # In a narrow terminal the path has a separate line.
     line = "{size:>11}  {rows:>13}  {path}\n"
     if width is not None and longest + len(line.format(size="", rows="", path="")) > width + 1:
         line = "{path}\n{size:>11}  {rows:>13}\n"

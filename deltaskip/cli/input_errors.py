@@ -1,4 +1,4 @@
-"""Errors in text files that cannot be read: the line, the column and the cure, found by reading the file again."""
+"""Errors in text files that cannot be read: the line, the column and what to do, found by reading the file again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VALUE = re.compile(r"In CSV column #(\d+): (?:.*invalid value '(.*)'|(.*))", re
 
 
 class WrongValue(ValueError):
-    """A text in a column, or a value of JSON, that is not of the column's type, and the reason."""
+    """A text value, or a JSON value, that does not have the column's type, and the reason."""
 
     def __init__(self, column: str, text: Any, why: str = "") -> None:
         super().__init__(f"{text!r} in the column {column}")
@@ -88,7 +88,7 @@ def _is_wrong(
 
 
 def open_quote(stream: Any, delimiter: str) -> int | None:
-    """Return the line in which the last row begins if a quote in it is not closed; None if all are."""
+    """Return the line in which the last row begins if a quote in it is not closed; None if all quotes are closed."""
     rows = csv.reader(io.TextIOWrapper(stream, "utf-8-sig", newline=""), delimiter=delimiter, strict=True)
     line = 1
     try:

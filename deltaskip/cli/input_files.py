@@ -1,7 +1,7 @@
 """Files that a command appends: Parquet, CSV and JSON lines, read as one stream of Arrow batches.
 
-Values of text have the types of the table's columns, so that `007` in a STRING column stays as it is. Memory is bounded
-by a block of the files.
+Text values are read as the types of the table's columns, so that `007` in a STRING column is unchanged. Memory is
+bounded by a block of the files.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def input_files(
 
     Args:
         names: Paths, patterns, or - for standard input.
-        file_format: Format of all files; None for that of their names.
+        file_format: Format of all files; None to take it from their names.
         delimiter: The separator of values in CSV; None for a comma, or a tab in .tsv files.
-        schema: Schema of the table, whose types values of text have.
+        schema: Schema of the table, which gives the types of text values.
         time_zone: Time zone of times without one.
 
     Raises:
@@ -114,7 +114,7 @@ def input_files(
 
 @dataclass
 class InputFiles:
-    """Files as Arrow data, which is read again each time that it is asked for.
+    """Files as Arrow data, which is read again for each request.
 
     Attributes:
         paths: The files.
@@ -125,7 +125,7 @@ class InputFiles:
         error: The error that reading the files raised.
         spooled: A temporary file with the contents of standard input.
         float_names: Names in lower case, at any depth, of numbers that may be NaN and of arrays of them.
-        advance: Called with each file and the number of rows that were read of it.
+        advance: Called with each file and the number of rows that were read from it.
     """
 
     paths: tuple[str, ...]
@@ -190,7 +190,7 @@ class InputFiles:
                         self.advance(path, batch.num_rows)
                         yield self._aligned(batch, schema)
         except DeltaSkipError as error:
-            # Arrow's stream passes on only the text of an error.
+            # Arrow's stream passes on only the message of an error.
             self.error = error
             raise
 
@@ -251,7 +251,7 @@ class InputFiles:
         counted = _CountedQuotes(stream)
         yield from pc_csv.open_csv(counted, read_options=read, parse_options=parse, convert_options=convert)
         if counted.quotes % 2:
-            # pyarrow takes what follows an open quote for one value, also where the file was cut off.
+            # pyarrow reads everything after an open quote as one value, also if the file was cut off.
             with _opened(path) as again:
                 line = open_quote(again, self._delimiter(path))
             if line is not None:
@@ -266,7 +266,7 @@ class InputFiles:
             raise SchemaError(f"{_shown(path)} is empty: the first line of CSV has the names of the columns.")
         if wrong := not_utf8(text.splitlines(), path):
             raise InvalidArgument(f"{_shown(path)} cannot be read: {wrong}")
-        # Rows are not inspected here: a wrong one may have another separator than the header was read with.
+        # Rows are not inspected here: a wrong one may have another separator than the header.
         parse = pc_csv.ParseOptions(
             delimiter=self._delimiter(path), newlines_in_values=True, invalid_row_handler=lambda _row: "skip"
         )
@@ -288,10 +288,10 @@ class InputFiles:
         try:
             text.decode()
         except UnicodeDecodeError as error:
-            # pyarrow takes any bytes for text.
+            # pyarrow reads any bytes as text.
             raise pa.ArrowInvalid("The file is not UTF-8") from error
         if _NO_OBJECT.search(text):
-            # pyarrow takes it for a row of NULLs, and ends the process where nothing else is in the text.
+            # pyarrow reads it as a row of NULLs, and aborts the process if the text contains nothing else.
             raise pa.ArrowInvalid("A line is null")
         text, nested = self._nested(text)
         written = {key: key.decode("utf-8", "replace") for key in set(_KEY.findall(text))}
@@ -309,7 +309,7 @@ class InputFiles:
         rows = pa_json.read_json(io.BytesIO(text), read_options=read, parse_options=parse)
         empty = [name for name in known if rows[name].null_count == len(rows)]
         if empty:
-            # A key inside of an object is no column.
+            # A key inside of an object is not a column.
             own = {key for line in text.splitlines() if line.strip() for key in parse_json(line)}
             rows = rows.drop_columns([name for name in empty if name not in own])
         return pa.table({**dict(zip(rows.column_names, rows.columns, strict=True)), **nested}) if nested else rows
@@ -335,7 +335,7 @@ class InputFiles:
         return self.delimiter or ("\t" if ".tsv" in Path(path).suffixes else ",")
 
     def _read_type(self, name: str) -> pa.DataType:
-        """The type that text of a column is read as."""
+        """The type as which the text of a column is read."""
         data_type = self._type(name)
         is_text = data_type in (*DATETIMES, BINARY) or (is_nested(data_type) and self.file_format == "csv")
         return pa.string() if is_text else arrow_type(data_type)
@@ -369,7 +369,7 @@ class InputFiles:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _times(self, texts: pa.StringArray, column: str, data_type: DataType | None) -> pa.Array:
-        """Dates or timestamps from their texts, each distinct text read once."""
+        """Dates or timestamps from strings; each distinct string is read once."""
         encoded = texts.dictionary_encode()
         found = []
         for text in encoded.dictionary.to_pylist():
@@ -391,7 +391,7 @@ class InputFiles:
 
 
 def _bytes(texts: pa.StringArray, column: str) -> pa.Array:
-    """The bytes of texts in base64, as Spark reads JSON, each distinct text decoded once."""
+    """The bytes of base64 strings, as Spark reads JSON; each distinct string is decoded once."""
     encoded = texts.dictionary_encode()
     found = []
     for text in encoded.dictionary.to_pylist():
@@ -485,7 +485,7 @@ def _shown(path: str) -> str:
 
 @contextmanager
 def errors_of(source: InputFiles) -> Iterator[None]:
-    """Within the block, an error of the files is raised as it was, and not as Arrow's stream hands it on."""
+    """Within the block, an error of the files is raised unchanged, not as Arrow's stream passes it on."""
     try:
         yield
     except DeltaSkipError as error:

@@ -91,7 +91,7 @@ def _data_columns(coverage: TableCoverage) -> list[ColumnCoverage]:
 def _column(column: ColumnCoverage, files: int) -> dict[str, Any]:
     """Number of files that lack the column's bounds and null count; None for bounds that its type does not have.
 
-    A file whose rows are all NULL has no bounds to record and lacks none.
+    A file whose rows are all NULL has no bounds to record, and does not count.
     """
     bounds = column.files_with_bounds
     return {

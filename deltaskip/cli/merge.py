@@ -73,8 +73,8 @@ def _merge(
 ) -> None:
     """Merge Parquet, CSV or JSON lines files into a table in one commit: update the rows that match, insert the others.
 
-    FILES are as for `append`. They have all columns of the table; with --schema-mode merge some of them are enough, and
-    others are added.
+    FILES are as for `append`. They must have all columns of the table; with --schema-mode merge some columns are
+    enough, and new ones are added.
     """
     from deltaskip.cli.input_files import errors_of, input_files, progress
 

@@ -1,4 +1,4 @@
-"""Values of JSON in columns with fields, elements or entries, as `head` and `query` write them and as Spark does.
+"""Nested JSON values, in the form that `head` and `query` write and in Spark's form.
 
 Numbers keep all their digits. A map is a list of pairs of key and value, or an object.
 """
@@ -50,9 +50,9 @@ _DECODER = JSONDecoder(parse_float=Decimal)
 
 
 def is_read_here(data_type: DataType) -> bool:
-    """Return whether pyarrow has no form in JSON for values of a nested type.
+    """Return whether pyarrow cannot read values of a nested type from JSON.
 
-    That is of maps, times and bytes in it, and of NaN and infinities in arrays of arrays.
+    It cannot read maps, times and bytes in it, and NaN and infinities in arrays of arrays.
     """
     inner = list(nested_types(data_type))
     floats = FLOAT in inner or DOUBLE in inner
@@ -65,7 +65,7 @@ def is_read_here(data_type: DataType) -> bool:
 
 
 def from_texts(texts: Sequence[str | None], column: str, data_type: DataType, zone: Zone) -> pa.Array:
-    """Return the values of JSON texts. Raises WrongValue for a text that is no value of the type."""
+    """Return the values of JSON strings. Raises WrongValue for a string that is not a value of the type."""
     values = []
     for text in texts:
         try:
@@ -78,10 +78,10 @@ def from_texts(texts: Sequence[str | None], column: str, data_type: DataType, zo
 def from_values(
     values: Sequence[Any], column: str, data_type: DataType, zone: Zone, texts: Sequence[Any] | None = None
 ) -> pa.Array:
-    """Return values of JSON as an array.
+    """Return JSON values as an array.
 
     Args:
-        values: The values as `json` has them, fractions as Decimal.
+        values: The values as `json` returns them, fractions as Decimal.
         column: The column, for messages.
         data_type: Its type.
         zone: Time zone of times without one.
@@ -99,9 +99,9 @@ def from_values(
 
 
 def without_columns(text: str, columns: Collection[str]) -> tuple[str, dict[str, list[Any]]]:
-    """Return JSON lines without the members of some names, and the values of those names that are members of a line.
+    """Return JSON lines without the members of some names, and the values of these members.
 
-    A line that lacks a member has None. Everything else stays as it is written. Raises ValueError for a line that is no
+    A line that lacks a member has None. Everything else is unchanged. Raises ValueError for a line that is not an
     object.
     """
     lines = [_divided(line, columns) for line in text.split("\n") if line.strip()]
@@ -133,7 +133,7 @@ def _divided(line: str, columns: Collection[str]) -> tuple[str, dict[str, Any]]:
 
 
 def _after(mark: str, line: str, at: int) -> int:
-    """The place after a mark and the blanks around it."""
+    """The position after a mark and the blanks around it."""
     found = re.compile(rf"[ \t\r]*{re.escape(mark)}[ \t\r]*").match(line, at)
     if found is None:
         raise ValueError(f"it lacks {mark}")
@@ -141,7 +141,7 @@ def _after(mark: str, line: str, at: int) -> int:
 
 
 def _value(value: Any, data_type: DataType, zone: Zone, path: str) -> Any:
-    """A value of JSON as `typed_array` takes it. Raises ValueError with what is wrong."""
+    """A JSON value for `typed_array`. Raises ValueError with what is wrong."""
     if value is None:
         return None
     match data_type:
@@ -156,7 +156,7 @@ def _value(value: Any, data_type: DataType, zone: Zone, path: str) -> Any:
         case MapType(key, item) if isinstance(value, dict) or _is_pairs(value):
             pairs = value
             if isinstance(value, dict):
-                # Names of an object are texts.
+                # Names of an object are strings.
                 is_text = key in (STRING, BINARY, *DATETIMES) or isinstance(key, DecimalType)
                 pairs = [(name if is_text else parse_json(name, parse_float=Decimal), it) for name, it in value.items()]
             if any(k is None for k, _ in pairs):
@@ -206,7 +206,7 @@ def _atom(value: Any, data_type: DataType, zone: Zone) -> Any:
 
 
 def _decimal(value: int | str | Decimal, precision: int, scale: int) -> Decimal | None:
-    """The number if the type has it without a change."""
+    """The number if the type represents it exactly."""
     try:
         found = Decimal(value)
         stored = found.quantize(

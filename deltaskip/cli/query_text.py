@@ -19,7 +19,7 @@ from deltaskip.redaction import redacted
 from deltaskip.schema.sql_text import SqlToken, sql_tokens
 from deltaskip.table.table import DeltaTable
 
-# Functions of which DuckDB and Spark have the same values. Not among them: upper ('ß'), round (1.005), concat (NULL).
+# Functions with the same values in DuckDB and Spark. Not among them: upper ('ß'), round (1.005), concat (NULL).
 _SAME = frozenset(("abs", "ceil", "ceiling", "char_length", "coalesce", "floor", "greatest", "hour", "ifnull", "least",
                    "length", "minute", "month", "nullif", "year"))  # fmt: skip
 # Expressions without a row in the table of functions: CAST rounds in DuckDB, ^ is a power and not XOR, and elements
@@ -43,7 +43,7 @@ def query_rows(text: str, time_zone: str, storage_options: Mapping[str, str]) ->
     """Return the rows of a query.
 
     Raises:
-        InvalidArgument: The text is no query of tables, or needs DuckDB and that is not installed.
+        InvalidArgument: The text is not a query of tables, or needs DuckDB, which is not installed.
         PredicateError: DuckDB refuses the query, or a predicate cannot be parsed.
     """
     try:
@@ -72,7 +72,7 @@ def query_rows(text: str, time_zone: str, storage_options: Mapping[str, str]) ->
 
 
 def _others(tokens: Sequence[SqlToken]) -> list[str]:
-    """The functions and operators, each once, that Spark has too and that may have other values in DuckDB."""
+    """The functions and operators of Spark, each once, that may have other values in DuckDB."""
     found: dict[str, None] = {}
     for at, token in enumerate(tokens):
         before = tokens[at - 1] if at else None
@@ -83,7 +83,7 @@ def _others(tokens: Sequence[SqlToken]) -> list[str]:
             if token.text in _OPERATORS and not is_list:
                 found[_OPERATORS[token.text]] = None
         elif token.kind == "word" and after and after[0].is_symbol("("):
-            # EXISTS and FILTER have the names of functions, and so may types and aliases.
+            # EXISTS and FILTER look like functions, and so may types and aliases.
             is_clause = len(after) == 2 and after[1].is_word("SELECT", "WITH", "FROM", "WHERE")
             is_name = before is not None and (before.is_word("AS") or before.is_symbol("::"))
             name = token.text.lower()
@@ -93,7 +93,7 @@ def _others(tokens: Sequence[SqlToken]) -> list[str]:
 
 
 def _quoted(text: str, tokens: Sequence[SqlToken], exists: bool = False) -> Iterator[str]:
-    """The query with quotes around a path that has none; with `exists`, only around a folder that there is."""
+    """The query with quotes around a path that has none; with `exists`, only around a folder that exists."""
     for token in tokens:
         path = re.match(r"\s+([\w./~:\-]+)", text[token.end :]) if token.is_word(*_SOURCE_WORDS) else None
         if path is not None and (not exists or Path(path[1]).is_dir()):
@@ -101,7 +101,7 @@ def _quoted(text: str, tokens: Sequence[SqlToken], exists: bool = False) -> Iter
 
 
 def _named(tokens: Sequence[SqlToken]) -> list[_Named]:
-    """The tables after FROM and JOIN: texts in quotes, and names of the catalog that --catalog gives."""
+    """The tables after FROM and JOIN: quoted paths, and names in the catalog that --catalog gives."""
     found = []
     for at, token in enumerate(tokens[:-1]):
         if not token.is_word(*_SOURCE_WORDS):

@@ -1,4 +1,4 @@
-"""`deltaskip rename`: a table of the catalog gets another name."""
+"""`deltaskip rename`: a table of the catalog is renamed."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _SHOWN_FILES = 20
 def changes_rows(command: Callable[..., None]) -> Callable[..., None]:
     """Add the arguments and options of a command that changes the rows that match a predicate.
 
-    The command gets the table and storage options, the predicate's parts, and the others as `chosen`.
+    The command receives the table and storage options, the predicate's parts, and the others as `chosen`.
     """
 
     @where_option
@@ -70,7 +70,7 @@ def change_rows(
 ) -> None:
     """Change rows of a table, or plan it, and show the result.
 
-    change: gets the predicate and the keyword arguments of `DeltaTable.delete` and `update`.
+    change: receives the predicate and the keyword arguments of `DeltaTable.delete` and `update`.
     """
     if chosen["dry_run"]:
         show(_planned(change(where, time_zone=chosen["time_zone"], dry_run=True)), as_json, _print_plan)

@@ -21,7 +21,7 @@ _BATCH_ROWS = 4096
 
 
 def rows_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a command that prints rows, which gets them as `file_format` and `output`."""
+    """Add the options of a command that prints rows; it receives them as `file_format` and `output`."""
     chosen = click.option(
         "--format",
         "file_format",
@@ -42,10 +42,10 @@ def write_rows(rows: Any, file_format: str | None, output: Path | None) -> None:
 
     Args:
         rows: A reader of record batches.
-        file_format: One of table, csv, json and parquet; None for that of the output's name.
+        file_format: One of table, csv, json and parquet; None to take it from the output's name.
         output: The file; None for standard output.
 
-    Raises click.UsageError where the format is not known, or Parquet would be written to a terminal.
+    Raises click.UsageError if the format is not known, or Parquet would be written to a terminal.
     """
     found = file_format or _format_of(output)
     if found == "parquet" and output is None and sys.stdout.isatty():
@@ -126,7 +126,7 @@ def _texts(batch: Any) -> list[tuple[str, ...]]:
 
 
 def _write_csv(rows: Any, sink: Any) -> int:
-    """NULL is an empty value and an empty text is `""`; structs, arrays and maps are JSON."""
+    """NULL is an empty value and the empty string is `""`; structs, arrays and maps are JSON."""
     import pyarrow as pa
     import pyarrow.csv as pc_csv
 

@@ -45,7 +45,7 @@ def _answer(text: str, storage_options: Mapping[str, str]) -> list[dict[str, Any
 
 
 def _plain(value: Any) -> Any:
-    """A value of a row as JSON has it."""
+    """A value of a row, for JSON."""
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):

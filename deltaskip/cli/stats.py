@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _REPORT_OPTIONS = ("table", "version", "timestamp", "storage_options", "float_bounds", "as_json", "debug")
 _BATCH_FILES = 20_000
-# An OPTIMIZE further back says little about the table as it is.
+# An older OPTIMIZE says little about the present table.
 _LATEST_COMMITS = 20
 
 
@@ -107,7 +107,7 @@ def _check_report_only() -> None:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsReport:
-    """The statistics of a table, the gain of an OPTIMIZE, and that of the last one; None if it is not known."""
+    """The statistics of a table, the expected gain of an OPTIMIZE, and the gain of the last one; None if not known."""
 
     coverage: TableCoverage
     expected: ExpectedGain | None
@@ -188,7 +188,7 @@ def _gains(report: StatisticsReport) -> Iterator[str]:
 
 
 def _hidden_nan(coverage: TableCoverage) -> Iterator[str]:
-    """A line about float columns whose bounds can be used for some predicates only, with the cure."""
+    """A line about float columns whose bounds can be used only for some predicates, with the remedy."""
     from deltaskip.schema.properties import TableProperties
 
     files = [(column.name, column.files_that_may_hide_nan or 0) for column in coverage.columns]
@@ -288,7 +288,7 @@ def recompute_stats(table: DeltaTable, chosen: dict[str, Any], with_spark: bool,
     """Recompute statistics in this process, or with a Spark session; return the result for JSON."""
     todo = table.recompute_plan(**chosen, overlap=False)
     start = perf_counter()
-    # A session may have another version of the collations than the plan knows.
+    # A session may have another version of the collations than the plan assumes.
     if todo.files or (with_spark and chosen["collation_versions"] is None and table.collations()):
         columns = ("bar", "count", "files, {task.fields[rate]}", "left")
         with ExitStack() as stack:

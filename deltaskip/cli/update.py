@@ -1,4 +1,4 @@
-"""`deltaskip update`: columns of the rows that match a predicate get values."""
+"""`deltaskip update`: columns of the rows that match a predicate are set."""
 
 from __future__ import annotations
 

@@ -16,11 +16,11 @@ def predicate(where: Sequence[str], params: Sequence[str]) -> str | None:
 
     Args:
         where: Predicates in Spark SQL.
-        params: Texts `NAME=VALUE`. A name that is repeated has a list of values, for IN.
+        params: Strings `NAME=VALUE`. A repeated name has a list of values, for IN.
 
     Raises:
         PredicateError: A predicate cannot be parsed, or a parameter has no value.
-        click.UsageError: A text is not of the form NAME=VALUE, or there is no predicate.
+        click.UsageError: A parameter does not have the form NAME=VALUE, or there is no predicate.
     """
     values = _values(params)
     if not where:
@@ -38,7 +38,7 @@ def predicate(where: Sequence[str], params: Sequence[str]) -> str | None:
 
 
 def _filled(text: str, values: dict[str, object]) -> str:
-    """One of several predicates, which needs not have every parameter."""
+    """One of several predicates, which need not have every parameter."""
     names = parameter_names(text)
     mine = {name: value for name, value in values.items() if name in names}
     return str(with_parameters(text, mine)) if names else text
@@ -61,7 +61,7 @@ def _values(params: Sequence[str]) -> dict[str, object]:
 
 
 def _value(text: str) -> object:
-    """The literal that the text is, such as a number or NULL; any other text is a string. Quotes make it one: `'5'`."""
+    """The literal in the text, such as a number or NULL; any other text, or one in quotes (`'5'`), is a string."""
     try:
         node = parse_sql(text)
     except PredicateError:

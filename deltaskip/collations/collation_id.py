@@ -27,7 +27,7 @@ BINARY_NAME = "UTF8_BINARY"
 LCASE = "UTF8_LCASE"
 ROOT = "UNICODE"
 
-# Spark 4.1 with ICU 77.1: the root and every locale with a collation of its own, by ISO 639, 15924 and 3166 (alpha-3).
+# Spark 4.1 with ICU 77.1: the root and every locale with a distinct collation, by ISO 639, 15924 and 3166 (alpha-3).
 _ICU_LOCALES = """
 af am ar ar_SAU as az be bg bn bo br bs bs_Cyrl ca ceb chr cs cy da de de_AUT dsb dz ee el en en_USA eo es et fa
 fa_AFG ff ff_Adlm fi fil fo fr fr_CAN fy ga gl gu ha haw he he_ISR hi hr hsb hu hy id id_IDN ig is it ja ka kk kl km
@@ -191,7 +191,7 @@ class CollationId:
     def canonical(self) -> CollationId:
         """This identifier as Spark writes it: the provider in lower case, Spark's spelling of the name, the version.
 
-        The provider is that of the name, as Spark corrects it (`spark.UNICODE` → `icu.UNICODE`). With an unknown
+        The provider is the name's, as Spark corrects it (`spark.UNICODE` → `icu.UNICODE`). With an unknown
         provider, or a name that Spark does not accept, only the provider's letter case changes. Raises nothing.
         """
         provider, _, version = self._key
@@ -310,7 +310,7 @@ def spark_name(name: str) -> CollationName:
 def spark_equal(name: str) -> str | None:
     """Spark's name for the collation of exactly the same order in every version of ICU; None if there is none.
 
-    `en_US` is Spark's `en_USA`. `de_DE` is `de`: ICU has no data for the region, so it uses those of the language.
+    `en_US` is Spark's `en_USA`. `de_DE` is `de`: ICU has no data for the region, so it uses the language's.
     Raises InvalidCollation if the name is neither Spark's nor an ICU locale.
     """
     parsed = parse_name(name)

@@ -144,7 +144,7 @@ class _Bundle:
             self._resource(resource)
 
     def _binary(self, start: int, size: int) -> None:
-        """Convert data of bytes, which do not change, except for a collation, which begins with a header of its own."""
+        """Convert byte data, which do not change, except for a collation, which begins with a separate header."""
         if size > 24 and self.image[start + 2 : start + 4] == _MAGIC and self.image[start + 12 : start + 16] == b"UCol":
             image, _, version = _swap_header(self.image, start)
             if version != 5:

@@ -74,7 +74,7 @@ _NOT_UTF8 = (
     (b"\xc3(", 1, b"("),
 )
 
-# Digests of the keys of all texts above, by version.
+# Digests of the keys of all strings above, by version.
 _DIGESTS = {
     "72.1": "7805cc2e704b1ae9dd5d6bb1e307db99",
     "76.1": "971f8b8ce9e9e80c6bf12b52cb74ac65",
@@ -117,7 +117,7 @@ def data_fault(library: IcuLibrary) -> str | None:
 
 
 def key_digest(library: IcuLibrary) -> str:
-    """A digest of the sort keys of all texts of the checks; equal for two libraries of one version."""
+    """A digest of the sort keys of all strings of the checks; equal for two libraries of one version."""
     return _digest(_collators(library))
 
 

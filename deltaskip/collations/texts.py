@@ -44,7 +44,7 @@ def text_bytes(value: str | bytes) -> bytes:
         return value.encode("utf-8", "surrogatepass")
     if not isinstance(value, bytes):
         raise InvalidArgumentType.of("A value to compare", "a str or bytes", value)
-    # Kernels take no subclass, such as that of numpy.
+    # Kernels do not accept subclasses, such as numpy's.
     return value if type(value) is bytes else bytes(value)
 
 

@@ -1,6 +1,6 @@
 """Adding Parquet files of other writers: their contents are checked against the table, and committed.
 
-The files are neither copied nor changed, and never deleted, whatever happens.
+The files are never copied, changed or deleted.
 # PROTOCOL, Add File, Column Mapping, Identity Columns, Writer Requirements for IcebergCompatV1
 """
 
@@ -41,7 +41,7 @@ from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 _OPERATION = "ADD FILES"
 # Round trips of footers overlap; more threads would wait for the GIL.
 _FOOTER_READERS = 32
-# Files that a thread takes at once: handing them over one by one would cost as much as some footers.
+# Files that a thread takes at once: passing them one by one would cost as much as some footers.
 _SHARE = 64
 _INT96 = 3
 
@@ -73,11 +73,11 @@ def add_files_to(
         transaction: The transaction. Its `discard` does not delete the files.
         paths: Files and folders; see DeltaTable.add_files.
         partition_values: Values of partition columns that all files have.
-        time_zone: Time zone of timestamps in the names of folders, and of the expressions of the table.
+        time_zone: Time zone of timestamps in directory names, and of the expressions of the table.
 
     Raises:
-        DataFileMissing: There is no such file.
-        InvalidArgument: A file is in the table already, or lacks a partition value.
+        DataFileMissing: A file does not exist.
+        InvalidArgument: A file is already in the table, or lacks a partition value.
         SchemaError: The columns of a file do not fit the table.
         RowViolation: A row violates a constraint.
         UnsupportedFeature: An expression of the table needs a Spark session.
@@ -172,7 +172,7 @@ class _FileCheck:
         self._footers = footers
         partitions = set(map(fold_name, layout.partition_columns))
         self._data = {fold_name(n) for n in layout.schema.names} - partitions
-        # The columns of the last file, which most others have too.
+        # The columns of the last file; most files have the same.
         self._last: tuple[object, frozenset[str]] = (None, frozenset())
         self.rows: dict[str, int] = {}
 
@@ -181,7 +181,7 @@ class _FileCheck:
         if len(files) < 2:
             yield from map(self._checked, files)
             return
-        # pyarrow reads values without the GIL, where footers prove too little.
+        # Where footers prove too little, pyarrow reads values without the GIL.
         readers = _FOOTER_READERS if self._layout.storage.remote else os.cpu_count() or 1
         size = max(1, min(_SHARE, len(files) // (4 * readers)))
         shares = [files[start : start + size] for start in range(0, len(files), size)]
@@ -221,7 +221,7 @@ class _FileCheck:
                 )
 
     def _without_number(self, root: ParquetNode) -> str | None:
-        """Why the file needs values of an identity column, which nobody can write into it."""
+        """Why the file cannot be added without values of an identity column."""
         for field in self._layout.schema.fields:
             if identity_of(field) is not None and self._columns.node_of(root, field) is None:
                 return f"it lacks the identity column {display_name([field.name])}; append its rows instead"

@@ -65,7 +65,7 @@ class PlannedAppend:
         rows: The plan of the rows.
         layout: The place and the contents of the files.
         protocol: The protocol after the commit.
-        metadata: The metadata after the commit, but for the marks of identity columns.
+        metadata: The metadata after the commit, except the marks of identity columns.
         collations: The domain with the versions of collations that the commit begins to write; None for none.
     """
 
@@ -92,8 +92,8 @@ def append_to(
     Args:
         transaction: The transaction. Its `discard` deletes the files.
         rows: The rows.
-        schema_mode: "keep" refuses columns that the table lacks, "merge" adds them, and "replace" takes those of the
-            rows in place of the table's, all of whose files must be removed.
+        schema_mode: "keep" refuses columns that the table lacks, "merge" adds them, and "replace" replaces the
+            table's columns by those of the rows; then all files of the table must be removed.
         time_zone: Time zone of casts between instants and local times.
         where: A predicate that every row must satisfy, as SQL text.
         partition_by: How a replaced schema is partitioned; None to keep the table's partition columns and transforms.
@@ -171,7 +171,7 @@ def plan_append(
     if begun is not None:
         domains = {**domains, begun.domain: begun}
     layout = layout_after(transaction.snapshot, protocol, metadata, plan.schema, domains, time_zone)
-    # Only appended rows are sorted; rows that a change or OPTIMIZE moves keep their order.
+    # Only appended rows are sorted; rows that a change or OPTIMIZE rewrites keep their order.
     sort_by = sort_columns(metadata.configuration, plan.schema, layout.mapping_mode, layout.partition_columns, root)
     return PlannedAppend(
         plan, replace(layout, sort_by=sort_by, unsynced=transaction.unsynced), protocol, metadata, begun
@@ -199,11 +199,11 @@ def add_rows(transaction: Transaction, planned: PlannedAppend, written: WrittenR
 
 
 def set_schema(transaction: Transaction, schema: StructType, configuration: Mapping[str, str]) -> None:
-    """Change the schema of the transaction's table, with the table features that the new one needs.
+    """Change the schema of the transaction's table, with the table features that the new schema needs.
 
     Args:
         transaction: The transaction.
-        schema: The schema, such as one of `evolved_schema`.
+        schema: The schema, such as the result of `evolved_schema`.
         configuration: Properties to set with it.
     """
     metadata = _with_schema(transaction.metadata, schema, configuration)
@@ -224,7 +224,7 @@ def write_metrics(written: WrittenRows) -> dict[str, int]:
 
 
 def with_marks(metadata: Metadata, schema: StructType, written: WrittenRows) -> Metadata:
-    """Return the metadata with the marks of the identity columns that got values; the same object if none did.
+    """Return the metadata with new marks of the identity columns that generated values; the same object if none did.
 
     schema: The schema of the metadata.
     """

@@ -1,4 +1,4 @@
-"""Row groups of a data file copied into a new one: their pages are neither decoded nor encoded.
+"""Copies row groups of a data file into a new file without decoding their pages.
 
 # Apache Parquet, parquet.thrift: FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, OffsetIndex
 """
@@ -43,7 +43,7 @@ _Fields = dict[int, tuple[int, Any]]
 
 
 def can_copy(footer: Footer, layout: DataFileLayout) -> bool:
-    """Whether row groups of a file are as this process would write them for the table, but for their encoding.
+    """Whether row groups of a file differ only in encoding from those that this process would write for the table.
 
     Args:
         footer: The footer of the file.
@@ -73,7 +73,7 @@ def can_copy(footer: Footer, layout: DataFileLayout) -> bool:
 
 
 def _is_written_as(stored: pa.Field, wanted: pa.Field, by_id: bool) -> bool:
-    """Whether a column has the types, names and ids of one that is written now; it may have fewer nulls."""
+    """Whether a column has the types, names and ids with which it is written now; it may be declared less nullable."""
     if by_id and stored.metadata != wanted.metadata:
         return False
     kind, other = stored.type, wanted.type
@@ -82,7 +82,7 @@ def _is_written_as(stored: pa.Field, wanted: pa.Field, by_id: bool) -> bool:
     if kind.id != other.id or kind.num_fields != other.num_fields:
         return False
     if pa.types.is_struct(kind):
-        # Readers know elements, keys and values by their places, and fields by their names.
+        # Readers find elements, keys and values by position, and fields by name.
         pairs = [(kind.field(i), other.field(i)) for i in range(kind.num_fields)]
         return all(one.name == each.name and _is_written_as(one, each, by_id) for one, each in pairs)
     if pa.types.is_map(kind):
@@ -94,18 +94,18 @@ def _is_written_as(stored: pa.Field, wanted: pa.Field, by_id: bool) -> bool:
 def copy_row_groups(
     storage: Storage, source: str, footer: Footer, numbers: Sequence[int], layout: DataFileLayout, add: AddFile
 ) -> AddFile | None:
-    """Write a data file of row groups of another one, with their page indexes and Bloom filters.
+    """Write a data file of row groups of another file, with their page indexes and Bloom filters.
 
     Args:
         storage: The storage of the file.
         source: Its location.
         footer: Its footer.
-        numbers: Numbers of the row groups, ascending.
+        numbers: Indexes of the row groups, ascending.
         layout: The layout of new files of the table.
         add: The add action of the file.
 
     Returns:
-        The add action of the new file, with statistics; None, and no file, if the footer or an index is odd.
+        The add action of the new file, with statistics; None, and no file, if the footer or an index is unusual.
 
     Raises:
         StorageError: The file cannot be read or written.
@@ -197,12 +197,12 @@ class _Copy:
         place: tuple[int, int],
         moved: Callable[[bytes, int], bytes] = lambda data, _: data,
     ) -> None:
-        """Write what stands outside of the row groups.
+        """Write the structures outside of the row groups.
 
         Args:
-            holders: The fields that name it, and how far the pages of their column chunk move.
-            place: The numbers of the fields with its offset and its length; one of them alone is left out.
-            moved: Returns what to write in its place.
+            holders: The fields that refer to the structure, and how far the pages of their column chunk move.
+            place: The ids of the fields with its offset and its length; if only one exists, it is left out.
+            moved: Returns the bytes to write instead.
         """
         known = [(fields, shift) for fields, shift in holders if set(place) <= fields.keys()]
         for fields, _ in holders:
@@ -231,13 +231,13 @@ class _Copy:
 
 
 def _set(fields: _Fields, number: int, value: int) -> None:
-    """Set a field that is there."""
+    """Set a field if it exists."""
     if number in fields:
         fields[number] = fields[number][0], value
 
 
 def _move(chunk: _Fields, shift: int) -> None:
-    """Give a column chunk the places that its pages have in the new file."""
+    """Set the offsets of a column chunk to the positions of its pages in the new file."""
     if _FILE_PATH in chunk:
         raise ValueError("it has column chunks in other files")
     meta = chunk[_META][1]
@@ -255,7 +255,7 @@ def _moved_pages(index: bytes, shift: int) -> bytes:
 
 
 def _stored_schema(footer: Footer) -> pa.Schema:
-    """The schema of the file by its Parquet types, whatever Arrow schema its writer noted.
+    """The schema of the file by its Parquet types, ignoring the writer's Arrow schema.
 
     Raises ArrowException for a type that Arrow does not have.
     """

@@ -1,4 +1,4 @@
-"""The rows that a caller gives: a DataFrame of Spark, Arrow data of any library, or lists and dicts of Python."""
+"""The rows that a caller passes: a Spark DataFrame, Arrow data of any library, or lists and dicts of Python."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class GivenRows:
         name: The name of the argument, for messages.
 
     Raises:
-        InvalidArgumentType: `data` is none of these, or has columns that Arrow does not have.
+        InvalidArgumentType: `data` is none of these, or has columns without an Arrow type.
         InvalidArgument: A LazyFrame cannot be computed, or Python values have no Arrow type.
     """
 
@@ -54,7 +54,7 @@ class GivenRows:
         self._data = data
         self._name = name
         self._schema: StructType | None = None
-        # Rows that are kept, in the layout in which they were given.
+        # Cached rows, in the layout in which they were given.
         self._kept: pa.Table | None = None
         if _library(data) == "pyspark" and hasattr(data, "sparkSession"):
             self._frame = data
@@ -81,9 +81,9 @@ class GivenRows:
         return self._schema
 
     def collation_version(self) -> str | None:
-        """Return the version of the collations by which rows of the writer are compared; None if it is not known.
+        """Return the version of the collations by which the writer compares rows; None if it is not known.
 
-        The version of the DataFrame's session, or of the installed Spark.
+        It is the version of the DataFrame's session, or of the installed Spark.
         """
         if self._frame is None:
             return current_collation_version()
@@ -97,14 +97,14 @@ class GivenRows:
 
     @property
     def repeatable(self) -> bool:
-        """Whether the rows can be read a second time, which a stream cannot, and so maybe no object of a stranger."""
+        """Whether the rows can be read a second time. Streams cannot; objects of unknown libraries may be streams."""
         return self._frame is not None or _is_repeatable(self._data)
 
     def batches(self, table: str) -> Iterator[pa.RecordBatch]:
         """Return the rows of Arrow data in the layout of their types, for the schema of the last `schema_for`.
 
         Args:
-            table: The table that gets the rows, for messages.
+            table: The destination table, for messages.
 
         Raises as `plain_batches` does, and InvalidArgument for a source that fails.
         """
@@ -112,7 +112,7 @@ class GivenRows:
         return plain_batches(self._batches(), self._schema, table)
 
     def table(self, table: str) -> pa.Table:
-        """Return the rows of `batches` as a table. They are read from the source once, and kept."""
+        """Return the rows of `batches` as a table. They are read from the source once, and cached."""
         assert self._schema is not None
         if self._kept is None:
             schema = self._opened().schema
@@ -137,7 +137,7 @@ class GivenRows:
         return replace(written, identities=rows.identities)
 
     def _opened(self) -> pa.RecordBatchReader:
-        """The reader of the rows, from which none was read yet."""
+        """A reader of the rows from which nothing was read yet."""
         if self._reader is None:
             self._reader = _reader_of(self._data, self._name)
         return self._reader
@@ -166,7 +166,7 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
         return data
     library = _library(data)
     if library == "deltaskip":
-        # The C interface is avoided, since it reduces errors to their text.
+        # The C interface is avoided, since it reduces errors to their messages.
         data = data.scan() if hasattr(data, "scan") else data
         if hasattr(data, "to_batches"):
             reader: pa.RecordBatchReader = data.to_batches()
@@ -203,7 +203,7 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
 
 
 def _in_one_chunk(rows: pa.Table) -> pa.Table:
-    """The rows with one chunk for each column, which uses of them need. No second copy of all columns is made."""
+    """The rows with one chunk for each column, without a second copy of all columns."""
     names = rows.schema
     columns = []
     while rows.num_columns:
@@ -228,7 +228,7 @@ def _is_repeatable(data: Any) -> bool:
     datasets = _datasets()
     once: tuple[type, ...] = (pa.RecordBatchReader,)
     if datasets is not None:
-        # An InMemoryDataset may have been made of a reader, whose rows are gone once they are read.
+        # An InMemoryDataset may wrap a reader, whose rows can be read only once.
         once += (datasets.Scanner, datasets.InMemoryDataset)
     return isinstance(data, list | dict) or (_library(data) in _REPEATABLE and not isinstance(data, once))
 
@@ -245,7 +245,7 @@ def _computed(data: Any, name: str) -> pa.RecordBatchReader:
     except Exception as error:
         raise InvalidArgument(f"The rows of {name} cannot be computed: {_first_line(error)}") from error
     for column, kind in columns.items():
-        # Polars hands over the addresses of the objects.
+        # Polars would export the addresses of the objects.
         if kind.is_object():
             raise InvalidArgumentType(
                 f"{name}, a {type(data).__name__}, cannot be converted to Arrow rows: the column {column} has "
@@ -253,7 +253,7 @@ def _computed(data: Any, name: str) -> pa.RecordBatchReader:
             )
 
     def batches() -> Iterator[pa.RecordBatch]:
-        # Polars has it since 1.34.
+        # New in Polars 1.34.
         streams = hasattr(frame, "collect_batches")
         for each in frame.collect_batches(lazy=True, engine="streaming") if streams else [frame.collect()]:
             yield from each.to_arrow().to_batches()
@@ -277,7 +277,7 @@ def _first_line(error: BaseException) -> str:
 def _python_rows(data: list[Any] | dict[Any, Any], name: str) -> pa.Table:
     """A list of dicts, or a dict of lists or of arrays of numpy by column, as a table.
 
-    Every key of a row is a column, also one that the first row lacks, and a row without it has NULL there. The
+    Every key of any row is a column, and a row without the key has NULL there. The
     Arrow types follow from the values, and store assignment converts these to the types of the table.
 
     Args:
@@ -285,7 +285,7 @@ def _python_rows(data: list[Any] | dict[Any, Any], name: str) -> pa.Table:
         name: The name of the argument, for messages.
 
     Raises InvalidArgument if there is no column, values have no Arrow type, or lists differ in length, and
-    InvalidArgumentType for a value in the place of a list or of a row.
+    InvalidArgumentType for a value that is not a list or a row.
     """
     if not data:
         raise InvalidArgument(f"{name} is empty, and has no columns: leave the write out, or give Arrow data.")
@@ -316,7 +316,7 @@ def _column(values: list[Any] | np.ndarray, column: str, name: str) -> pa.Array:
     kinds = set() if isinstance(values, np.ndarray) else set(_kinds(values, (column,)))
     for path, one in sorted(kinds):
         if (path, _MIXED.get(one)) in kinds:
-            # pyarrow gives all of them the type of the first, and cuts off what that lacks.
+            # pyarrow gives all values the type of the first one, and drops what that type lacks.
             raise InvalidArgument(
                 f"{display_name(path)} of {name} has {one} and {_MIXED[one]}: convert the values to one type."
             )
@@ -338,7 +338,7 @@ _MIXED = {"dates": "datetimes", "datetimes with a time zone": "datetimes without
 
 
 def _kinds(values: Iterable[Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The kinds of values, at every depth, that pyarrow may take for each other."""
+    """The kinds of values, at every depth, that pyarrow may confuse."""
     for value in values:
         match value:
             case datetime():

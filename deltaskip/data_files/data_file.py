@@ -1,4 +1,4 @@
-"""One data file that is being written: its schema, and the columns that get dictionaries and bounds in the footer."""
+"""One data file that is being written: its schema, and its columns with dictionaries, and with bounds in the footer."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _SAMPLE_ROWS = 4096
 # A dictionary pays if it is well below the number of values.
 _MOST_DISTINCT = 0.5
 
-# Bytes of a page before compression, which a reader of a single row reads of each column. Files with pages
-# of half the size would be 2 % larger.
+# Uncompressed bytes of a page, which a reader of a single row reads for each column. Pages of half the size would
+# make files 2 % larger.
 _PAGE_BYTES = 1 << 13
 _PAGE_ROWS = 20_000
 # Rows after which pyarrow looks whether a page is full.
@@ -46,11 +46,11 @@ _CODECS = {"none": None, "uncompressed": None, "lz4": "lz4_raw"}
 class OpenDataFile:
     """A data file that is being written: a local file, which its storage publishes when it is closed.
 
-    put: creates the file from its bytes, if it is small enough to be kept in memory until it is closed.
+    put: Creates the file from its bytes, if it is small enough to stay in memory until it is closed.
 
     Attributes:
-        without_statistics: Leaves that have no statistics in the footer. Arrow's own bounds leave NaN out, so that
-            readers that order it last, as Spark does, would not find it.
+        without_statistics: Leaves that have no statistics in the footer. Arrow's bounds leave NaN out, so that readers
+            that order it last, as Spark does, would not find it.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class OpenDataFile:
 
 
 class _Written:
-    """A file that is still in memory, to be read as one of a storage."""
+    """A file that is still in memory, with the interface of a storage."""
 
     def __init__(self, data: pa.Buffer) -> None:
         self._data = data
@@ -178,7 +178,7 @@ class _Written:
 def add_of_new_file(
     path: str, partition_values: Mapping[str, str | None], size: int, stats: str, request: StatisticsRequest
 ) -> AddFile:
-    """Return the add action of a new file. path: Below the table's root, not encoded. stats: As `request` asks."""
+    """Return the add action of a new file. path: Below the table's root, not encoded. stats: As `request` specifies."""
     now = current_ms()
     tags = written_tags(stats, request.columns)
     return AddFile(encode_path(path), partition_values, size, now, True, stats=stats, tags=tags)
@@ -209,7 +209,7 @@ def leaves_with_nan(table: pa.Table) -> Iterator[str]:
 def _nan_below(path: str, array: pa.ChunkedArray) -> Iterator[str]:
     if pa.types.is_floating(array.type):
         total = pc.sum(array).as_py()
-        # The sum of opposite infinities is NaN, too.
+        # The sum of opposite infinities is also NaN.
         if total is not None and total != total and pc.any(pc.is_nan(array)).as_py():
             yield path
     elif pa.types.is_struct(array.type) and _has_floats(array.type):

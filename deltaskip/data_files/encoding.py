@@ -15,9 +15,9 @@ import pyarrow as pa
 from deltaskip.actions import AddFile
 from deltaskip.data_files.data_file import OpenDataFile, leaves_with_nan
 
-# Most threads wait for the disk: files that several threads wait for are synced together.
+# Most threads wait for the disk; files that several threads wait for are synced together.
 _THREADS = 16
-# Size of a file as a part of its rows' size in memory, until a file of the same write shows it.
+# Ratio of the size of a file to the size of its rows in memory, until it is known from a file of the same write.
 _USUAL_SHARE = 0.4
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ class Encoders:
     Attributes:
         alone: Whether further work runs in the calling thread, because there is little of it.
         done: An add action for each closed file.
-        share: Size of files as a part of the size of their rows in memory, as far as it is known.
+        share: Ratio of the size of files to the size of their rows in memory, as far as it is known.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Encoders:
         self.share = _USUAL_SHARE
         self.alone = False
         self.stopped = False
-        # pyarrow encodes without the GIL. More threads than processors would only take it from each other.
+        # pyarrow encodes without the GIL. More threads than processors would only compete for it.
         self._encoding = ThreadPoolExecutor(processors(), "deltaskip")
         self._waiting = ThreadPoolExecutor(_THREADS, "deltaskip")
         self.processors = Semaphore(processors())
@@ -83,7 +83,7 @@ class Encoders:
         self.check()
 
     def give_back(self, n_bytes: int) -> None:
-        """Count bytes that wait no longer."""
+        """Count bytes that no longer wait."""
         with self._changed:
             self._bytes -= n_bytes
             self._changed.notify_all()
@@ -94,13 +94,13 @@ class Encoders:
             raise self._error
 
     def finish(self) -> list[AddFile]:
-        """Return an add action for each file when all sequences, which were ended, are closed."""
+        """Return an add action for each file once all sequences are closed; they must have been ended."""
         self._shut_down()
         self.check()
         return self.done
 
     def stop(self) -> None:
-        """Let no thread begin another task, and wait for the tasks that they have begun."""
+        """Let threads begin no further task, and wait for the tasks that they have begun."""
         self.stopped = True
         self._shut_down()
 
@@ -114,10 +114,10 @@ class FileSequence:
 
     Args:
         encoders: The threads.
-        begin: Opens a file, given the leaves that get no statistics in its footer.
+        begin: Opens a file, given the leaves without statistics in its footer.
         close: Closes a file and returns its add action.
         target_bytes: Size at which the next file begins.
-        in_memory: Whether the files are in memory until they are complete, so that a thread waits for no disk.
+        in_memory: Whether the files are in memory until they are complete, so that threads do not wait for the disk.
     """
 
     def __init__(
@@ -147,12 +147,12 @@ class FileSequence:
         return self._size + self._queued * self._encoders.share
 
     def put(self, rows: pa.Table, n_bytes: int) -> None:
-        """Write rows as a row group, some time. n_bytes: Their size in memory. Raises an earlier error."""
+        """Queue rows to be written as a row group. n_bytes: Their size in memory. Raises an earlier error."""
         self._encoders.take(n_bytes)
         self._enqueue(rows, n_bytes)
 
     def end(self) -> None:
-        """Close the file after its rows, some time."""
+        """Queue the closing of the file after its rows."""
         self._enqueue(None, 0)
 
     def abandon(self) -> None:

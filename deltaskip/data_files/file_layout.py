@@ -30,7 +30,7 @@ def layout_after(
 ) -> DataFileLayout:
     """Return the layout for a write on `snapshot` that leaves the table with this state.
 
-    Files have the statistics that the properties choose, with bounds for each collation version that the domain
+    Files have the statistics that the properties select, with bounds for each collation version that the domain
     `collations` lists and this process evaluates.
 
     Raises SchemaError for a malformed property.
@@ -93,7 +93,7 @@ def first_collation_versions(
 def _columns(
     schema: StructType, metadata: Metadata, mode: MappingMode, domains: Mapping[str, DomainMetadata]
 ) -> tuple[StatColumn, ...]:
-    """The columns with statistics: those that the properties choose, and the clustering columns.
+    """The columns with statistics: the columns that the properties select, and the clustering columns.
 
     # PROTOCOL, Clustered Table: writers write statistics of the clustering columns of every file.
     """
@@ -112,5 +112,5 @@ def _columns(
 
 
 def _collations(domains: Mapping[str, DomainMetadata], columns: Sequence[StatColumn]) -> dict[str, list[str]]:
-    """The collated bounds of each column: those of the versions that the table's writers keep."""
+    """The collated bounds of each column, in the versions that the table's writers keep."""
     return declared_collations(columns, kept_versions(domains))

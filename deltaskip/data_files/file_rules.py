@@ -129,7 +129,7 @@ def _snapshot_of(transaction: Transaction, adds: Sequence[AddFile]) -> Snapshot:
     segment = LogSegment(base.root, base.version, None, ())
     snapshot = Snapshot(base.storage, segment, None, Tail(base.root, state, None, actions))
     snapshot.told_as(base)
-    # The statistics are computed here, and their maxima cover NaN.
+    # deltaskip computes the statistics, and their maxima cover NaN.
     snapshot.float_bounds = "exact"
     return snapshot
 
@@ -186,7 +186,7 @@ def _values(snapshot: Snapshot, texts: tuple[str | None, ...], time_zone: str) -
 
 
 def _with_values(node: Node, values: Mapping[str, Literal]) -> Node:
-    """The unbound expression with the values of the partition columns in their place."""
+    """The unbound expression with partition columns replaced by their values."""
     if isinstance(node, Column) and len(node.parts) == 1:
         return values.get(fold_name(node.parts[0]), node)
     return transform(node, lambda child: _with_values(child, values))
@@ -219,7 +219,7 @@ class _Check:
         return left
 
     def by_session(self, files: Snapshot, rules: Sequence[RowRule]) -> None:
-        """Check rules over the files by the active session; raises the reason why there must be one without it."""
+        """Check rules over the files by the active session; without one, raise the reason why it is needed."""
         plan = self._plan(rules)
         engine = active_engine()
         if engine is None:

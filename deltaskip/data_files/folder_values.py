@@ -1,6 +1,6 @@
-"""Partition values of files of other writers, from the names of their folders or from the caller.
+"""Partition values of files of other writers, from directory names or from the caller.
 
-# Hive's layout: folders `name=value`, with characters escaped as `%XX`; delta-spark's CONVERT TO DELTA
+# Hive's layout: directories `name=value`, with characters escaped as `%XX`; delta-spark's CONVERT TO DELTA
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 
 
 class FolderValues:
-    """Finds the log's texts of the partition values of files.
+    """Finds the partition values of files, as serialized in the log.
 
     Args:
         table: Location of the table, for messages.
         columns: The partition columns.
         mode: Column mapping mode of the table.
-        given: The log's text of each value that all files have, by the column's name; see `given_texts`.
-        time_zone: Time zone of timestamps in the names of folders.
+        given: The serialized value that all files have, by the column's name; see `given_texts`.
+        time_zone: Time zone of timestamps in directory names.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class FolderValues:
         """Return the value of each partition column by physical name.
 
         Args:
-            folders: Names of the folders above the file.
+            folders: Names of the directories above the file.
             path: The file, for messages.
 
         Raises:
@@ -109,16 +109,16 @@ class FolderValues:
 def given_texts(
     table: str, columns: Sequence[StructField], values: Mapping[str, object], time_zone: str
 ) -> dict[str, str | None]:
-    """Return the log's text of the given value of each partition column, by the column's name.
+    """Return the given value of each partition column, as serialized in the log, by the column's name.
 
     Args:
         table: Location of the table, for messages.
         columns: The partition columns.
-        values: Values by name, in any letter case; a text stands for the value that a folder of this name has.
+        values: Values by name, in any letter case; a string stands for the value of a directory with this name.
         time_zone: Time zone of timestamps without one.
 
     Raises:
-        InvalidArgument: There is no such partition column, or a value is not of its type.
+        InvalidArgument: A partition column does not exist, or a value does not have its type.
         InvalidArgumentType: A value has no counterpart in Delta.
     """
     by_name = {fold_name(field.name): field for field in columns}
@@ -140,7 +140,7 @@ def given_texts(
 
 
 def log_text(text: str | None, data_type: DataType, time_zone: str) -> str | None:
-    """Return the log's text for the text of a folder. Raises PartitionValueError if it does not spell a value exactly.
+    """Return a directory's value as serialized in the log. Raises PartitionValueError if it is not an exact value.
 
     Spark would cut `7.9` to 7 and round decimals, which changes values without notice.
     """

@@ -1,4 +1,4 @@
-"""The data files that a caller names: files and folders, in the table's folder or elsewhere, and their path in the log.
+"""The data files that a caller names: files and folders, in the table's folder or elsewhere, and their logged paths.
 
 # PROTOCOL, Add File: "a relative path to a data file from the root of the table or an absolute path"
 """
@@ -47,8 +47,8 @@ def find_files(storage: Storage, root: str, paths: Iterable[str]) -> list[GivenF
     """Return the files that the paths name, sorted by location.
 
     A folder stands for all files in it and in the folders below, without hidden ones: names that begin with `_` or `.`,
-    except those of partitions, such as `_day=1`. Of a folder that a streaming query of Spark writes, it stands for the
-    files that the query has committed.
+    except those of partitions, such as `_day=1`. A folder that a streaming query of Spark writes stands for the files
+    that the query has committed.
 
     Args:
         storage: Storage of the table.
@@ -56,8 +56,8 @@ def find_files(storage: Storage, root: str, paths: Iterable[str]) -> list[GivenF
         paths: Absolute paths or URIs, or paths relative to the table's root.
 
     Raises:
-        DataFileMissing: There is no such file or folder, or a folder contains no files.
-        InvalidArgument: A file is named twice, or is not one that other readers of the table can open.
+        DataFileMissing: A file or folder does not exist, or a folder contains no files.
+        InvalidArgument: A file is named twice, or other readers of the table could not open it.
         StorageError: A folder cannot be listed.
     """
     found: dict[str, GivenFile] = {}
@@ -168,7 +168,7 @@ def _sink_files(storage: Storage, folder: str) -> frozenset[str] | None:
     Raises StorageError if the query's log cannot be read.
     """
     # Spark 4.1, FileStreamSinkLog, CompactibleFileStreamLog: `_spark_metadata/N` has the files of batch N, and
-    # `N.compact` those of all batches so far; a line with the version, then a JSON object a line
+    # `N.compact` the files of all batches so far; a line with the version, then a JSON object per line
     log = join(folder, _LOG)
     try:
         names = [entry.name for entry in storage.list_from(log, "") if entry.is_file]

@@ -84,7 +84,7 @@ _LOGICAL_OF: dict[int, dict[int, Any]] = {
 def file_schema(footer: Footer) -> StructType:
     """Return the schema of a file's rows as Spark infers it; everything is nullable at the top level.
 
-    The schema that Spark has written into the footer is used if the file can be read as it.
+    The schema that Spark has written into the footer is used if the file can be read with it.
 
     Raises SchemaError for a column whose type Spark does not read.
     """
@@ -239,7 +239,7 @@ class FileColumns:
         if found == wanted:
             return None
         if found in _INTEGERS and wanted in _INTEGERS and _INTEGERS.index(found) < _INTEGERS.index(wanted):
-            # The same 32 bits in the file, which every reader takes.
+            # Both are the same 32 bits in the file, which every reader accepts.
             return None
         if is_widening(found, wanted) and not self.exact:
             if self.widening:

@@ -1,4 +1,4 @@
-"""Data files that this process writes from Arrow record batches, with their statistics, without Spark."""
+"""Writes data files with statistics from Arrow record batches in this process, without Spark."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from deltaskip.storage.unsynced import Unsynced
 DEFAULT_CODEC = "snappy"
 DEFAULT_FILE_BYTES = 128 << 20
 
-# One file of fewer rows is written in less time than a thread needs to start.
+# For one file of fewer rows it is not worth starting a thread.
 _LITTLE_BYTES = 1 << 20
-# A file of fewer rows is in memory until it is complete, if the commit makes it durable.
+# A file of fewer rows stays in memory until it is complete, if the commit makes it durable.
 _IN_MEMORY_BYTES = 8 << 20
 # Each file that is being written holds a file descriptor.
 _OPEN_FILES = 200
@@ -76,7 +76,7 @@ def sorted_rows(rows: pa.Table, columns: Sequence[SortColumn]) -> pa.Table:
         add(values, column.descending)
     if not keys or rows.num_rows < 2:
         return rows
-    # Arrow's order of equal rows is not that in which they came.
+    # Arrow's sort is not stable.
     add(pa.chunked_array([pa.array(range(rows.num_rows), pa.int64())]), False)
     return rows.take(pc.sort_indices(pa.table(keys), sort_keys=order))
 
@@ -87,7 +87,7 @@ def _inner(values: pa.ChunkedArray, name: str) -> pa.DataType:
 
 @dataclass(frozen=True, slots=True)
 class DataFileLayout:
-    """The layout of a table's data files: their places and their contents.
+    """The layout of a table's data files: their locations and their contents.
 
     Args:
         storage: The storage of the table.
@@ -99,15 +99,16 @@ class DataFileLayout:
         codec: Compression codec, as Parquet names it: snappy, zstd, gzip, lz4_raw, brotli or none.
         target_bytes: Size at which the next file begins.
         keeps_partition_columns: Whether files also contain the partition columns.
-        random_prefix: Number of letters of the random folder that replaces the folders of partitions; None for those.
-        time_zone: Time zone of timestamps in the names of folders.
-        extra: Columns of the rows that files contain beside the table's, without statistics: row ids, kind of change.
-        change_data: Whether the files are those of the change data feed, which have a folder of their own.
-        balanced: Whether Spark redistributes rows that are not partitioned, too, for files near the target size.
+        random_prefix: Number of letters of the random folder that replaces partition folders; None for partition
+            folders.
+        time_zone: Time zone of timestamps in directory names.
+        extra: Columns that files contain in addition to the table's, without statistics: row ids, kind of change.
+        change_data: Whether the files are change data files, which have a separate folder.
+        balanced: Whether Spark also redistributes rows that are not partitioned, for files near the target size.
         arranged: Whether each Spark task has the rows of one file, so that it must not redistribute them.
         sort_by: Columns by which the rows of each file are sorted.
         may_shred: Whether files may have shredded variants, which only Spark writes.
-        unsynced: Gets small files, which the commit makes durable; None to make every file durable at once.
+        unsynced: Receives small files, which the commit makes durable; None to make every file durable at once.
     """
 
     storage: Storage
@@ -154,18 +155,18 @@ def write_data_files(
     that were written are deleted, where the storage allows it. A bar shows the progress of longer writes.
 
     Args:
-        batches: Rows with the columns of the table's schema but for void ones, of the types of `schema.arrow_schema`,
+        batches: Rows with the columns of the table's schema except void ones, of the types of `schema.arrow_schema`,
             and the extra columns of the layout.
         layout: The place and the contents of the files.
         divided: Whether rows of one partition are divided among several files, which are encoded side by side, if
             there are enough of them.
-        replaced: The number of files that the new ones replace: as many may be written of a fourth of the rows.
+        replaced: The number of files that the new ones replace: as many may be written for a fourth of the rows.
 
     Returns:
         An add action for each file, with statistics, in the order of their paths. No file is without rows.
 
     Raises:
-        RowViolation: A partition value has no text.
+        RowViolation: A partition value cannot be serialized.
         StorageError: A file cannot be written.
     """
     writer = _Writer(layout, divided, replaced)
@@ -293,7 +294,7 @@ class _Writer:
         return pa.RecordBatch.from_arrays(arrays, schema=self._parquet)
 
     def _take(self, partition: _Partition, n_bytes: int | None = None) -> pa.Table:
-        """The first rows that wait of the partition, of about this size in memory; None takes all."""
+        """The first waiting rows of the partition, of about this size in memory; None takes all."""
         waiting = self._waiting.pop(partition)
         self._waiting_bytes -= waiting.nbytes
         rows = pa.Table.from_batches(waiting.batches, self._parquet)
@@ -373,7 +374,7 @@ def _extra_field(field: StructField) -> pa.Field:
 
 @dataclass(frozen=True, slots=True)
 class _Partition:
-    """A partition by its texts in the log; `values` are those of the first row, which has the same texts."""
+    """A partition by its serialized values; `values` come from its first row."""
 
     key: tuple[str | None, ...]
     values: tuple[Any, ...]
@@ -386,7 +387,7 @@ class _Partition:
 
 
 class _Texts:
-    """The log's texts of a partition column's values, each distinct value converted once."""
+    """The serialized values of a partition column, each distinct value converted once."""
 
     def __init__(self, values: pa.Array, field: StructField) -> None:
         encoded = values.dictionary_encode(null_encoding="encode")
@@ -394,19 +395,19 @@ class _Texts:
         self._indices = numpy_values(encoded.indices)
 
     def codes(self) -> np.ndarray[Any, Any]:
-        """A number for each row, equal for equal texts, below the number of distinct values."""
+        """A code for each row, equal for equal strings, below the number of distinct values."""
         of_values = self._texts.dictionary_encode(null_encoding="encode").indices
         codes: np.ndarray[Any, Any] = numpy_values(of_values)[self._indices]
         return codes
 
     def of_rows(self, rows: np.ndarray[Any, Any]) -> list[str | None]:
-        """The texts of some rows."""
+        """The serialized values of some rows."""
         found: list[str | None] = self._texts.take(pa.array(self._indices[rows])).to_pylist()
         return found
 
 
 def _codes(columns: Sequence[_Texts]) -> np.ndarray[Any, Any]:
-    """A number for each row, equal for rows with equal texts in all columns."""
+    """A code for each row, equal for rows with equal strings in all columns."""
     codes, distinct = np.zeros(0, np.int64), 0
     for column in columns:
         found = column.codes().astype(np.int64)

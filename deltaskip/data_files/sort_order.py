@@ -16,7 +16,7 @@ from deltaskip.schema.resolve import collation_of, column_path, display_name, pa
 from deltaskip.schema.types import VARIANT, VOID, DecimalType, PrimitiveType, StructType
 
 SORT_ORDER_KEY = "deltaskip.sortOrder"
-"""The table property with the sort order, a JSON list of texts such as `id ASC NULLS FIRST`."""
+"""The table property with the sort order, a JSON list of strings such as `id ASC NULLS FIRST`."""
 
 _TEXT = re.compile(
     r"\s*(?P<column>.+?)(?:\s+(?P<direction>ASC|DESC))?(?:\s+NULLS\s+(?P<nulls>FIRST|LAST))?\s*",
@@ -58,9 +58,9 @@ class SortOrder:
 
 
 def sort_order_of(given: object, argument: str = "sort_order") -> tuple[SortOrder, ...]:
-    """Return the sort order that a caller passes: SortOrder values, and texts such as "ts DESC NULLS LAST".
+    """Return the sort order that a caller passes: SortOrder values, and strings such as "ts DESC NULLS LAST".
 
-    Raises InvalidArgument for text that is no sort order, and InvalidArgumentType for other values.
+    Raises InvalidArgument for a string that is not a sort order, and InvalidArgumentType for other values.
     """
     if given is None:
         return ()
@@ -86,7 +86,7 @@ def _sort_order(each: object, argument: str) -> SortOrder:
 
 
 def check_sort_order(order: Sequence[SortOrder], schema: StructType, table: str) -> None:
-    """Raise InvalidArgument unless rows with these columns can be sorted so.
+    """Raise InvalidArgument unless rows with these columns can be sorted in this order.
 
     Strings with a collation are refused, because the versions of a collation order them differently.
     """
@@ -113,7 +113,7 @@ def sort_order_text(order: Sequence[SortOrder]) -> str:
 def table_sort_order(properties: Mapping[str, str], table: str) -> tuple[SortOrder, ...]:
     """Return the sort order that the properties of a table remember; () if there is none.
 
-    Raises SchemaError for a malformed one.
+    Raises SchemaError for a malformed property.
     """
     text = properties.get(SORT_ORDER_KEY)
     if text is None:
@@ -153,7 +153,7 @@ def sort_columns(
 ) -> tuple[SortColumn, ...]:
     """Return the columns by which the rows of each data file are sorted, as the properties of the table say.
 
-    Partition columns have one value in each file. A column that cannot be sorted by ends the order.
+    Partition columns have one value in each file. The order ends at a column that cannot be sorted.
     """
     found = []
     for each in table_sort_order(properties, table):

@@ -32,7 +32,7 @@ class WritingEngine(Protocol):
     def check_rows(self, scan: ListedScan, plan: RowPlan) -> None:
         """Raise RowViolation if a row of the scan's files violates a rule; the active session reads them.
 
-        plan: One whose columns are stored as they are.
+        plan: A plan that stores its columns unchanged.
         """
 
 
@@ -43,9 +43,8 @@ class WrittenRows:
     Attributes:
         files: An add action for each file, with statistics.
         rows: Number of rows in the files.
-        identities: The state of each identity column that got values, by the column's name.
-        folder: The folder below the table's root that contains these files and nothing else; None if they are among
-            others.
+        identities: The state of each identity column that generated values, by the column's name.
+        folder: The folder below the table's root that contains only these files; None if it contains others.
     """
 
     files: tuple[AddFile, ...]

@@ -45,7 +45,7 @@ def number_argument(name: str, value: object) -> int:
 
 
 def integer_argument(name: str, value: object) -> int:
-    """Return an int that is no bool, as versions of the protocol are. Raises InvalidArgument."""
+    """Return an int that is not a bool, such as a protocol version. Raises InvalidArgument."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidArgument(f"The {name} needs to be an integer but got '{type(value)}'.")
     return value

@@ -186,7 +186,7 @@ def _generator(expected: str, value: object) -> IdentityGenerator:
 
 
 def _unpacked(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The names; those of a sequence of the JVM, which delta-spark's builder takes, as a tuple."""
+    """The names; names in a JVM sequence, which delta-spark's builder accepts, as a tuple."""
     only: Any = values[0] if len(values) == 1 else None
     if type(only).__module__.partition(".")[0] == "py4j" and hasattr(only, "size"):
         return tuple(only.apply(i) for i in range(only.size()))

@@ -63,7 +63,7 @@ class NewTable:
 
 
 def new_column(name: str, data_type: str | spark_types.DataType) -> StructField:
-    """Return a column without options. Raises an error that is also a ParseException for text that is no type."""
+    """Return a column without options. Raises an error that is also a ParseException for text that is not a type."""
     if isinstance(data_type, str):
         try:
             [found] = parse_columns(f"{quoted_name(name)} {data_type}").fields

@@ -13,7 +13,7 @@ from deltaskip.table.table import DeltaTable
 
 _PREFIXES = ("fs.", "dfs.")
 _ACCOUNT_KEY = "fs.azure.account.key."
-# Settings of Hadoop's S3 file system that obstore has, too.
+# Settings of Hadoop's S3 file system that obstore also has.
 _OPTIONS = {
     "fs.s3a.access.key": "aws_access_key_id",
     "fs.s3a.secret.key": "aws_secret_access_key",
@@ -25,7 +25,7 @@ _SCHEMES = {"s3": ("s3", "s3a", "s3n"), "azure": ("abfs", "abfss", "az", "azure"
 
 
 def opened(path: str, hadoop_conf: object = None) -> DeltaTable:
-    """Return the table at a path. Raises TableNotFound if it is not one."""
+    """Return the table at a path. Raises TableNotFound if there is none."""
     options = storage_options(path, {} if hadoop_conf is None else hadoop_conf)
     try:
         return DeltaTable(path, storage_options=options or None)
@@ -68,7 +68,7 @@ def storage_options(path: str, hadoop_conf: object) -> dict[str, str]:
 
     Raises:
         InvalidArgument: A setting does not begin with "fs." or "dfs.".
-        InvalidArgumentType: `hadoop_conf` is no dict of str.
+        InvalidArgumentType: `hadoop_conf` is not a dict of str.
     """
     if not isinstance(hadoop_conf, Mapping):
         raise InvalidArgumentType.of("hadoopConf", "a dict of str", hadoop_conf)

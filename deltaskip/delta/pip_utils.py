@@ -24,7 +24,7 @@ def configure_spark_with_delta_pip(
         extra_packages: Maven coordinates of other packages for the session.
 
     Raises:
-        TypeError: `spark_session_builder` is no builder.
+        TypeError: `spark_session_builder` is not a builder.
     """
     if type(spark_session_builder) is not SparkSession.Builder:
         raise InvalidArgumentType(

@@ -1,4 +1,4 @@
-"""Errors that are both deltaskip's and those of PySpark that delta-spark raises, so that either can be caught."""
+"""Errors that are both deltaskip's and the PySpark errors that delta-spark raises, so that either can be caught."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def spark_errors(argument: type[Exception] = IllegalArgumentException) -> Iterat
 
 
 def spark_error(error: _E, argument: type[Exception] = IllegalArgumentException) -> _E:
-    """Return the error as one that is also of PySpark's class; the same error if there is no such class.
+    """Return the error as an instance of PySpark's class as well; the same error if there is no such class.
 
     Args:
         error: The error.

@@ -145,7 +145,7 @@ def upgrade(table: DeltaTable, reader: int, writer: int) -> None:
 def add_feature_support(table: DeltaTable, name: str) -> None:
     """Add a feature, by its name in any letter case; nothing is committed if the table has it.
 
-    Raises InvalidArgument, with the class of the JVM's error, if there is no such feature.
+    Raises InvalidArgument, with the class of the JVM's error, if the feature does not exist.
     """
     known = feature_named(name)
     if known is None:

@@ -74,7 +74,7 @@ class DeltaTable(Unpicklable):
     """A Delta table, with the methods of delta-spark's class of this name.
 
     Made by `forPath`, `forName`, `convertToDelta` and the builders. Methods see the latest version of the table.
-    Errors are those of deltaskip, and also of the PySpark class that delta-spark raises.
+    Errors are deltaskip's, and also instances of the PySpark class that delta-spark raises.
     """
 
     instead = "open it with the session of the other process, or pickle a deltaskip.DeltaTable"
@@ -188,7 +188,7 @@ class DeltaTable(Unpicklable):
         """Raise the versions of the protocol. Versions are never lowered.
 
         Raises:
-            ValueError: A version is no int, or not one of the protocol.
+            ValueError: A version is not an int, or not a version of the protocol.
         """
         integer_argument("readerVersion", readerVersion)
         integer_argument("writerVersion", writerVersion)
@@ -199,7 +199,7 @@ class DeltaTable(Unpicklable):
         """Add a table feature to the protocol, with those that it requires.
 
         Raises:
-            ValueError: The name is no string, or not one of a feature.
+            ValueError: The name is not a string, or not the name of a feature.
         """
         string_argument("featureName", featureName)
         with spark_errors():
@@ -213,7 +213,7 @@ class DeltaTable(Unpicklable):
             truncateHistory: Whether to delete the history of versions that have the feature.
 
         Raises:
-            ValueError: The name is no string, or the table does not have the feature.
+            ValueError: The name is not a string, or the table does not have the feature.
         """
         string_argument("featureName", featureName)
         truncate = False if truncateHistory is None else boolean_argument("truncateHistory", truncateHistory)
@@ -263,7 +263,7 @@ class DeltaTable(Unpicklable):
         Args:
             source: The rows to merge into the table.
             condition: When a row of the source matches one of the table, as SQL text or a Column. Both may have
-                names: those of `alias`.
+                names: the names of `alias`.
         """
         frame(source, "'source' in merge")
         if condition is None:
@@ -338,7 +338,7 @@ class DeltaTable(Unpicklable):
             target: Path of the new table.
             isShallow: Must be true: files are not copied.
             replace: Whether to replace a table at the target.
-            properties: Properties of the new table, in addition to those of this one.
+            properties: Properties of the new table, in addition to this table's.
         """
         clone_arguments(target, isShallow, replace, properties)
         return self._cloned(target, isShallow, replace, properties)
@@ -351,7 +351,7 @@ class DeltaTable(Unpicklable):
         replace: bool = False,
         properties: dict[str, str] | None = None,
     ) -> DeltaTable:
-        """Clone a version of the table; the other arguments are those of `clone`."""
+        """Clone a version of the table; other arguments as for `clone`."""
         number_argument("version", version)
         clone_arguments(target, isShallow, replace, properties)
         return self._cloned(target, isShallow, replace, properties, version)
@@ -364,7 +364,7 @@ class DeltaTable(Unpicklable):
         replace: bool = False,
         properties: dict[str, str] | None = None,
     ) -> DeltaTable:
-        """Clone the latest version at a time in the session's time zone; the other arguments are those of `clone`."""
+        """Clone the latest version at a time in the session's time zone; other arguments as for `clone`."""
         string_argument("timestamp", timestamp)
         clone_arguments(target, isShallow, replace, properties)
         return self._cloned(target, isShallow, replace, properties, timestamp)

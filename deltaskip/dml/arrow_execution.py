@@ -50,11 +50,11 @@ from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import VOID, DataType, StructField, StructType
 from deltaskip.skipping.scan import Scan
 
-# Values of files that are read ahead, at about so many bytes each.
+# Bytes of files' values that are read ahead, and the estimated bytes of a value.
 _AHEAD_BYTES = 256 << 20
 _VALUE_BYTES = 16
 _UNKNOWN = 1 << 62
-# Values of files that are kept for the second time that their rows are needed, instead of reading the files again.
+# Bytes of files' values that are cached, because their rows are needed a second time.
 _HELD_BYTES = 1 << 20
 
 _Bound = dict[str, "Node | _Bound"]
@@ -101,12 +101,12 @@ class ArrowExecution(RowExecution):
             try:
                 return positions_where(self._held_rows(files), files, matching.mask)
             except (StorageError, UnsupportedFeature):
-                # A column that the predicate does not name may be one that cannot be read here.
+                # This process may be unable to read a column that the predicate does not name.
                 self._held = {}
         return positions_where(rows, files, matching.mask)
 
     def _held_rows(self, files: pa.Table) -> _HeldRows:
-        """The rows of files, which are held from now on."""
+        """The rows of files, which are cached from now on."""
         snapshot = self._snapshot
         rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode)
         uris = files["uri"].to_pylist()
@@ -179,7 +179,7 @@ class ArrowExecution(RowExecution):
 
 
 class ArrowUpdates(NewRows):
-    """Updated rows of files with their new values. Expressions have the same value each time they are computed.
+    """Updated rows of files with their new values. Each evaluation of an expression returns the same value.
 
     Args:
         execution: Reads the rows.
@@ -240,7 +240,7 @@ class ArrowUpdates(NewRows):
             yield stored
 
     def _in_place(self, row_ids: RowIdColumns | None, copied: RowsOfFiles) -> Iterator[pa.RecordBatch]:
-        """All rows of the files as they are stored, updated or not, in their order; none of copied row groups."""
+        """All rows of the files as they are stored, updated or not, in order, without copied row groups."""
         changed = {field.name for field in self._assignments.changed}
         if row_ids is not None:
             changed.add(row_ids.commit_version)
@@ -266,7 +266,7 @@ class ArrowUpdates(NewRows):
         return self._execution.rows(parts, self._assignments.schema, row_ids, self._assignments.mapping_mode)
 
     def _stored(self, batch: pa.RecordBatch, row_ids: RowIdColumns | None) -> pa.RecordBatch:
-        """Rows that are updated as they are stored, with their row ids."""
+        """Updated rows as they are stored, with their row ids."""
         stored = self._rules.convert(self._updated(batch))
         arrays = dict(zip(stored.schema.names, stored.columns, strict=True))
         if row_ids is not None:
@@ -372,7 +372,7 @@ def _is_computed(value: Node | _Bound) -> bool:
 
 
 class _HeldRows:
-    """The rows of files that were read before, in place of StoredRows."""
+    """The cached rows of files, instead of StoredRows."""
 
     def __init__(self, held: Mapping[str, Sequence[StoredBatch]]) -> None:
         self._held = held
@@ -384,7 +384,7 @@ class _HeldRows:
 
 
 class _OtherRowGroups:
-    """The rows of a file without some of its row groups, in place of StoredRows."""
+    """The rows of a file without some of its row groups, instead of StoredRows."""
 
     def __init__(self, stored: StoredRows, without: Collection[int]) -> None:
         self._stored = stored
@@ -399,7 +399,7 @@ class _OtherRowGroups:
 
 
 def _are_little(files: pa.Table, schema: StructType) -> bool:
-    """Whether the values of the files fit into the memory for rows that are held."""
+    """Whether the values of the files fit into the cache."""
     records = files["num_records"]
     if records.null_count:
         return False

@@ -66,7 +66,7 @@ class Assignments:
 
     @property
     def given(self) -> list[StructField]:
-        """The columns of a row with its new values: all but those that are computed when it is stored."""
+        """The columns of a row with its new values: all except those that are computed when it is stored."""
         return [field for field in self.schema.fields if field.name not in self.computed]
 
     def plan(self, incoming: StructType) -> RowPlan:
@@ -98,15 +98,15 @@ def given_values(given: object, where: object = None, params: object = None) -> 
         given: By name of a column or field: SQL text, an expression of `deltaskip.col`, a Column, or another constant
             of Python.
         where: The predicate.
-        params: Values of parameters: by name in all texts, or a list for `?` in the predicate.
+        params: Values of parameters: by name in all expressions, or a list for `?` in the predicate.
 
     Returns:
         New values as SQL text, nodes and Columns; the predicate as `with_parameters` returns it.
 
     Raises:
-        InvalidArgument: Nothing is set, or a value has no parameter.
-        PredicateError: A parameter has no value, or the value is not one of Spark SQL.
-        InvalidArgumentType: `given` is no mapping, or a value has a wrong type.
+        InvalidArgument: No column is set, or a value has no parameter.
+        PredicateError: A parameter has no value, or a value that Spark SQL does not have.
+        InvalidArgumentType: `given` is not a mapping, or a value has a wrong type.
     """
     if not isinstance(given, Mapping):
         swapped = isinstance(where, Mapping) and isinstance(given, str)
@@ -135,10 +135,10 @@ def assignments_of(
     mapping_mode: MappingMode,
     given: Mapping[str, NewValue],
 ) -> Assignments:
-    """Return what becomes of the columns of a table, for new values by name.
+    """Return the assignments of a table's columns for new values by name.
 
     Raises:
-        SchemaError: There is no such column or field, it is set twice, or its values cannot be set.
+        SchemaError: A column or field does not exist, is set twice, or cannot be set.
         UnsupportedFeature: A field inside an array or map is set.
     """
     table = properties.table or "the table"

@@ -52,7 +52,7 @@ class ChangePlan(Shown):
 def dry_run_plan(
     snapshot: Snapshot, operation: str, where: str | None, spark: Any, time_zone: str, act: str
 ) -> ChangePlan:
-    """Return the plan of an operation on the latest version of a table for its user.
+    """Return the plan of an operation on the latest version of a table, for the user.
 
     operation: Name of the operation in the table's history. where: as for `rows_to_change`; the other arguments are
     those of `execution_of`.

@@ -1,8 +1,8 @@
 """The changes of a statement applied to a table: UPDATE, DELETE, MERGE and overwrites all pass through this module.
 
-An engine finds once which rows of which files a statement deletes and updates, and the rows that it writes. They are
-applied here: files that lose all their rows are removed, rows of others are marked by deletion vectors or their files
-rewritten, new rows are written by the table's rules, and change files where the commit needs them.
+An engine finds once which rows of which files a statement deletes and updates, and the rows that it writes. This module
+applies them: files that lose all their rows are removed, rows of other files are deleted by deletion vectors or by
+rewriting the files, new rows are written by the table's rules, and change data files where the commit needs them.
 # PROTOCOL, Deletion Vectors, Row Tracking, Add CDC File
 """
 
@@ -72,14 +72,14 @@ class NewRows(Protocol):
         """
 
     def write_changes(self, before: Sequence[RowsOfFiles], layout: DataFileLayout) -> WrittenRows:
-        """Write change files of the new rows, as `update_postimage` and `insert`, and of rows of old files.
+        """Write change data files of the new rows, as `update_postimage` and `insert`, and of rows of old files.
 
         The values are those that `write` has stored.
 
         Args:
-            before: Rows of old files, each with its kind of change: those that are deleted, and those that are updated
-                unless `has_old_values`.
-            layout: The layout of change files.
+            before: Rows of old files, each with its kind of change: deleted rows, and updated rows unless
+                `has_old_values`.
+            layout: The layout of change data files.
         """
 
     def release(self) -> None:
@@ -91,14 +91,14 @@ class ChangedRows:
     """The rows that a statement changes, by file, and the rows that it writes, found once.
 
     Attributes:
-        whole: Files all of whose rows change; they are removed without positions.
+        whole: Files in which every row changes; they are removed without positions.
         partly: Files in which some rows may change, with all columns of FILE_SCHEMA.
         deleted: For each file of `partly` the positions of rows that the statement deletes; None if it deletes none.
         updated: For each file of `partly` the positions of rows that it updates, none of them deleted; None if it
             updates none.
         new: The rows that it writes; None if it writes none.
         updates_whole: Whether the rows of `whole` are updated, not deleted.
-        inserts: Whether `new` may have rows that no file had.
+        inserts: Whether `new` may contain inserted rows.
     """
 
     whole: DataFiles
@@ -118,11 +118,11 @@ class AppliedChanges:
         deleted: Number of rows that were deleted; None if the log lacks the row count of a removed file.
         updated: Number of rows that were updated.
         inserted: Number of rows that were inserted.
-        files: Number of files that were removed, those that were rewritten included.
+        files: Number of files that were removed, including rewritten files.
         bytes: Size of these files.
         copied: Number of rows that were written again because other rows of their file changed.
         added: The new data files.
-        marked: Number of files that got a deletion vector and had none.
+        marked: Number of files that had no deletion vector and received one.
         marked_again: Number of files whose deletion vector was replaced.
         vectors_removed: Number of removed files that had a deletion vector.
         change_files: Number of files that were written for the change data feed.
@@ -166,7 +166,7 @@ class _Touched:
     """Files in which some rows change.
 
     deleted, updated: the rows that change. before: number of rows that were deleted already. after: all deleted rows,
-    the new ones included. num_records: number of all rows.
+    including the new ones. num_records: number of all rows.
     """
 
     files: DataFiles
@@ -177,7 +177,7 @@ class _Touched:
     num_records: Sequence[int]
 
     def take(self, numbers: Sequence[int]) -> _Touched:
-        """The files with these numbers."""
+        """The files with these indexes."""
         deleted, updated, after = (each.take(numbers) for each in (self.deleted, self.updated, self.after))
         before, counts = ([column[i] for i in numbers] for column in (self.before, self.num_records))
         return _Touched(self.files.take(numbers), deleted, updated, before, after, counts)
@@ -194,7 +194,7 @@ class _Target:
 
 
 def check_first(transaction: Transaction, act: str) -> None:
-    """Raise InvalidCommit if rows to be changed may be in files that the transaction has added, or under other names.
+    """Raise InvalidCommit if rows to change may be in files that the transaction has added, or under other names.
 
     act: The change, as a verb.
     """
@@ -215,16 +215,16 @@ def apply_changes(
 ) -> AppliedChanges:
     """Add the actions that apply the changed rows of a statement, and return the result.
 
-    Rows are marked by deletion vectors if the table has them enabled; otherwise their files are rewritten. Rows that
-    are copied or updated keep their row ids. The state of the table is that of the transaction: a changed schema must
-    be set before.
+    Rows are deleted by deletion vectors if the table has them enabled; otherwise their files are rewritten. Copied and
+    updated rows keep their row ids. The transaction determines the state of the table: a changed schema must be set
+    before.
 
     Args:
         transaction: The transaction, which depends on the files already. Its `discard` deletes the new
             files.
         changed: The rows.
         execution: Reads and writes rows that stay, and rows as they were.
-        written_before: New files of the transaction, which the change data feed must contain if it has change files.
+        written_before: New files of the transaction, which must be in the change data feed if it has change data files.
 
     Raises:
         RowViolation: A row violates a rule of the table, or a value does not fit its column.
@@ -268,7 +268,7 @@ def _applied(
     if len(left.files) and not target.marks:
         copied = RowsOfFiles(left.files.listed, left.after, size_in_bytes=left.files.size_in_bytes)
     kept = written = WrittenRows((), 0)
-    # The ids of rows without stored ones follow from their places in a file, which change in a copy.
+    # Row ids that are not stored follow from positions in the file, which change in a copy.
     if copied is not None and target.row_ids is None:
         kept, copied = copy_unchanged_row_groups(snapshot, execution, copied, left.files, target.layout)
         if kept.files:
@@ -298,7 +298,7 @@ def _applied(
     new_rows = written.rows - copied_rows
     updated = new_rows if not changed.inserts else sum(touched.updated.counts)
     done = replace(done, updated=updated, inserted=new_rows - updated, copied=copied_rows, added=written.files)
-    # Readers see the changes of marked rows, and of files that are only added or only removed, in the log itself.
+    # Deletion vectors, and files that are only added or only removed, show their changes in the log itself.
     adds = bool(written.files or written_before)
     if target.feed and (copied is not None or updated or (done.files and adds and not written_before)):
         done = replace(
@@ -308,7 +308,7 @@ def _applied(
 
 
 def _check_written(root: str, changed: ChangedRows, touched: _Touched, copied: int, written: WrittenRows) -> None:
-    """Raise StorageError if rows that stay or are updated were not all written, so that none can be lost."""
+    """Raise StorageError unless every kept and updated row was written, so that none can be lost."""
     whole = changed.whole.num_rows if changed.updates_whole else 0
     if whole is None:
         return
@@ -333,7 +333,7 @@ def _count_read(transaction: Transaction, changed: ChangedRows) -> None:
 
 
 def change_layout(layout: DataFileLayout) -> DataFileLayout:
-    """Return the layout of the change files of a table with this layout of data files.
+    """Return the layout of the change data files of a table with this layout of data files.
 
     # PROTOCOL, Change Data Files
     """
@@ -428,8 +428,8 @@ def _write(
     target: _Target,
     execution: RowExecution,
 ) -> WrittenRows:
-    """Write the new rows, and the rows that stay of files that are rewritten."""
-    # Inserted rows get new ids, so files with inserted rows alone need no columns of ids.
+    """Write the new rows, and the rows that stay in rewritten files."""
+    # Inserted rows get new ids, so files with only inserted rows need no row id columns.
     row_ids = target.row_ids if changes_files else None
     layout = target.layout if row_ids is None else replace(target.layout, extra=row_ids.fields)
     if new is not None:
@@ -453,7 +453,7 @@ def _write_changes(
     new: NewRows | None,
     execution: RowExecution,
 ) -> int:
-    """Write all changes of the commit for the change data feed, since readers then read nothing else.
+    """Write all changes of the commit to change data files, since readers then read no other files.
 
     # PROTOCOL, Add CDC File
     """

@@ -39,7 +39,7 @@ def delete_in(transaction: Transaction, where: str | None, spark: Any = None, ti
         transaction: The transaction. Its `discard` deletes the files that are written.
         where: SQL text of the predicate of the rows to delete; None for all.
         spark: The session that reads and writes rows; None to do it in this process.
-        time_zone: Time zone of the predicate; with a session its own applies.
+        time_zone: Time zone of the predicate; a session uses its own.
 
     Raises:
         InvalidCommit: The transaction adds or removes files already.

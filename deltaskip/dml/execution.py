@@ -33,17 +33,17 @@ ChangeType = Literal["delete", "insert", "update_preimage", "update_postimage"]
 
 @dataclass(frozen=True, slots=True)
 class RowsOfFiles:
-    """Rows of data files: all but some, only some, or all of them.
+    """Rows of data files: some, all others, or all of them.
 
     Attributes:
         files: `DataFiles.listed` of the files.
         positions: For each file the positions of rows in it, ascending; None to take every row that is not deleted.
-        only: Whether the rows at these positions are taken, instead of those at all other positions.
+        only: Whether the rows at these positions are taken, instead of all other rows.
         marked: Whether all rows are taken instead, and the column `MARKED` tells which are at these positions; only
             without Spark.
         change: The kind of change that the rows are written as, in the column `_change_type`; None without the column.
         size_in_bytes: Size of the files; 0 if it does not matter.
-        copied_groups: Numbers of row groups that need not be read, since they were copied, by the URI of their file;
+        copied_groups: Indexes of row groups that need not be read, since they were copied, by the URI of their file;
             their rows are among the positions, unless the rows are `marked`.
     """
 
@@ -112,7 +112,7 @@ class RowExecution(Protocol):
             change: Its files, from `files_to_change`; no condition is evaluated in files that lose all rows.
             assignments: The new values of the columns.
             row_ids: The columns of materialized row ids; None if rows have no stable ids.
-            feed: Whether the rows are also written to change files.
+            feed: Whether the rows are also written to change data files.
 
         Raises:
             PredicateError: The predicate or a new value is not valid, or fails for a row.
@@ -136,7 +136,7 @@ class RowExecution(Protocol):
     def write_planned(
         self, files: pa.Table, schema: StructType, plan: RowPlan, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
-        """Write the rows of files that are not deleted as a plan makes them. After an error no file is left.
+        """Write the live rows of files as a plan computes them. After an error no file is left.
 
         Args:
             files: `DataFiles.listed`.

@@ -1,7 +1,7 @@
 """The files of a snapshot that lose rows: whole files, which are not read, and files that may lose some rows.
 
 A whole file is removed if it may contain a row for which the predicate is TRUE and none for which it is FALSE or NULL.
-Both are decided by the proofs of data skipping, so that only files for which neither is proved are read.
+The proofs of data skipping decide both, so that only files for which neither is proved are read.
 """
 
 from __future__ import annotations
@@ -116,14 +116,14 @@ def no_files(snapshot: Snapshot) -> DataFiles:
 
 
 def files_of_partitions(scan: Scan, partitions: Collection[PartitionKey]) -> DataFiles:
-    """Return the files of some partitions, each given by the log's texts of its values.
+    """Return the files of some partitions, each given by its partition values as serialized in the log.
 
     Values are compared by meaning: an instant in two spellings is one partition, and null equals null.
     # PROTOCOL, Partition Value Serialization
 
     Args:
         scan: A scan that keeps at least these files.
-        partitions: One text for each partition column, as `serialize_partition_value` writes it.
+        partitions: One string for each partition column, as `serialize_partition_value` writes it.
     """
     snapshot = scan.snapshot
     found = list(each_candidate(snapshot, scan.compiled.program, partial(_of_partitions, scan, frozenset(partitions))))
@@ -151,7 +151,7 @@ def chosen_files(
 def new_files(
     snapshot: Snapshot, fields: Sequence[StructField], mode: MappingMode, adds: Sequence[AddFile]
 ) -> pa.Table:
-    """Return files that are not committed yet as `DataFiles.listed` has them.
+    """Return files that are not committed yet in the form of `DataFiles.listed`.
 
     fields: The partition columns. mode: The column mapping mode.
     """
@@ -181,7 +181,7 @@ def size_of_table(snapshot: Snapshot) -> FileCount:
 
 
 def _divided(scan: Scan, batch: FileBatch) -> tuple[DataFiles | None, DataFiles | None]:
-    """The files of a batch that lose all rows, and those that may lose some; None if there are none."""
+    """The files of a batch that lose all rows, and the files that may lose some; None if there are none."""
     kept = _kept(scan, batch)
     unsure = numpy_values(scan.compiled.negated.kept(batch).to_arrow())[kept]
     whole, partly = kept[~unsure], kept[unsure]

@@ -48,7 +48,7 @@ def positions_where(
 
     def each() -> Iterator[pa.Int64Array]:
         if len(files) == 1:
-            # A thread would only take time to start.
+            # Not worth starting a thread.
             yield found(0)
             return
         with ThreadPoolExecutor(os.cpu_count() or 1, "deltaskip") as pool:
@@ -59,7 +59,7 @@ def positions_where(
 
 
 def matching_here(scan: Scan, files: pa.Table, time_zone: str) -> RowPositions | None:
-    """Return the live rows of each file that match, if finding them here takes less than starting a job.
+    """Return the live rows of each file that match, if this process finds them in less time than a job takes to start.
 
     files: `DataFiles.listed`. None if there is too much to read, or a row for which only Spark evaluates the predicate.
     """
@@ -84,7 +84,7 @@ def matching_here(scan: Scan, files: pa.Table, time_zone: str) -> RowPositions |
 def removed_rows_match(scan: Scan, path: str, positions: pa.Int64Array) -> bool:
     """Return whether some rows of a file, by path as logged and positions, may match the predicate of a scan.
 
-    True where a row cannot be read or evaluated here. For `Transaction.read_matching_rows`.
+    True if this process cannot read or evaluate a row. For `Transaction.read_matching_rows`.
     """
     snapshot = scan.snapshot
     wanted = top_level_columns(scan.predicate)

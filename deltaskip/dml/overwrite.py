@@ -1,4 +1,4 @@
-"""Overwriting: new rows take the place of all rows, of those in their partitions, or of those that match a predicate.
+"""Overwriting: new rows replace all rows, the rows in their partitions, or the rows that match a predicate.
 
 # PROTOCOL, Add File and Remove File; delta-spark's operation WRITE with mode Overwrite
 """
@@ -48,7 +48,7 @@ class Overwrite:
 
     Attributes:
         where: SQL text of the predicate of the rows to replace, from `predicate_text`; None for all rows.
-        partitions: "static" replaces all rows, "dynamic" those in the partitions of the new rows.
+        partitions: "static" replaces all rows, "dynamic" the rows in the partitions of the new rows.
         schema_mode: "keep", "merge" or "replace".
         partition_by: How a replaced schema is partitioned; None to keep the table's partitioning.
 
@@ -90,9 +90,9 @@ class PlannedOverwrite:
 
 
 def predicate_text(where: object, params: object, schema: StructType) -> str | None:
-    """Return a predicate as SQL text, in which it is recorded and checked; None for None.
+    """Return a predicate as the SQL text that is recorded and checked; None for None.
 
-    Raises PredicateError for a PySpark expression without a text, and as `given_predicate` does.
+    Raises PredicateError for a PySpark expression without SQL text, and as `given_predicate` does.
     """
     where = given_predicate(where, params, schema)
     if where is None or isinstance(where, str):
@@ -130,7 +130,7 @@ def overwrite_in(
         transaction: The transaction. Its `discard` deletes the files.
         rows: The new rows.
         replaced: The rows to replace.
-        time_zone: Time zone of the predicate, and of casts; for a DataFrame that of its session applies.
+        time_zone: Time zone of the predicate and of casts; a DataFrame uses the time zone of its session.
 
     Raises:
         InvalidCommit: The transaction adds or removes files already.
@@ -162,13 +162,13 @@ def overwrite_in(
 
 
 def plan_overwrite(snapshot: Snapshot, replaced: Overwrite, spark: Any, time_zone: str) -> PlannedOverwrite:
-    """Return the plan of an overwrite. Nothing but the log is read.
+    """Return the plan of an overwrite. Only the log is read.
 
     Args:
         snapshot: The version of the table.
         replaced: The rows to replace.
         spark: The DataFrame with the new rows; None to read and write rows in this process.
-        time_zone: Time zone of the predicate; with a session its own applies.
+        time_zone: Time zone of the predicate; a session uses its own.
 
     Raises:
         PredicateError: The predicate is not valid.
@@ -217,7 +217,7 @@ def _change_of_partitions(snapshot: Snapshot, written: WrittenRows, execution: R
 
 
 def _of_partitions(fields: Sequence[StructField], partitions: set[PartitionKey]) -> Node:
-    """A predicate that is TRUE in these partitions, and if they are many, perhaps in others with the same values."""
+    """A predicate that is TRUE in these partitions; if they are many, it may be TRUE in others with the same values."""
     if len(partitions) <= _MOST_PARTITIONS:
         return Or(tuple(And(tuple(map(_is, fields, key))) for key in sorted(partitions, key=repr)))
     columns = [sorted(set(texts), key=repr) for texts in zip(*partitions, strict=True)]
@@ -270,7 +270,7 @@ def _metrics(written: WrittenRows, removed: AppliedChanges, counted: bool) -> di
 
 
 def _exact(node: Node) -> Node:
-    """The node with every literal and list in a form whose text is complete."""
+    """The node with every literal and list in a form that converts to SQL text exactly."""
     match node:
         case n.Literal(float() | Decimal()):
             return Opaque(exact_sql(node))

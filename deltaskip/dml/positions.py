@@ -1,4 +1,4 @@
-"""Positions of rows in files as bitmaps: a row takes one bit of memory, and not eight bytes."""
+"""Positions of rows in files as bitmaps: a row takes one bit of memory instead of eight bytes."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ def union_of_positions(arrays: Sequence[pa.Int64Array]) -> pa.Int64Array:
     some = [each for each in arrays if len(each)]
     if len(some) == 1:
         return some[0]
-    # Each array is in order, which this sort uses and `np.unique`, which takes a hundred times as long, does not.
+    # Each array is sorted. This sort profits from that; `np.unique` does not, and takes a hundred times as long.
     positions = np.sort(np.concatenate([np.zeros(0, np.int64), *map(numpy_values, some)]), kind="stable")
     return arrow_array(positions[np.diff(positions, prepend=-1) != 0])

@@ -1,4 +1,4 @@
-"""Row groups of which no row changes, in files of which others do: they are copied, neither decoded nor encoded."""
+"""Copies row groups in which no row changes, without decoding them, from files in which other rows change."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from deltaskip.stats.footer import Footer, read_footer
 from deltaskip.storage import storage_for
 
 _LEAST_BYTES = 4 << 20
-"""Row groups of fewer bytes of a file are written anew with its other rows, instead of a file of their own."""
+"""If the row groups to copy have fewer bytes, they are rewritten with the other rows, not copied to a separate file."""
 
 _THREADS, _REMOTE_THREADS = 4, 16
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """Row groups of a file that were copied: their numbers, the positions of their rows, and the new file."""
+    """Row groups of a file that were copied: their indexes, the positions of their rows, and the new file."""
 
     numbers: Sequence[int]
     rows: Sequence[range]
@@ -45,13 +45,13 @@ def copy_unchanged_row_groups(
 
     Args:
         snapshot: The table.
-        execution: Copies the rows that are left; if jobs do, none is copied here.
-        copied: The rows of files that stay: all but those at its positions.
+        execution: Copies the remaining rows; if jobs do that, no row group is copied here.
+        copied: The rows of files that stay: all except those at its positions.
         files: The files.
         layout: The layout of new files.
 
     Returns:
-        The new files, and the rows that are left to be written.
+        The new files, and the rows that remain to be written.
 
     Raises:
         StorageError: A file cannot be read or written.
@@ -112,7 +112,7 @@ def _kept(snapshot: Snapshot, uri: str, gone: pa.Int64Array, add: AddFile, layou
 
 
 def _without(footer: Footer, gone: pa.Int64Array) -> list[int]:
-    """Numbers of the row groups without a row at these positions."""
+    """Indexes of the row groups without a row at these positions."""
     counts = [footer.group_rows(number) for number in range(len(footer.row_groups))]
     before = np.searchsorted(numpy_values(gone), np.cumsum([0, *counts]))
     return [number for number, count in enumerate(counts) if count and before[number] == before[number + 1]]

@@ -51,7 +51,7 @@ def update_in(
         given: New values by column, from `given_values`.
         where: SQL text of the predicate of the rows to update; None for all.
         spark: The session that reads and writes rows; None to do it in this process.
-        time_zone: Time zone of expressions; with a session its own applies.
+        time_zone: Time zone of expressions; a session uses its own.
 
     Raises:
         InvalidCommit: The transaction adds or removes files already, or changes columns.

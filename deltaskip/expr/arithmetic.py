@@ -30,7 +30,7 @@ _SCALA = Context(prec=34, Emax=10_000, Emin=-10_000)
 # Digits for every double, rounded to as many places as this.
 _DOUBLES = Context(prec=1600, Emax=10_000, Emin=-10_000)
 MOST_PLACES = 400
-# Every version of Java writes all digits of halves below, which are no more than 15.
+# Every version of Java writes all digits of halves below this, which are at most 15.
 FEW_DIGITS = 1e14
 
 BY_ZERO = "Division by zero: use try_divide or nullif for NULL."
@@ -228,7 +228,7 @@ def _decimal(op: str, left: Decimal, right: Decimal, type_: DataType | None) -> 
         case "%":
             return to_decimal(EXACT.remainder(left, right), type_)
     quotient = to_decimal(EXACT.divide_int(left, right).to_integral_value(ROUND_DOWN), DecimalType(38, 0))
-    # Decimal.toLong takes the lower 64 bits, in ANSI mode, too.
+    # Decimal.toLong takes the lower 64 bits, also in ANSI mode.
     return (int(quotient) + (1 << 63)) % (1 << 64) - (1 << 63)
 
 

@@ -105,7 +105,7 @@ def bind(
 ) -> Node:
     """Return a predicate with columns resolved to FieldRefs, types as in Spark, and constants folded.
 
-    A constant expression whose evaluation raises is left as it is, because Spark raises only when it evaluates it. An
+    A constant expression whose evaluation raises is not folded, because Spark raises only when it evaluates it. An
     expression that cannot be typed stays untyped, and proves nothing.
 
     Args:
@@ -193,7 +193,7 @@ def _typed(node: Node, scope: _Scope) -> Node:
 
 
 def _check_quotes(right: Column, scope: _Scope) -> None:
-    """Raise PredicateError for a word on the right of a comparison that is no column, but may be meant as a text."""
+    """Raise PredicateError for a word right of a comparison that is not a column, but may be meant as a string."""
     try:
         _resolved(right, scope)
     except (AmbiguousName, InsideCollection):
@@ -205,7 +205,7 @@ def _check_quotes(right: Column, scope: _Scope) -> None:
 
 
 def _as_column(node: Node, scope: _Scope) -> Column | None:
-    """The column of `st['a']`, a field of a struct that is one; None for other extractions."""
+    """The column of `st['a']`, a field of a struct column; None for other extractions."""
     match node:
         case Call("[]", (Column(parts), Literal(str() as name, _))):
             column = Column((*parts, name))
@@ -247,7 +247,7 @@ def _higher_order(node: Call, scope: _Scope) -> Node:
 
 
 def _bound_lambda(node: Lambda, kinds: Sequence[tuple[DataType, bool]], scope: _Scope) -> Lambda | None:
-    """A lambda function with variables of types, each with whether it may be NULL; None if it takes more of them."""
+    """A lambda function with typed variables, each with whether it may be NULL; None if it takes more variables."""
     if len(node.names) > len(kinds) or len({name.lower() for name in node.names}) < len(node.names):
         return None
     variables = {
@@ -382,7 +382,7 @@ def _comparison(op: str, left: Node, right: Node, ansi: bool) -> Node:
 
 
 def _check_comparable(left: DataType, op: str, right: DataType) -> None:
-    """Raise for types that Spark compares in no mode: maps, variants, and arrays, structs and intervals with others."""
+    """Raise for types that Spark compares in no mode: maps, variants; arrays, structs or intervals with others."""
     if left == right == VARIANT:
         raise PredicateError(f"VARIANT {op} VARIANT is not a valid comparison in Spark SQL (DATATYPE_MISMATCH).")
     for one, other in ((left, right), (right, left)):
@@ -425,7 +425,7 @@ def _integer_beside_decimal(op: str, left: Node, right: Node) -> Node | None:
 
 
 def _as_narrow_decimal(node: Node, other: Node) -> Node:
-    """An integral literal compared with a decimal gets only the digits it needs, so that the column is rarely cast."""
+    """An integral literal compared with a decimal, with only the digits it needs, so that the column is rarely cast."""
     if isinstance(node, Literal) and isinstance(node.value, int) and isinstance(type_of(other), DecimalType):
         return cast_to(node, literal_decimal(node.value, node.type)) if node.type in INTEGRAL_BITS else node
     return node
@@ -549,7 +549,7 @@ def _widens_alike(args: Sequence[Node]) -> bool:
 
 
 def _check_arguments(node: Call) -> None:
-    """Raise for argument types that Spark refuses, of those without a signature here."""
+    """Raise for argument types that Spark refuses, for functions without a signature."""
     types = [type_ for arg in node.args if (type_ := type_of(arg)) is not None]
     nested = node.name not in OF_NESTED and any(map(is_nested, types))
     if node.name in ARITHMETIC:

@@ -1,9 +1,9 @@
-"""The functions of the clock: `now()`, `current_date()` and others, whose value is that of the later query.
+"""The functions of the clock: `now()`, `current_date()` and others, which have their value when the query runs later.
 
 A plan is made before Spark runs the query, on a clock that may be ahead of Spark's. So `now()` is any instant from a
-few minutes before the plan on (SLACK), and an expression that only rises, or only falls, with the time lies between its
+few minutes before the plan on (SLACK), and an expression that is monotone in the time lies between its
 values at the ends. `Clock.weakest` replaces each leaf by one without the clock that is TRUE wherever the leaf is TRUE
-at some such instant: in `ts > now() - INTERVAL 7 DAYS` the least value of the right side stands, and `ts < now()` has
+at some such instant: in `ts > now() - INTERVAL 7 DAYS` the right side becomes its least value, and `ts < now()` has
 no useful bound.
 
 Soundness: let `low(e)` and `high(e)` be the values of `e` at the end where it is least and greatest; every function on
@@ -13,9 +13,9 @@ gives `low(a) <= high(b)` and `high(a) >= low(b)`. Three things are not monotone
 * Local times go back at clock changes, by LONGEST_CHANGE at most. Near a change, conversions between instants and local
   times widen the value by as much; in an unknown time zone, by its greatest offset.
 * Sums of columns and the clock wrap around at the ends of their type. An argument that wraps at some instant wraps at
-  the last one, too, and the preimage of every result contains the arguments that wrap (proofs.preimage). So a leaf with
-  both is the OR of its values at both ends.
-* Texts of years beyond 9999 are refused.
+  the last one as well, and the preimage of every result contains the arguments that wrap (proofs.preimage). So a leaf
+  with both is the OR of its values at both ends.
+* Formatted times with years beyond 9999 are refused.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ SLACK = 10 * 60 * MICROS_PER_SECOND
 _LATEST = 221_845_392_000 * MICROS_PER_SECOND
 _LONGEST_CHANGE = 3 * 3600 * MICROS_PER_SECOND
 _SCALES = ("*", "/", "div")
-# Patterns whose texts have the order of the times.
+# Patterns whose formatted strings sort as the times do.
 _ORDERED = re.compile(
     r"yyyy(?:[^A-Za-z0-9']?MM(?:[^A-Za-z0-9']?dd(?:[^A-Za-z0-9']?HH(?:[^A-Za-z0-9']?mm(?:[^A-Za-z0-9']?ss)?)?)?)?)?"
 )
@@ -95,13 +95,13 @@ def special_time(text: str, type_: DataType) -> Node | None:
 
 
 def at_time(node: Node, now_micros: int, time_zone: str, columns: Collection[str]) -> Node:
-    """Return an unbound expression with a time in place of the functions that return the time of a statement.
+    """Return an unbound expression in which a time replaces the functions that return the time of a statement.
 
     Args:
         node: The expression.
         now_micros: The time, in microseconds since the epoch.
         time_zone: The time zone of local dates and times.
-        columns: Names of columns, which go before functions without parentheses.
+        columns: Names of columns, which take precedence over functions without parentheses.
     """
     match node:
         case Call(name, ()) | Column((name,)) if (type_ := PRESENT.get(name.lower())) is not None:
@@ -128,14 +128,14 @@ class Clock:
     time_zone: str | None
 
     def weakest(self, leaf: Node) -> Node | None:
-        """Return a condition without the clock that is TRUE wherever `leaf` is TRUE at some instant; None for none."""
+        """Return a condition without the clock that is TRUE wherever `leaf` is TRUE at some instant, or None."""
         try:
             return self._weakest(leaf)
         except (_Unordered, EvaluationError):
             return None
 
     def bounds(self, leaf: Node) -> bool:
-        """Whether the weakest condition depends on when the plan was made: later plans prune more files, or fewer."""
+        """Whether the weakest condition depends on the time of the plan, so that later plans may prune other files."""
         later = replace(self, planned_at=self.planned_at + 3650 * MICROS_PER_DAY)
         return self.weakest(leaf) != later.weakest(leaf)
 
@@ -171,7 +171,7 @@ class Clock:
         return list(self._ends(node)) if _mixes(node) else [self._end(node, least)]
 
     def _ends(self, node: Node) -> tuple[Node, Node]:
-        """The node with its least and with its greatest value in place of the clock."""
+        """The node, with the clock replaced so that it has its least and its greatest value."""
         return self._end(node, True), self._end(node, False)
 
     def _end(self, node: Node, least: bool) -> Node:
@@ -217,7 +217,7 @@ class Clock:
         return local_of(self._widened(instant, least), zone_of(self.time_zone or "UTC"))
 
     def _widened(self, value: int, least: bool) -> int:
-        """An instant or local time that is converted: earlier or later by what a conversion can go back."""
+        """An instant or local time to convert, moved earlier or later by as much as local time can go back."""
         if self.time_zone is None:
             by = GREATEST_OFFSET_MICROS
         else:
@@ -254,7 +254,7 @@ class Clock:
         return found
 
     def _check_texts(self, node: Node) -> None:
-        """Raise unless the texts of all times between the ends have their order: years of four digits."""
+        """Raise unless all formatted times between the ends sort as the times do: years of four digits."""
         child = children_of(node)[0]
         if isinstance(node, Call) and not (
             isinstance(node.args[1], Literal) and _ORDERED.fullmatch(str(node.args[1].value))
@@ -290,11 +290,11 @@ class Clock:
 
 
 class _Unordered(Exception):
-    """The expression does not rise or fall with the time, or it is not known whether it does."""
+    """The expression is not known to be monotone in the time."""
 
 
 def _either(op: str, lefts: list[Node], rights: list[Node]) -> Node:
-    """TRUE where `op` is for some of the left and right sides."""
+    """An expression that is TRUE if `op` holds for some left side and some right side."""
     found: dict[Node, None] = {}
     for left in lefts:
         for right in rights:
@@ -306,7 +306,7 @@ def _either(op: str, lefts: list[Node], rights: list[Node]) -> Node:
 
 
 def _rises(source: DataType | None, target: DataType) -> bool:
-    """Whether a cast keeps the order of times and numbers: all do that ANSI mode has, but of local times to numbers."""
+    """Whether a cast of times and numbers is monotone: all of ANSI mode are, except from local times to numbers."""
     if target in DATETIMES:
         return source in DATETIMES or is_numeric(source)
     return is_numeric(target) and (is_numeric(source) or source == TIMESTAMP)

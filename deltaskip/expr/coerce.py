@@ -87,7 +87,7 @@ def is_nested(type_: DataType | None) -> bool:
 
 
 def is_orderable(type_: DataType) -> bool:
-    """Whether Spark orders values of a type: all but maps, variants and what contains them."""
+    """Whether Spark orders values of a type: every type except maps, variants and types that contain one."""
     match type_:
         case ArrayType(element):
             return is_orderable(element)
@@ -98,7 +98,7 @@ def is_orderable(type_: DataType) -> bool:
 
 
 def same_type(left: DataType | None, right: DataType | None) -> bool:
-    """Whether two types differ in nothing but what may be NULL, and the names of fields."""
+    """Whether two types differ at most in nullability and the names of fields."""
     match left, right:
         case ArrayType(one), ArrayType(other):
             return same_type(one, other)
@@ -191,13 +191,13 @@ def wider_type(left: DataType, right: DataType, *, ansi: bool = True) -> DataTyp
 
 
 def plain_wider_type(left: DataType, right: DataType) -> DataType | None:
-    """As `wider_type` in ANSI mode, but strings and other values have no common type."""
+    """As `wider_type` in ANSI mode, except that strings and other values have no common type."""
     met = wider_type(left, right)
     return None if met is None or _promotes(left, met) or _promotes(right, met) else met
 
 
 def _promotes(source: DataType, met: DataType) -> bool:
-    """Whether a string becomes another value, or another value a string, anywhere in a type."""
+    """Whether a string is converted to another type, or another type to a string, at any depth."""
     match source, met:
         case ArrayType(one), ArrayType(other):
             return _promotes(one, other)
@@ -222,7 +222,7 @@ def compared_type(left: DataType, right: DataType, *, ansi: bool = True) -> Data
 
 
 def common_type(types: Sequence[DataType], *, ansi: bool = True) -> DataType | None:
-    """`wider_type` of all `types`, from the left; without ANSI mode, strings are the first."""
+    """`wider_type` of all `types`, from the left; without ANSI mode, strings come first."""
     found: DataType | None = VOID
     for type_ in types if ansi else sorted(types, key=lambda type_: type_ != STRING):
         found = None if found is None else wider_type(found, type_, ansi=ansi)
@@ -240,7 +240,7 @@ def decimal_type_of(type_: DataType) -> DecimalType | None:
 def literal_decimal(value: int, type_: DataType | None) -> DecimalType:
     """The decimal type of an integral literal, as Spark uses it in arithmetic with decimals.
 
-    It is the narrowest, but not of a byte (DecimalType.fromLiteral).
+    It is the narrowest, except for a byte (DecimalType.fromLiteral).
     """
     return DecimalType(3 if type_ == BYTE else len(str(abs(value))), 0)
 
@@ -331,7 +331,7 @@ def _is_written(type_: DataType) -> bool:
 
 
 def _wider_decimal(left: DecimalType, right: DecimalType) -> DecimalType:
-    """The type that contains both; beyond 38 digits those before the point are kept (`boundedPreferIntegralDigits`)."""
+    """The type that contains both; beyond 38 digits, integral digits are kept (`boundedPreferIntegralDigits`)."""
     scale = max(left.scale, right.scale)
     whole = max(left.precision - left.scale, right.precision - right.scale)
     excess = max(0, whole + scale - _MAX_PRECISION)

@@ -29,7 +29,7 @@ from deltaskip.schema.types import DataType
 
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
 
-# Methods of PySpark, Polars and pandas that have another name here.
+# Methods of PySpark, Polars and pandas that have another name in deltaskip.
 _OTHER_NAMES = {
     "is_in": "isin",
     "isna": "is_null",
@@ -229,7 +229,7 @@ class ColumnExpr:
         """Return `contains(self, part)`.
 
         Args:
-            part: The text that is looked for, a string or an expression.
+            part: The string to look for, or an expression.
         """
         return self._call("contains", part)
 
@@ -334,7 +334,7 @@ def _call(name: str, *args: object) -> ColumnExpr:
 
 
 _Legs = tuple[type[And] | type[Or], ColumnExpr, ColumnExpr, int]
-"""Operands of & or |, and their number with those of the operands that are chains of the same kind themselves.
+"""Operands of & or |, and their number, including the operands of nested chains of the same kind.
 
 The node is made when it is first used, so that a long chain takes linear time.
 """
@@ -351,7 +351,7 @@ def _joined(kind: type[And] | type[Or], left: object, right: object) -> ColumnEx
 
 
 def _node_of(expression: ColumnExpr) -> Node:
-    """The node of a chain of & or |, made after those of its operands, however deep they are nested."""
+    """The node of a chain of & or |, made after the nodes of its operands, however deep they are nested."""
     pending = [expression]
     while pending:
         chain = pending[-1]
@@ -368,7 +368,7 @@ def _node_of(expression: ColumnExpr) -> Node:
 
 
 def _operands(chain: ColumnExpr, kind: type[And] | type[Or]) -> list[ColumnExpr]:
-    """The operands of a chain from left to right; those of the same kind are replaced by their own."""
+    """The operands of a chain from left to right; an operand of the same kind is replaced by its operands."""
     found: list[ColumnExpr] = []
     pending = [chain]
     while pending:

@@ -44,14 +44,14 @@ from deltaskip.schema.types import (
 
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ)
 _BITS_OF_DOUBLE = 53
-# Powers of ten that a double holds exactly.
+# Powers of ten that a double represents exactly.
 _EXACT_SCALE = 22
 _MOST_DIGITS = 38
 # Smaller decimals may have an exponent in their text.
 _PLAIN_SCALE = 6
 _LEAST_PLAIN, _PLAIN = Decimal("0.000001"), pa.decimal128(7, 6)
 _MOST_SECONDS = (2**63 - 1) // MICROS_PER_SECOND
-# Digits before and after the point of a text that is read as a decimal.
+# Digits before and after the point of a string that is read as a decimal.
 _DECIMAL_DIGITS = 18
 _DATE_LENGTH = len("2024-01-01")
 _DATE = "[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}"
@@ -62,7 +62,7 @@ _USUAL = {
     "date": f"^{_DATE}([ T][0-9:.]*)?$",
     "time": rf"^{_DATE}([ T][0-2][0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{{1,6}})?)?$",
 }
-# Texts that no cast reads, such as names: with letters that are not those of an exponent, a suffix, NaN or infinity.
+# Strings that no cast accepts, such as names: with letters other than an exponent, a suffix, NaN or infinity.
 _NEVER = {
     "integer": "^[ -~]*[A-Za-z][ -~]*$",
     "number": "^([A-Za-z][ -~]*)?[GHJ-MOQRSUVWZghj-moqrsuvwz][ -~]*$",
@@ -71,7 +71,7 @@ _NEVER = {
     "date": "^([A-DF-MO-SU-XZa-df-mo-su-xz]|[Ee][^Pp]|[Nn][^Oo]|[Tt][^Oo]|[Yy][^Ee])[ -~]*$",
     "time": "^([A-DF-MO-SU-XZa-df-mo-su-xz]|[Ee][^Pp]|[Nn][^Oo]|[Yy][^Ee])[ -~]*$",
 }
-# Characters of which pyarrow makes what Spark makes of them, or nothing.
+# Characters that pyarrow reads as Spark does, or refuses.
 _DIGITS = b"0123456789-."
 _MOST_DIGITS_OF_TEXT = 25
 _TRUTH = {
@@ -95,13 +95,12 @@ class Converted:
 
 
 def cast_column(values: pa.Array, source: DataType, target: DataType, zone: Zone) -> Converted:
-    """Return the values cast from one type to another. Raises NotByColumn or pyarrow.ArrowException
-    where they must be cast one by one.
+    """Return the values cast to a type. Raises NotByColumn or ArrowException if they must be cast one by one.
 
     Args:
         values: The values, an array of the source's Arrow type.
         source: Their type.
-        target: The type that they get.
+        target: The type of the result.
         zone: The time zone of local times.
     """
     if source == target:
@@ -124,7 +123,7 @@ def cast_column(values: pa.Array, source: DataType, target: DataType, zone: Zone
 
 
 def _inside(values: pa.Array, source: DataType, target: DataType, zone: Zone) -> Converted:
-    """Nested values, of which everything inside has a cast by column."""
+    """Nested values, if there is a cast by column for everything inside."""
     types = dict(zip(_types_in(source), _types_in(target), strict=True))
 
     def change(inner: pa.Array, type_: DataType) -> pa.Array:
@@ -134,7 +133,7 @@ def _inside(values: pa.Array, source: DataType, target: DataType, zone: Zone) ->
         return found.values
 
     if len(types) < len(_types_in(source)):
-        # Two members of one type that become different ones.
+        # Two members of one type become different members.
         raise NotByColumn
     return Converted(conformed(_renamed(changed_inside(values, source, change), target), arrow_type(target)))
 
@@ -230,7 +229,7 @@ def _from_decimal(values: pa.Array, source: DecimalType, target: DataType) -> Co
         unscaled = None if source.scale > _EXACT_SCALE or target == FLOAT else _unscaled(values)
         if unscaled is not None and not (np.abs(unscaled) >> _BITS_OF_DOUBLE).any():
             return Converted(made(unscaled / 10.0**source.scale, pa.float64(), values))
-        # A text is read as the nearest number.
+        # A string is read as the nearest number.
         return Converted(values.cast(pa.string()).cast(arrow_type(target)))
     if target not in INTEGRAL_BITS:
         raise NotByColumn
@@ -242,7 +241,7 @@ def _from_decimal(values: pa.Array, source: DecimalType, target: DataType) -> Co
         raise NotByColumn
     rest = None
     if target != LONG:
-        # Spark goes through a double there.
+        # Spark converts these through a double.
         unscaled = _unscaled(values)
         if unscaled is None:
             raise NotByColumn
@@ -261,7 +260,7 @@ def _from_time(values: pa.Array, source: DataType, target: DataType, zone: Zone)
         if target not in _TIMES:
             raise NotByColumn
         days = given.astype(np.int64)
-        # Half of what 64 bits hold, so that a zone's offset fits, too.
+        # Half of the range of 64 bits, so that a zone's offset fits as well.
         inside = np.abs(days) < INSTANT_MAX // 2 // MICROS_PER_DAY
         local = np.where(inside, days, 0) * MICROS_PER_DAY
         found = instants(local, zone) if target == TIMESTAMP else local
@@ -315,7 +314,7 @@ def _to_text(values: pa.Array, source: DataType, zone: Zone) -> Converted:
 
 
 def _nested_text(values: pa.Array, source: DataType, zone: Zone) -> pa.Array:
-    """Arrays, maps and structs of which everything inside has a text by column."""
+    """Arrays, maps and structs as strings, if everything inside can be converted by column."""
     match source:
         case ArrayType(element):
             inner = pc.binary_join(_lists(values, _inner_text(values.values, element, zone)), ", ")
@@ -335,7 +334,7 @@ def _nested_text(values: pa.Array, source: DataType, zone: Zone) -> pa.Array:
 
 
 def _inner_text(values: pa.Array, type_: DataType, zone: Zone) -> pa.Array:
-    """The texts of elements, fields, keys or values."""
+    """Elements, fields, keys or values as strings."""
     found = Converted(values) if type_ == STRING else cast_column(values, type_, STRING, zone)
     if found.failed is not None or found.rest is not None:
         raise NotByColumn
@@ -343,7 +342,7 @@ def _inner_text(values: pa.Array, type_: DataType, zone: Zone) -> pa.Array:
 
 
 def _lists(values: pa.Array, inner: pa.Array) -> pa.Array:
-    """Lists as long as others, of other elements."""
+    """Lists with the lengths of `values` and the elements `inner`."""
     return pa.ListArray.from_arrays(values.offsets, inner, mask=values.is_null() if values.null_count else None)
 
 
@@ -387,7 +386,7 @@ def _from_text(texts: pa.Array, target: DataType, zone: Zone) -> Converted:
 
 
 def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> Converted:
-    """The values of the texts in the usual form. Texts that no cast reads fail, and the others are left over."""
+    """The values of strings in the usual form. Strings that no cast accepts fail, and the others are left over."""
     if kind == "number" and _are_digits(texts):
         try:
             return Converted(read(texts))
@@ -398,7 +397,7 @@ def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> 
     rest = true_rows(pc.invert(usual))
     if not rest.any():
         return Converted(read(texts))
-    # Arrow raises for February 30 and its like, and then all are cast one by one.
+    # pyarrow raises for dates such as February 30, and then all are cast one by one.
     found = read(pc.if_else(usual, texts, none_of(pa.string())))
     failed = true_rows(pc.match_substring_regex(texts, _NEVER[kind]))
     left = rest & ~failed
@@ -406,7 +405,7 @@ def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> 
 
 
 def _are_digits(texts: pa.Array) -> bool:
-    """Whether strings, which are short, have no characters but _DIGITS."""
+    """Whether strings, which are short, contain only _DIGITS."""
     if not len(texts) or (pc.max(pc.binary_length(texts)).as_py() or 0) > _MOST_DIGITS_OF_TEXT:
         return False
     offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
@@ -415,14 +414,14 @@ def _are_digits(texts: pa.Array) -> bool:
 
 
 def _truth(texts: pa.Array) -> Converted:
-    """Texts as booleans; odd ones are left over."""
+    """Strings as booleans; unusual ones are left over."""
     places = pc.index_in(texts, value_set=arrow_array(list(_TRUTH), pa.string()))
     rest = numpy_values(pc.and_(places.is_null(), texts.is_valid()))
     return Converted(arrow_array(list(_TRUTH.values()), pa.bool_()).take(places), rest=rest if rest.any() else None)
 
 
 def _plain_sign(texts: pa.Array) -> pa.Array:
-    """The texts of numbers without a plus."""
+    """Numbers as strings without a plus sign."""
     signed = pc.starts_with(texts, "+")
     return pc.utf8_ltrim(texts, "+") if pc.any(signed).as_py() else texts
 

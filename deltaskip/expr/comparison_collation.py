@@ -25,7 +25,7 @@ _Derived = tuple[int, dict[CollationId | str, str | None]]
 def comparison_collation(*operands: Node) -> str | None:
     """The collation, as written, under which Spark compares the string `operands`; None means UTF8_BINARY.
 
-    Raises PredicateError if two explicit collations differ, or those of two columns without an explicit one.
+    Raises PredicateError if two explicit collations differ, or without an explicit one, the collations of two columns.
     """
     strength, orders = _met(operands)
     if len(orders) > 1 and strength != _DEFAULT:
@@ -48,7 +48,7 @@ def compared_collations(predicate: Node) -> tuple[str, ...]:
         match pending.pop():
             case Collate(child, collation):
                 found[collation] = None
-                # An explicit collation takes precedence over that of the column.
+                # An explicit collation takes precedence over the column's.
                 if not isinstance(child, FieldRef):
                     pending.append(child)
             case FieldRef(collation=str() as collation):

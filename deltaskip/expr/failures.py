@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from deltaskip.errors import DeltaSkipError, PredicateError, UnsupportedFeature
 
 PASS_SESSION = "Pass a session as spark."
-"""The cure for an expression that only Spark can evaluate, for methods with the parameter `spark`."""
+"""The advice for an expression that only Spark can evaluate, for methods with the parameter `spark`."""
 
 
 class EvaluationError(DeltaSkipError, ArithmeticError):

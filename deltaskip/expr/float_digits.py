@@ -1,8 +1,8 @@
 """Doubles and floats as the decimals that Java writes for them, by column.
 
-The text of x reads back as x, and so does that of a decimal t as the double nearest to t. If x is not that double, it
-is on the same side of t as its text. If it is, its text is that of t where that one has few digits: with up to 15 of
-them between 10⁻³ and 10⁷ all versions of Java write the same.
+The text of x reads back as x, and the text of a decimal t reads back as the double nearest to t. If x is another
+double, it is on the same side of t as its text. If x is that double and t has few digits, both have the same text: up
+to 15 digits between 10⁻³ and 10⁷ are written alike by all versions of Java.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import pyarrow as pa
 from deltaskip.expr.vectors import numbers, valid
 
 EXACT_POWER = 22
-"""The greatest power of ten that a double holds exactly."""
+"""The greatest power of ten that a double represents exactly."""
 
 _EXACT = 2.0**53
 _SURE_DIGITS = 1e15
 _SURE_FROM, _SURE_TO = 0.001, 1e7
-# The digits of a text of a float that is sure, and the places after its point.
+# The digits up to which the text of a float is certain, and the digits after its point.
 _SINGLE_DIGITS = 1e6
 _SINGLE_PLACES, _PLACES = 9, 15
 
 
 def units_of(size: Any, scale: int, to_even: bool = False) -> tuple[Any, Any]:
-    """Return magnitudes in units of 10^-scale, rounded as their texts are, and for which of them that is sure.
+    """Return magnitudes in units of 10^-scale, rounded as their text is, and for which of them that is certain.
 
     Args:
         size: The magnitudes, as doubles.
@@ -53,11 +53,11 @@ def units_of(size: Any, scale: int, to_even: bool = False) -> tuple[Any, Any]:
 
 
 def decimals_of(given: Any, known: Any, precision: int, scale: int) -> tuple[pa.Array, Any]:
-    """Return doubles as decimals, null where they are not known or not finite, and which are left over.
+    """Return doubles as decimals, null where they are missing or not finite, and which are left over.
 
     Args:
         given: The doubles.
-        known: In which rows there is one; None: in all.
+        known: The rows that have a double; None for all.
         precision: The precision of the decimals.
         scale: Their scale.
     """
@@ -72,7 +72,7 @@ def decimals_of(given: Any, known: Any, precision: int, scale: int) -> tuple[pa.
 
 
 def float_texts(values: pa.Array) -> tuple[pa.Array, Any]:
-    """Return the texts of doubles or floats, and which of them are left over."""
+    """Return doubles or floats as strings, and which of them are left over."""
     single = values.type == pa.float32()
     given, rows = numbers(values), valid(values)
     size = np.abs(given)

@@ -1,7 +1,7 @@
 """Hashes of values: Spark's `hash` and `xxhash64`, and Iceberg's bucket numbers.
 
 `hash` is Murmur3 for x86 with 32 bits: Spark seeds with 42, hashes integers of up to 32 bits as four bytes, and each
-byte that remains after groups of four as an integer of its own. Iceberg seeds with 0, hashes every integer as eight
+byte that remains after groups of four as a separate integer. Iceberg seeds with 0, hashes every integer as eight
 bytes, and follows the algorithm for bytes. `xxhash64` is XXH64 with the seed 42. Both of Spark's hash several values by
 taking the hash of one as the seed of the next, also those inside of arrays and structs; NULL leaves the seed as it is.
 

@@ -104,7 +104,7 @@ def interval_between(text: str, first: str, last: str) -> Literal | None:
 def made_interval(name: str, args: Sequence[Node]) -> Literal | None:
     """Return the value of make_interval, make_dt_interval or make_ym_interval.
 
-    None for other functions, for arguments that are no literals of numbers, and where Spark fails or returns NULL.
+    None for other functions, for arguments that are not literals of numbers, and where Spark fails or returns NULL.
     """
     values = [arg.value if isinstance(arg, Literal) else None for arg in args]
     if len(values) > _MAKING.get(name, -1):

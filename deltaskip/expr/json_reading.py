@@ -1,7 +1,7 @@
-"""JSON texts as Spark reads and writes them.
+"""JSON strings as Spark reads and writes them.
 
 Python's parser accepts standard JSON only. Texts that Jackson may read otherwise, such as those in single quotes, and
-texts that may exceed its limits are left to Spark.
+strings that may exceed its limits are left to Spark.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SPECIAL = re.compile(r"'|\ufeff|NaN|INF|Infinity|[\x00-\x08\x0b\x0c\x0e-\x1f]|/
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 SHORT_ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
-"""Escapes of a character and a letter; that of the backslash is first."""
+"""Escapes of a character and a letter; the backslash comes first."""
 
 
 class Malformed(ValueError):
@@ -68,7 +68,7 @@ def read_json(text: str) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """Return a JSON value as Jackson copies it. Numbers that are no integers become doubles."""
+    """Return a JSON value as Jackson copies it. Numbers that are not integers become doubles."""
     match value:
         case None:
             return "null"

@@ -55,7 +55,7 @@ class Lists:
 
 
 def lists_of(array: pa.Array) -> Lists:
-    """Return where the lists or maps of a column are; elements are those of `values`, `keys` and `items`."""
+    """Return the layout of the lists or maps of a column; their elements are in `values`, or `keys` and `items`."""
     offsets = np.array(array.offsets, np.int64)
     valid = numpy_values(array.is_valid()) if array.null_count else np.ones(len(array), np.bool_)
     return Lists(offsets[:-1], np.where(valid, np.diff(offsets), 0), valid)

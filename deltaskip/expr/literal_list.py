@@ -100,7 +100,7 @@ def text_list(values: pa.Array) -> LiteralList:
 
 
 def nodes_in(values: Sequence[Node]) -> Sequence[Node]:
-    """The values that are nodes of their own; none of a LiteralList."""
+    """The values that are separate nodes; none for a LiteralList."""
     return () if isinstance(values, LiteralList) else values
 
 

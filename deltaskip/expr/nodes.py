@@ -122,7 +122,7 @@ class IsNull(Node):
 class In(Node):
     """`child IN (values)`: TRUE on a match, else NULL if the child or a value is NULL, else FALSE; no values: FALSE.
 
-    values: A tuple, or a LiteralList, whose literals are no children (expr.literal_list).
+    values: A tuple, or a LiteralList, whose literals are not children (expr.literal_list).
     """
 
     child: Node
@@ -206,7 +206,7 @@ class Collate(Node):
 
 @dataclass(frozen=True, slots=True)
 class Opaque(Node):
-    """SQL without a node of its own: it proves nothing. `columns` are the columns that it names, as far as known."""
+    """SQL for which there is no node: it proves nothing. `columns` are the columns that it names, as far as known."""
 
     sql: str
     columns: tuple[tuple[str, ...], ...] = ()

@@ -16,7 +16,7 @@ never changes whether the whole is TRUE. Call such a place a filter position. Ea
 * `x NOT IN (v, …)` is TRUE where x differs from every value and none is NULL: the AND of `x != v`, FALSE with a NULL.
   Beyond NOT_IN_LIMIT values it stays one leaf, NOT above IN, with distinct values that are not NULL.
 * `CAST(x AS STRING) = 'text'` for a column x of integers or dates: `x = v` for the only v with this text, else FALSE;
-  `!=` is its negation, and IN has the values of the texts.
+  `!=` is its negation, and IN has the values of the strings.
 * A comparison with NULL (but `<=>`), LIKE or STARTSWITH NULL are NULL: FALSE here, and so are their negations.
 * An operand of AND that is FALSE or NULL makes it FALSE, one that is TRUE is dropped; the dual for OR.
 
@@ -60,7 +60,7 @@ FALSE_LITERAL = Literal(False, BOOLEAN)
 # NOT IN proves little (only files with one value); a long list is not worth one node for each value.
 NOT_IN_LIMIT = 16
 
-# The texts of integers of at most 64 bits, and some others.
+# Integers of at most 64 bits as text, and some other strings.
 _INTEGER = re.compile("0|-?[1-9][0-9]{0,18}")
 _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -206,7 +206,7 @@ def _key(node: Node) -> object:
 
 
 def _of_texts(node: Node, texts: Sequence[Node]) -> tuple[Node, tuple[Literal, ...]] | None:
-    """Return the column that a CAST turns into text, and the integers or dates with one of the given texts.
+    """Return the column that is CAST to a string, and the integers or dates whose text is one of the given strings.
 
     None for other nodes, which may fail for a row, and for long lists.
     """

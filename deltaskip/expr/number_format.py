@@ -111,7 +111,7 @@ class _NumberText:
         self.negative = self.pointed = self.opened = self.closed = False
 
     def sign(self, token: str) -> bool:
-        """Read what stands for a token that is no digit; whether the text has the format so far."""
+        """Read the text of a token that is not a digit; return whether the text matches the format so far."""
         character = self.text[self.at : self.at + 1]
         wanted = {".": ".", "$": "$", "S": "+-", "MI": "-", "<": "<", ">": ">"}[token]
         if not character or character not in wanted:
@@ -165,7 +165,7 @@ class _Writing:
         self.pointed = False
 
     def sign(self, token: str) -> None:
-        """Write a token that is no digit."""
+        """Write a token that is not a digit."""
         match token:
             case ".":
                 if self.found and self.found[-1] == " ":

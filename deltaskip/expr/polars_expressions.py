@@ -41,7 +41,7 @@ _OPERATORS = {
     "EqValidity": "{} <=> {}", "Plus": "{} + {}", "Minus": "{} - {}", "Multiply": "{} * {}", "TrueDivide": "{} / {}",
     "Modulus": "pmod({}, {})", "FloorDivide": "floor({} / {})",
 }  # fmt: skip
-# By the name of a function, with that of its group.
+# By the name of a function, with the name of its group.
 _FUNCTIONS = {
     "ListExpr.Length": "size({})", "ListExpr.Contains": "array_contains({}, {})", "ListExpr.Get": "get({}, {})",
     "ListExpr.Min": "array_min({})", "ListExpr.Max": "array_max({})", "StringExpr.Uppercase": "upper({})",
@@ -226,7 +226,7 @@ def _part(tree: Any) -> str:
 
 
 def function_name(function: Any) -> str:
-    """Return the name of a function as Polars serializes it, with that of its group: `ListExpr.Length`."""
+    """Return the name of a function as Polars serializes it, with its group: `ListExpr.Length`."""
     names: list[str] = []
     while isinstance(function, dict) and len(function) == 1:
         [(name, function)] = function.items()
@@ -248,7 +248,7 @@ def _columns(tree: Any) -> Iterator[str]:
 
 
 def spark_text(tree: Any) -> str | None:
-    """Return the SQL text that means what a Polars expression does, but for corners; None if it is not known."""
+    """Return SQL text that means the same as a Polars expression, up to corner cases; None if there is none."""
     match tree:
         case {"Column": str() as name}:
             return display_name([name])

@@ -122,7 +122,7 @@ def check_capitals(text: str) -> None:
 
 
 def overlaid(text: str | bytes, new: str | bytes, position: int, length: int) -> str | bytes:
-    """`overlay(text, new, position, length)`: a negative length is that of the new text."""
+    """`overlay(text, new, position, length)`: a negative length means the length of the new text."""
     behind = wrapped(position + (length if length >= 0 else len(new)))
     return concat([substring(text, 1, wrapped(position - 1)), new, substring(text, behind, 2**31 - 1)], text[:0])  # type: ignore[arg-type]
 
@@ -160,7 +160,7 @@ def repeated(text: str, count: int) -> str:
 
 
 def padded(text: str | bytes, length: int, pad: str | bytes, left: bool) -> str | bytes:
-    """`lpad(text, length, pad)`, or `rpad`: longer texts are cut off, and an empty pad adds nothing."""
+    """`lpad(text, length, pad)`, or `rpad`: longer strings are cut off, and an empty pad adds nothing."""
     missing = length - len(text)
     if missing <= 0 or not pad:
         return text[: max(length, 0)]

@@ -20,7 +20,7 @@ _CYCLE_DAYS, _EPOCH_DAY = 146_097, 719_468
 
 
 def time_texts(local: np.ndarray, given: Values) -> Partly | pa.Array:
-    """The texts of local microseconds as CAST(… AS STRING) writes them; years beyond four digits are left over."""
+    """Local microseconds as CAST(… AS STRING) writes them; years beyond four digits are left over."""
     seconds, fraction = local // MICROS_PER_SECOND, local % MICROS_PER_SECOND
     usual = (local >= DATES_FROM * MICROS_PER_DAY) & (local < (DATES_TO + 1) * MICROS_PER_DAY)
     whole = made(np.where(usual, seconds, 0), pa.timestamp("s"), given)

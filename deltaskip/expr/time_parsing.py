@@ -1,7 +1,7 @@
 """Texts of dates and times that are read by a pattern, as Spark's to_timestamp(text, pattern) reads them.
 
 A pattern becomes a list of readers; adjacent numbers share their digits as in java.time. They read a number for each
-field; the strict resolver turns these into a date, a time and an offset. Missing fields are those of 1970-01-01
+field; the strict resolver turns these into a date, a time and an offset. Missing fields are taken from 1970-01-01
 00:00:00.
 
 # Spark 4.1, DateTimeFormatterHelper.scala; java.time.format.DateTimeFormatterBuilder and Parsed, strict
@@ -88,7 +88,7 @@ class _Fraction:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """One of several texts, the longest first, and their values."""
+    """One of several strings, the longest first, and their values."""
 
     field: str
     names: tuple[tuple[str, int], ...]
@@ -309,7 +309,7 @@ def _digits(text: str, at: int, most: int) -> str:
 
 
 def _same(text: str, wanted: str) -> bool:
-    """Whether two texts are equal but for upper and lower case."""
+    """Whether two strings are equal ignoring case."""
     return text == wanted or (len(text) == len(wanted) and text.lower() == wanted.lower())
 
 
@@ -358,7 +358,7 @@ def _civil(year: int, month: int, day: int) -> int:
 
 
 def _check_rest(found: _Found, days: int | None) -> None:
-    """Raise if a day of the year is not that of the date."""
+    """Raise if a day of the year contradicts the date."""
     if days is not None and "day of year" in found:
         year, _, _ = civil_from_days(days)
         if found["day of year"] != days - days_from_civil(year, 1, 1) + 1:

@@ -1,7 +1,7 @@
-"""Patterns of dates and times such as 'yyyy-MM-dd HH:mm', as Spark reads them, and the texts of times that they write.
+"""Patterns of dates and times such as 'yyyy-MM-dd HH:mm', as Spark reads them, and the times that they format.
 
-Spark checks a pattern first (weeks and narrow texts are refused), and then java.time makes a formatter of it. Texts are
-those of the locale en_US.
+Spark checks a pattern first (weeks and narrow text are refused), and then java.time makes a formatter of it. The locale
+is en_US.
 
 # Spark 4.1, DateTimeFormatterHelper.scala; java.time.format.DateTimeFormatterBuilder
 """
@@ -78,10 +78,10 @@ PatternItem: TypeAlias = str | PatternField | Section
 
 @lru_cache(maxsize=512)
 def pattern_items(pattern: str, parsing: bool = False) -> tuple[PatternItem, ...]:
-    """Return the parts of a pattern. Quotes in a pattern with a fraction have other rules for texts that are read.
+    """Return the parts of a pattern. Quotes in a pattern with a fraction have other rules in parsing.
 
     Raises:
-        Undecided: Its texts depend on the version of Java or on names of time zones.
+        Undecided: Its result depends on the version of Java or on names of time zones.
         EvaluationError: Spark refuses the pattern.
     """
     era = _check(pattern, parsing)
@@ -197,7 +197,7 @@ class TimeText:
 
 
 def names_of(letter: str, count: int) -> tuple[tuple[str, int], ...]:
-    """Return the texts of eras (G) or months (M) with their numbers, the longest first."""
+    """Return the names of eras (G) or months (M) with their numbers, the longest first."""
     if letter == "G":
         return tuple((each[count == 4], at) for at, each in enumerate(_ERAS))
     names = [(name if count == 4 else name[:3], month) for month, name in enumerate(_MONTHS, 1)]
@@ -213,7 +213,7 @@ def year_text(year: int, count: int) -> str:
 
 
 def quarter_texts(count: int) -> tuple[str, ...]:
-    """Return the texts of the four quarters for that many letters."""
+    """Return the names of the four quarters for that many letters."""
     if count == 4:
         return _QUARTERS
     return tuple(f"Q{n}" if count == 3 else _number(n, count) for n in range(1, 5))

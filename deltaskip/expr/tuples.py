@@ -37,7 +37,7 @@ def tuples_node(where: list[Any] | tuple[Any, ...], argument: str = "where") -> 
     Raises:
         InvalidArgument: A list is empty, there is no such operator, or a value is None.
         InvalidArgumentType: Something else stands where a tuple or list should.
-        PredicateError: A name is not a column name, or a value is not one of Spark SQL.
+        PredicateError: A name is not a column name, or Spark SQL does not have the value.
     """
     if isinstance(where, tuple):
         raise InvalidArgumentType(f"{argument} must be a list of tuples, not a tuple: {_FORM}.")

@@ -47,7 +47,7 @@ class DuplicateName(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class VariantPrimitive:
-    """A value that is no object and no array, in the domain of its type."""
+    """A value other than an object or an array, in the domain of its type."""
 
     type: DataType
     value: Any
@@ -70,7 +70,7 @@ _DECIMAL_SIZES = {8: 4, 9: 8, 10: 16}
 
 
 def tree_of(variant: tuple[bytes, bytes]) -> VariantTree:
-    """Return the tree of a variant. Raises Undecided for bytes that are no variant, and for unknown types."""
+    """Return the tree of a variant. Raises Undecided for bytes that are not a variant, and for unknown types."""
     value, metadata = variant
     try:
         return _read(value, 0, _names(metadata), _DEEPEST)

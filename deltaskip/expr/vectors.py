@@ -63,9 +63,9 @@ def by_distinct(values: pa.Array, value_of: Callable[[Any], object], type_: Data
 
 
 def changed_together(values: pa.Array, change: Callable[[str], str], between: str) -> pa.Array:
-    """The results of a function for a column of texts; it is called once for all of them. Nulls stay null.
+    """The results of a function for a column of strings; it is called once for all of them. Nulls stay null.
 
-    between: The separator of two texts, which contains NUL and is not changed. Raises NotByColumn if a text has NUL.
+    between: The separator of two strings; it contains NUL and is not changed. Raises NotByColumn if a string has NUL.
     """
     ends = arrow_array([0, len(values)], pa.int32())
     listed = pa.ListArray.from_arrays(ends, pc.fill_null(values, ""))

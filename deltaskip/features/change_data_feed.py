@@ -8,7 +8,7 @@ from __future__ import annotations
 from deltaskip.schema.types import LONG, PHYSICAL_NAME_KEY, STRING, TIMESTAMP, DataType, StructField
 
 CHANGE_FOLDER = "_change_data"
-"""The folder of change files, below the table's root."""
+"""The folder of change data files, below the table's root."""
 
 CHANGE_TYPE = "_change_type"
 COMMIT_VERSION = "_commit_version"
@@ -16,7 +16,7 @@ COMMIT_TIMESTAMP = "_commit_timestamp"
 
 
 def _field(name: str, data_type: DataType) -> StructField:
-    # Change files name the column of the change type the same under every column mapping mode.
+    # The column of the change type has the same name in change data files under every column mapping mode.
     return StructField(name, data_type, True, {PHYSICAL_NAME_KEY: name})
 
 

@@ -1,4 +1,4 @@
-"""The table of rules that every commit must meet. Searching for the name of a rule finds its check."""
+"""The table of rules that every commit must satisfy. Searching for the name of a rule finds its check."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ RULES: Mapping[str, CommitRule] = MappingProxyType({row.name: row for row in _RO
 
 
 def refusal(rule: str, message: str) -> InvalidCommit:
-    """Return the error for a commit that violates a rule. message: the table, what is wrong and the cure."""
+    """Return the error for a commit that violates a rule. message: the table, what is wrong and what to do."""
     return InvalidCommit(f"{message.rstrip('.')} (rule {RULES[rule].name}).", rule)
 
 

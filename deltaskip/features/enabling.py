@@ -37,7 +37,7 @@ NEW_TABLE = Protocol(1, 2)
 def feature_of_property(name: str, value: str, where: str = "") -> str | None:
     """Return the feature that setting a property adds; None for a property of the table itself.
 
-    Raises InvalidArgument for another value than `supported` or `enabled`. where: the end of the message.
+    Raises InvalidArgument for a value other than `supported` or `enabled`. where: the end of the message.
     """
     if not name.startswith(FEATURE_PREFIX):
         return None
@@ -107,7 +107,7 @@ def with_features(protocol: Protocol, names: Iterable[str]) -> Protocol:
         names: Features by the name in the protocol.
 
     Raises:
-        InvalidArgument: There is no such feature.
+        InvalidArgument: A feature does not exist.
     """
     added = {name for name in _with_required(names) if not has_feature(protocol, name)}
     if not added:
@@ -142,7 +142,7 @@ def lowest_protocol(features: Collection[str], read: Collection[str] = ()) -> Pr
 
     Args:
         features: Names of the features.
-        read: Names of features that are for readers, too, even if this package does not know them.
+        read: Names of features that also apply to readers, even if this package does not know them.
     """
     names = {*features}
     both = _for_readers(names, read)

@@ -185,14 +185,14 @@ def writes_deletion_vectors(protocol: TableProtocol, properties: TableProperties
 
 
 def no_feature(name: str, table: str = "") -> str:
-    """Return the message for the name of an unknown feature. table: the table that should get it, "" for none."""
+    """Return the message for the name of an unknown feature. table: the table that should have it, "" for none."""
     where = f" (table {table})" if table else ""
     known = ", ".join(sorted(FEATURES))
     return f"There is no table feature {name!r}{where}.{meant(name, FEATURES)} The features are {known}."
 
 
 def feature_names(name: str) -> tuple[str, ...]:
-    """Return the names of a feature in protocols: its own, and that of its preview if it has one."""
+    """Return the names of a feature in protocols: its name, and the name of its preview if it has one."""
     preview = f"{name}-preview"
     return (name, preview) if preview in FEATURES else (name,)
 

@@ -97,6 +97,9 @@ def row_id_columns(properties: TableProperties) -> RowIdColumns | None:
 
 
 def with_materialized_columns(configuration: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties with names that no column has, which then stay for good; names that are set are kept."""
+    """Return the properties with generated names of the two materialized columns, unless they are set.
+
+    The names cannot collide with those of other columns, and never change afterwards.
+    """
     kinds = dict(zip(MATERIALIZED_COLUMNS, ("row-id", "row-commit-version"), strict=True))
     return {**{name: f"_{kind}-col-{uuid4()}" for name, kind in kinds.items()}, **configuration}

@@ -1,4 +1,4 @@
-"""Bytes and integers as digits of text, and back; checks of such texts.
+"""Bytes and integers as strings of digits, and back; checks of such strings.
 
 # Spark 4.1, mathExpressions.scala (Hex, Unhex, Bin), UTF8String.isValid, ExpressionImplUtils.isLuhnNumber; RFC 4648
 """

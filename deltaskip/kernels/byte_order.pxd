@@ -1,4 +1,4 @@
-"""The order of unsigned bytes, in which a prefix is below the longer text; every function here is inline.
+"""The order of unsigned bytes, in which a prefix is below the longer value; every function here is inline.
 
 Most values differ in their first eight bytes, which compare as one number. The machine is little endian.
 """

@@ -1,4 +1,4 @@
-"""Digests of strings and binary as hexadecimal texts: MD5, SHA-1 and SHA-2.
+"""Digests of strings and binary as hexadecimal strings: MD5, SHA-1 and SHA-2.
 
 # RFC 1321, FIPS 180-4
 """

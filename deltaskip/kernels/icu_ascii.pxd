@@ -1,4 +1,4 @@
-"""ICU's sort keys of ASCII texts, assembled from those of single characters."""
+"""ICU's sort keys of ASCII strings, assembled from the keys of single characters."""
 
 from libc.stdint cimport int64_t, uint8_t
 

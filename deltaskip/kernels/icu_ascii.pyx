@@ -1,4 +1,4 @@
-"""ICU's sort keys of ASCII texts, assembled from those of single characters.
+"""ICU's sort keys of ASCII strings, assembled from the keys of single characters.
 
 A key consists of the bytes of its levels, separated by 01 and followed by 00. In an ASCII text without contractions and
 expansions every character has one weight on each level: its own primary one, the common secondary one, and a tertiary

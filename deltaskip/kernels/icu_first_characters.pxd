@@ -1,4 +1,4 @@
-"""First characters whose primary weights alone order texts relative to one literal, each computed by ICU once."""
+"""First characters whose primary weights alone order strings relative to one literal, each computed by ICU once."""
 
 from libc.stdint cimport int64_t, uint8_t
 

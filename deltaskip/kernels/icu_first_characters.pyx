@@ -1,4 +1,4 @@
-"""First characters whose primary weights alone order texts relative to one literal, each computed by ICU once.
+"""First characters whose primary weights alone order strings relative to one literal, each computed by ICU once.
 
 If the first characters of two texts have different primary weights, these order the texts, provided that each character
 has the weights that it has by itself. This holds if no contraction starts with it and no combining mark follows, which

@@ -1,4 +1,4 @@
-"""Strings as input to ICU: the layout of a column, and one of its texts."""
+"""Strings as input to ICU: the layout of a column, and one of its strings."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 

@@ -1,4 +1,4 @@
-"""Strings as input to ICU: the layout of a column, and one of its texts."""
+"""Strings as input to ICU: the layout of a column, and one of its strings."""
 
 from cpython.bytes cimport PyBytes_AsString, PyBytes_Size
 from libc.stdint cimport uint8_t

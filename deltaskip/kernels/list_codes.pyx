@@ -1,4 +1,4 @@
-"""Elements of lists by codes, which are equal where the elements are: those that repeat, and those of another list."""
+"""Elements of lists by codes, which are equal where the elements are: repeated ones, and elements of another list."""
 
 import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Numbers as texts of formats such as `$99,999.00S`, and back, with the tokens of `expr.number_format`.
+"""Numbers as strings in formats such as `$99,999.00S`, and back, with the tokens of `expr.number_format`.
 
 # Spark 4.1, ToNumberParser.scala
 """

@@ -1,4 +1,4 @@
-"""Numbers as texts of other bases, and with commas.
+"""Numbers as strings in other bases, and with commas.
 
 # Spark 4.1, NumberConverter.scala, FormatNumber; Java 17, DecimalFormat
 """

@@ -1,4 +1,4 @@
-"""Leaves of JSON texts to Arrow columns.
+"""Leaves of JSON strings to Arrow columns.
 
 The wanted paths form a tree of keys. A text is parsed along that tree in one pass, and all other members are skipped.
 A key is found in a hash table, so that the time depends on the bytes of a text and not on the number of wanted keys.

@@ -1,4 +1,4 @@
-"""Texts beside patterns, or lists of words, of their own rows.
+"""Matches of strings against a pattern, or a list of words, in each row.
 
 # Spark 4.1, StringUtils.escapeLikeRegex, UTF8String.findInSet
 """

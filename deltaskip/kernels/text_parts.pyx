@@ -1,4 +1,4 @@
-"""Parts, places and changes of strings and binary: what Spark's functions of strings do and pyarrow has no form for.
+"""Parts, positions and changes of strings and binary: Spark's string functions that pyarrow lacks.
 
 Places are counted in code points. Bytes that are no UTF-8 are read as in `utf8.pxd`, and copied as they are.
 

@@ -1,6 +1,6 @@
-"""Texts changed by numbers of their own rows, the encoding of forms, and checksums: what pyarrow has no form for.
+"""String functions that pyarrow.compute lacks: with an argument for each row, URL form encoding, and CRC-32.
 
-Places are counted in code points of strings, and in bytes of binary.
+Positions count code points of strings, and bytes of binary.
 
 # Spark 4.1, UTF8String.java, ByteArray.java; Java 17, URLEncoder, URLDecoder, CRC32
 """

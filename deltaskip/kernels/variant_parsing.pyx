@@ -1,4 +1,4 @@
-"""JSON texts as variants.
+"""JSON strings as variants.
 
 A text that has anything out of the ordinary is left to the caller: what is not standard JSON, escapes of surrogates,
 an object that has a name twice, names whose order is another one in UTF-16, numbers of more than 18 digits, doubles

@@ -1,4 +1,4 @@
-"""Rows of strings and binary: those of an array, and those of a new one."""
+"""Rows of strings and binary: rows of an array, and rows of a new array."""
 
 from libc.stdint cimport int64_t, uint8_t
 

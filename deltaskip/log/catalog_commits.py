@@ -29,8 +29,8 @@ class CatalogCommits(CatalogLog, Protocol):
     """The log of a table of a catalog.
 
     Attributes:
-        manages: Whether commits are in the log only once the catalog has ratified them; otherwise the catalog is told
-            of commits that are in the log.
+        manages: Whether commits are in the log only once the catalog has ratified them; otherwise the catalog is
+            notified of commits in the log.
     """
 
     @property
@@ -50,7 +50,7 @@ class CatalogCommits(CatalogLog, Protocol):
         Raises:
             FileExistsError: Another writer's commit has that version.
             StorageError, CatalogError: Storage or the catalog failed; `in_doubt` says whether the outcome is known.
-            CommitConflict: The name is that of another table now.
+            CommitConflict: The name now refers to another table.
         """
         ...
 
@@ -87,7 +87,7 @@ def is_managed(storage: Storage) -> bool:
 def published_path(log_folder: str, path: str) -> str | None:
     """Return the location of a staged commit after its publication; None for another file.
 
-    # PROTOCOL, Publishing Commits: the copy may be all that is left of it.
+    # PROTOCOL, Publishing Commits: only the copy may remain.
 
     Args:
         log_folder: The table's `_delta_log`.
@@ -104,7 +104,7 @@ def put_commit(latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None], 
         latest: The version before the commit.
         text: Its text.
         in_doubt: See CatalogCommits.commit.
-        unsynced: Files that the commit names, which are durable before it is there.
+        unsynced: Files that the commit references; they are made durable before the commit is written.
 
     Raises:
         FileExistsError: Another writer's commit has that version.

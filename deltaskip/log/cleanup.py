@@ -43,7 +43,7 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None, kept_for_ms: int
     Args:
         snapshot: Snapshot of the latest version, whose table properties apply.
         now_ms: Current time in milliseconds since the epoch. The default is the system clock.
-        kept_for_ms: How long versions are kept, to the millisecond, in place of the property.
+        kept_for_ms: How long versions are kept, to the millisecond, instead of the property.
 
     Returns:
         Names of the deleted files; sidecars with their folder.
@@ -57,7 +57,7 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None, kept_for_ms: int
     check_permitted(snapshot, "METADATA_CLEANUP", "cleaning up the log")
     commits = catalog_commits(snapshot.storage)
     if commits is not None and commits.manages:
-        # The catalog then names no staged commit that is deleted.
+        # Afterwards the catalog refers to no staged commit that is deleted here.
         commits.publish(snapshot.version)
     now = current_ms() if now_ms is None else now_ms
     retention = snapshot.table_properties.log_retention_ms

@@ -55,7 +55,7 @@ def read_commits(
     """Read the actions of the files, in one pass over one buffer.
 
     columns: columns of add and remove actions to fill; None for all. also: names of actions to return in `others`,
-    in addition to those that a snapshot consists of. Raises CorruptLog with the name of the file that
+    in addition to the actions of a snapshot. Raises CorruptLog with the name of the file that
     is missing or damaged, and the line; StorageError if the actions do not fit in memory.
     """
     if sum(file.file.size for file in files) > options.log_bytes:
@@ -76,8 +76,8 @@ def commit_pieces(
 ) -> Iterator[Commits]:
     """As read_commits, in pieces of at most `options.log_bytes` of text, oldest first.
 
-    The files of a piece are those up to its last one, of which the earlier ones have no actions in it, so that ordinals
-    are those of all files. A large file may be in several pieces.
+    A piece lists all files up to its last one, although only the last ones have actions in it, so that ordinals count
+    all files. A large file may be in several pieces.
     """
     with _reading(root, files):
         first = 0
@@ -108,7 +108,7 @@ def parse_contents(
 ) -> Commits:
     """Like read_commits, for files that are already in memory: `data` contains each from its start on.
 
-    lines_before: lines of a single file that precede the data. fields: those of the actions that are adds.
+    lines_before: lines of a single file that precede the data. fields: of the actions that are adds.
     """
     try:
         parsed: ParsedCommits = parse_commits(data, starts or [0], columns)
@@ -190,7 +190,7 @@ def change_files(commits: Commits) -> pa.Table:
 
 
 def members_of(commits: Commits, action: OtherAction) -> dict[str, Any]:
-    """Parse the action's JSON object. Raises CorruptLog if it is not one."""
+    """Parse the action's JSON object. Raises CorruptLog if it is not an object."""
     try:
         members = parse_json(action.text)
     except ValueError as error:
@@ -229,7 +229,7 @@ def _pieces(storage: Storage, root: str, file: LogFile) -> Iterator[tuple[memory
             rest += read
         if not read:
             return
-        # The end of a file that was extended without being written.
+        # NULs at the end of a file that was extended but not written.
         if b"\0" in read[-1:]:
             raise CorruptLog(_damaged(root, file, lines + 1, "it contains a null character"))
         if len(rest) > _LONGEST_LINE:
@@ -238,7 +238,7 @@ def _pieces(storage: Storage, root: str, file: LogFile) -> Iterator[tuple[memory
 
 @contextmanager
 def _reading(root: str, files: Sequence[LogFile]) -> Iterator[None]:
-    """Convert what prevents reading the files to errors that name the table and the version."""
+    """Convert errors of reading the files to errors that name the table and the version."""
     for file in files:
         if not file.file.is_file:
             raise _not_regular(root, file, file.file.kind)
@@ -271,7 +271,7 @@ def _not_regular(root: str, file: LogFile, kind: str) -> CorruptLog:
 
 
 CHANGE_FILE = "cdc"
-"""Name of the actions with files of the change data feed."""
+"""Name of the actions with change data files."""
 
 _KNOWN = frozenset({"protocol", "metaData", "txn", "domainMetadata", "commitInfo", "sidecar", "checkpointMetadata"})
 

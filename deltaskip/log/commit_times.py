@@ -24,7 +24,7 @@ ENABLEMENT = (
     TableProperties.in_commit_timestamps_version.name,
     TableProperties.in_commit_timestamps_since_ms.name,
 )
-"""Properties that say since when the table has in-commit timestamps. The commit that enables them sets them itself."""
+"""Properties that say since when the table has in-commit timestamps. The commit that enables timestamps sets them."""
 
 
 def commit_time(snapshot: Snapshot) -> int | None:
@@ -37,8 +37,8 @@ class CommitTimes:
     """The commit times of a table's versions, in milliseconds since the epoch.
 
     From the version that enabled them on, the times are in-commit timestamps, which are read on demand. Before, they
-    are modification times of files, adjusted so that they ascend with the versions. Each of the two ascends, but a file
-    that was copied may be younger than the first in-commit timestamp.
+    are modification times of files, adjusted so that they ascend with the versions. Each kind ascends, but a copied
+    file may be younger than the first in-commit timestamp.
 
     Args:
         storage: Storage that contains the table.
@@ -46,7 +46,7 @@ class CommitTimes:
         listing: Listing of the log.
         versions: Versions of the listing's commits, ascending.
         infos: The commitInfo of versions that were already read; None as a value for a commit without one.
-        properties: The table's properties at a version not before these; None to read those of the latest.
+        properties: The table's properties at a version not before these; None to read the latest properties.
     """
 
     def __init__(
@@ -92,8 +92,8 @@ class CommitTimes:
 def next_in_commit_timestamp(latest: Snapshot, now: int) -> int:
     """Return the timestamp of the version after `latest`: `now`, or later if the time of `latest` is not earlier.
 
-    # PROTOCOL, In-Commit Timestamps: later than that of the previous version, whatever the clock shows.
-    Raises CorruptLog if in-commit timestamps are enabled but the commit of `latest` has none, or the greatest.
+    # PROTOCOL, In-Commit Timestamps: later than the previous version's timestamp, whatever the clock shows.
+    Raises CorruptLog if in-commit timestamps are enabled but the commit of `latest` has none, or the greatest possible.
     """
     if not latest.table_properties.well_formed().in_commit_timestamps:
         previous = _file_time(latest)

@@ -33,7 +33,7 @@ def cover(
         by_start[compaction.version].append(compaction)
     # best[v]: the smallest number of compactions that lead from v to the end, and the first file of that path.
     best: dict[int, tuple[int, LogFile | None]] = {end + 1: (0, None)}
-    # Only versions that a file starts at: a stray name far above the rest must not cost a walk over all numbers.
+    # Only versions at which a file starts: a stray name far above the rest must not cost a loop over all numbers.
     for version in sorted({v for v in (*commits, *by_start) if start <= v <= end}, reverse=True):
         ways = [(best[c.end + 1][0] + 1, c) for c in by_start.get(version, ()) if c.end + 1 in best]
         if version in commits and version + 1 in best:

@@ -1,8 +1,8 @@
 """The rows of data files that deletion vectors delete, checked to be rows of the files.
 
-A vector takes a few bytes for billions of rows, and eight bytes of memory for each, so the number of rows that a file
-has is compared with the vector's cardinality before the vector is read. That number is the log's; where the vector
-deletes so many rows that a missing or wrong number would be harmful, it is the one in the file's footer.
+A vector takes a few bytes for billions of rows, and eight bytes of memory for each, so the number of rows of a file is
+compared with the vector's cardinality before the vector is read. The number comes from the log, or from the file's
+footer if the vector deletes so many rows that a missing or wrong number would be harmful.
 # PROTOCOL, Deletion Vectors; Per-file Statistics, numRecords
 """
 
@@ -17,7 +17,7 @@ from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.storage import Storage
 
-# Deleted rows of a file up to which the log's number of its rows is believed, or need not be known.
+# Up to this many deleted rows, the log's number of rows of a file is trusted, or need not be known.
 _FEW_ROWS = 1 << 24
 
 
@@ -55,9 +55,9 @@ def read_deleted_rows(
 def _rows(
     storage: Storage, table_root: str, files: pa.Table, number: int, known: int | None, cardinality: int | None
 ) -> int | None:
-    """The number of rows of a file; None if it is not known, and the vector deletes few.
+    """The number of rows of a file; None if it is not known and the vector deletes few rows.
 
-    A vector that deletes more than the log knows is not worth a look at the footer.
+    The footer is not read for a vector that deletes more rows than the log records.
     """
     deleted = cardinality or 0
     if deleted <= _FEW_ROWS or (known is not None and deleted > known):

@@ -1,7 +1,8 @@
 """Reading and writing deletion vectors: the rows of a data file that are deleted from the table.
 
 # PROTOCOL, Deletion Vectors and Deletion Vector File Storage Format. A file is one version byte (1) followed by
-# vectors: each a big-endian size, its bytes and their big-endian CRC-32. A descriptor's offset is that of the size.
+# vectors: each a big-endian size, its bytes and their big-endian CRC-32. A descriptor's offset is the offset of the
+# size.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def vector_location(table_root: str, descriptor: DeletionVectorDescriptor) -> st
 
 
 def vector_folder(descriptor: DeletionVectorDescriptor) -> str:
-    """Return the folder of the vector's file below the table, as the descriptor of storage type u names it."""
+    """Return the folder of the vector's file below the table, from a descriptor of storage type u."""
     return descriptor.path_or_inline_dv[:-_UUID_CHARACTERS]
 
 
@@ -104,7 +105,7 @@ def read_deletion_vector(
         storage: Storage that contains the vector's file.
         table_root: The table's URI or absolute local path.
         descriptor: Descriptor of the vector in the log.
-        file_rows: Number of rows of the data file; None if that is not known, and nothing bounds the memory.
+        file_rows: Number of rows of the data file; None if it is not known; memory is then unbounded.
 
     Raises:
         CorruptDeletionVector: Size, checksum, contents or cardinality differ from the descriptor, or the vector deletes
@@ -293,7 +294,7 @@ def _rows_of_file(
 
 
 def _storage_of(location: str, storage: RangeStorage) -> RangeStorage:
-    """The storage of a vector's file, which is another one than the table's in a clone of a table elsewhere."""
+    """The storage of a vector's file; it is not the table's in a clone of a table in another storage."""
     if not isinstance(storage, Storage):
         return storage
     same = location.startswith(f"{storage.base}/") if storage.base else is_local(location)
@@ -347,7 +348,7 @@ def _size_position(data: memoryview, descriptor: DeletionVectorDescriptor) -> in
     """Position of the size if the log has no offset: byte 0, or byte 1 after a version byte.
 
     delta-spark uses byte 0 and Delta's Rust kernel byte 1. The position that contains the log's size is the right one,
-    byte 0 if both do; checksum and cardinality confirm it.
+    or byte 0 if both do; checksum and cardinality confirm it.
     """
     size = descriptor.size_in_bytes
     behind_version = data[:1] == bytes([_FORMAT_VERSION]) and data[1:5] == size.to_bytes(_SIZE_BYTES, "big")

@@ -8,7 +8,7 @@ from deltaskip.schema.types import LONG_MAX
 from deltaskip.storage import FileInfo
 from deltaskip.storage.location import LOG_FOLDER
 
-# Writers and readers take every file below these folders for a file of the table around them.
+# A table must not be created below these folders: other clients treat every file in them as part of the outer table.
 FOLDERS_OF_TABLES = frozenset((LOG_FOLDER, CHANGE_FOLDER, "_delta_index", "_symlink_format_manifest"))
 SIDECAR_FOLDER = "_sidecars"
 _DIGITS = 20
@@ -55,7 +55,7 @@ def commit_name(version: int) -> str:
 
 
 def restore_or_go_back(version: int) -> str:
-    """The cure for a damaged file of that version, as the end of a sentence."""
+    """The advice for a damaged file of that version, as the end of a sentence."""
     return "restore that file" if version == 0 else f"restore that file, or open a version before {version}"
 
 

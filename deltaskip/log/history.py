@@ -66,7 +66,7 @@ class History(list[HistoryEntry], AsFrames):
     def to_arrow(self) -> pa.Table:
         """Return the entries as an Arrow table: their attributes without `info`, and `timestamp` for `timestamp_ms`.
 
-        Parameters and metrics are maps of texts, of JSON where a value is no text.
+        Parameters and metrics are maps of strings; a value that is not a string is JSON.
         """
         import pyarrow as pa
 
@@ -129,7 +129,7 @@ def history(storage: Storage, root: str, limit: int | None = None, version: int 
 
 
 def chosen_version(storage: Storage, root: str, version: int | None, timestamp_ms: int | None) -> int | None:
-    """Return the version that a caller names by number or by time; None if the caller names none.
+    """Return the version that a caller gives by number or by time; None if neither is given.
 
     Raises InvalidArgument if both are given, and as `version_at_timestamp` does.
     """

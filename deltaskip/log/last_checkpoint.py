@@ -12,7 +12,7 @@ from deltaskip.json_text import parse_json
 from deltaskip.storage import Storage, join
 
 LAST_CHECKPOINT = "_last_checkpoint"
-# A larger hint, with the schema of a very wide checkpoint, would take longer to parse than it saves.
+# A larger hint, with the schema of a very wide checkpoint, takes longer to parse than it saves.
 _MOST_BYTES = 1 << 20
 
 

@@ -1,8 +1,8 @@
 """Loading and refreshing of snapshots, and the check that a path still has the same table.
 
-A Snapshot is of a table, not of a path. The path has the same table as long as the log contains the file of the
+A Snapshot belongs to a table, not to a path. The path has the same table as long as the log contains the file of the
 snapshot's version, unchanged (`LogSegment.anchor`): whatever follows it is then a later version of the table, even if
-it changes metaData.id. If the file is gone, because the log was cleaned up or because another table is there now,
+it changes metaData.id. If the file is gone, because the log was cleaned up or because the path now has another table,
 metaData.id decides. # PROTOCOL, Change Metadata: "Unique identifier for this table"
 """
 
@@ -39,7 +39,7 @@ from deltaskip.storage.location import LOG_FOLDER
 _CHECKSUM_BYTES = 1 << 20
 # The number of damaged checkpoints that are tried before the commits are read without one.
 _MOST_DAMAGED = 100
-# Names in a folder that are compared with that of a table that is not there.
+# Names in a folder that are compared with the name of a table that does not exist.
 _MOST_BESIDE = 1_000
 # Local commits of fewer bytes are parsed before a progress bar would be useful.
 _WATCHED_BYTES = 64 << 20
@@ -70,7 +70,7 @@ def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Sn
 
     Raises:
         TableNotFound: There is no Delta log at the root.
-        VersionNotFound: The log does not contain the version, or no longer the files to rebuild it.
+        VersionNotFound: The log does not contain the version, or no longer contains the files to rebuild it.
         CorruptLog: A file of the log is missing or damaged; the message names it.
         UnsupportedFeature: Reading the table needs a protocol version or table feature that is not supported.
         StorageError: The storage failed.
@@ -110,7 +110,7 @@ def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Sn
 def _has_a_stray(listing: LogListing) -> bool:
     """Whether the newest commit does not follow others that begin a table.
 
-    It may be the commit of a writer that had opened a table of the same path that was dropped; the writer deletes it.
+    It may be the commit of a writer that had opened a dropped table at the same path; the writer deletes it.
     """
     before = (listing.latest or 0) - 1
     return before > 0 and 0 in listing.commits and before not in listing.commits
@@ -136,9 +136,9 @@ def _log_in(storage: Storage, root: str, listed: Callable[[], list[FileInfo]]) -
 
 
 def refresh(snapshot: Snapshot, own: bytes | None = None) -> Snapshot:
-    """Return the latest snapshot of the table; the same object if it is the latest already.
+    """Return the latest snapshot of the table; the same object if it is already the latest.
 
-    Lists the log from the snapshot's version on and reads only newer commits. Loads the whole table again if those do
+    Lists the log from the snapshot's version on and reads only newer commits. Loads the whole table again if they do
     not follow without a gap, or if the snapshot's checkpoint or commit was deleted. Raises the same errors as
     load_snapshot, and TableNotFound if the path now contains another table.
 
@@ -153,7 +153,7 @@ def refresh(snapshot: Snapshot, own: bytes | None = None) -> Snapshot:
 def advanced(snapshot: Snapshot, text: bytes) -> Snapshot | None:
     """Return the snapshot of the commit that was just written after a snapshot, without reading the log.
 
-    None where that takes as many requests as reading it, or where the log is not that of the snapshot any more.
+    None if that takes as many requests as reading it, or if the log is no longer the snapshot's.
 
     Args:
         snapshot: The version before the commit.
@@ -175,7 +175,7 @@ def advanced(snapshot: Snapshot, text: bytes) -> Snapshot | None:
         tail = tail_of(parse_contents(old.root, [own], memoryview(text), [0])).following(snapshot.tail)
         return _following(Snapshot(storage, segment, snapshot.checkpoint, tail, None, snapshot.cache), snapshot)
     except DeltaSkipError:
-        # A commit may need a feature that cannot be read here; reading the log raises the error.
+        # A commit may need a feature that deltaskip cannot read; reading the log raises the error.
         return None
 
 
@@ -187,7 +187,7 @@ def is_fresh(snapshot: Snapshot) -> bool:
     if is_managed(snapshot.storage) or snapshot.table_properties.log_retention_ms < _CLEANED_UP_LATER_MS:
         return False
     recent = time.monotonic() - snapshot.listed < _FRESH_SECONDS[snapshot.storage.remote]
-    # A local file is also checked: the folder may contain another table by now.
+    # A local file is also checked: the folder may now contain another table.
     return recent and (snapshot.storage.remote or _is_there(snapshot))
 
 
@@ -214,7 +214,7 @@ def _hint(storage: Storage, root: str) -> tuple[int | None, Callable[[str], list
 
 
 def _reads_the_log_as(latest: Snapshot, snapshot: Snapshot) -> bool:
-    """Whether values that were decoded for a snapshot are those of the latest one: its columns have the same types."""
+    """Whether values that were decoded for a snapshot hold for the latest one: its columns have the same types."""
     if latest.properties.get(_FLOAT_BOUNDS) != snapshot.properties.get(_FLOAT_BOUNDS):
         return False
     if latest.metadata.schema_string == snapshot.metadata.schema_string:
@@ -258,10 +258,10 @@ def _refreshed(snapshot: Snapshot, own: bytes | None) -> Snapshot:
 
 
 def check_same_table(snapshot: Snapshot) -> None:
-    """Raise TableNotFound if the path has no table any more, or another one than that of the snapshot.
+    """Raise TableNotFound if the path no longer has the table of the snapshot.
 
-    For what reads or writes other files of the log than the snapshot has read. Asks for one file of the log if it is
-    there, and lists the log otherwise.
+    For operations that read or write files of the log that the snapshot has not read. Requests one file of the log if
+    it exists, and lists the log otherwise.
     """
     if not _is_there(snapshot):
         refresh(snapshot)
@@ -289,7 +289,7 @@ def same_table(snapshot: Snapshot) -> Iterator[None]:
 
 
 def _is_whole(snapshot: Snapshot) -> bool:
-    """Whether the files that were read are of one table, and not of two tables that followed each other at the path.
+    """Whether the files that were read belong to one table, not to two successive tables at the path.
 
     In an object store, where it takes a request to know, the contents decide alone.
     """
@@ -320,7 +320,7 @@ def _loaded_again(snapshot: Snapshot) -> Snapshot:
 
 
 def _contains(storage: Storage, listing: LogListing, segment: LogSegment) -> bool:
-    """Whether the log still contains the version of a segment, shown by an unchanged file of it."""
+    """Whether the log still contains the version of a segment, which an unchanged file proves."""
     if segment.own_commit is not None:
         return _is_still(storage, segment.own_commit, listing.commits.get(segment.version))
     there = listing.checkpoints.get(segment.version, ())
@@ -342,10 +342,10 @@ def is_cleaned_up(snapshot: Snapshot) -> bool:
 
 
 def is_outdated(storage: Storage, segment: LogSegment) -> bool:
-    """Whether a newer checkpoint, if there is one, should take the place of a segment's checkpoint and commits.
+    """Whether a newer checkpoint, if there is one, should replace a segment's checkpoint and commits.
 
-    It should if there are many commits, all of which the next checkpoint would read again, or if the log was cleaned
-    up since, so that the next checkpoint could not read the first one.
+    It should if there are many commits, because the next checkpoint would read all of them again, or if the log was
+    cleaned up since, because the next checkpoint could not read the old one.
     """
     commits = segment.commits
     return len(commits) > _MOST_COMMITS or (bool(commits) and not storage.exists(commits[0].path))
@@ -405,7 +405,7 @@ def _read_together(
 ) -> tuple[memoryview, list[int]] | None:
     """The joined text of the commits and the checksum; None if it is too large, or a file cannot be read.
 
-    The checksum is not needed. Reading the commits alone decides whether they can be read.
+    The checksum is optional. Only the read of the commits decides whether they can be read.
     """
     wanted = [file.file for file in (*commits, checksum)]
     if checksum.file.size > _CHECKSUM_BYTES or sum(file.size for file in wanted) > options.log_bytes:
@@ -474,7 +474,7 @@ def _around(storage: Storage, root: str) -> str:
 
 
 def _beside(root: str) -> str:
-    """A hint for a path whose spelling is close to that of a table beside it; empty without one."""
+    """A hint for a path whose spelling is close to the name of a table beside it; empty without one."""
     if not is_local(root):
         return ""
     try:
@@ -488,7 +488,7 @@ def _beside(root: str) -> str:
 
 
 def _in_catalog(root: str) -> str:
-    """A hint for a name of a catalog, such as sales.orders, in place of a path; empty for other paths."""
+    """A hint for a catalog name, such as sales.orders, that was given as a path; empty for other paths."""
     folder, _, name = root.rpartition("/")
     parts = name.split(".")
     if folder != os.getcwd() or not 2 <= len(parts) <= 3 or not all(map(str.isidentifier, parts)):

@@ -40,9 +40,9 @@ def check_no_table(storage: Storage, root: str) -> None:
 
     Raises:
         TableAlreadyExists: There is a table; its first commits may have been cleaned up.
-        CorruptLog: Something is left of the log of a table that was deleted in part. Readers would take it for a part
-            of the new log.
-        InvalidArgument: The root is inside a folder that the table around it keeps for its own files.
+        CorruptLog: Files remain of the log of a table that was partly deleted. Readers would take them for a part of
+            the new log.
+        InvalidArgument: The root is inside a folder that an enclosing table reserves for its files.
     """
     path = os.path.realpath(root) if is_local(root) else split_authority(root)[1]
     own = next((name for name in path.split("/") if name in FOLDERS_OF_TABLES), None)
@@ -71,7 +71,7 @@ def check_no_table(storage: Storage, root: str) -> None:
 
 
 def check_no_files(storage: Storage, root: str) -> None:
-    """Raise InvalidArgument if a folder that is to become a table has data already, which the table would not list."""
+    """Raise InvalidArgument if a folder that is to become a table already has data, which the table would not list."""
     data = next(_data_in(storage, root), None)
     if data is not None:
         raise InvalidArgument(
@@ -81,9 +81,9 @@ def check_no_files(storage: Storage, root: str) -> None:
 
 
 def _data_in(storage: Storage, folder: str) -> Iterator[str]:
-    """Yield the Parquet files in a folder and in those of partitions below it that a writer of tables has named.
+    """Yield the Parquet files in a folder and in partition folders below it whose names come from a table writer.
 
-    Others may be there for `add_files`.
+    Other files may be meant for `add_files`.
     """
     try:
         listed = storage.list_from(folder, "")

@@ -43,9 +43,9 @@ class PortableSnapshot:
         protocol: The protocol.
         metadata: The metadata.
         float_bounds: See `Snapshot.float_bounds`.
-        writers: Provenance of statistics; None if nothing asks for it.
-        managed: Whether a catalog decides which commits the table has. Those of this version are read where the catalog
-            has said that they are, or where they have been published since.
+        writers: Provenance of statistics; None if nothing needs it.
+        managed: Whether a catalog decides which commits the table has. The commits of this version are read from the
+            locations that the catalog has named, or where they have been published since.
     """
 
     root: str
@@ -63,7 +63,7 @@ class PortableSnapshot:
 
         Args:
             snapshot: The snapshot.
-            writers: Whether the provenance of statistics is asked for, which reads the commits of the log.
+            writers: Whether the provenance of statistics is needed, which reads the commits of the log.
 
         Raises:
             UnsupportedFeature: Another process cannot read the log, as it is read through the JVM of this process.

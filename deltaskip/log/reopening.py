@@ -1,4 +1,4 @@
-"""Pickling of objects that keep a snapshot: another process opens the version again, where it is first needed."""
+"""Pickling of objects that keep a snapshot: another process opens the version again when it is first needed."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Reopened:
 
     @abstractmethod
     def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
-        """A function of a module and its arguments, whose result are the attributes of the object."""
+        """A module-level function and its arguments; it returns the attributes of the object."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the function that restores the object, with its arguments."""

@@ -63,7 +63,7 @@ class LogListing:
     def latest(self) -> int | None:
         """The newest version that a file of the log proves to exist; None if there is none.
 
-        A compaction proves none: it is written beside its commits, and cleaning up keeps the last of them.
+        A compaction proves no version: it is written beside its commits, and cleanup keeps the last one of them.
         """
         return max([*self.commits, *self.checkpoints], default=None)
 
@@ -115,7 +115,7 @@ def candidate_segments(listing: LogListing, wanted: int | None = None) -> Iterat
     """Yield every segment that rebuilds a version (the latest if wanted is None), in order of preference.
 
     The first starts at the newest complete checkpoint; the others are for the case that a checkpoint is unreadable.
-    Before the first, raises VersionNotFound if the log does not contain the version, or no longer the files to rebuild
+    Before the first, raises VersionNotFound if the log lacks the version, or no longer contains the files to rebuild
     it, and CorruptLog if a required file is missing.
     """
     target = _target(listing, wanted)

@@ -45,9 +45,9 @@ class Snapshot(Unpicklable):
 
     The state without files is read on loading. Files are reconciled, and columns of the checkpoint are read, on demand.
     root: the table's location in `storage`. table_root: its absolute, percent-encoded URI. float_bounds: set by
-    the caller in place of the table property `deltaskip.floatBounds`. pickles_secrets: whether pickles of what keeps
-    the snapshot contain the secrets by which its storage is opened. listed: when the log was listed in which it is the
-    latest, as time.monotonic has it. followed_by: the version that an operation has committed after it, until
+    the caller instead of the table property `deltaskip.floatBounds`. pickles_secrets: whether pickles of objects
+    with the snapshot contain the secrets that open its storage. listed: the time.monotonic of the listing in which it
+    is the latest version. followed_by: the version that an operation has committed after it, until
     `txn.latest_after` takes it.
     """
 
@@ -112,7 +112,7 @@ class Snapshot(Unpicklable):
         return snapshot.told_as(base)
 
     def with_state(self, protocol: Protocol, metadata: Metadata) -> Snapshot:
-        """Return a snapshot of the same files with another protocol and metadata, such as those of a commit to come."""
+        """Return a snapshot of the same files with another protocol and metadata, such as those of the next commit."""
         tail = self.tail.with_state(StateChange(protocol, metadata))
         snapshot = Snapshot(self.storage, self.segment, self.checkpoint, tail)
         return snapshot.told_as(self)
@@ -162,7 +162,7 @@ class Snapshot(Unpicklable):
         return self.typed(self.properties)
 
     def typed(self, configuration: Mapping[str, str] | None) -> TableProperties:
-        """Return other properties of the table by typed attribute, such as those of a commit to come."""
+        """Return other properties of the table by typed attribute, such as those of the next commit."""
         return TableProperties(configuration or {}, self.root, self.allow_reflection)
 
     @property

@@ -1,4 +1,4 @@
-"""Provenance of statistics: which files have statistics of a writer that is known to record NaN.
+"""Provenance of statistics: which files have statistics from a writer that is known to record NaN.
 
 Spark sorts NaN above every number, and Delta's own statistics record it as a maximum. Other writers omit it
 (docs/pages/soundness.md, trap 1), so the maximum of a float column is trusted only if the commit that added the file
@@ -8,8 +8,8 @@ restores), so only an add of a new file counts, and no unknown writer must have 
 Commits are deleted after their retention. The proofs in the tags of a file (stats.tags) and the promise of the table's
 owner (`deltaskip.floatBounds`) remain.
 
-Statistics that this package computed (operation COMPUTE STATS, all columns) are exact for the file's values, whoever
-wrote the file: NaN is recorded, and a bound under a collation is not a truncated string.
+Statistics that this package computed (operation COMPUTE STATS, all columns) are exact for the file's values, whichever
+writer wrote the file: NaN is recorded, and a bound under a collation is not a truncated string.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MOST_BYTES = 64 << 20
 
 
 class Writers:
-    """Provenance by canonical path: files with statistics that record NaN, computed here, or of an unknown writer."""
+    """Provenance by canonical path: statistics that record NaN, that deltaskip computed, or of an unknown writer."""
 
     def __init__(self, trusted: pa.Array, computed: pa.Array, doubted: pa.Array) -> None:
         self._trusted = pa.concat_arrays([trusted, computed])
@@ -54,7 +54,7 @@ class Writers:
         return bool(len(self._trusted) or len(self._doubted))
 
     def record_nan(self, paths: pa.Array) -> pa.BooleanArray:
-        """Return for each path (as logged) whether the statistics are of a writer that records NaN."""
+        """Return for each path (as logged) whether the statistics come from a writer that records NaN."""
         return _within(paths, self._trusted)
 
     def unknown(self, paths: pa.Array) -> pa.BooleanArray:
@@ -75,8 +75,8 @@ def _within(paths: pa.Array, known: pa.Array) -> pa.BooleanArray:
 def read_writers(storage: Storage, root: str, version: int, newer_than: int) -> Writers:
     """Read the provenance of all commits up to `version`.
 
-    Only of those after `newer_than` if all are too large, or if an older one cannot be read, which the version does not
-    need.
+    Only commits after `newer_than` are read if all are too large, or if an older one, which the version does not need,
+    cannot be read.
     """
     commits = [commit for commit in list_commits(storage, root, 0) if commit.version <= version]
     newer = [commit for commit in commits if commit.version > newer_than]

@@ -1,7 +1,7 @@
-"""Manifests for engines that read Parquet files by a list of them: SymlinkTextInputFormat of Hive, Presto, Athena.
+"""Manifests for engines that read a list of Parquet files: SymlinkTextInputFormat of Hive, Presto, Athena.
 
 # delta-spark: GenerateSymlinkManifest
-A manifest of each partition, `_symlink_format_manifest/p=1/manifest`, has the path of one file in each line.
+The manifest of a partition, `_symlink_format_manifest/p=1/manifest`, has the path of one file per line.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def write_manifests(snapshot: Snapshot, partitions: Collection[str] | None = Non
         partitions: Folders of the partitions whose manifests are written; None for all.
 
     Raises:
-        UnsupportedFeature: A file has a deletion vector, or columns are mapped: lists of files do not say it.
+        UnsupportedFeature: A file has a deletion vector, or columns are mapped: a list of files cannot express it.
         StorageError: Storage failed.
     """
     _check(snapshot)

@@ -65,7 +65,7 @@ class Tail:
     @property
     def files(self) -> Replay:
         """The reconciled adds and removes. Raises CorruptLog for a path that cannot be decoded."""
-        # A table that is refreshed for days without a scan has a chain that is too long for recursion.
+        # The chain of a table that is refreshed for days without a scan is too long for recursion.
         chain: list[Tail] = [self]
         while (unread := chain[-1]._unread) is not None and unread[1] is not None:
             chain.append(unread[1])
@@ -92,7 +92,7 @@ class Tail:
 
 
 def tail_of(commits: Commits) -> Tail:
-    """Return the tail of the commits, and of compactions in place of missing ones, oldest first.
+    """Return the tail of the commits, and of compactions instead of missing ones, oldest first.
 
     Raises CorruptLog with the file and line that is damaged.
     """
@@ -106,8 +106,8 @@ def tail_of(commits: Commits) -> Tail:
 def deferred_tail(storage: Storage, root: str, files: Sequence[LogFile]) -> Tail:
     """Return the tail of commits, whose adds and removes are read again when the files are needed.
 
-    Memory is bounded by the state, and by the text that is parsed at a time. Raises CorruptLog as `tail_of`, but for
-    damaged columns of adds and removes other than the path only when the files are asked for.
+    Memory is bounded by the state, and by the text that is parsed at a time. Raises CorruptLog as `tail_of` does, but
+    for damaged columns of adds and removes other than the path only when the files are needed.
     """
     state, info = StateChange(), None
     for piece in commit_pieces(storage, root, files, ["path"]):

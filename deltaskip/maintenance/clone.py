@@ -1,7 +1,7 @@
-"""CLONE: a new table of the files of another one's version, which stay where they are (a shallow clone).
+"""CLONE: a new table that refers to the files of a version of another table (a shallow clone).
 
 # delta-spark: CloneTableCommand, CloneTableBase
-Data files and deletion vectors are named by absolute paths. The clone has an id, row ids and a history of its own.
+Data files and deletion vectors are named by absolute paths. The clone has its own id, row ids and history.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 _OPERATION = "CLONE"
 _NOT_OF_CLONES = frozenset(("checkpointProtection", "catalogManaged"))
-# Properties that belong to the source's own log.
+# Properties that belong to the source's log.
 _OF_THE_SOURCE = (
     *MATERIALIZED_COLUMNS,
     TableProperties.in_commit_timestamps_version.name,
@@ -85,14 +85,14 @@ def clone(
         source: The version of the source.
         storage: Storage of the new table.
         root: Location of the new table.
-        replace_table: Whether a table that is there gets columns, properties and files of the source.
+        replace_table: Whether an existing table is replaced.
         properties: Properties in addition to those of the source.
-        dry_run: Check whether it can be made, and commit nothing.
+        dry_run: Check whether the clone is possible, and commit nothing.
         options: How the commit is recorded.
 
     Raises:
-        TableAlreadyExists: There is a table, and it is not to be replaced.
-        InvalidArgument: A property is not possible, or source and clone are one table.
+        TableAlreadyExists: A table exists, and `replace_table` is false.
+        InvalidArgument: A property is not possible, or source and clone are the same table.
         UnsupportedFeature: The source has a feature that deltaskip cannot write, or the clone is append-only.
         InvalidCommit: A rule of the protocol forbids the new table.
         CommitConflict: Another writer changed the table that is replaced.
@@ -126,7 +126,7 @@ def clone(
             )
     milliseconds = current_ms()
     transaction.remove(*(remove_of(add, milliseconds) for add in add_actions(removed)))
-    # The clone numbers its rows itself.
+    # The clone assigns new row ids.
     adds = (replace(add, base_row_id=None, default_row_commit_version=None) for add in add_actions(files))
     transaction.add_written(*adds)
     sizes = source.adds(["size"])["size"]
@@ -152,7 +152,7 @@ def _existing(storage: Storage, root: str) -> Snapshot | None:
 
 
 def _configuration(source: Snapshot, given: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The properties of the clone, and features that were asked for by property."""
+    """The properties of the clone, and features that properties request."""
     constraints = source.table_properties.constraints
     for name, text in TableProperties(given).constraints.items():
         if constraints.get(name) != text:
@@ -199,9 +199,9 @@ def _protocol(source: Protocol) -> Protocol:
 def _replace(
     transaction: Transaction, source: Snapshot, target: Snapshot, metadata: Metadata, features: list[str]
 ) -> tuple[pa.Table, pa.Table]:
-    """Take over the source's state in a table that exists; return the files to add and to remove.
+    """Copy the source's state to an existing table; return the files to add and to remove.
 
-    Files that both have stay: a commit cannot remove and add the same one.
+    Files that both have stay: a commit cannot remove and add the same file.
     """
     transaction.read("true")
     given = replace(metadata, name=target.metadata.name, description=target.metadata.description)
@@ -229,7 +229,7 @@ def _replace(
 
 
 def _absolute(source: Snapshot, files: pa.Table) -> pa.Table:
-    """The files with absolute paths, of deletion vectors too; they change data."""
+    """The files with absolute paths, also for deletion vectors; they change data."""
     position = FILE_SCHEMA.get_field_index("path")
     paths = _logged(source, one_chunk(files["path"]))
     files = with_data_change(files).set_column(position, FILE_SCHEMA.field(position), paths)

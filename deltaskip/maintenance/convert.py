@@ -1,4 +1,4 @@
-"""A folder of Parquet files as a table in the same place: its schema from the files, its partitions from the folders.
+"""Converts a folder of Parquet files to a table in place: the schema from the files, partitions from directory names.
 
 # delta-spark's CONVERT TO DELTA: ConvertToDeltaCommand, ConvertUtils, SchemaMergingUtils
 """
@@ -76,19 +76,19 @@ class ParquetFolder:
 def read_folder(
     storage: Storage, root: str, partition_schema: StructType | None = None, time_zone: str = "UTC"
 ) -> ParquetFolder:
-    """Return the contents of a folder. Columns are nullable, and those of several files are merged.
+    """Return the contents of a folder. Columns are nullable, and the columns of several files are merged.
 
     Args:
         storage: Storage of the folder.
         root: Location of the folder.
-        partition_schema: The columns that the names of folders give values to, in their order.
-        time_zone: Time zone of timestamps in the names of folders.
+        partition_schema: The partition columns, in the order of the directories.
+        time_zone: Time zone of timestamps in directory names.
 
     Raises:
         DataFileMissing: The folder does not exist, or contains no data files.
         SchemaError: The files have columns of one name and types that cannot be merged, or a type that Spark does not
             read.
-        InvalidArgument: The folders above a file are not those of the partition columns.
+        InvalidArgument: The directories above a file do not match the partition columns.
         StorageError: A file cannot be read.
     """
     files = find_files(storage, root, [root])
@@ -112,7 +112,7 @@ def read_folder(
 def add_folder(transaction: Transaction, folder: ParquetFolder, time_zone: str = "UTC") -> None:
     """Add the files to the transaction that creates the table.
 
-    Raises what add_files_to raises.
+    Raises as add_files_to does.
     """
     written = add_given_files(transaction, folder.files, time_zone=time_zone, footers=folder.footers)
     transaction.set_metrics({"numConvertedFiles": written["numFiles"]})
@@ -134,7 +134,7 @@ def _check_folders(
 
 
 def _proposed(files: Sequence[GivenFile], time_zone: str) -> str:
-    """The partition columns that fit the names of all folders, as DDL text; "" if the files have different ones."""
+    """The partition columns that fit all directory names, as DDL text; "" if the files have different ones."""
     values: dict[str, set[str | None]] = {}
     levels = {tuple(fold_name(name) for name, _ in folder_pairs(file.folders)) for file in files}
     if len(levels) != 1:
@@ -157,7 +157,7 @@ def _fitting(values: set[str | None], time_zone: str) -> str:
 
 
 def _spells(text: str, data_type: DataType, time_zone: str) -> bool:
-    """Whether the text is exactly that of a value of the type, so that no digit is lost."""
+    """Whether the text is exactly a value of the type, so that no digit is lost."""
     if data_type == TIMESTAMP:
         return ":" in text and parse_partition_value(text, data_type, time_zone) is not None
     return log_text(text, data_type, time_zone) == text and parse_partition_value(text, data_type) is not None
@@ -236,7 +236,7 @@ class _MergedColumns:
 
 
 def _with_partitions(data: StructType, partitions: StructType) -> StructType:
-    """The columns of the files, with the partition columns in their place or at the end."""
+    """The columns of the files, with partition columns replacing columns of the same name or at the end."""
     left = {fold_name(field.name): field for field in partitions.fields}
     fields = [left.pop(fold_name(field.name), field) for field in data.fields]
     return StructType((*fields, *left.values()))

@@ -1,4 +1,4 @@
-"""The metadata and protocol of a table to which a version of it, or of another table, is copied.
+"""The metadata and protocol of a table after a version of it, or of another table, is copied to it.
 
 # delta-spark: RestoreTableCommand, CloneTableBase, IdentityColumn.copySchemaWithMergedHighWaterMarks
 """
@@ -31,12 +31,12 @@ _IN_COMMIT_TIMESTAMPS = (
 )
 # Properties that a table never loses: names of columns with row ids, and in-commit timestamps.
 _KEPT = (*MATERIALIZED_COLUMNS, *_IN_COMMIT_TIMESTAMPS)
-# A restored or cloned table keeps the greater value of these properties, which only grow.
+# A restored or cloned table keeps the greater value of these properties, which never decrease.
 _GREATER = (TableProperties.max_column_id, TableProperties.checkpoint_protection_version)
 
 
 def merged_metadata(table: Snapshot, source: Metadata, schema_of: Snapshot) -> Metadata:
-    """Return the metadata of a version for a table that exists: with its id and the properties that it must not lose.
+    """Return the metadata of a version for an existing table, with the table's id and the properties that it must keep.
 
     Args:
         table: The latest version of the table.
@@ -45,7 +45,7 @@ def merged_metadata(table: Snapshot, source: Metadata, schema_of: Snapshot) -> M
     """
     given = dict(source.configuration)
     for name in _IN_COMMIT_TIMESTAMPS[1:]:
-        # These properties are a version and a time in the log of the source.
+        # These properties are a version and a time of the source's log.
         given.pop(name, None)
     kept = {name: table.properties[name] for name in _KEPT if name in table.properties}
     configuration = {**given, **kept}
@@ -68,7 +68,7 @@ def merged_protocol(table: Protocol, source: Protocol) -> Protocol:
 
 
 def clustering_after(table: Snapshot, source: Snapshot) -> DomainMetadata | None:
-    """Return the domain that clusters the table as the source is clustered; None if it is already."""
+    """Return the domain that clusters the table like the source; None if it already is."""
     now, then = table.domains.get(CLUSTERING_DOMAIN), source.domains.get(CLUSTERING_DOMAIN)
     if then is None:
         return None if now is None else clustering_domain([])

@@ -1,4 +1,4 @@
-"""The files below a table's folder, in batches of Arrow columns: hidden ones, links and other tables are left out.
+"""The files below a table's folder, in batches of Arrow columns, without hidden files, links and other tables.
 
 # delta-spark: DeltaTableUtils.isHiddenDirectory, DeltaFileOperations.recursiveListDirs
 """
@@ -32,7 +32,7 @@ LISTED = pa.schema([("path", pa.string()), ("size", pa.int64()), ("modified_ms",
 _BATCH_ROWS = 1 << 16
 _PARALLEL_LISTINGS = 32
 _MOST_LINKS = 40
-# Change files and indexes are files of the table, though their folders begin with an underscore.
+# Change data files and indexes belong to the table, though the names of their folders begin with an underscore.
 _VISIBLE = ("_delta_index", CHANGE_FOLDER)
 # Names of files that this package's writers through Spark and Hadoop leave when they are killed.
 _TEMPORARY_FILE = rf"(^|/){TEMPORARY}$"
@@ -72,7 +72,7 @@ class HiddenNames:
         return re.search(_TEMPORARY_FILE, path) is None and re.search(_TEMPORARY_FOLDER, path) is None
 
     def mask(self, paths: pa.Array) -> pa.BooleanArray:
-        """Whether each path has a segment that is hidden."""
+        """Whether each path has a hidden segment."""
         hidden = self._hidden(paths)
         if not pc.any(hidden).as_py():
             return hidden
@@ -85,7 +85,7 @@ class HiddenNames:
 
     def _hidden(self, paths: pa.Array) -> pa.BooleanArray:
         visible = "|".join(map(re.escape, self._visible))
-        # The value behind the name of a partition column may begin with the same letters.
+        # The value after the name of a partition column may begin with the same letters.
         others = pc.replace_substring_regex(paths, f"(^|/)({visible})", r"\1x")
         hidden = pc.match_substring_regex(others, r"(^|/)[._]")
         if self.iceberg:
@@ -94,13 +94,13 @@ class HiddenNames:
 
 
 def is_temporary(paths: pa.Array) -> pa.BooleanArray:
-    """Return which paths are those of a writer's temporary files, or of its folder for them."""
+    """Return which paths are a writer's temporary files, or its folder for them."""
     return pc.match_substring_regex(paths, f"{_TEMPORARY_FILE}|{_TEMPORARY_FOLDER}")
 
 
 @dataclass(slots=True)
 class Folders:
-    """The findings of a listing in addition to files.
+    """What a listing finds in addition to files.
 
     Attributes:
         entries: Number of entries of each directory, by its path below the table; empty for object stores.
@@ -124,10 +124,10 @@ class Folders:
 
 
 def files_of_table(storage: Storage, root: str, hidden: HiddenNames, folders: Folders) -> Iterator[pa.Table]:
-    """Yield the files below a table's folder (LISTED), and note its directories, links and other tables in `folders`.
+    """Yield the files below a table's folder (LISTED), and record directories, links and other tables in `folders`.
 
-    Links to files are files; links to directories are not followed. Folders that contain another table are left out;
-    those that an object store lists before it is clear that they do are in `folders.tables`.
+    Links to files are files; links to directories are not followed. Folders that contain another table are left out; if
+    an object store lists their files first, they are in `folders.tables`.
 
     Raises StorageError.
     """
@@ -214,7 +214,7 @@ def _local_folder(root: str, folder: str, hidden: HiddenNames, folders: Folders)
 
 
 def _ways(link: str) -> Iterator[str]:
-    """The files and links that a link leads to, one after the other."""
+    """The files and links to which a link leads, in order."""
     for _ in range(_MOST_LINKS):
         if not os.path.islink(link):
             return

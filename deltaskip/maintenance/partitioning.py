@@ -1,7 +1,7 @@
 """New partition columns for an existing table: all of its rows are rewritten, in one commit.
 
 Rows only move, so the files have dataChange false: the change data feed shows nothing, and rows keep their row ids.
-Delta has one partitioning for all files of a version, so that new data alone cannot be partitioned in another way.
+Delta has one partitioning for all files of a version, so new data alone cannot be partitioned differently.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _OPERATION = "REPLACE PARTITIONING"
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """A table under new partition columns. kept: the columns of its rows, before those that are computed."""
+    """A table under new partition columns. kept: the columns of its rows, without computed ones."""
 
     made: Partitioned
     schema: StructType
@@ -61,7 +61,7 @@ def replace_partitioning(
     spark: Any = None,
     options: WriteOptions = PLAIN_WRITE,
 ) -> PartitioningResult:
-    """Rewrite all rows of a table under other partition columns, see DeltaTable.replace_partitioning."""
+    """Rewrite all rows of a table with other partition columns, see DeltaTable.replace_partitioning."""
     done: list[_Layout] = []
 
     def act(transaction: Transaction) -> Mapping[str, int]:
@@ -101,7 +101,7 @@ def _same(snapshot: Snapshot, layout: _Layout) -> bool:
 
 
 def _layout(snapshot: Snapshot, transforms: Sequence[Transform]) -> _Layout:
-    """The table under the new partition columns. Raises SchemaError where it cannot have them."""
+    """The table with the new partition columns. Raises SchemaError if it cannot have them."""
     root, schema = snapshot.root, snapshot.schema
     old = hidden_columns(schema, snapshot.partition_columns, snapshot.properties)
     made = partitioned(schema, transforms, root)
@@ -125,7 +125,7 @@ def _layout(snapshot: Snapshot, transforms: Sequence[Transform]) -> _Layout:
 
 
 def _check_unused(snapshot: Snapshot, dropped: frozenset[str]) -> None:
-    """Raise SchemaError if a constraint or generated column uses a hidden column that would go."""
+    """Raise SchemaError if a constraint or generated column uses a hidden column that would be dropped."""
     for owner, text in expressions(snapshot.schema, snapshot.table_properties) if dropped else ():
         try:
             used = {parts[0] for parts in columns_of(parse_sql(text))} if text is not None else set(dropped)

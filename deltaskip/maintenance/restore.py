@@ -58,7 +58,7 @@ def restore(
     Args:
         snapshot: A version of the table.
         version: The version to restore. Nothing is committed if it is the latest.
-        timestamp: The time that the version was chosen by, for the table's history.
+        timestamp: The time by which the version was chosen, for the table's history.
         check_files: Whether to check first that the files exist.
         dry_run: Check and count the files, and commit nothing.
         options: How the commit is recorded.

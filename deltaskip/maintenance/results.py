@@ -1,4 +1,4 @@
-"""Results of operations that keep a table in shape."""
+"""Results of maintenance operations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class VacuumResult(WriteResult):
         size_in_bytes: Size of the files.
         directories: Directories that were empty, or became empty, by their paths below the table.
         sidecars: Sidecar files of the log that no checkpoint needs.
-        left_over: Temporary files of the log that killed writers left, by their paths below the table.
+        left_over: Temporary files of the log that killed writers left behind, by their paths below the table.
         seconds: Seconds by phase: "find" finds the files, "delete" deletes them.
     """
 
@@ -44,12 +44,12 @@ class VacuumResult(WriteResult):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PartitioningResult(WriteResult):
-    """The result of `DeltaTable.replace_partitioning`; the version is None if the table has this layout already.
+    """The result of `DeltaTable.replace_partitioning`; the version is None if the table already has this layout.
 
     The metrics of a rewrite are numRemovedFiles, numRemovedBytes, numAddedFiles, numAddedBytes and numOutputRows.
 
     Attributes:
-        kind: "rewritten": all rows are in new files, by the new partition columns. "clustering": no file was written;
+        kind: "rewritten": all rows are in new files, partitioned by the new columns. "clustering": no file was written;
             the table has clustering columns, by which OPTIMIZE orders data.
         partition_columns: Names of the partition columns.
         hidden_columns: The partition columns that scans leave out.

@@ -1,4 +1,4 @@
-"""The files that a VACUUM deletes: listed ones, or those that the log removed, which no retained version needs."""
+"""The files that a VACUUM deletes: files, found by listing or in the log, that no retained version needs."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 
 _LAST_VACUUM = "_last_vacuum_info"
 _LAST_MEMBER = "latestCommitVersionOutsideOfRetentionWindow"
-# The number of files that are compared with the needed ones at a time: each comparison hashes the needed ones anew.
+# The number of files that are compared with the needed ones at once: each comparison hashes the needed ones again.
 _COMPARED = 1 << 20
 _COMMITS_AT_ONCE = 100
 _PARALLEL_REQUESTS = 32
 _CDC = b'{"cdc":'
 _BATCH_ROWS = 1 << 16
-# A remove gets its time before the commit is written, and perhaps from another clock.
+# The time of a remove is earlier than its commit, and may come from another clock.
 _MARGIN_MS = DAY_MS
 _REMOVED = ["path", "is_remove", "deletion_timestamp", "deletion_vector"]
 
@@ -133,7 +133,7 @@ def _listed(
 
 
 def _allowed(snapshot: Snapshot, files: pa.Table, folders: Folders, hidden: HiddenNames) -> pa.Table:
-    """The files that the gate lets through, without files of other tables and targets of links."""
+    """The files that pass the check for hidden names, without files of other tables and targets of links."""
     paths = one_chunk(files["path"])
     allowed = deletable(snapshot.storage, snapshot.root, paths, hidden.visible)
     return files.filter(pc.and_(allowed, pc.invert(folders.protected(paths)))).combine_chunks()
@@ -145,15 +145,15 @@ def _without_other_names(snapshot: Snapshot, files: pa.Table, names: pa.Array) -
 
 
 def _older(files: pa.Table, limit: pa.Scalar) -> pa.Table:
-    """The files from before a time, and files whose time is not known yet."""
+    """The files that are older than a time, and files whose time is not known yet."""
     return files.filter(is_not_false(pc.less(files["modified_ms"], limit)))
 
 
 def unneeded_by_log(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progress: ProgressCallback) -> Unneeded:
-    """Return the files that commits before a time removed, and their change files, since the last LITE vacuum.
+    """Return the files that commits before a time removed, and their change data files, since the last LITE vacuum.
 
     # delta-spark: VACUUM … LITE
-    Arguments are those of unneeded_by_listing. Raises UnsupportedFeature if the log lacks commits since then.
+    Arguments as for unneeded_by_listing. Raises UnsupportedFeature if the log lacks commits since then.
     """
     storage, root = snapshot.storage, snapshot.root
     listing = list_log(storage, root)
@@ -204,7 +204,7 @@ def unneeded_by_log(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progr
 
 
 def _tables_in(storage: Storage, root: str, paths: pa.Array) -> list[str]:
-    """The folders of files, and those above them below the root, that contain the log of another table."""
+    """The folders above files, up to the root, that contain the log of another table."""
     folders = set()
     for folder in pc.unique(pc.replace_substring_regex(paths, r"/?[^/]*$", "")).to_pylist():
         while folder and folder not in folders:
@@ -224,7 +224,7 @@ def _change_files(text: bytes) -> Iterator[tuple[str, int]]:
 
 
 def note_last_vacuum(snapshot: Snapshot, through: int) -> None:
-    """Note the version up to which a LITE vacuum has deleted the files that commits removed, as delta-spark does."""
+    """Record the version up to which a LITE vacuum has deleted the files that commits removed, as delta-spark does."""
     noted = json.dumps({_LAST_MEMBER: through}, separators=(",", ":")).encode()
     snapshot.storage.put(join(snapshot.root, LOG_FOLDER, _LAST_VACUUM), noted)
 
@@ -242,8 +242,8 @@ def _last_vacuum(snapshot: Snapshot) -> int | None:
 def _needed_under_other_names(storage: Storage, root: str, paths: pa.Array, names: pa.Array) -> pa.BooleanArray:
     """Return which files are needed under another name than in the listing: links, mounts, schemes, letter case.
 
-    Local files are the same if device and inode are. A file that cannot be looked up here (another machine's mount,
-    another store's scheme) may be one whose path below the table ends the name.
+    Local files are the same if device and inode are. If a name cannot be looked up on this machine (another machine's
+    mount, another store's scheme), every file whose path below the table is a suffix of the name may be the needed one.
 
     Args:
         storage: Storage of the table.
@@ -261,7 +261,7 @@ def _needed_under_other_names(storage: Storage, root: str, paths: pa.Array, name
 
 
 def _in_other_stores(root: str, names: pa.Array) -> pa.Array:
-    """The absolute names that are not of the table's own store; there, equal files have equal keys."""
+    """The absolute names outside of the table's store; inside it, equal files have equal keys."""
     names = names.filter(pc.match_substring_regex(names, _ABSOLUTE))
     base, _ = split_authority(root)
     scheme, _, authority = base.partition("://")
@@ -271,7 +271,7 @@ def _in_other_stores(root: str, names: pa.Array) -> pa.Array:
 
 
 def _looked_up(root: str, names: Iterable[str]) -> tuple[set[tuple[int, int]], list[str]]:
-    """Device and inode of each name and of the links on its way, and absolute names that cannot be looked up."""
+    """Device and inode of each name and of links in its path, and absolute names that cannot be looked up."""
     known: set[tuple[int, int]] = set()
     unknown = []
     for name in names:
@@ -307,7 +307,7 @@ def _identities(path: str) -> set[tuple[int, int]] | None:
     except OSError as error:
         return found if error.errno in _NO_FILE else None
     except ValueError:
-        # No file has a null character in its name.
+        # No file name contains a null character.
         return found
     return found
 
@@ -342,8 +342,8 @@ class _FileKeys:
 
     Attributes:
         data: The data files.
-        literal: Data files by the text of the log, where it has percent signs: some writers do not encode paths, and
-            then it is the name of the file.
+        literal: Data files by the logged path without decoding, if it has percent signs: some writers do not encode
+            paths, and then it is the name of the file.
         vectors: The files of their deletion vectors.
     """
 
@@ -358,7 +358,7 @@ class NeededFiles:
 
     Attributes:
         keys: Their keys (table_keys), in every reading.
-        names: The keys without the literal readings of relative paths.
+        names: The keys without the undecoded relative paths.
     """
 
     keys: pa.Array

@@ -2,7 +2,7 @@
 
 # PROTOCOL, VACUUM Protocol Check; delta-spark: VacuumCommand
 Nothing is deleted before the whole log of the latest version was read and the folder was listed. A deleted file was
-listed, is older than the retention, and is named by no version since then.
+listed, is older than the retention, and no version since then refers to it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def vacuum(
         snapshot: A version of the table.
         retention_ms: How long removed files are kept; None for the table's `delta.deletedFileRetentionDuration`.
         dry_run: Find the files, and delete nothing.
-        lite: Find files by the commits in the log, and not by listing the table's folder.
+        lite: Find files by the commits in the log, without listing the table's folder.
         enforce_retention: Whether to refuse a retention that is shorter than the table's.
         progress: Called with a phase ("listed", "deleted"), files so far, and their number or 0, in place
             of a bar.
@@ -178,7 +178,7 @@ def _parameters(retention_ms: int | None, default: int, enforced: bool) -> dict[
 
 
 def _record(snapshot: Snapshot, operation: str, parameters: Mapping[str, object], metrics: Mapping[str, object]) -> int:
-    """Commit a version that contains nothing but the operation."""
+    """Commit a version that contains only the operation."""
     transaction = Transaction(refresh(snapshot), operation, parameters)
     transaction.set_metrics(metrics)
     transaction.allow_empty()
@@ -230,7 +230,7 @@ def _delete_directories(snapshot: Snapshot, found: Unneeded, cutoff_ms: int, day
         try:
             deleted = delete_empty_folder(snapshot.storage, snapshot.root, folder, names)
         except StorageError:
-            # An empty directory does no harm.
+            # An empty directory is harmless.
             continue
         if deleted:
             yield folder

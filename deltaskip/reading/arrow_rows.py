@@ -44,12 +44,12 @@ READ_COLUMNS = ["uri", "size", "partition_values", "deletion_vector"]
 # Where many rows match in a larger share of the files, the columns of the predicate are not read first.
 _STAGED_SHARE = 0.6
 _LATE_READS = 10
-# Files of at most so many bytes are read together, up to so many files at a time.
+# Files up to this size are read together, up to this many at a time.
 _SMALL_BYTES = 8 << 20
 _SMALL_FILES = 64
 # Rows for which the predicate is evaluated at once, if their batches are smaller.
 _EVALUATED_ROWS = 1 << 18
-# Bytes of files that are read ahead of their turn; far ones take long to come, near ones only memory.
+# Bytes of files that are read ahead of their turn. Remote files have high latency; local ones only cost memory.
 _AHEAD_BYTES = 64 << 20
 _FAR_AHEAD_BYTES = 256 << 20
 _CURE = "Read the rows with to_spark instead."
@@ -88,14 +88,14 @@ class RowReader:
 
     Attributes:
         rows: Reads the rows of files.
-        matching: Finds those that match; None if all do.
+        matching: Finds the rows that match; None if all do.
         schema: The schema of the batches.
-        stages: What to read one after the other: some columns, and the part of the predicate to evaluate then. Of the
-            last one, the columns that the predicate does not have, there is none. Empty if all is read at once.
+        stages: The columns to read at each step, with the conjuncts to evaluate on them. The last step reads the
+            remaining columns and evaluates nothing. Empty if everything is read in one step.
         chars: The columns with strings of type char(n), of `char_columns`.
-        voids: The columns with fields of type void inside, of `void_columns`.
+        voids: The columns that contain fields of type void, of `void_columns`.
         paths: The path of each column of the batches; None if all are top-level columns.
-        matches: In how many files many rows match.
+        matches: The share of files in which many rows match.
         share: The share of the table's columns that are read.
     """
 
@@ -116,7 +116,7 @@ class RowReader:
         Args:
             scan: The scan.
             files: Number of files that will be read.
-            counts: Gets the numbers of row groups that are read and skipped.
+            counts: Counts the row groups that are read and skipped.
         """
         scan, snapshot = scan.at_one_time(), scan.snapshot
         schema = arrow_schema_of(scan)
@@ -185,10 +185,10 @@ class RowReader:
         self.matches.add(many)
 
     def read_files(self, files: pa.Table) -> Iterator[pa.RecordBatch]:
-        """Yield the matching rows of several small files, for all of which the predicate is evaluated at once.
+        """Yield the matching rows of several small files. The predicate is evaluated once for all of them.
 
         Args:
-            files: Their rows, as for `read`.
+            files: One row for each file, as for `read`.
         """
         for part, opened in self.rows.small_files(files):
             batch = None if opened is None else self._read_together(part, opened)
@@ -225,7 +225,7 @@ class RowReader:
         return self._record_batch(columns, left)
 
     def _in_stages(self, size: int) -> bool:
-        """Whether the columns of the predicate are read before the others, for files of at least so many bytes."""
+        """Whether files of at least this size are read in stages: the columns of the predicate before the others."""
         return bool(self.stages) and size >= options.read_staged_bytes and self.matches.share < _STAGED_SHARE
 
     def _read_in_stages(self, parts: Sequence[_Part]) -> Iterator[pa.RecordBatch]:
@@ -257,7 +257,7 @@ class RowReader:
                 yield self._record_batch({**chosen, **batch.columns}, len(batch))
 
     def _selected(self, batch: StoredBatch) -> StoredBatch:
-        """Without the columns that only the predicate has."""
+        """The batch without the columns that only the predicate uses."""
         shown = self.schema.names if self.paths is None else {path[0] for path in self.paths.values()}
         return StoredBatch(batch.rows, {n: each for n, each in batch.columns.items() if n in shown})
 
@@ -278,7 +278,7 @@ class RowReader:
 
 
 def _beginning(predicate: Node) -> Node:
-    """The first conjuncts of a predicate that use only the columns of its first one; others are evaluated later."""
+    """The leading conjuncts that use only the columns of the first one; the others are evaluated later."""
     if not isinstance(predicate, And):
         return predicate
     first = top_level_columns(predicate.children[0])
@@ -287,7 +287,7 @@ def _beginning(predicate: Node) -> Node:
 
 
 def _by_number(batches: Iterable[tuple[int, StoredBatch]]) -> dict[int, StoredBatch]:
-    """The rows of batches by the number that they have, in the order of these numbers."""
+    """The rows of batches by their number, in ascending order."""
     found: dict[int, list[StoredBatch]] = {}
     for number, batch in batches:
         found.setdefault(number, []).append(batch)
@@ -307,9 +307,9 @@ def _matches_of(
     batches: Iterable[tuple[int, StoredBatch]],
     selected: Callable[[StoredBatch], StoredBatch] | None,
 ) -> Iterator[tuple[int, StoredBatch]]:
-    """Yield the matching rows of batches with the numbers that these have; small ones are evaluated together.
+    """Yield the matching rows of numbered batches, with their numbers; small batches are evaluated together.
 
-    selected: Gives the columns that are needed after that; None for all.
+    selected: Returns a batch with the columns that are needed afterwards; None for all.
     """
     waiting: list[tuple[int, StoredBatch]] = []
     rows = 0
@@ -340,11 +340,11 @@ def _matches_among(
 def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterator[pa.RecordBatch]:
     """Yield the rows that match a scan, at most its limit; every batch has `arrow_schema_of`.
 
-    A bar shows the progress of longer reads, and the logger `deltaskip` gets a line at level INFO.
+    A bar shows the progress of longer reads, and the logger `deltaskip` receives a line at level INFO.
 
     Args:
         scan: The scan.
-        finished: Gets the metrics when all rows were taken, or the iterator is closed.
+        finished: Called with the metrics when all rows were taken, or the iterator is closed.
 
     Raises:
         UnsupportedFeature: Only Spark can read a file, or evaluate the predicate.
@@ -399,20 +399,20 @@ def _paths(scan: Scan) -> Paths | None:
 def row_type(field: StructField, scan: LogScan) -> pa.DataType:
     """Return the Arrow type of a column in the rows of a scan."""
     if field.type != VOID:
-        # Raises for what files cannot contain.
+        # Raises for types that files cannot contain.
         written_type(field.type, (field.name,), scan.snapshot.root)
     return stored_type(field.type)
 
 
 def row_reads(scan: Scan, piece_bytes: int | None = None, files: pa.Table | None = None) -> Reads:
-    """Return bytes of files, and functions that read the matching rows of them, in the order of the rows.
+    """Return sizes in bytes, and functions that read the matching rows of so much data, in the order of the rows.
 
-    The functions can be pickled. Each reads a whole file, or if that is large some of its row groups.
+    The functions can be pickled. Each reads a whole file, or some row groups of a large one.
 
     Args:
         scan: The scan; its limit does not count.
         piece_bytes: Bytes of files that one function reads, as far as row groups allow.
-        files: The files to read, with the columns FILE_COLUMNS. The default is those that the scan keeps.
+        files: The files to read, with the columns FILE_COLUMNS. The default is the files that the scan keeps.
     """
     most = options.read_piece_bytes if piece_bytes is None else piece_bytes
     files = scan.files(columns=READ_COLUMNS) if files is None else files
@@ -424,7 +424,7 @@ def _reads(reader: RowReader, files: pa.Table, most_bytes: int, together: bool =
     sizes = files["size"].to_pylist()
     most_files, share = (_SMALL_FILES if together else 1), 0
     if not reader.rows.storage.remote:
-        # Two reads for each core, and half a file more, so that equal files are shared equally.
+        # Two reads per core, plus half a file, so that equal files are shared equally.
         share = max(
             options.read_together_bytes, sum(sizes) // (2 * pa.cpu_count()) + sum(sizes) // (2 * max(1, len(sizes)))
         )
@@ -437,7 +437,7 @@ def _reads(reader: RowReader, files: pa.Table, most_bytes: int, together: bool =
             yield sum(sizes[number:end]), partial(reader.read_files, files.slice(number, end - number))
             continue
         file = files.slice(number, 1)
-        # Where there are files for every core, one of which little is read is not divided.
+        # If there are enough files to occupy every core, a file is not split if only a small share of it is read.
         if (size * reader.share if len(files) >= 2 * pa.cpu_count() else size) <= most_bytes:
             yield size, partial(reader.read, file)
             continue

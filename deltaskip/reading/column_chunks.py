@@ -1,9 +1,9 @@
 """Columns of row groups decoded from the pages of their column chunks: all rows, or a few without decoding the others.
 
-pyarrow decodes a row group as a whole, and takes up to three times as long for common columns. Where only a few rows
-are wanted and the file has an index of its pages, pages without a wanted row are not even read. pyarrow reads the
-columns that are nested or have an uncommon type or encoding, and those that seem damaged, so that errors are those of
-pyarrow.
+pyarrow decodes whole row groups, and takes up to three times as long for common columns. Where only a few rows
+are wanted and the file has a page index, pages without a wanted row are not even read. pyarrow reads the
+columns that are nested or have an uncommon type or encoding, and columns that seem damaged, so that pyarrow raises
+the error.
 # Parquet, Column Chunks and Data Pages; parquet.thrift, PageHeader
 """
 
@@ -30,11 +30,11 @@ from deltaskip.stats.page_index import Pages, pages_of
 from deltaskip.storage.range_file import Range, read_ranges
 
 ROWS_PER_MATCH = 8
-"""Rows of a row group for each one taken, from which taking single rows is faster than decoding all of them."""
+"""Single rows are taken if at most one in this many rows is wanted; otherwise it is faster to decode all of them."""
 
 # Bytes of column chunks that are read at once.
 _AT_ONCE_BYTES = 16 << 20
-# In larger chunks, pages are skipped by an index.
+# In larger chunks, pages are skipped by the page index.
 _WHOLE_BYTES = 1 << 15
 
 # parquet.thrift, ColumnMetaData
@@ -109,15 +109,15 @@ def decode_columns(
         source: The file, open for reading.
         footer: Its footer.
         schema: Its Arrow schema, as pyarrow reads it.
-        groups: Numbers of the row groups, ascending; one if not all rows are read.
-        leaves: The columns to read and their numbers among the Parquet columns, of `leaf_numbers`.
-        positions: Numbers of the rows within the row group, ascending; None for all rows.
-        own: The footer as `stats.footer` reads it; None to read it.
+        groups: Indexes of the row groups, ascending; one if not all rows are read.
+        leaves: The columns to read and their indexes among the Parquet columns, of `leaf_numbers`.
+        positions: Positions of the rows within the row group, ascending; None for all rows.
+        own: The footer as `stats.footer` reads it; None if it has not been read.
         threads: Whether columns are decoded side by side.
-        encoded: The columns of strings that are returned as dictionaries, if one row group is read.
+        encoded: The string columns that are returned as dictionaries, if one row group is read.
     """
     try:
-        # pyarrow ends the process where a footer is damaged and it is asked for the metadata of a column chunk.
+        # pyarrow aborts the process if it is asked for the metadata of a column chunk and the footer is damaged.
         own = own or read_footer(OpenSource(source), "")
         if not footer_fits(own.data):
             return {}
@@ -179,7 +179,7 @@ def _column(
 def _dictionary_of(
     rows: int, buffers: tuple[pa.Buffer | None, pa.Buffer | None, pa.Buffer], offsets: pa.Buffer, data: pa.Buffer
 ) -> pa.DictionaryArray:
-    """Strings of the numbers of entries, which the kernel has checked, and the entries."""
+    """The strings for the indexes of dictionary entries, which the kernel has checked."""
     entries = pa.Array.from_buffers(pa.string(), offsets.size // 4 - 1, [None, offsets, data])
     return pa.DictionaryArray.from_arrays(from_buffers(pa.int32(), rows, buffers), entries, safe=False)
 

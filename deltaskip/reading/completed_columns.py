@@ -14,12 +14,12 @@ from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructFie
 
 
 def void_columns(fields: Iterable[StructField]) -> dict[str, DataType]:
-    """Return the names of the columns with fields of type void inside, and their types."""
+    """Return the columns that contain fields of type void: their types by name."""
     return {f.name: f.type for f in fields if f.type != VOID and VOID in nested_types(f.type)}
 
 
 def with_void_fields(array: pa.Array, data_type: DataType) -> pa.Array:
-    """Return a column as files have it with its fields of type void, at every depth.
+    """Return a column of a file with the fields of type void added, at every depth.
 
     Args:
         array: The column, with the names of the table.

@@ -1,4 +1,4 @@
-"""Rows of a scan as a LazyFrame of Polars, which reads what a query needs of it."""
+"""Rows of a scan as a LazyFrame of Polars, which reads only what a query needs."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def _frames(
     Args:
         scan: The scan.
         columns: Names of the columns; None for all.
-        predicate: The rows to keep, a Polars expression. With a number of rows, it applies to these.
-        rows: Number of rows to read.
+        predicate: The rows to keep, a Polars expression. It applies after `rows`.
+        rows: The most rows to read; None for all.
         batch_rows: Most rows of a frame.
     """
     names = list(scan.paths_by_name) if columns is None else columns

@@ -39,10 +39,10 @@ _NARROWER: dict[pa.DataType, tuple[pa.DataType, ...]] = {
 
 
 def arrow_dataset(scan: Scan) -> pds.Dataset:
-    """Return a dataset of the files of a scan, whose schema is `arrow_schema_of`. The footer of every file is read.
+    """Return a dataset of the files of a scan with the schema `arrow_schema_of`. Reads the footer of every file.
 
     Raises:
-        UnsupportedFeature: The rows of the dataset would not be those of the scan.
+        UnsupportedFeature: The dataset would have other rows than the scan.
         DataFileMissing: A file does not exist.
         StorageError: A file cannot be read.
     """

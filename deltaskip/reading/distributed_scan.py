@@ -24,7 +24,7 @@ _CURES = {
     **dict.fromkeys(("to_arrow", "to_batches", "__arrow_c_stream__", "to_pandas", "to_polars"), _ROWS),
     **dict.fromkeys(("to_duckdb", "to_dataset", "pieces"), _ROWS),
 }
-"""The method to call instead of one of other scans that returns all files or all rows to this process."""
+"""The method to call instead of a method that would return all files or all rows to this process."""
 
 
 class PlanningEngine(Protocol):
@@ -47,10 +47,10 @@ class DistributedScan(SelectingScan):
     statistics. Methods that would return all of it raise UnsupportedFeature and name what to call instead. Methods with
     small results, such as `count`, `explain` and `file_batches`, read the log in this process, in bounded memory.
 
-    No process knows all of the files, so that a limit is refused, too.
+    A limit is refused as well, because no process knows all of the files.
     """
 
-    # Executors read the rows, so that this process has nothing to report.
+    # Executors read the rows, so this process has nothing to report.
     metrics = None
 
     def __init__(self, snapshot: Snapshot, options: ReadOptions = ALL_ROWS) -> None:
@@ -92,8 +92,8 @@ class DistributedScan(SelectingScan):
 
         Args:
             spark: A SparkSession, classic or Connect, whose executors reach the files and have deltaskip.
-            metadata: Must be False: the position of a row is not read here.
-            listing: Has no effect: Spark lists no files here.
+            metadata: Must be False: executors do not return the positions of rows.
+            listing: Has no effect: Spark does not list the files.
 
         Raises:
             SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).

@@ -19,12 +19,12 @@ from deltaskip.settings import options
 _MIN_CONSTANT_SCANS = 8
 _MAX_HIVE_SCANS = 8
 _BYTES_OF_A_SCAN = 16 << 20
-"""Bytes of files whose rows are joined in the time in which one more scan is planned."""
+"""Bytes of files whose rows are joined in the time that planning one more scan takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConstantScan:
-    """Files, by their numbers, that all have the partition values of the tuple `code`, which may be the empty tuple."""
+    """Files, by index, that all have the partition values of the tuple `code`, which may be the empty tuple."""
 
     rows: tuple[int, ...]
     code: int
@@ -40,11 +40,11 @@ class HiveScan:
 
 @dataclass(frozen=True, slots=True)
 class UnlistedScan:
-    """Files that the engine does not list, and that are given to it with their partition values.
+    """Files that are passed to the engine with their partition values, so that it does not list them.
 
     Attributes:
         rows: The files.
-        sizes: Bytes of each of them.
+        sizes: Bytes of each file.
         times: Milliseconds since the epoch at which each was written.
     """
 
@@ -59,7 +59,7 @@ class JoinedScan:
 
     Attributes:
         rows: The files.
-        marked: Rows of each of them; None for no rows.
+        marked: Marked rows of each file; None for no rows.
         only: Whether to read the marked rows, instead of all others.
     """
 
@@ -70,15 +70,15 @@ class JoinedScan:
 
 @dataclass(frozen=True, slots=True)
 class EntryScan:
-    """Some rows of files with further values of their own; entries may be of one file, and of one row.
+    """Some rows of files with further values for each entry; several entries may have the same file, or the same row.
 
     A row is returned once for each entry that has it, without columns beside those of the table.
 
     Attributes:
         rows: All files of the plan.
-        files: For each entry the number of its file.
+        files: For each entry the index of its file.
         marked: For each entry its rows.
-        fields: Columns of the table that each entry has a value of.
+        fields: Columns of the table that each entry has a value for.
         values: These values, by the name of the field.
     """
 
@@ -120,7 +120,7 @@ def scans_of(
 
 
 def _constant_scans_worth(rows: Sequence[int], sizes: Sequence[int] | None) -> int:
-    """The number of scans with literals of these files that take less time than one scan and a join."""
+    """How many scans with literals take less time than one scan and a join."""
     if sizes is None:
         return options.partition_scans
     return min(max(_bytes(rows, sizes) // _BYTES_OF_A_SCAN, _MIN_CONSTANT_SCANS), options.partition_scans)

@@ -1,4 +1,4 @@
-"""Dates and times of files that may be of the Julian calendar, which Spark converts and pyarrow does not."""
+"""Dates and times of files that may be in the Julian calendar, which Spark converts and pyarrow does not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deltaskip.stats.believed_bounds import GREGORIAN_FROM, SPARK_VERSION_KEY, h
 
 
 def may_be_julian(footer: pq.FileMetaData) -> bool:
-    """Whether dates and times of a file may be of the Julian calendar, which Spark converts and pyarrow does not."""
+    """Whether dates and times of a file may be in the Julian calendar, which Spark converts and pyarrow does not."""
     return is_of_old_writer(footer.metadata or {})
 
 
@@ -26,7 +26,7 @@ def is_of_old_writer(metadata: Mapping[bytes, bytes]) -> bool:
 
 
 def has_older(array: pa.Array) -> bool:
-    """Whether a date or time, at any depth, is from before both calendars agree."""
+    """Whether a date or time, at any depth, is earlier than the first one on which both calendars agree."""
     kind = array.type
     if pa.types.is_struct(kind):
         return any(map(has_older, array.flatten()))

@@ -15,7 +15,7 @@ from deltaskip.settings import options
 WORD_SHIFT = 6
 """Row `i` is bit `i % 64` of word `i >> WORD_SHIFT`."""
 
-# Bit words need a bit for every row up to the last marked one; pairs need the path and the number of each marked row
+# Bit words need a bit for every row up to the last marked one; pairs need the path and the position of each marked row
 # (and a hash probe for each row read). With words, the join also proves that every file was found.
 _MAX_WORD_BYTES = 32 << 20
 _PAIR_BYTES = 64
@@ -23,12 +23,11 @@ _PAIR_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class MarkedRows:
-    """Marked rows of some files, as bit words or as row numbers.
+    """Marked rows of some files, as bit words or as positions.
 
     Attributes:
-        words: A list<int64> for each file in which the bits of marked rows are set; None if row numbers are used
-            instead.
-        numbers: The numbers of marked rows, file after file; none with words.
+        words: A list<int64> for each file in which the bits of marked rows are set; None if positions are used instead.
+        numbers: The positions of marked rows, file after file; empty if words are used.
         counts: The number of marked rows of each file.
     """
 
@@ -38,7 +37,7 @@ class MarkedRows:
 
     @classmethod
     def of(cls, positions: Sequence[pa.Int64Array]) -> MarkedRows:
-        """Return them in the form that the option chooses. positions: For each file those of its rows, ascending."""
+        """Return marked rows in the form that `options.deleted_rows` selects. positions: Of each file, ascending."""
         counts = tuple(len(p) for p in positions)
         lengths = [(p[-1].as_py() >> WORD_SHIFT) + 1 if len(p) else 0 for p in positions]
         smaller = "bits" if sum(lengths) * 8 <= max(_MAX_WORD_BYTES, sum(counts) * _PAIR_BYTES) else "positions"
@@ -49,11 +48,11 @@ class MarkedRows:
 
     @property
     def files(self) -> pa.Int64Array:
-        """For each of `numbers`, which of the files it is of."""
+        """The index of the file that each of `numbers` belongs to."""
         return arrow_array(np.repeat(np.arange(len(self.counts)), self.counts), pa.int64())
 
     def joint_words(self, files: npt.NDArray[np.int64], count: int) -> pa.ListArray:
-        """For each of `count` files the bits that are set in the words of any entry. files: Its number by entry."""
+        """For each of `count` files, the bits set in the words of any entry. files: The file index of each entry."""
         assert self.words is not None
         found: list[npt.NDArray[np.int64]] = [np.zeros(0, np.int64)] * count
         for file, entry in zip(files.tolist(), self.words, strict=True):

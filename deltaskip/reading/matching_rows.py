@@ -27,12 +27,12 @@ class MatchingRows:
         schema: The schema of the table.
         table: The location of the table, for messages.
         time_zone: The time zone in which the predicate is evaluated.
-        cure: The sentence after the message that only Spark can evaluate it.
+        cure: The advice after the message that only Spark can evaluate it.
         after_failure: The sentence after the message that the predicate fails for a row.
-        collation_version: The version of the collations under which this process compares strings; None if it does
-            not.
-        ansi: Whether a failure for a row is one in Spark. Without ANSI mode it is NULL or wraps around, which is left
-            to Spark.
+        collation_version: The version of the collations under which this process compares strings; None if it compares
+            none.
+        ansi: Whether an expression that fails for a row also fails in Spark. Without ANSI mode it is NULL or wraps
+            around, which is left to Spark.
 
     Raises:
         UnsupportedFeature: The predicate has a part that is left to Spark, see `check_decidable`, or a string of type
@@ -93,7 +93,7 @@ def check_decidable(predicate: Node, table: str, cure: str) -> None:
     Args:
         predicate: The predicate.
         table: The location of the table, for messages.
-        cure: The sentence after the message.
+        cure: The advice after the message.
     """
     why = left_to_spark(predicate)
     if why is not None:

@@ -22,7 +22,7 @@ class ScanMetrics(Shown):
         row_groups_skipped: Number of row groups in opened files that were skipped by their footers.
         rows: Number of rows that were returned.
         planning_seconds: Time until the files were known.
-        reading_seconds: Time from then until the last row was taken, which includes what the caller does meanwhile.
+        reading_seconds: Time from then until the last row was taken, including time that the caller spends.
     """
 
     files: int
@@ -47,7 +47,7 @@ class ScanMetrics(Shown):
 
 
 class ReadCounts:
-    """Row groups that a read has seen so far; threads count at the same time."""
+    """Row groups that a read has seen so far; several threads may count."""
 
     def __init__(self) -> None:
         self.row_groups = 0

@@ -28,12 +28,12 @@ class OpenFile:
 
     @property
     def one_in(self) -> int:
-        """Rows for each one taken, from which taking rows from their pages is faster than decoding all of them."""
+        """Rows are taken from their pages if at most one in this many is wanted; otherwise all are decoded."""
         return _FAR_ROWS_PER_MATCH if isinstance(self.source, RemoteInput) else ROWS_PER_MATCH
 
     @cached_property
     def own_footer(self) -> Footer | None:
-        """The footer, read here once for all row groups; None if it is damaged."""
+        """The footer, read once for all row groups; None if it is damaged."""
         try:
             return read_footer(OpenSource(self.source), self.location)
         except (StorageError, UnsupportedFeature):

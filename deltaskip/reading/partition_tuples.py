@@ -1,4 +1,4 @@
-"""Partition values of a list of files: their distinct tuples, and the folders that tell them."""
+"""Partition values of a list of files: the distinct tuples, and the directories whose names encode them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class PartitionTuples:
     Attributes:
         fields: The partition columns.
         values: For each of them the values of the files, as an array of the column's type.
-        codes: For each file the number of its tuple; files with the same code have the same values.
-        tuples: For each code the number of one file.
+        codes: For each file the index of its tuple; files with the same code have the same values.
+        tuples: For each code the index of one file that has it.
     """
 
     fields: tuple[StructField, ...]
@@ -42,7 +42,7 @@ class PartitionTuples:
 
     @classmethod
     def of(cls, files: pa.Table, schema: StructType, partition_columns: Sequence[str]) -> PartitionTuples:
-        """Return those of `files`, from its column `partition_values` with typed fields under logical names."""
+        """Return the tuples in the column `partition_values` of `files`, whose fields are typed and logically named."""
         by_name = {f.name: f for f in schema.fields}
         structs = one_chunk(files["partition_values"])
         values = tuple(pc.struct_field(structs, [name]) for name in partition_columns)

@@ -19,7 +19,7 @@ PHYSICAL_TYPES = {
     "BYTE_ARRAY": 6,
     "FIXED_LEN_BYTE_ARRAY": 7,
 }
-"""Numbers of physical types (parquet.thrift, Type) by the names that pyarrow has for them."""
+"""Codes of physical types (parquet.thrift, Type) by pyarrow's names."""
 
 # Array of bytes of any length; bits; times as INT96.
 _OF_ANY_LENGTH, _BITS, _INT96 = 0, -1, -2
@@ -31,7 +31,7 @@ class PlainColumn:
 
     Attributes:
         arrow: Its Arrow type.
-        number: Its number among the Parquet columns.
+        number: Its index among the Parquet columns.
         width: Bytes of a value in pages; 0 for byte arrays, -1 for booleans, -2 for INT96.
         out_width: Bytes of a value in Arrow.
         big_endian: Whether values in pages are big-endian.
@@ -47,13 +47,13 @@ class PlainColumn:
 
     @classmethod
     def of(cls, stored: pq.ParquetSchema, schema: pa.Schema, name: str, number: int) -> PlainColumn | None:
-        """Return the column of a name and number; None if pyarrow must read it.
+        """Return the column with a name and index; None if pyarrow must read it.
 
         Args:
             stored: The schema of the file.
             schema: Its Arrow schema, as pyarrow reads it.
             name: The name of the column, which is not nested.
-            number: Its number among the Parquet columns.
+            number: Its index among the Parquet columns.
         """
         column = stored.column(number)
         if column.path != name or column.max_repetition_level or column.max_definition_level > 1:
@@ -69,7 +69,7 @@ class PlainColumn:
 
 
 def leaf_numbers(schema: pa.Schema) -> Mapping[str, int]:
-    """Return the numbers of the Parquet columns of all fields that are not nested; their names are unique."""
+    """Return the indexes of the Parquet columns of all fields that are not nested; their names are unique."""
     found: dict[str, int] = {}
     number = 0
     for field in schema:
@@ -82,7 +82,7 @@ def leaf_numbers(schema: pa.Schema) -> Mapping[str, int]:
 def from_buffers(
     arrow: pa.DataType, rows: int, buffers: tuple[pa.Buffer | None, pa.Buffer | None, pa.Buffer]
 ) -> pa.Array:
-    """Return the array of buffers that a kernel has made: validity, offsets and values."""
+    """Return an array made of a kernel's buffers: validity, offsets and values."""
     validity, offsets, values = buffers
     return pa.Array.from_buffers(arrow, rows, [validity, values] if offsets is None else list(buffers))
 

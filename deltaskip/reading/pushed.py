@@ -1,4 +1,4 @@
-"""Filters that other libraries hand to a scan, as predicates: to read no more than a query needs."""
+"""Filters that other libraries push down to a scan, as predicates."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def pushed_polars_filter(scan: TableScan, expression: Any) -> Node | None:
 
 @dataclass(frozen=True, slots=True)
 class DuckDBFilter:
-    """A DuckDB filter over a scan. It comes as a pyarrow expression, in which DuckDB orders NaN as Spark does.
+    """A DuckDB filter over a scan, given as a pyarrow expression. DuckDB orders NaN as Spark does.
 
     Attributes:
         predicate: A predicate that is TRUE for every row for which the filter is; None if none is known.
-        exact: Whether it is TRUE for no other row.
+        exact: Whether the predicate is TRUE for no other row.
         columns: Names of the columns that the filter reads; None if they are not known.
     """
 
@@ -40,7 +40,7 @@ class DuckDBFilter:
 
     @classmethod
     def of(cls, scan: TableScan, expression: Any) -> DuckDBFilter:
-        """Return the filter that a pyarrow expression is."""
+        """Return the filter of a pyarrow expression."""
         try:
             tree = arrow_tree(expression)
             columns = [field.path[0] for field in fields_of(tree)]

@@ -17,7 +17,7 @@ Reads = Iterator[tuple[int, Callable[[], Iterator[pa.RecordBatch]]]]
 """Bytes of files, and functions that read rows of them."""
 
 _T = TypeVar("_T")
-# Reads over a network that wait at once, as far as their bytes fit into memory.
+# Reads over a network that are in flight at once, as far as their bytes fit into memory.
 _IN_FLIGHT = 32
 # Bytes of rows that are held before their turn.
 _HELD_BYTES = 128 << 20
@@ -31,7 +31,7 @@ def _threads(count: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(count, "deltaskip", initializer=lambda: setattr(_this_thread, "reads", True))
 
 
-# A forked process has none of the threads.
+# The threads do not exist in a forked process.
 os.register_at_fork(after_in_child=_threads.cache_clear)
 
 
@@ -48,14 +48,14 @@ def read_ahead(
     Args:
         reads: Bytes of a read, and a function that begins it.
         most_bytes: Bytes that may be read ahead. A larger read is not carried out before its turn.
-        done: Gets the bytes of each read when all that it yields was taken.
+        done: Called with the bytes of each read when everything that it yields was taken.
         remote: Whether reads wait for a network, so that many are in flight at once.
     """
     reads = iter(reads)
     beginning = list(islice(reads, 2))
     within = getattr(_this_thread, "reads", False)
     if len(beginning) == 1 or within:
-        # A thread would only take time to start, and one that reads must not wait for another.
+        # Not worth starting a thread, and a thread that reads must not wait for another.
         for size, read in chain(beginning, reads):
             yield from read()
             done(size)
@@ -108,7 +108,7 @@ def _begun(read: Callable[[], Iterable[_T]], most_bytes: int) -> Iterable[_T]:
 
 
 def _released(found: list[_T], rest: Iterator[_T]) -> Iterator[_T]:
-    """Yield both, and keep nothing that was taken."""
+    """Yield `found`, then `rest`, and drop each batch when it has been yielded."""
     found.reverse()
     while found:
         yield found.pop()

@@ -31,7 +31,7 @@ from deltaskip.schema.types import VOID, StructField, StructType
 from deltaskip.settings import options
 
 METADATA = "_metadata"
-"""Name of the column with the location and ids of a row, which is that of Spark's and Delta's hidden one."""
+"""Name of the column with the location and ids of a row, as Spark and Delta name their hidden column."""
 
 _PATH = "__deltaskip_file_path"
 _POSITION = "__deltaskip_row_index"
@@ -47,8 +47,8 @@ class StoredTable:
         root: URI of the table.
         schema: The columns to read.
         mapping_mode: The column mapping mode of the files.
-        partition_columns: Names of the partition columns among them.
-        storage_options: Options of the table's object store, for the account of an Azure container.
+        partition_columns: Names of the partition columns in `schema`.
+        storage_options: Options of the table's object store, which name the account of an Azure container.
     """
 
     root: str
@@ -59,7 +59,7 @@ class StoredTable:
 
     @classmethod
     def of(cls, snapshot: Snapshot, schema: StructType) -> StoredTable:
-        """Return that of a snapshot, for these columns of it."""
+        """Return the StoredTable of a snapshot, restricted to the columns of `schema`."""
         names = frozenset(schema.names)
         partitions = tuple(name for name in snapshot.partition_columns if name in names)
         options = getattr(snapshot.storage, "options", None)
@@ -76,8 +76,8 @@ class WantedRows:
         position: Name of a column with the position of a row in its file; None for none.
         path: Name of a column with the path of the file, as Spark writes it; None for none.
         values: Columns with one value for each file, by name.
-        own: Columns that files have under these names, whatever the column mapping mode. One that the table has too is
-            not returned twice; if it is a partition column, it has the values of rows whose file has none.
+        own: Columns that files have under these names, whatever the column mapping mode. A column that the table also
+            has is not returned twice; if it is a partition column, it fills in rows whose file has no value.
     """
 
     positions: Sequence[pa.Int64Array | None] | None = None
@@ -99,7 +99,7 @@ class ReadPlan:
     Attributes:
         table: The table. The rows have the columns of its schema, then those of `wanted`.
         stored_schema: The columns of the table under their physical names, in the same order.
-        data: The columns to read from the files, under physical names; those of `wanted` come in addition.
+        data: The columns to read from the files, under physical names, without the columns of `wanted`.
         partitions: Partition values of the files.
         paths: The spark_path of each file.
         sizes: Bytes of each file; None if they are not known.
@@ -179,12 +179,12 @@ class ReadPlan:
     def _scans_of_whole(self, rows: Sequence[int]) -> Sequence[FileScan]:
         codes = {int(self.partitions.codes[row]) for row in rows}
         if self.times is not None and len(codes) > 1:
-            # Folders tell partition values only if the engine lists them.
+            # Directory names give partition values only if the engine lists the directories.
             return [JoinedScan(tuple(rows))]
         return scans_of(self.paths, rows, self.partitions, self.table.mapping_mode, self.sizes)
 
     def joined(self, rows: Sequence[int]) -> JoinedScan:
-        """Return the scan of files, by their numbers, that joins them with all of their values and positions."""
+        """Return the scan that joins files, given by their indexes, with all of their values and positions."""
         positions = self.wanted.positions
         if positions is None or not any(positions[row] is not None for row in rows):
             return JoinedScan(tuple(rows))
@@ -194,7 +194,7 @@ class ReadPlan:
         return JoinedScan(tuple(rows), marked, self.wanted.only)
 
     def unlisted(self, rows: Sequence[int]) -> UnlistedScan | None:
-        """Return the scan of files, by their numbers, that the engine does not list; None if it has to list them."""
+        """Return the scan of files, given by their indexes, without listing; None if the engine has to list them."""
         if self.times is not None and self.sizes is not None:
             return UnlistedScan(tuple(rows), [self.sizes[row] for row in rows], [self.times[row] for row in rows])
         found = _listed_here([self.paths[row] for row in rows]) if self.listing == "here" else None
@@ -235,7 +235,7 @@ def deleted_rows(snapshot: Snapshot, files: pa.Table) -> list[pa.Int64Array | No
 
 
 def row_id_values(files: pa.Table) -> dict[str, pa.Array]:
-    """Return the columns of a file list from which ids and commit versions of rows follow."""
+    """Return the columns of a file list that determine ids and commit versions of rows."""
     return {
         BASE_ROW_ID: one_chunk(files["base_row_id"]),
         DEFAULT_COMMIT_VERSION: one_chunk(files["default_row_commit_version"]),
@@ -251,8 +251,8 @@ def epoch_milliseconds(times: pa.ChunkedArray) -> list[int]:
 def data_columns(schema: StructType, stored: StructType, left_out: Collection[str]) -> StructType:
     """Return the columns of a table to read from files, under physical names.
 
-    Files may contain the partition columns as well (materializePartitionColumns); they are not read, since the log's
-    value takes precedence. They do not contain columns of type VOID.
+    Files may contain the partition columns as well (materializePartitionColumns); those columns are not read, since the
+    log's value takes precedence. Files do not contain columns of type VOID.
 
     Args:
         schema: The columns of the table.
@@ -267,7 +267,7 @@ def _read_schema(scan: ListedScan, unreadable: Collection[str]) -> StructType:
     """The columns that a scan reads, without those of types that the session lacks if the scan does not need them."""
     schema, predicate = scan.snapshot.schema, scan.predicate
     if scan.columns is None or not unreadable or (scan.where is not None and not columns_of(predicate)):
-        # A predicate that cannot be parsed here may use any column.
+        # A predicate that deltaskip cannot parse may use any column.
         return schema
     paths = [*columns_of(predicate), *([name] for name in scan.columns)]
     asked = {fold_name(part) for path in paths for part in path}
@@ -275,7 +275,7 @@ def _read_schema(scan: ListedScan, unreadable: Collection[str]) -> StructType:
 
 
 def _with_metadata(snapshot: Snapshot, files: pa.Table, wanted: WantedRows) -> tuple[WantedRows, dict[str, str]]:
-    """The rows with what `_metadata` has of them, and its fields, by name their SQL text.
+    """The rows with the columns that `_metadata` needs, and the SQL text of each of its fields, by name.
 
     Raises InvalidArgument if the table has a column of this name.
     """

@@ -1,20 +1,20 @@
 """Skipping of row groups of data files, and of pages in them: Parquet footers and page indexes bound the values inside.
 
-Row groups that their bounds leave are asked for the values that the predicate seeks, where the file has Bloom filters.
+Row groups that their bounds do not rule out are checked against Bloom filters, if the file has them.
 
 The program that has skipped files by the log's statistics is evaluated once more, over the statistics of row groups,
-and then over those of the pages in each that is left. They are those that `stats.footer` proves, with two differences:
+and then over those of the pages in each remaining one. `stats.footer` proves these statistics, with two differences:
 
-* Bounds of float and double columns are used whoever wrote them, as bounds of the numbers without NaN, which writers
+* Bounds of float and double columns are used for any writer, as bounds of the numbers without NaN, which writers
   omit: a NaN as a bound makes it unknown, and where a NaN would match the row group is read, unless the writer is known
   to order NaN last.
-* Deleted rows count, so that bounds and null counts may be those of more rows than are read. A row group is skipped
+* Deleted rows count, so bounds and null counts may cover more rows than are read. A row group is skipped
   only if no row of it matches, deleted or not.
 
 A row group is read if its footer proves nothing: bounds under a collation, and parts that read partition columns.
 
 The pages of different columns begin at different rows, so the rows between two beginnings are evaluated like a small
-row group: the bounds of the pages that they are in hold for them, but not the number of nulls unless it is none or all.
+row group: the bounds of their pages hold for them, but the null counts only if no value or every value is null.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ from deltaskip.stats.stored_bounds import Bound
 
 # A file with a single row group of at most this size is read without checking its footer.
 _SMALL_BYTES = 2 << 20
-# parquet.thrift, RowGroup: bytes without compression
+# parquet.thrift, RowGroup: uncompressed bytes
 _PLAIN_BYTES = 2
 
 
@@ -90,7 +90,8 @@ class RowGroupPruning:
         root: The term to evaluate, see `of`.
         columns: The columns that it reads.
         mode: The column mapping mode of the table.
-        logged: Whether the log has these statistics of every file, so that those of its only row group prove no more.
+        logged: Whether the log has these statistics for every file, so that the footer of a file with one row group
+            proves no more.
     """
 
     def __init__(self, root: Term, columns: Sequence[StatColumn], mode: MappingMode, logged: bool = False) -> None:
@@ -142,13 +143,13 @@ class RowGroupPruning:
         location: str,
         own: Callable[[], Footer | None] | None = None,
     ) -> list[int] | None:
-        """Return the numbers of the row groups that can contain matching rows, ascending; None for all of them.
+        """Return the indexes of the row groups that can contain matching rows, ascending; None for all of them.
 
         Args:
             source: The file, open for reading.
             metadata: Its footer.
             location: The file, for messages.
-            own: Returns the footer as `stats.footer` reads it, or None if it is damaged; None to read it.
+            own: Returns the footer as `stats.footer` reads it, or None if it is damaged; if None, it is read.
         """
         groups = metadata.num_row_groups
         if groups == 0 or (groups == 1 and self._is_read(metadata.row_group(0))):
@@ -169,12 +170,12 @@ class RowGroupPruning:
                 found = self._sought.kept(source, footer, plans, left, statistics, statistics.partitions)
                 kept = kept if found is None else kept & found
         except (StorageError, UnsupportedFeature, *DAMAGE):
-            # Arrow reads files whose footer proves nothing here.
+            # pyarrow reads files whose footer proves nothing.
             return None
         return None if kept.all() else np.flatnonzero(kept).tolist()
 
     def _is_read(self, only: pq.RowGroupMetaData) -> bool:
-        """Whether the only row group of a file is read without another look at its footer, also for Bloom filters."""
+        """Whether the only row group of a file is read without checking its footer or Bloom filters."""
         return only.total_byte_size <= _SMALL_BYTES or (self._logged and self._sought is None)
 
     def rows(self, source: pa.NativeFile, footer: Footer, groups: RowGroups, one_in: int) -> npt.NDArray[Any] | None:
@@ -184,7 +185,7 @@ class RowGroupPruning:
             source: The file, open for reading.
             footer: Its footer.
             groups: The row groups that are left.
-            one_in: More than one of so many rows are all rows.
+            one_in: If more than one in this many rows can match, all rows are read.
         """
         found: list[npt.NDArray[Any]] = []
         rows, taken = groups.num_rows, 0
@@ -235,7 +236,7 @@ class RowGroupPruning:
 
 
 def _within(statistics: dict[int, Any], all_of_it: bool, rows: int) -> dict[int, Any]:
-    """The statistics of a page as those of some of its rows."""
+    """The statistics of a page, as far as they hold for some of its rows."""
     if all_of_it or statistics.get(NULL_COUNT, 0) == 0:
         return statistics
     if MIN not in statistics:

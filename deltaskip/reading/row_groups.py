@@ -1,4 +1,4 @@
-"""Row groups of a data file that are read: in runs that follow each other, or in pieces of bounded size."""
+"""Row groups of a data file to read: in consecutive runs, or in pieces of bounded size."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class RowGroups:
 
     Attributes:
         footer: The footer of the file.
-        numbers: Numbers of the row groups, ascending.
+        numbers: Indexes of the row groups, ascending.
         starts: Position in the file of the first row of each.
-        rows: Positions in the file, ascending, of the rows of them that are read; None for all.
+        rows: Positions in the file, ascending, of the rows to read; None for all.
     """
 
     footer: pq.FileMetaData
@@ -32,7 +32,7 @@ class RowGroups:
 
     @classmethod
     def of(cls, footer: pq.FileMetaData, numbers: Sequence[int] | None = None) -> RowGroups:
-        """Return the row groups of these numbers, ascending; None for all of the file."""
+        """Return the row groups with these indexes, ascending; None for all of the file."""
         rows = [footer.row_group(number).num_rows for number in range(footer.num_row_groups)]
         starts = [0, *accumulate(rows)]
         chosen = list(range(footer.num_row_groups)) if numbers is None else list(numbers)
@@ -44,7 +44,7 @@ class RowGroups:
         return sum(self.footer.row_group(number).num_rows for number in self.numbers)
 
     def with_rows(self, positions: npt.NDArray[Any]) -> RowGroups:
-        """Return those with some of these rows, which are ascending positions in the file."""
+        """Return the row groups that contain some of these rows, which are ascending positions in the file."""
         ends = [start + self.footer.row_group(n).num_rows for n, start in zip(self.numbers, self.starts, strict=True)]
         some = np.searchsorted(positions, ends) > np.searchsorted(positions, self.starts)
         chosen = np.flatnonzero(some).tolist()
@@ -55,7 +55,7 @@ class RowGroups:
         return replace(self.with_rows(rows), rows=rows)
 
     def runs(self) -> Iterator[tuple[int, int, list[int]]]:
-        """Yield row groups that follow each other: position of their first row, number of rows, and their numbers."""
+        """Yield runs of consecutive row groups: position of the first row, number of rows, and their indexes."""
         run: list[int] = []
         first = rows = 0
         for number, start in zip(self.numbers, self.starts, strict=True):
@@ -70,7 +70,7 @@ class RowGroups:
             yield first, rows, run
 
     def pieces(self, sizes: Sequence[int], most_bytes: int) -> Iterator[tuple[int, RowGroups]]:
-        """Yield bytes and row groups in order: as many at a time as have at most so many bytes, but at least one.
+        """Yield sizes and row groups in order: as many at a time as fit into `most_bytes`, but at least one.
 
         sizes: Bytes of each row group of the file.
         """

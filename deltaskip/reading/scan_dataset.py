@@ -1,4 +1,4 @@
-"""A scan as a dataset for DuckDB, which asks a pyarrow dataset for columns and rows that match a filter."""
+"""A scan as a pyarrow dataset, from which DuckDB requests columns and the rows that match a filter."""
 
 from __future__ import annotations
 
@@ -51,15 +51,14 @@ def duckdb_relation(scan: TableScan, connection: Any, name: str | None) -> duckd
 class ScanDataset(pds.Dataset):  # type: ignore[misc]
     """The rows of a scan as a dataset that is read by its scanner only.
 
-    Columns and filters that a scanner is asked for prune files and row groups. A filter that has no exact predicate is
-    applied by pyarrow once more. Operations of pyarrow on the files of a dataset are refused, because this one has no
-    files of its own.
+    The columns and the filter of a scanner prune files and row groups. pyarrow applies the filter again if it has no
+    exact predicate. Operations of pyarrow on the files of a dataset are refused, because this dataset has no files.
 
     Args:
         scan: The scan.
     """
 
-    # The base class cannot be created without an Arrow dataset, and there is none.
+    # The base class can only be created from an Arrow dataset, and there is none.
     def __init__(self, scan: TableScan) -> None:
         self._scan = scan
 
@@ -109,10 +108,10 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
 
 
 class ScanScanner:
-    """A scanner of pyarrow, whose reader reads only when it is asked.
+    """A scanner like pyarrow's, whose reader reads only on demand.
 
-    One of pyarrow's own reads ahead in a thread, without regard to the bytes, and after its reader is gone: a query
-    with a limit would leave a thread that runs Python when the process ends.
+    pyarrow's scanner reads ahead in a thread, without a limit in bytes, even after its reader is gone: a query with a
+    limit would leave a thread that runs Python when the process ends.
 
     Args:
         reader: The rows.

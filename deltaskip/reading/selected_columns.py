@@ -1,4 +1,4 @@
-"""The columns that a scan returns: top-level ones, and fields of structs, which it returns under their own names."""
+"""The columns that a scan returns: top-level ones, and fields of structs, which become columns of their name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SelectingScan(LogScan):
 
     def __init__(self, snapshot: Snapshot, options: ReadOptions = ALL_ROWS) -> None:
         if options.columns is not None:
-            # An iterator gives its names only once.
+            # An iterator can be consumed only once.
             columns = arguments.names("columns", options.columns)
             options = replace(options, columns=columns)
             try:
@@ -58,7 +58,7 @@ class SelectingScan(LogScan):
         return {name: (name,) for name in names}
 
     def _with_paths(self, frame: Any, metadata: bool = False) -> Any:
-        """A DataFrame of top-level columns with those of the scan."""
+        """The columns of the scan, from a DataFrame of top-level columns."""
         if self._paths is None:
             return frame
         chosen = [display_name(path) for path in self._paths.values()]
@@ -66,7 +66,7 @@ class SelectingScan(LogScan):
 
 
 def _paths_by_name(paths: Sequence[tuple[str, ...]]) -> Paths | None:
-    """The paths of columns of which one is a field of a struct, such as `user.city`, by their names; None if none is.
+    """The paths of columns by name, if one is a field of a struct, such as `user.city`; None if none is.
 
     Raises InvalidArgument if two fields have the same name.
     """
@@ -83,17 +83,17 @@ def _paths_by_name(paths: Sequence[tuple[str, ...]]) -> Paths | None:
 
 
 def field_at(schema: StructType, path: Sequence[str]) -> StructField:
-    """Return the field of a path, under its own name; null where a struct around it is."""
+    """Return the field of a path, under the field's name; it is null where a struct around it is null."""
     return resolve(schema, path).field
 
 
 def nested_value(array: pa.Array, fields: Sequence[str]) -> pa.Array:
-    """Return a field of structs, which is null where a struct is."""
+    """Return a field of structs; it is null where a struct is null."""
     return pc.struct_field(array, list(fields)) if fields else array
 
 
 def with_fields(field: StructField, paths: Iterable[Sequence[str]]) -> StructField:
-    """Return a column with the fields of these paths alone, which begin with its name."""
+    """Return a column with only the fields of these paths, which begin with the column's name."""
     below = [path[1:] for path in paths if path[0] == field.name]
     if not isinstance(field.type, StructType) or not all(below):
         return field
@@ -108,7 +108,7 @@ def _path(schema: StructType, name: str) -> tuple[str, ...]:
         return resolve(schema, [name]).logical
     except PredicateError:
         node = col(name).node
-        # A name in backticks is taken, too.
+        # A name in backticks is accepted as well.
         if not isinstance(node, Column) or node.parts == (name,):
             raise
         return resolve(schema, node.parts).logical

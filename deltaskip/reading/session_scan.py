@@ -33,8 +33,8 @@ class SessionNeeds:
     Attributes:
         table: The table and its version, for messages.
         compared: The collations, as written, that deltaskip compares under; without UTF8_BINARY.
-        opaque: The collations of columns in the parts that only Spark understands; without UTF8_BINARY.
-        has_base64: Whether it calls base64, whose text depends on a setting.
+        opaque: The collations of columns in the parts that only Spark can evaluate; without UTF8_BINARY.
+        has_base64: Whether the predicate calls base64, whose result depends on a setting.
     """
 
     table: str

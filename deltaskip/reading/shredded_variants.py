@@ -1,8 +1,8 @@
-"""Shredded variants of data files, put together again.
+"""Reassembles shredded variants of data files.
 
-A file may keep parts of a variant in columns of their own types, so that a variant is a struct of `metadata`, `value`
-and `typed_value`. Readers return the two members of a variant that is not shredded. Metadata stays as it is, since it
-has the keys of shredded fields too.
+A file may keep parts of a variant in typed columns, so that a variant is a struct of `metadata`, `value` and
+`typed_value`. Readers return `metadata` and `value` of the whole variant. Metadata stays as it is, since it also has
+the keys of shredded fields.
 
 # Parquet, Variant Shredding
 """
@@ -34,12 +34,12 @@ class ShreddingError(ValueError):
 
 
 def is_shredded(stored: pa.DataType) -> bool:
-    """Whether the Arrow type of a variant in a file is that of a shredded one."""
+    """Whether the Arrow type of a variant in a file is the type of a shredded variant."""
     return pa.types.is_struct(stored) and {field.name for field in stored} != {field.name for field in VARIANT_STORAGE}
 
 
 def unshredded(array: pa.Array, data_type: DataType) -> pa.Array:
-    """Return a column with its shredded variants, at any depth, put together.
+    """Return a column with its shredded variants, at any depth, reassembled.
 
     Args:
         array: The column as a file has it, but with the names of the table.
@@ -86,7 +86,7 @@ def _values(members: Mapping[str, pa.Array], metadata: pa.Array, rows: npt.NDArr
     Args:
         members: The pair; one of the two may be absent.
         metadata: Metadata of the variants.
-        rows: Number of the variant of each value; None if there is one value for each variant.
+        rows: Index of the variant of each value; None if there is one value for each variant.
     """
     value, typed = members.get(_VALUE), members.get(_TYPED)
     if isinstance(typed, pa.ExtensionArray):

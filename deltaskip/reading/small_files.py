@@ -1,8 +1,8 @@
 """Small local data files, read together: one call of a kernel decodes a column of all of them.
 
-Opening a file with pyarrow and handing its columns over takes Python's time for each file, which threads do not share
-and which is longer than the decoding of a small file. Files that the kernel does not read, or that have different
-schemas, are left to pyarrow, and so is what seems damaged, so that errors are those of pyarrow.
+Opening a file with pyarrow and handing its columns over holds the GIL, for longer than decoding a small file takes.
+Files that the kernel does not read, or that have different schemas, are left to pyarrow, and so are files that seem
+damaged, so that pyarrow raises the error.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from deltaskip.storage.location import is_local
 _MOST_ROWS = 1 << 20
 _MOST_PLAIN_BYTES = 64 << 20
 _MOST_STRING_BYTES = 256 << 20
-# From this many rows for each one taken, the others are not decoded.
+# If at most one in this many rows is taken, the others are not decoded.
 _ROWS_PER_TAKEN = 2
-# Schemas that are kept.
+# Number of schemas to cache.
 _MOST_KINDS = 64
 
 
@@ -38,7 +38,7 @@ class _FileKind:
     Attributes:
         schema: Their Arrow schema.
         metadata: Their pairs of keys and values.
-        columns: Those that the kernel reads, by name.
+        columns: The columns that the kernel reads, by name.
     """
 
     schema: pa.Schema
@@ -102,9 +102,9 @@ class SmallFiles:
 
     @classmethod
     def _of(cls, files: ParquetFiles, path: bytes) -> SmallFiles | None:
-        """Files with one schema; path: of the first. None if they must be read one by one."""
+        """Files with one schema; None if they must be read one by one. path: The first file."""
         key = _key(files, 0)
-        # A file can be another one by now.
+        # The file may have been replaced meanwhile.
         if key is None or len(_run_lengths(files)) > 1:
             return None
         kind = _KINDS.get(key)
@@ -130,11 +130,11 @@ class SmallFiles:
 
     @property
     def starts(self) -> npt.NDArray[np.int64]:
-        """Number of rows before each file, and at last of all rows."""
+        """Number of rows before each file; the last element is the number of all rows."""
         return self._starts
 
     def columns(self, names: Sequence[str], positions: npt.NDArray[np.int64] | None) -> dict[str, pa.Array] | None:
-        """Return columns of the files, one after the other; None if pyarrow must read one of them.
+        """Return columns of the files, concatenated; None if pyarrow must read one of them.
 
         Args:
             names: Names of top-level columns.
@@ -162,13 +162,13 @@ class SmallFiles:
 
 
 def _key(files: ParquetFiles, number: int) -> bytes | None:
-    """The key that files of one kind share; None for a file that is not read here."""
+    """The key that files of one kind share; None for a file that the kernel does not read."""
     small = files.rows(number) <= _MOST_ROWS and files.plain_size(number) <= _MOST_PLAIN_BYTES
     return files.key(number) if small else None
 
 
 def _run_lengths(files: ParquetFiles) -> list[int]:
-    """Numbers of files that follow each other, have the same key, and may be decoded at once."""
+    """The lengths of runs of consecutive files that have the same key and may be decoded at once."""
     lengths: list[int] = []
     last: bytes | None = None
     rows = plain_bytes = 0

@@ -1,6 +1,6 @@
-"""Row groups of data files without the values that a predicate seeks, by the Bloom filters of the files.
+"""Skips row groups that do not contain the values that a predicate seeks, by the Bloom filters of the files.
 
-A program has a value that a predicate seeks as its two bounds: `min(c) <= v` and `max(c) >= v`. All terms of one AllOf
+In a program, a value that a predicate seeks has two bounds: `min(c) <= v` and `max(c) >= v`. All terms of one AllOf
 are conditions on the same row (skipping.proofs.rewrite): its value of the column is at most v by the first, and at
 least v by the second one, so it is v, and a row group that certainly does not contain v has no such row.
 """
@@ -21,7 +21,7 @@ from deltaskip.stats.bloom_filters import Stored, has_filter, may_contain, store
 from deltaskip.stats.footer import Footer, FooterColumn
 from deltaskip.stats.layout import BoundKind, StatField
 
-# A filter reports one of 20 to 100 missing values as present, so that it seldom excludes a longer list.
+# A filter reports one in 20 to 100 missing values as present, so it seldom excludes a longer list.
 _MOST_VALUES = 256
 
 
@@ -39,7 +39,7 @@ class SoughtValues:
 
     Attributes:
         term: The term, with a Sought for each part that only equal values satisfy.
-        every: Each Sought in it.
+        every: Each Sought in the term.
     """
 
     term: Term
@@ -69,7 +69,7 @@ class SoughtValues:
             source: The file, open for reading.
             footer: Its footer.
             plans: The columns of the predicate in it.
-            groups: Numbers of the row groups that statistics leave.
+            groups: Indexes of the row groups that statistics do not rule out.
             statistics: Their statistics, and those of the others.
             partitions: As for `keep_mask`.
         """
@@ -96,7 +96,7 @@ class SoughtValues:
 
 
 def _stored(plan: FooterColumn, sought: Sought) -> Stored | None:
-    """The function that converts values to those of the file; None if the file may have other ones for them."""
+    """The function that converts values to the stored form; None if the file may store them differently."""
     if not plan.nodes or not plan.nodes[-1].is_leaf or any(node.is_repeated for node in plan.nodes):
         return None
     if plan.not_before is not None and any(int(value) < plan.not_before for value in sought.values):
@@ -147,7 +147,7 @@ def _points(terms: Sequence[Term]) -> Iterator[tuple[StatField, int | bytes]]:
             case BoundTerm(field, "min", "le" | "lt", int() | bytes() as value):
                 greatest[field] = min(greatest.get(field, value), value)
     for field, value in least.items():
-        # The bound of strings is the first string behind the greatest.
+        # The upper bound of strings is the first string after the greatest one.
         last = value + b"\0" if isinstance(value, bytes) else value
         if field.kind in (BoundKind.INT64, BoundKind.DECIMAL, BoundKind.TEXT) and greatest.get(field) == last:
             yield field, value
@@ -156,7 +156,7 @@ def _points(terms: Sequence[Term]) -> Iterator[tuple[StatField, int | bytes]]:
 def _evaluated(
     term: Term, masks: Mapping[int, npt.NDArray[np.bool_]], statistics: Statistics, partitions: PartitionEvaluator
 ) -> npt.NDArray[np.bool_]:
-    """See `keep_mask`; masks: of each Sought, the row groups that may contain its values."""
+    """See `keep_mask`; masks: For each Sought, the row groups that may contain its values."""
     match term:
         case Sought():
             return masks[id(term)]

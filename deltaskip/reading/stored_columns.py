@@ -1,4 +1,4 @@
-"""Columns of data files: found by the columns of a table, with types that are read as those of the table."""
+"""Finds the columns of a table in data files, and which stored types can be read as the table's."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class FileLayout:
 
     Attributes:
         schema: The schema.
-        found: Names in files, None for columns that they lack.
-        names: Names of the columns in files, further columns included.
-        leaves: Numbers of the Parquet columns of those that are not nested.
+        found: Names of the columns in files; None for columns that the files lack.
+        names: Names of the columns in files, including further columns.
+        leaves: Indexes of the Parquet columns of columns that are not nested.
         parts: The paths to read in structs, by name.
     """
 
@@ -58,7 +58,7 @@ class FileLayout:
         return self.paths_of(self.names)
 
     def paths_of(self, names: Sequence[str]) -> Sequence[str] | None:
-        """Return what pyarrow reads for some of the columns; None for all columns of the file."""
+        """Return the paths that pyarrow reads for some of the columns; None for all columns of the file."""
         if any("." in name for name in self.names):
             return None
         return [path for name in names for path in self.parts.get(name, (name,))]
@@ -85,13 +85,13 @@ class NamedColumns:
         name = physical_name(field, self._mode)
         if name in self._names:
             return name
-        # Spark finds columns of files in any case.
+        # Spark finds columns of files in any letter case.
         found = self._by_folded_name.get(fold_name(name), [])
         return found[0] if len(found) == 1 else None
 
     @cached_property
     def _by_id(self) -> Mapping[bytes, str]:
-        # The first of several with one id.
+        # The first of several columns with the same id.
         return {(each.metadata or {}).get(PARQUET_ID, b""): each.name for each in reversed(list(self._schema))}
 
     @cached_property
@@ -103,7 +103,7 @@ class NamedColumns:
 
 
 def parts_of(stored: pa.Field, data_type: DataType, mode: MappingMode) -> Sequence[str]:
-    """Return the paths to read in a file's column: for a struct, those of the fields that the table's type has."""
+    """Return the paths to read in a file's column: for a struct, the fields that the table's type has."""
     if not (pa.types.is_struct(stored.type) and isinstance(data_type, StructType)):
         return (stored.name,)
     fields = {field_key(each, mode): each for each in data_type.fields}
@@ -117,9 +117,9 @@ def parts_of(stored: pa.Field, data_type: DataType, mode: MappingMode) -> Sequen
 
 
 def is_readable_as(stored: pa.DataType, data_type: DataType) -> bool:
-    """Whether values of a file's column are values of the table's type, as they are or after widening.
+    """Whether a file's column can be read as the table's type, unchanged or after widening.
 
-    # PROTOCOL, Type Widening; a type of another kind, such as text for a number, is an error of the file.
+    # PROTOCOL, Type Widening; another kind of type, such as a string for a number, is an error of the file.
 
     Args:
         stored: The Arrow type of the column in the file, with the names of the table at every depth.
@@ -163,7 +163,7 @@ def is_readable_as(stored: pa.DataType, data_type: DataType) -> bool:
 
 
 def without_views(stored: pa.DataType) -> pa.DataType:
-    """Return the type with string and binary in place of their view types, from which Arrow cannot take single rows."""
+    """Return the type with string and binary instead of their view types, from which Arrow cannot take single rows."""
     if pa.types.is_string_view(stored):
         return pa.string()
     if pa.types.is_binary_view(stored):
@@ -172,10 +172,9 @@ def without_views(stored: pa.DataType) -> pa.DataType:
 
 
 def in_files(stored: pa.DataType) -> pa.DataType:
-    """Return the type that Spark reads from a file, without types that only pyarrow knows.
+    """Return the type that Spark reads from a file for a type that only pyarrow has.
 
-    JSON (a logical type of Parquet, or a type that the writer's Arrow schema in the file names) is text, and durations
-    are integers, as Spark reads them.
+    JSON (a logical type of Parquet, or a type in the writer's Arrow schema) is a string, and durations are integers.
     """
     if isinstance(stored, pa.BaseExtensionType):
         return in_files(stored.storage_type)

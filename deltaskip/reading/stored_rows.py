@@ -42,15 +42,15 @@ from deltaskip.schema.types import VARIANT, VOID, ArrayType, DataType, MapType, 
 from deltaskip.storage import Storage, open_storage, storage_for
 
 SESSION_CURE = "Pass a session as spark, or write the rows as a DataFrame of one."
-"""The sentence after the message that rows cannot be changed without Spark."""
+"""The advice after the message that rows cannot be changed without Spark."""
 
 _BATCH_ROWS = 1 << 16
-# Row groups of at most so many bytes (uncompressed) are read at once.
+# Row groups up to this size in uncompressed bytes are read at once.
 _AT_ONCE_BYTES = 64 << 20
-# Fewer bytes are decoded in less time than other threads need to wake up.
+# Decoding fewer bytes takes less time than waking up other threads.
 _LITTLE_BYTES = 1 << 18
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())
-# A plain page has at least so many bytes for each string; a page of dictionary codes seldom has.
+# A plain page has at least this many bytes per string; a page of dictionary codes seldom has.
 _LENGTH_BYTES = 4
 
 
@@ -81,14 +81,14 @@ class StoredBatch:
 
     @classmethod
     def joined(cls, batches: Sequence[StoredBatch]) -> StoredBatch:
-        """Return the rows of batches with the same columns, one after the other."""
+        """Return the concatenated rows of batches with the same columns."""
         if len(batches) == 1:
             return batches[0]
         columns = {name: _joined([each.columns[name] for each in batches]) for name in batches[0].columns}
         return cls(np.concatenate([each.positions for each in batches]), columns)
 
     def not_at(self, positions: pa.Int64Array) -> npt.NDArray[Any]:
-        """Return for each row whether its position in the file is none of these. There must be at least one row."""
+        """Return for each row whether its position in the file is not one of these. There must be at least one row."""
         first, last = int(self.rows[0]), int(self.rows[-1])
         others = numpy_values(live_rows(positions, first, last + 1 - first).to_arrow())
         return others if isinstance(self.rows, range) else others[self.rows - first]
@@ -98,7 +98,7 @@ class StoredBatch:
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
     def take(self, numbers: npt.NDArray[Any]) -> StoredBatch:
-        """Return the rows of these numbers within the batch, which are ascending."""
+        """Return the rows at these ascending positions within the batch."""
         if len(numbers) == len(self):
             return self
         if isinstance(self.rows, range):
@@ -114,15 +114,15 @@ class StoredRows:
 
     Args:
         snapshot: The table.
-        schema: The schema to read the rows with; a column that a file lacks is null.
+        schema: The schema of the rows; a column that a file lacks is null.
         mode: The column mapping mode of the schema.
         columns: Top-level columns to read.
         extra: Further columns of files, by the names that files have; null where a file lacks one.
-        cure: The sentence after the message that only Spark can read a file.
+        cure: The advice after the message that only Spark can read a file.
         pruning: Finds the row groups to read; None for all.
-        counts: Gets the numbers of row groups that are read and skipped; left behind by pickling.
+        counts: Counts the row groups that are read and skipped; not pickled.
         threads: Whether columns are decoded by threads, which is slower where several files are read at the same time.
-        encoded: Columns of strings that stay dictionaries where a file has them so.
+        encoded: String columns that stay dictionary-encoded where they are so in a file.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class StoredRows:
     def live(
         self, files: pa.Table, groups: RowGroups | None = None, opened: OpenFile | None = None
     ) -> Iterator[tuple[int, StoredBatch]]:
-        """Yield the number of a file and a batch of its rows that are not deleted.
+        """Yield the index of a file and a batch of its rows that are not deleted.
 
         Args:
             files: Columns of `Scan.files()`: uri, partition_values and deletion_vector, and num_records if it is known.
@@ -231,7 +231,7 @@ class StoredRows:
             files: As for `live`.
         """
         if self._is_nested:
-            # Which kernels do not decode.
+            # The kernels do not decode these.
             yield files, None
             return
         start = 0
@@ -241,7 +241,7 @@ class StoredRows:
             start += count
 
     def live_together(self, files: pa.Table, opened: SmallFiles) -> npt.NDArray[np.int64] | None:
-        """Return the numbers of the rows that are not deleted; None for all. See `together`."""
+        """Return the positions of the rows that are not deleted; None for all. See `together`."""
         vectors = one_chunk(files["deletion_vector"])
         if vectors.null_count == len(vectors):
             return None
@@ -257,17 +257,17 @@ class StoredRows:
     def together(
         self, files: pa.Table, opened: SmallFiles, positions: npt.NDArray[np.int64] | None
     ) -> StoredBatch | None:
-        """Return rows of small files, with their numbers as positions; None if they must be read one by one.
+        """Return rows of small files, positioned as if the files were one; None if they must be read one by one.
 
         Args:
             files: As for `live`.
             opened: The files.
-            positions: Numbers of the rows, counted from the first of the first file, ascending; None for all rows.
+            positions: Positions of the rows, counted from the first row of the first file, ascending; None for all.
         """
         try:
             return self._together(files, opened, positions)
         except StorageError:
-            # Read alone, the file is named.
+            # If the files are read one by one, the error names the file.
             return None
 
     def _together(
@@ -323,9 +323,9 @@ class StoredRows:
             return self.row_groups_of(opened)
 
     def pieces(self, file: pa.Table, most_bytes: int) -> Iterator[tuple[int, RowGroups | None]]:
-        """Yield bytes and row groups to read of one file, of at most so many bytes at a time, but at least one.
+        """Yield sizes and row groups to read of one file, as many at a time as fit into `most_bytes`, but at least one.
 
-        None for all at once, where the footer does not say how large they are.
+        None for all at once, if the footer does not say how large they are.
         """
         with self.open(file) as opened:
             sizes = None if opened.own_footer is None else opened.own_footer.group_bytes()
@@ -386,7 +386,7 @@ class StoredRows:
             source = storage_for(location, near=self.storage).open_input(location, size)
         with source:
             with self._naming(location):
-                # Reading ahead helps where each request takes long, and costs a copy elsewhere.
+                # Reading ahead pays where requests have high latency; elsewhere it only costs a copy.
                 far = {"pre_buffer": isinstance(source, pa.PythonFile)}
                 parquet = pq.ParquetFile(source, metadata=footer, coerce_int96_timestamp_unit="us", **far)
                 opened = OpenFile(source, location, parquet, parquet.schema_arrow)
@@ -429,7 +429,7 @@ class StoredRows:
     def _record_batches(
         self, opened: OpenFile, numbers: list[int], layout: FileLayout, rows: int
     ) -> Iterable[pa.RecordBatch]:
-        """The rows of row groups that follow each other: at once if they are small, which is faster."""
+        """The rows of consecutive row groups: at once if they are small, which is faster."""
         parquet = opened.parquet
         encoded = self._encoded_in(opened, layout, numbers) if self._encoded else []
         size = sum(parquet.metadata.row_group(number).total_byte_size for number in numbers)
@@ -465,7 +465,7 @@ class StoredRows:
         ]
 
     def _check_rows(self, found: int, expected: int, location: str) -> None:
-        """Raise StorageError if pages have other numbers of rows than the footer says: rows would be paired wrongly."""
+        """Raise StorageError if the number of rows in pages differs from the footer: rows would be paired wrongly."""
         if found != expected:
             raise StorageError(
                 f"The data file {location} cannot be read: its pages do not have the {expected} rows that its footer "
@@ -473,7 +473,7 @@ class StoredRows:
             )
 
     def _layout_of(self, schema: pa.Schema, location: str) -> FileLayout:
-        """The layout of a file with this schema. The last one is kept, since most files have the same."""
+        """The layout of a file with this schema. The last one is cached, since most files have the same schema."""
         known = self._layout
         if known is not None and (known.schema is schema or known.schema.equals(schema, check_metadata=True)):
             return known
@@ -504,7 +504,7 @@ class StoredRows:
         return layout
 
     def _check_types(self, schema: pa.Schema, found: Mapping[str, str | None], location: str) -> None:
-        """Raise StorageError if a column of a file has values of another kind than the table."""
+        """Raise StorageError if a column of a file cannot be read as the table's type."""
         for field in self._fields:
             name = found.get(field.name)
             if name is None or is_readable_as(self._named(schema.field(name).type, field.type), field.type):
@@ -522,7 +522,7 @@ class StoredRows:
         positions: npt.NDArray[Any] | range,
         location: str,
     ) -> StoredBatch:
-        """Rows of files in the table's types; constants: partition values, one for all rows or one for each."""
+        """Rows of files in the table's types; constants: Partition values, one for all rows or one for each."""
         rows = len(positions)
         columns: dict[str, pa.Array] = {}
         for field in self._fields:
@@ -582,7 +582,7 @@ class StoredRows:
     def _named_field(self, stored: pa.Field, fields: Mapping[str, StructField]) -> pa.Field:
         field = fields.get(stored_key(stored, self._mode))
         if field is None:
-            # A name that no column has, since a dropped field may have had the name of another one.
+            # A name that no column has, since a dropped field may have had the name of another field.
             return pa.field(f"\0{stored.name}" if self._mode != "none" else stored.name, stored.type)
         return pa.field(field.name, self._named(stored.type, field.type))
 

@@ -1,4 +1,4 @@
-"""A scan that reads its rows in this process, as Arrow, and parts of it that do so in any process."""
+"""A scan that reads its rows in this process, as Arrow, and its pieces, which any process can read."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ OF_FRAMES = {
     "num_files": "detail().num_files",
     "describe": "detail()",
 }
-"""Methods of frames and of other libraries' tables, and what stands for them here."""
+"""Methods of DataFrames and of other libraries' tables, and what to call instead."""
 
 
 @door
@@ -82,12 +82,12 @@ class TableScan(SelectingScan, Scan, AsFrames):
     """A scan of a table: the files that can contain rows matching a predicate, and the rows that match.
 
     Created by `DeltaTable.scan`. `to_spark` reads the rows through Spark; `to_arrow`, `to_batches`, `to_pandas` and
-    `__arrow_c_stream__` read them in this process without Spark. `to_polars` and `to_duckdb` let these libraries ask
-    for what a query needs, and `pieces` divides the rows for other processes.
+    `__arrow_c_stream__` read them in this process without Spark. With `to_polars` and `to_duckdb`, these libraries read
+    what a query needs, and `pieces` divides the rows for other processes.
 
     Rows are exactly those that Spark returns for the predicate in the scan's `time_zone`, with strings compared under
     the scan's `collation_version`. They come in the order of the files in the log. Files and expressions that only
-    Spark can read or evaluate raise UnsupportedFeature. Every method of these raises
+    Spark can read or evaluate raise UnsupportedFeature. Each of these methods raises
 
     * UnsupportedFeature for dates before 1582 of old writers, and expressions that only Spark knows,
     * PredicateError if the predicate fails for a row, as a division by zero does,
@@ -95,7 +95,7 @@ class TableScan(SelectingScan, Scan, AsFrames):
     """
 
     def _narrowed(self, names: Sequence[str], predicate: Node | None, limit: int | None = None) -> Self:
-        """A scan of some of the columns, and of the rows that match another predicate, too.
+        """A scan of some of the columns, and of the rows that also match another predicate.
 
         names: of columns that this scan returns. predicate: not bound; None for every row. limit: the most rows; None
         for those of this scan.
@@ -118,7 +118,7 @@ class TableScan(SelectingScan, Scan, AsFrames):
     def metrics(self) -> ScanMetrics | None:
         """Metrics of the last finished read in this process, with its time; None before the first.
 
-        The logger `deltaskip` gets the same as a line at level INFO.
+        They are also logged by the logger `deltaskip` at level INFO.
         """
         found: ScanMetrics | None = self.__dict__.get("_metrics")
         return found
@@ -147,7 +147,7 @@ class TableScan(SelectingScan, Scan, AsFrames):
         """Return the exact number of matching rows, at most `limit`. Deleted rows do not count.
 
         No file is read if the log proves the number. Otherwise the rows of the files that can contain
-        matching ones are counted in this process.
+        matching rows are counted in this process.
 
         Args:
             read: Whether rows may be read.
@@ -230,11 +230,11 @@ class TableScan(SelectingScan, Scan, AsFrames):
 
         Args:
             connection: The connection. The default is DuckDB's default connection.
-            name: Name of the temporary view that the connection gets; a view of this name is replaced.
+            name: Name of a temporary view to create in the connection; a view of this name is replaced.
 
         Raises:
             UnsupportedFeature: DuckDB is not installed.
-            InvalidArgument: `name` is empty, or that of a table of the connection.
+            InvalidArgument: `name` is empty, or a table of the connection has that name.
             InvalidArgumentType: `connection` is not a connection of DuckDB, or `name` is not a str.
         """
         from deltaskip.reading.scan_dataset import duckdb_relation
@@ -257,16 +257,15 @@ class TableScan(SelectingScan, Scan, AsFrames):
         return _pieces(self, n)
 
     def to_dataset(self) -> pyarrow.dataset.Dataset:
-        """Return the rows as a pyarrow dataset, which reads columns and filters of its own when it is used.
+        """Return the rows as a pyarrow dataset, which can select further columns and rows when it is read.
 
         Its fragments are the files that can contain matching rows, each with its partition values. The footer of every
         file is read. Tables and scans that pyarrow does not read as Spark does are refused: deletion vectors, renamed
         columns, limits, and predicates that are not certain for every row of a file. The dataset is read by pyarrow
-        alone: a file that is missing or damaged then raises an error of its own, which is an OSError or a
-        pyarrow.ArrowException.
+        alone: for a missing or damaged file it raises an OSError or a pyarrow.ArrowException.
 
         Raises:
-            UnsupportedFeature: The rows would not be those of the scan. The message names the reason.
+            UnsupportedFeature: The dataset would have other rows than the scan. The message names the reason.
             DataFileMissing: A file does not exist.
             StorageError: A file cannot be read.
         """
@@ -288,7 +287,7 @@ class ScanPiece(AsFrames):
     """A part of the rows of a scan, made by `TableScan.pieces`. It can be pickled.
 
     The pieces of a scan together have its rows, in its order. A process that reads one from a pickle opens the table's
-    version again; secrets are in the pickle only if they are in that of the table, see `DeltaTable.with_secrets`.
+    version again; secrets are in the pickle only if the pickle of the table has them, see `DeltaTable.with_secrets`.
 
     Attributes:
         size_in_bytes: Bytes of the files and row groups of the piece.
@@ -303,7 +302,7 @@ class ScanPiece(AsFrames):
         return f"ScanPiece({self._scan!r}, {self.size_in_bytes:,} bytes)"
 
     def to_batches(self) -> pa.RecordBatchReader:
-        """Return a reader of the rows, which holds few of them in memory at a time. Raises as that of the scan."""
+        """Return a reader of the rows, which holds few of them in memory at a time. Raises as that of the scan does."""
         import pyarrow as pa
 
         from deltaskip.reading.arrow_rows import arrow_schema_of
@@ -311,7 +310,7 @@ class ScanPiece(AsFrames):
         return pa.RecordBatchReader.from_batches(arrow_schema_of(self._scan), self._batches())
 
     def to_arrow(self) -> pa.Table:
-        """Return the rows as an Arrow table. Raises as that of the scan."""
+        """Return the rows as an Arrow table. Raises as the method of the scan does."""
         return self.to_batches().read_all()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

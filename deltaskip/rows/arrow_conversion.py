@@ -1,6 +1,6 @@
-"""Rows to be written from Arrow data: the plan of a write evaluated with pyarrow and deltaskip's own evaluator.
+"""Rows to be written from Arrow data: the plan of a write evaluated with pyarrow and deltaskip's evaluator.
 
-Columns that have the table's types already are passed through without a copy.
+Columns that already have the table's types are passed through without a copy.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ArrowRows:
     Attributes:
         plan: The plan, made for the schema of the batches.
         identities: The state of each identity column after the batches so far, by the column's name.
-        has_warned: Whether a WriteWarning was issued, which is done once.
+        has_warned: Whether the WriteWarning was issued; it is issued once.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class ArrowRows:
         Args:
             plan: The plan.
             time_zone: The time zone for casts between instants and local times.
-            collations: Those of collated strings. The default is `RunningCollations`.
-            now_micros: The time of the write, which current_timestamp() returns; None for the clock's.
-            computed: Names of columns whose values are those of expressions, such as price * 1.1, whose fractions are
-                rounded without a warning.
+            collations: The collations that compare strings. The default is `RunningCollations`.
+            now_micros: The time of the write, which current_timestamp() returns; None for the present time.
+            computed: Names of columns whose values are computed by expressions, such as price * 1.1; fractions in them
+                are rounded without a warning.
         """
         self.plan = plan
         self.identities: dict[str, IdentityColumn] = {
@@ -92,7 +92,7 @@ class ArrowRows:
         return map(self.convert, batches)
 
     def convert(self, batch: pa.RecordBatch | pa.Table) -> pa.RecordBatch:
-        """Return the rows as they will be stored: the table's columns in order, then the carried ones.
+        """Return the rows as they will be stored: the table's columns in order, then the carried columns.
 
         Raises:
             RowViolation: A row violates a rule, or a value does not fit its column.
@@ -118,7 +118,7 @@ class ArrowRows:
 
     @property
     def decides_every_row(self) -> bool:
-        """Whether each value is stored or refused here, and each expression has a value here for every row."""
+        """Whether this process stores or refuses each value, and evaluates each expression for every row."""
         given = [(column.source.type, column.field.type) for column in self.plan.columns if column.source is not None]
         computed = [column for column in self.plan.columns if column.origin in ("default", "generated")]
         conditions = [rule for rule in self.plan.rules if rule.kind not in ("not null", "length")]
@@ -159,7 +159,7 @@ class ArrowRows:
         return self._without_empty(values, column)
 
     def _without_empty(self, values: pa.Array, column: PlannedColumn) -> pa.Array:
-        """The strings of a partition column, with null in place of the empty ones."""
+        """The strings of a partition column, with null instead of the empty string."""
         if not column.empty_is_null:
             return values
         empty = pc.equal(pc.binary_length(values), 0)
@@ -215,7 +215,7 @@ class ArrowRows:
             return Evaluator(node, self._time_zone, self._collations).values(columns, n_rows)
 
     def _at_this_time(self, text: str) -> Node:
-        """The expression with the time of the write in place of functions that return it."""
+        """The expression with the time of the write instead of functions that return it."""
         return at_time(parse_sql(text), self._now, self._time_zone, self.plan.schema.names)
 
     def _check(self, rule: RowRule, columns: Mapping[str, pa.Array], n_rows: int) -> None:
@@ -257,7 +257,7 @@ def _described(rule: RowRule) -> str:
 
 
 class RunningCollations(CollatedOrder):
-    """Collations as the running session compares, else as the installed Spark does, else as Spark 4.1.
+    """Collations as in the running session, else as in the installed Spark, else as in Spark 4.1.
 
     It asks for the version when it first compares.
     """
@@ -296,7 +296,7 @@ def _first_null(path: Sequence[PathStep], columns: Mapping[str, pa.Array]) -> in
 
 
 def _first_long(rule: RowRule, columns: Mapping[str, pa.Array]) -> int | None:
-    """The first row with a text of more characters than the rule allows."""
+    """The first row with a string of more characters than the rule allows."""
     values, rows = _inside(rule.path, columns)
     return _row_of(_first(is_true(pc.greater(pc.utf8_length(values), rule.limit))), rows)
 
@@ -306,7 +306,7 @@ def _row_of(index: int | None, rows: pa.Array | None) -> int | None:
 
 
 def _inside(path: Sequence[PathStep], columns: Mapping[str, pa.Array]) -> tuple[pa.Array, pa.Array | None]:
-    """All values at a path, and the row of each; None for one value a row."""
+    """All values at a path, and the row of each; None if each row has one value."""
     values: pa.Array = columns[path[0][1]]
     rows: pa.Array | None = None
     for kind, name in path[1:]:
@@ -324,7 +324,7 @@ def _inside(path: Sequence[PathStep], columns: Mapping[str, pa.Array]) -> tuple[
 
 
 def _shown(one: pa.Array, data_type: DataType) -> object:
-    """The only value of an array as Python has it."""
+    """The only value of an array, as a Python object."""
     if not one[0].is_valid:
         return None
     match data_type:

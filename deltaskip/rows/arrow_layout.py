@@ -1,8 +1,8 @@
-"""Arrow arrays of every layout as the one layout that their Delta type has, checked before anything reads them.
+"""Converts Arrow arrays of every layout to the one layout of their Delta type, and checks them before anything else.
 
-Arrow has several layouts for the values of one type of Delta: texts with offsets of 32 or 64 bits, views, dictionaries
+Arrow has several layouts for the values of one Delta type: strings with offsets of 32 or 64 bits, views, dictionaries
 and run-end encoding; timestamps in four units and every time zone; decimals of 32 to 256 bits; unsigned integers; five
-kinds of lists. Beyond this module there is one of each, `stored_type`. Arrays that have it already are not copied.
+kinds of lists. Outside of this module each type has one layout, `stored_type`. Arrays that have it are not copied.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def plain_batches(batches: Iterable[pa.RecordBatch], schema: StructType, table: 
     """Yield the rows of batches in the layout of their types. Large batches are divided, and empty ones left out.
 
     Args:
-        batches: Rows of any producer. Nothing of them is read before it was checked.
-        schema: Their columns, in order, as `from_arrow` has them for their Arrow types.
-        table: The table that gets the rows, for messages.
+        batches: Rows of any producer. They are checked before they are read.
+        schema: Their columns, in order, as `from_arrow` returns them for their Arrow types.
+        table: The destination table, for messages.
 
     Raises:
         InvalidArgument: An array is damaged: offsets that decrease or lead out of it, indices outside of a dictionary,
-            texts that are not UTF-8.
+            strings that are not UTF-8.
         RowViolation: A value is outside of the range of its type.
     """
     names = [field.name for field in schema.fields]
@@ -99,11 +99,11 @@ def plain_table(rows: pa.Table, schema: StructType, table: str) -> pa.Table:
 def plain_array(array: pa.Array, data_type: DataType, path: _PATH, table: str) -> pa.Array:
     """Return values in the layout of their type.
 
-    It is `stored_type(data_type)`, in which a variant is a struct with the members that it was given with.
+    It is `stored_type(data_type)`, except that a variant is a struct with the members that were given.
 
     Args:
         array: The values, which were checked.
-        data_type: Their type, as `from_arrow_type` has it; of UUIDs also STRING.
+        data_type: Their type, as `from_arrow_type` returns it; for UUIDs also STRING.
         path: The column or field, for messages.
         table: The table, for messages.
 
@@ -139,7 +139,7 @@ def plain_array(array: pa.Array, data_type: DataType, path: _PATH, table: str) -
 
 
 def floor_divided(array: pa.Array, divisor: int, kind: pa.DataType) -> pa.Array:
-    """Return integers divided by a number, towards less, as integers of a type."""
+    """Return integers divided by a number and rounded down, as integers of a type."""
     values = np.asarray(pc.fill_null(array, 0)) // divisor
     divided = pa.array(values).cast(kind)
     return pc.if_else(array.is_valid(), divided, pa.scalar(None, kind)) if array.null_count else divided
@@ -150,12 +150,12 @@ def scalar_text(value: pa.Scalar) -> str:
     try:
         return str(value)
     except (OverflowError, ValueError):
-        # Beyond the years of Python.
+        # The year is out of Python's range.
         return str(value.value)
 
 
 def _sound(array: pa.Array, name: str) -> pa.Array:
-    """The values, which pyarrow can read without leaving their buffers. Raises InvalidArgument if it cannot."""
+    """The values, checked so that pyarrow reads within their buffers. Raises InvalidArgument."""
     try:
         try:
             array.validate(full=True)
@@ -171,7 +171,7 @@ def _sound(array: pa.Array, name: str) -> pa.Array:
 
 
 def _with_new_empty_arrays(array: pa.Array) -> pa.Array:
-    """The same values, with a new array in place of each empty one in it. Reads no offsets."""
+    """The same values, with a new array instead of each empty one in it. Reads no offsets."""
     kind = array.type
     if not len(array):
         return pa.nulls(0, kind)
@@ -235,7 +235,7 @@ def _plain_column(array: pa.Array, field: StructField, table: str) -> pa.Array:
 
 
 def _runs(array: pa.RunEndEncodedArray) -> pa.Array:
-    """The number of the run that each row is in."""
+    """The index of the run that each row is in."""
     rows = np.arange(array.offset, array.offset + len(array))
     return arrow_array(np.searchsorted(np.asarray(array.run_ends), rows, side="right"))
 
@@ -247,7 +247,7 @@ def _nulls(array: pa.Array) -> pa.Array | None:
 def _struct(array: pa.StructArray, fields: Iterable[StructField], path: _PATH, table: str) -> pa.Array:
     kind = array.type
     if array.null_count and any(pa.types.is_run_end_encoded(each.type) for each in kind):
-        # These have no place for the nulls of the struct.
+        # These cannot hold the nulls of the struct.
         children = [array.field(i) for i in range(kind.num_fields)]
         children = [plain_array(child, f.type, (*path, f.name), table)
                     if pa.types.is_run_end_encoded(child.type) else child
@@ -280,7 +280,7 @@ def _atoms(array: pa.Array, data_type: DataType, path: _PATH, table: str) -> pa.
         found = array.to_pylist()
         return arrow_array([None if each is None else str(UUID(bytes=each)) for each in found], pa.string())
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        # Digits below a microsecond are cut off, towards the past.
+        # Digits below a microsecond are cut off: the time is rounded down.
         return floor_divided(array.view(pa.int64()), _NANOS_PER_MICRO, pa.int64()).view(wanted)
     try:
         return array.cast(wanted)

@@ -1,6 +1,6 @@
-"""Values that store assignment silently changes, as Spark does: the first one of each column is reported.
+"""Values that store assignment changes without an error, as in Spark: the first one of each column is reported.
 
-They are fractions that are cut or rounded, whole numbers that a floating type does not have, numbers that become
+They are fractions that are cut or rounded, whole numbers that a floating type cannot represent, numbers that become
 infinite, NaN and the infinities in a decimal, times of day that a date drops, and the empty string in a partition
 column. Other casts are ignored.
 """
@@ -23,7 +23,7 @@ _FIRST_ROWS = 1024
 _MOST_DIGITS = 38
 # The relative difference between a binary fraction and the decimal that it stands for.
 _NOISE = {FLOAT: 1e-6, DOUBLE: 1e-9}
-# The bits of whole numbers that a floating type has, all of them.
+# The number of bits up to which a floating type represents every whole number.
 _WHOLE_BITS = {FLOAT: 24, DOUBLE: 53}
 
 
@@ -36,7 +36,7 @@ class LossyCast:
         type_name: Its type as DDL text.
         given: The value as text.
         stored: The stored value as text.
-        cure: The cure, a sentence.
+        cure: What to do, a sentence.
     """
 
     column: str
@@ -47,16 +47,16 @@ class LossyCast:
 
 
 def first_loss(array: pa.Array, stored: pa.Array, source: DataType, target: DataType, zone: Zone) -> int | None:
-    """Return the index of the first value that is stored as another one; None if all are kept.
+    """Return the index of the first value that changes when it is stored; None if none does.
 
     Args:
         array: The values of the type `source`.
-        stored: The same values as the type `target` has them.
+        stored: The same values, converted to the type `target`.
         zone: The session's time zone.
     """
     start, rows = 0, _FIRST_ROWS
     while start < len(array):
-        # Where fractions are lost, most often one of the first values has one.
+        # If fractions are lost, one of the first values usually has one.
         lost = _lost(array.slice(start, rows), stored.slice(start, rows), source, target, zone)
         if lost is None:
             return None
@@ -79,8 +79,8 @@ def warn_of_losses(losses: Sequence[LossyCast], table: str) -> None:
 
 
 def empty_partition(column: str) -> LossyCast:
-    """Return that a partition column of type STRING has NULL for the empty string."""
-    cure = "Look for it with IS NULL, or write another text in its place."
+    """Return the LossyCast for an empty string that is stored as NULL in a partition column of type STRING."""
+    cure = "Look for it with IS NULL, or write another string in its place."
     return LossyCast(column, "a partition column of type STRING", "''", "NULL", cure)
 
 

@@ -1,7 +1,7 @@
 """Store assignment on Arrow arrays, with the results of Spark's ANSI casts.
 
-Arrays that have the column's type already are not copied. Casts whose result pyarrow computes as Spark does are left to
-it; all others, and those that fail, are made value by value with `cast_value`, once for each distinct value.
+Arrays that already have the column's type are not copied. pyarrow makes the casts for which its result is Spark's; all
+others, and those that fail, are made value by value with `cast_value`, once for each distinct value.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from deltaskip.schema.types import (
 )
 
 WRITE_FROM_SPARK = "Write the rows as a DataFrame of a Spark session."
-"""The cure for new rows with a value or rule that only Spark can evaluate."""
+"""The advice for new rows with a value or rule that only Spark can evaluate."""
 
 _PATH = tuple[str, ...]
 _MAX_PRECISION = 38
@@ -61,7 +61,7 @@ class ArrowTarget:
     """The table and the session's time zone, for casts between instants and local times.
 
     Attributes:
-        losses: Gets the values that a cast made less exact, one of each column; None to look for none.
+        losses: Receives values that a cast changed, one per column; None to look for none.
     """
 
     table: str
@@ -70,7 +70,7 @@ class ArrowTarget:
 
     @property
     def is_utc(self) -> bool:
-        """Whether local times are the instants' own."""
+        """Whether local times equal the instants."""
         return self.zone.rules is None and not self.zone.offset
 
 
@@ -88,7 +88,7 @@ def store_array(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarg
         return pa.nulls(len(array), wanted)
     if target == VARIANT:
         return _variant(array, path, where)
-    # Variants are checked, and get the members that files require below a null.
+    # Variants are checked, and the members that files require below a null are added.
     if array.type == wanted and VARIANT not in nested_types(target):
         return array
     match target:
@@ -146,7 +146,7 @@ def _check_keys(keys: pa.Array, rows: pa.Array, key: DataType, path: _PATH, tabl
 
 
 def _variant(array: pa.Array, path: _PATH, where: ArrowTarget) -> pa.Array:
-    """A variant's two members, in the order in which files have them.
+    """A variant's two members, in the order of files.
 
     Raises RowViolation for a value that no reader can decode, as far as its first bytes show.
     """
@@ -238,11 +238,11 @@ def _by_value(array: pa.Array, source: DataType, target: DataType, path: _PATH, 
 def _exact(array: pa.Array, source: DataType, target: DataType) -> pa.Array | None:
     """The values, if none of them loses digits of its fraction."""
     if isinstance(target, DecimalType) and isinstance(source, DecimalType) and target.scale >= source.scale:
-        # To more digits pyarrow wraps around without an error.
+        # pyarrow wraps around without an error if the target has more digits.
         return None
     wanted = stored_type(target)
     try:
-        # pyarrow makes an error for each value that does not fit, so that few are tried first.
+        # pyarrow makes an error for each value that does not fit, so a few are tried first.
         array.slice(0, 64).cast(wanted)
         found = array.cast(wanted)
     except pa.ArrowInvalid:
@@ -258,7 +258,7 @@ def _exact(array: pa.Array, source: DataType, target: DataType) -> pa.Array | No
 def _look_for_loss(
     array: pa.Array, stored: pa.Array, source: DataType, target: DataType, path: _PATH, where: ArrowTarget
 ) -> None:
-    """Note the first value that is stored as another one."""
+    """Record the first value that changes when it is stored."""
     lost = None if where.losses is None else first_loss(array, stored, source, target, where.zone)
     if lost is not None and where.losses is not None:
         given, kept = (domain_values(each.slice(lost, 1))[0] for each in (array, stored))
@@ -280,7 +280,7 @@ def _cast(value: object, source: DataType, target: DataType, path: _PATH, where:
 
 
 def _not_text(value: bytes, path: _PATH, table: str) -> UnsupportedFeature:
-    """The error for bytes that are not UTF-8, which Spark stores as they are."""
+    """The error for bytes that are not UTF-8, which Spark stores unchanged."""
     shown = f"X'{value[:20].hex().upper()}{'…' if len(value) > 20 else ''}'"
     return UnsupportedFeature(
         f"The column {display_name(path)} of {table} is STRING, and the value {shown} is binary that is not UTF-8: "
@@ -361,7 +361,7 @@ def _to_date(array: pa.Array, source: DataType, target: DataType, where: ArrowTa
     return floor_divided(array.view(pa.int64()), MICROS_PER_DAY, pa.int32()).view(pa.date32())
 
 
-# Casts that cut or round fractions: those that lose none are pyarrow's.
+# Casts that cut or round fractions; if none is lost, pyarrow makes them.
 _LOSSY = ((FLOAT.name, "integer"), (DOUBLE.name, "integer"), ("decimal", "integer"), ("decimal", "decimal"))
 _INSTANTS = (TIMESTAMP.name, TIMESTAMP_NTZ.name)
 _FAST: Mapping[tuple[str, str], _Cast] = {

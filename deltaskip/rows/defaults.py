@@ -54,7 +54,7 @@ def default_problem(field: StructField, text: str, table: str) -> str | None:
 
 
 def _does_not_fit(field: StructField, text: str, table: str) -> str | None:
-    """Why the value of a default is not one of the column."""
+    """Why the value of a default does not fit the column."""
     plain: dict[str, Any] = {key: field.metadata[key] for key in _KEPT if key in field.metadata}
     column = stored_field(StructField(field.name, field.type, True, {**plain, DEFAULT_KEY: text}))
     given = pa.table({"row" if field.name != "row" else "rows": [0]})

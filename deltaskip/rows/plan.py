@@ -27,7 +27,7 @@ Origin = Literal["given", "default", "null", "generated", "identity"]
 
 @dataclass(frozen=True, slots=True)
 class PlannedColumn:
-    """A column of the files to be written, and where its values come from.
+    """A column of the files to be written, and the source of its values.
 
     Attributes:
         field: The column, with the type that files have (without void fields).
@@ -52,17 +52,17 @@ class PlannedColumn:
 
 @dataclass(frozen=True, slots=True)
 class RowPlan:
-    """The plan for rows with one schema: the columns that they become in a table, and the rules that they must satisfy.
+    """The plan for rows with one schema: the columns to store in a table, and the rules that the rows must satisfy.
 
     Attributes:
         table: The table's location, for messages.
         schema: The table's schema after the write.
         columns: The columns of the files, in the table's order.
-        changes_schema: Whether that schema differs from the table's.
+        changes_schema: Whether `schema` differs from the table's.
         configuration: Properties to be set with a changed schema.
         partition_columns: Names of the partition columns, as the schema has them.
         rules: The rules, in the order in which they are checked.
-        carried: Columns of the rows that are written as they are, beside the table's: materialized row ids.
+        carried: Columns of the rows that are written unchanged, in addition to the table's: materialized row ids.
         allow_reflection: Whether expressions of the table may call any function of the session.
     """
 
@@ -106,15 +106,15 @@ def plan_rows(
         schema: The table's schema.
         properties: The table's properties; `properties.table` is its location.
         incoming: The schema of the rows. Columns are matched by name, in any letter case.
-        schema_mode: `keep` refuses columns that the table does not have, `merge` adds them, `replace` takes the schema
-            of the rows for the table's.
+        schema_mode: `keep` refuses columns that the table does not have, `merge` adds them, `replace` replaces the
+            table's schema by the schema of the rows.
         partition_columns: Names of the partition columns after the write.
         where: The predicate of an overwrite, which every row must satisfy.
         mapping_mode: The table's column mapping mode.
         carried: Names of columns of the rows that are written unchanged, such as materialized row ids.
-        kept: Names of columns, as the table has them, whose values rows of the table keep: an identity column may be
-            among them, and a generated column is not compared with its expression.
-        generated: Generated columns that follow those of the rows in a replaced schema.
+        kept: Names of columns, as in the table, whose values rows of the table keep: an identity column may be one of
+            them, and a generated column is not compared with its expression.
+        generated: Generated columns that follow the columns of the rows in a replaced schema.
         casts: Whether values are cast as UPDATE does; see `check_assignable`.
 
     Raises:

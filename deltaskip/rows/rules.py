@@ -65,7 +65,7 @@ class RowRule:
 
 
 def rules_of(schema: StructType, properties: TableProperties) -> Iterator[RowRule]:
-    """Yield the rules of a table, except those of generated columns, in the order in which they are checked."""
+    """Yield the rules of a table, without generated columns, in the order in which they are checked."""
     for field in schema.fields:
         yield from _of_field(field, (), set())
     for name, text in properties.constraints.items():
@@ -73,7 +73,7 @@ def rules_of(schema: StructType, properties: TableProperties) -> Iterator[RowRul
 
 
 def generation_rule(field: StructField) -> RowRule:
-    """Return the rule that a given value of a generated column is the one that its expression has."""
+    """Return the rule that a given value of a generated column equals its expression."""
     text = str(field.metadata[GENERATION_KEY])
     name = quoted_name(field.name)
     return RowRule(
@@ -108,13 +108,13 @@ def violation(
         case "not null":
             what = f"The column {rule.column} of {table} is NOT NULL, and a row has NULL there"
         case "length":
-            what = f"The column {rule.column} of {table} is {rule.expression}, and a row has a longer text there"
+            what = f"The column {rule.column} of {table} is {rule.expression}, and a row has a longer string there"
         case "check":
             what = f"A row violates the CHECK constraint {rule.name} ({rule.expression}) of {table}"
         case "invariant":
             what = f"A row violates the invariant {rule.expression} of {table}"
         case "generated":
-            what = f"A row for {table} has another value than the generated column needs: {rule.expression} must hold"
+            what = f"A row for {table} violates a generated column: {rule.expression} must hold"
         case "where":
             what = f"A row does not match the predicate of the overwrite of {table}: {rule.expression}"
     shown = "" if row is None else f": {_excerpt(row)}"
@@ -133,7 +133,7 @@ def value_violation(column: str, type_name: str, value: str | None, table: str) 
 
 @contextmanager
 def partition_values_named(field: StructField, table: str) -> Iterator[None]:
-    """Within the block, convert PartitionValueError to RowViolation: a value of the column has no text in the log."""
+    """Within the block, convert PartitionValueError to RowViolation: a value of the column cannot be serialized."""
     try:
         yield
     except PartitionValueError as error:
@@ -149,7 +149,7 @@ def partition_values_named(field: StructField, table: str) -> Iterator[None]:
 
 
 def _of_field(field: StructField, above: tuple[PathStep, ...], limited: set[tuple[PathStep, ...]]) -> Iterator[RowRule]:
-    """The rules that a field and the fields inside of it declare. `limited` are paths that have a length already."""
+    """The rules that a field and the fields inside of it declare. `limited` are paths that have a length rule."""
     if field.type == VOID:
         return
     path: tuple[PathStep, ...] = (*above, ("field", field.name))

@@ -1,4 +1,4 @@
-"""The schema of new rows, and that of the table after they are written: merged into it, or in its place.
+"""The schema of new rows, and the schema of the table after they are written: merged or replaced.
 
 # Delta's schema evolution: new columns at the end, new fields at the end of their struct, never reordered or dropped
 """
@@ -85,7 +85,7 @@ def merged_schema(
 
 
 def replaced_schema(incoming: StructType, table: str) -> StructType:
-    """Return the schema of a table whose rows and columns are replaced by those of `incoming`; all are nullable.
+    """Return the schema of a table whose columns are replaced by the columns of `incoming`; all are nullable.
 
     Raises SchemaError for names that occur twice.
     """
@@ -94,7 +94,7 @@ def replaced_schema(incoming: StructType, table: str) -> StructType:
 
 
 def widens(before: DataType, after: DataType, iceberg: bool = False) -> bool:
-    """Whether a column of one type becomes the other when rows of it are merged in.
+    """Whether schema evolution widens a column from one type to the other.
 
     # PROTOCOL, Type Widening; never from an integer to a double or decimal, which loses what integers mean.
     """
@@ -220,9 +220,9 @@ def _refuse_duplicates_in(data_type: DataType, path: tuple[str, ...], table: str
 
 
 def incoming_schema(schema: pa.Schema, table_schema: StructType) -> StructType:
-    """Return the Arrow schema data for a plan.
+    """Return the schema of Arrow data for a plan.
 
-    A struct of two binaries is a variant where the table has one, and a UUID is text where the table has text.
+    A struct of two binaries is a variant if the table's column is one, and a UUID is a string if the column is one.
 
     Raises SchemaError for an Arrow type without a counterpart in Delta.
     """

@@ -1,4 +1,4 @@
-"""Rows as Python values, for messages: the same for rows of Arrow and for the JSON that Spark makes of a row."""
+"""Rows as Python values, for messages: the same for Arrow rows and for rows as Spark's JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 def python_value(value: object, data_type: DataType) -> object:
-    """Return a value of this package's representation of the type as Python has it: dates, times in UTC, decimals.
+    """Return a value in the value domain of the type as a Python object: dates, times in UTC, decimals.
 
     A date or timestamp outside of the years 1 to 9999 stays a number.
     """
@@ -75,7 +75,7 @@ def _value(found: Any, data_type: DataType) -> object:
         case _, int() | Decimal() if data_type == DOUBLE:
             return float(found)
         case _, int() | Decimal() if data_type == FLOAT:
-            # The text has the digits of 32 bits. -0.0 has its sign from the text too.
+            # The text has the digits of 32 bits, and the sign of -0.0.
             return math.copysign(nearest_float(found), -1.0 if str(found).startswith("-") else 1.0)
         case _, str():
             return _of_text(found, data_type)

@@ -1,8 +1,8 @@
 """Store assignment: which types can be stored in which, and the SQL text that converts a value by its type.
 
 # Spark 4.1, Cast.canANSIStoreAssign, TableOutputResolver, CheckOverflowInTableInsert
-The text means the same with and without ANSI mode: where a cast can fail it is a TRY_CAST, and NULL for a value that is
-not NULL raises an error that has the column and the value.
+The text means the same with and without ANSI mode: a cast that can fail is a TRY_CAST, and if its result is NULL for a
+value that is not NULL, an error with the column and the value is raised.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from deltaskip.schema.types import (
 )
 
 VIOLATION = "deltaskip: "
-"""Begins the message of an error that the SQL text raises; JSON follows."""
+"""The beginning of the error message that the SQL text raises; JSON follows."""
 
 _INTEGRAL: Mapping[DataType, int] = {BYTE: 3, SHORT: 5, INTEGER: 10, LONG: 19}
 _PATH = tuple[str, ...]
@@ -46,7 +46,7 @@ _PATH = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class NestedFields:
-    """The fields of a struct to be stored, each with the one that is given for it.
+    """The fields of a struct to be stored, each with the given field.
 
     Attributes:
         pairs: Each target field, and the given field of its name in any letter case; None if there is none.
@@ -69,7 +69,7 @@ def assignable(source: DataType, target: DataType) -> bool:
 
 
 def stores_every_value(source: DataType, target: DataType) -> bool:
-    """Whether each value of a type is stored in another, or refused, by its number alone: no cast goes through a text.
+    """Whether each value of a type is stored in another, or refused, without a cast to or from a string.
 
     Both are one type, up to nullability and the order of fields, integers or floats, or decimals.
     """
@@ -158,7 +158,7 @@ def written_type(data_type: DataType, path: _PATH, table: str) -> DataType:
     """Return the type without the void fields of its structs, which files cannot contain.
 
     # PROTOCOL, Void Type
-    Raises SchemaError for a struct without other fields, which Parquet does not have, and for void in an array or map.
+    Raises SchemaError for a struct without other fields, which Parquet cannot store, and for void in an array or map.
     """
     match data_type:
         case StructType(fields):
@@ -190,7 +190,7 @@ def written_type(data_type: DataType, path: _PATH, table: str) -> DataType:
 
 
 def same_values(source: DataType, target: DataType) -> bool:
-    """Whether values need no conversion: the types are equal but for nullability and metadata."""
+    """Whether values need no conversion: the types are equal up to nullability and metadata."""
     match source, target:
         case StructType(given), StructType(fields):
             return len(given) == len(fields) and all(

@@ -11,16 +11,16 @@ from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.schema_merge import all_nullable
 from deltaskip.schema.types import TIMESTAMP, VARIANT, VOID, DataType, StructType, nested_types
 
-# Functions of numbers, strings and dates whose value is the same in every time zone.
+# Functions of the present instant, which is the same in every time zone.
 _NOW = ("current_timestamp", "now")
-# Functions that read the zone in other values than instants.
+# Functions of other values than instants that read the zone.
 _ZONED = frozenset(("unix_timestamp", "to_unix_timestamp", "from_unixtime"))
-# A value that is the same in the first and the last time zone, and in UTC, is the same in all between.
+# A value that is the same in the first and the last time zone, and in UTC, is the same in every zone.
 _ZONES = ("UTC", "-18:00", "+18:00")
 
 
 def zone_dependent(plan: RowPlan) -> str | None:
-    """Return what of a plan may depend on the session's time zone, for messages; None if nothing does."""
+    """Return the part of a plan that may depend on the session's time zone, for messages; None if none does."""
     schema = plan.written_schema
     nulls = frozenset(column.field.name for column in plan.columns if column.origin == "null")
     for column in plan.columns:
@@ -37,7 +37,7 @@ def zone_dependent(plan: RowPlan) -> str | None:
 def predicate_depends_on_zone(where: str | Node, schema: StructType) -> bool:
     """Return whether a predicate may match other rows in another time zone of the session.
 
-    Raises PredicateError for one that does not fit the schema.
+    Raises PredicateError for a predicate that does not fit the schema.
     """
     node = parse_sql(where) if isinstance(where, str) else where
     first, *others = (bind_expression(node, schema, time_zone=zone) for zone in _ZONES)
@@ -68,7 +68,7 @@ def _is_converted(given: DataType, stored: DataType) -> bool:
 
 
 def _is_now(column: PlannedColumn) -> bool:
-    """Whether the column gets the time of the write, which is an instant."""
+    """Whether the column stores the time of the write, which is an instant."""
     try:
         node = parse_sql(column.expression or "")
     except PredicateError:

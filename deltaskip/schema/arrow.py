@@ -76,7 +76,7 @@ _DELTA: dict[pa.DataType, DataType] = {
     pa.date64(): DATE,
 }
 
-# Extension types whose values are those of their storage.
+# Extension types whose values are their storage's.
 _PLAIN_EXTENSIONS: dict[str, DataType] = {UUID_EXTENSION: BINARY, JSON_EXTENSION: STRING}
 
 

@@ -31,7 +31,7 @@ UNIT_MICROS = {
     "MICROSECOND": 1,
 }
 UNIT_MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
-"""Units of time in microseconds, and those of the calendar in months."""
+"""Units of time in microseconds, and units of the calendar in months."""
 
 # The farthest that java.time lets a zone be from UTC. Real ones were up to 15:56 away before 1845.
 GREATEST_OFFSET_MICROS = 18 * MICROS_PER_HOUR

@@ -103,8 +103,8 @@ def parse_columns(text: str) -> StructType:
     metadata key.
 
     Raises:
-        SchemaError: The text is no column list, a type is not one of Delta's, a name occurs twice in any letter case,
-            or options of a column contradict each other.
+        SchemaError: The text is not a column list, a type is not one of Delta's, a name occurs twice in any letter
+            case, or options of a column contradict each other.
     """
     return DdlParser(text).columns()
 
@@ -278,7 +278,7 @@ class DdlParser:
         return start, step
 
     def type(self, path: str, collations: dict[str, str]) -> DataType:
-        """A type. `collations` receives those of the strings in it, by their path from the nearest field."""
+        """A type. `collations` receives the collations of the strings in it, by their path from the nearest field."""
         self.depth += 1
         if self.depth > DEEPEST:
             raise self.error("the type is nested too deeply")

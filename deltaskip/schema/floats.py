@@ -1,4 +1,4 @@
-"""Floating point with Java's semantics: rounding to 32 bits, order with NaN, and the texts of doubles and floats."""
+"""Floating point with Java's semantics: rounding to 32 bits, order with NaN, and doubles and floats as text."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SPECIAL_FLOATS = {
     **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), math.inf),
     **dict.fromkeys(("-inf", "-infinity"), -math.inf),
 }
-"""The special values as which CAST reads these texts, in lower case."""
+"""The special values that CAST reads from these strings, in lower case."""
 
 JSON_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-"""Values without a number in JSON, by the texts that Java writes for them."""
+"""Values without a JSON number, by the strings that Java writes for them."""
 
 _FLOAT_MAX = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 _HALF_OF_LEAST = 2.0**-150

@@ -106,7 +106,7 @@ def physical_schema(struct: StructType, mode: MappingMode) -> StructType:
 
 
 def with_new_ids(struct: StructType, properties: TableProperties) -> tuple[StructType, dict[str, str]]:
-    """Give ids and physical names to what a schema with column mapping has new; return also the properties to set.
+    """Assign ids and physical names to new fields of a schema with column mapping; also return the properties to set.
 
     # PROTOCOL, Column Mapping, Writer Requirements: delta.columnMapping.maxColumnId is the highest id, and only grows.
 
@@ -149,7 +149,7 @@ def map_new_columns(struct: StructType, max_id: int, keep_names: bool = False) -
 def with_nested_ids(struct: StructType, max_id: int) -> tuple[StructType, int]:
     """Give an id to each element, key and value of arrays and maps that has none; return also the highest id.
 
-    # PROTOCOL, IcebergCompatV2: ids are unique, and none is that of a column.
+    # PROTOCOL, IcebergCompatV2: ids are unique, and differ from the ids of columns.
 
     Args:
         struct: A schema whose fields have physical names.

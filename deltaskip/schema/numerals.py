@@ -45,7 +45,7 @@ def decimal_of(text: str) -> Decimal:
     digits = (whole + part).lstrip("0")
     if not digits:
         return Decimal((sign, (0,), 0))
-    # The exponent of the last digit; that of the first one is `last + len(digits) - 1`.
+    # The exponent of the last digit; the first digit's is `last + len(digits) - 1`.
     last = integer_of(exponent or "0") - len(part)
     first = last + len(digits) - 1
     if abs(first) >= _FAR:

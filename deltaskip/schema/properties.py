@@ -24,7 +24,7 @@ FloatBounds = Literal["auto", "exact"]
 # The name of a CHECK constraint follows the prefix; the value is its SQL expression.
 CONSTRAINT_PREFIX = "delta.constraints."
 
-# The formats in which the table can be read, too, such as iceberg (UniForm).
+# Further formats in which the table can be read, such as iceberg (UniForm).
 UNIFORM_KEY = "delta.universalFormat.enabledFormats"
 
 # The transforms by which a table is partitioned; deltaskip.transforms.partitioning_property reads the value.
@@ -66,7 +66,7 @@ class TableProperty(Generic[_T]):
         return self.default if text is None else self.parse(text, properties.table)
 
     def parse(self, text: str, table: str = "") -> _T:
-        """Return the value of `text`. Raises SchemaError, which names the property, the text and the cure."""
+        """Return the value of `text`. Raises SchemaError, which names the property, the text and what to do."""
         try:
             return self._kind.parse(text)
         except ValueError:
@@ -357,7 +357,7 @@ def parse_property(name: str, text: str) -> object:
 def check_given_property(name: str, text: str, table: str) -> None:
     """Check the value that a caller gives a property of a table, new or not.
 
-    Raises InvalidArgument for a property that Delta defines and a value that is none of its own.
+    Raises InvalidArgument for a property of Delta with an invalid value.
     """
     definition = _DEFINITIONS.get(name) or (TableProperty(name, _UNUSED[name], None) if name in _UNUSED else None)
     if definition is not None and (expected := definition.refused(text)):

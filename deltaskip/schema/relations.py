@@ -39,7 +39,7 @@ def resolve_among(relations: Sequence[Relation], parts: tuple[str, ...]) -> tupl
     """Return the number of the relation that has a name as a column or field, and its path there.
 
     Raises:
-        UnknownName: There is no such column; the message suggests others.
+        UnknownName: The column does not exist; the message suggests others.
         AmbiguousName: Several relations have the column, or it is not known what stands before it.
         InsideCollection: The path continues inside an array or map.
         PredicateError: The column has no such field.

@@ -281,7 +281,7 @@ def column_path(argument: str, column: object) -> ColumnPath:
 
     A text without dots, commas and backticks is a name, whatever other characters are in it.
 
-    Raises InvalidArgument for a text that is no name, and InvalidArgumentType for other values.
+    Raises InvalidArgument for text that is not a name, and InvalidArgumentType for other values.
     """
     if isinstance(column, str):
         text = unicode_text(argument, column)

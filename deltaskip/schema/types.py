@@ -122,7 +122,7 @@ BOOLEAN_TEXTS = {
     **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
     **dict.fromkeys(("false", "f", "no", "n", "0"), False),
 }
-"""The booleans as which CAST reads these texts, in lower case."""
+"""The booleans that CAST reads from these strings, in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ class StructField:
 class StructType(DataType, NotCalled):
     """An ordered list of fields: a nested struct or the schema of a table.
 
-    Its `repr` is a tree like that of PySpark's `printSchema()`, with collations and comments.
+    Its `repr` is a tree like PySpark's `printSchema()`, with collations and comments.
 
     Attributes:
         fields: The fields, in order.

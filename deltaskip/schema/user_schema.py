@@ -59,7 +59,7 @@ def field_of(name: str, value: object) -> StructField:
         value: SQL text such as "VARCHAR(5)" or "STRING COLLATE UNICODE_CI", or a type of deltaskip, PySpark or Arrow.
 
     Raises:
-        SchemaError: The text is no type, or the type has no counterpart in Delta.
+        SchemaError: The text is not a type, or the type has no counterpart in Delta.
         InvalidArgumentType: `value` is none of these.
     """
     if isinstance(value, str):

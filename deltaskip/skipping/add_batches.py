@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 _AHEAD = 4
 """The greatest number of row groups that are read at once, which bounds a scan's memory."""
 
-# Fewer local files are evaluated in less time than a thread needs to start.
+# For fewer local files it is not worth starting a thread.
 _FEW_FILES = 1000
 
 
@@ -44,8 +44,8 @@ def candidates(snapshot: Snapshot, program: Program) -> Iterator[FileBatch]:
 def each_candidate(snapshot: Snapshot, program: Program, apply: Callable[[FileBatch], _T]) -> Iterator[_T]:
     """`apply` of every batch that may contain a file that `program` keeps: the checkpoint, then newer commits.
 
-    Batches that are neither small nor cached are read in threads, some ahead of the caller; the order of results is
-    that of the log. A bar shows the progress of longer plans.
+    Batches that are neither small nor cached are read in threads, some ahead of the caller; results are in the order
+    of the log. A bar shows the progress of longer plans.
     """
     ahead = min(_AHEAD, pa.cpu_count())
     pool: ThreadPoolExecutor | None = None

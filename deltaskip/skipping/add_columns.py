@@ -1,4 +1,4 @@
-"""Columns of add actions, read when first used and kept in the snapshot's cache for the next scan.
+"""Columns of add actions, read when first used and cached with the snapshot for the next scan.
 
 # docs/pages/internals.md, Data flow: late materialization
 """
@@ -39,7 +39,7 @@ _FEW = 0.02
 """Up to this share of a row group's files, only their rows of a column are read and not the whole column."""
 
 _TEXTS_AT_ONCE = 4096
-"""Number of files whose statistics as text, hundreds of bytes each, fit into a processor's cache."""
+"""Number of files whose statistics as JSON, hundreds of bytes each, fit into a processor's cache."""
 
 _OFTEN = 4
 """After this number of reads of a few rows of a column, the next read takes the whole column and caches it."""
@@ -124,7 +124,7 @@ class CheckpointAdds(AddColumns):
         super().__init__(snapshot, GroupScope(part.path, group), len(self._adds))
 
     def columns(self, names: Sequence[str]) -> list[pa.Array]:
-        """Columns that are not cached are read together."""
+        """Columns that are not cached are read at once."""
         found = {name: self.cache.get(LoggedColumnKey(self.scope, name)) for name in names}
         missing = []
         for name in found:
@@ -139,7 +139,7 @@ class CheckpointAdds(AddColumns):
         return [found[name] for name in names]
 
     def tag_values(self, name: str) -> pa.Array:
-        """The tags of all names are read together, and only if an add has any."""
+        """The tags of all names are read at once, and only if an add has any."""
         if self._tags is None:
             lacking = self._adds.is_null("tags")
             self._tags = pa.nulls(self.num_rows, TEXT_MAP) if lacking else self._adds.columns(["tags"])[0]
@@ -176,7 +176,7 @@ class CheckpointAdds(AddColumns):
         return None if places.null_count else values.take(places)
 
     def _often(self, names: Sequence[str]) -> bool:
-        """Whether a few rows of the columns were read several times already; counts."""
+        """Whether a few rows of the columns were already read several times. Counts this read."""
         key = ReadsKey(self.scope, tuple(names))
         reads = self.cache.get(key) or 0
         self.cache.put(key, reads + 1, 0)
@@ -196,7 +196,7 @@ class CheckpointAdds(AddColumns):
         return None if mask.false_count == 0 else pc.indices_nonzero(mask)
 
     def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
-        """Return the leaves; those that the footer proves to be constant are not read."""
+        """Return the leaves; leaves that the footer proves to be constant are not read."""
         exact = {path[1] for path in paths if path[0] == COLLATED}
         written = [self._written(path, exact) for path in paths]
         if all(len(each) == 1 for each in written):
@@ -240,7 +240,7 @@ class CheckpointAdds(AddColumns):
         return list(found.values())
 
     def _repeated(self, constant: pa.Scalar) -> pa.Array:
-        """One array serves every row group of this size, and every statistic that is the same in all their files."""
+        """One array, shared by row groups of this size and by statistics that are the same in all their files."""
         key = RepeatedKey(constant.type, constant.as_py(), self.num_rows)
         values: pa.Array = self.cache.array(key, lambda: pa.repeat(constant, self.num_rows))
         return values
@@ -250,14 +250,14 @@ class CheckpointAdds(AddColumns):
         return self._struct_valid
 
     def json(self) -> Iterator[pa.Array]:
-        """Return the texts of the log only: statistics without a text are read from the struct."""
+        """Return the JSON strings of the log only: statistics without JSON are read from the struct."""
         if self._adds.part.has("add.stats"):
             for adds in self._adds.pieces(["add.stats"], _TEXTS_AT_ONCE):
                 yield pc.struct_field(adds, "stats")
 
 
 def _leaves(parsed: pa.StructArray, paths: Sequence[tuple[str, ...]]) -> Iterator[pa.Array]:
-    """The leaves at `paths`. Each struct on the way is taken apart once: that takes as long as it has fields."""
+    """The leaves at `paths`. Each struct on the way is flattened once, which takes time for each of its fields."""
     fields: dict[tuple[str, ...], dict[str, pa.Array]] = {(): struct_fields(parsed)}
     for path in paths:
         known = len(path) - 1

@@ -2,9 +2,8 @@
 
 A term `min(c) <= v` is false for every file of a row group if it is false for the smallest minimum in it, and
 `max(c) >= v` if it is false for the largest maximum; the footer contains both. Footer bounds ignore nulls, and a null
-here is a file without that statistic, which must be kept: bounds are used only if every add in the row group has them
-(docs/pages/soundness.md, trap 13). Other actions (remove, protocol, …) are null in every statistic and
-are not searched for here.
+is a file without that statistic, which must be kept: bounds are used only if every add in the row group has them
+(docs/pages/soundness.md, trap 13). Other actions (remove, protocol, …) are null in every statistic.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ class _Footer:
 
     def _column(self, leaf: StatLeaf) -> tuple[int, pa.DataType] | None:
         if leaf.field is not None and leaf.field.physical[0] == PARTITION_VALUES:
-            # The values themselves: both bounds are one column, and null counts do not exist.
+            # Partition values: one column is both bounds, and null counts do not exist.
             return self._part.leaves.get(("add", *leaf.field.physical)) if leaf.side else None
         return self._part.leaves.get(("add", "stats_parsed", *leaf.path))
 

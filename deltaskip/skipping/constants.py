@@ -9,7 +9,7 @@ equal bounds by widening or truncating them:
 * dates from 1900 on, as older ones may mix calendars;
 * decimals, integers and booleans without restriction: bounds that may be inexact are unequal after widening.
 
-Wide bounds (tightBounds false) enclose every value, too. NULL is excluded where nullCount is 0, and is the only value
+Wide bounds (tightBounds false) also enclose every value. NULL is excluded where nullCount is 0, and is the only value
 where nullCount is numRecords. A file is kept if the predicate is TRUE for some choice of these values, or cannot be
 evaluated.
 """

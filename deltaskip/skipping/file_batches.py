@@ -45,7 +45,7 @@ def file_batches(predicate: CompiledPredicate, names: Sequence[str]) -> Iterator
     snapshot, zone = predicate.snapshot, predicate.portable.time_zone
     for part in snapshot.checkpoint_parts:
         for group in row_groups_to_read(predicate.program, part, snapshot.cache):
-            # Partition values of a row group have codes of their own, and are forgotten with it.
+            # Partition values of a row group have separate codes, which are dropped with it.
             own = unshared(snapshot)
             kept = predicate.with_own_codes().matching(FileBatch(CheckpointAdds(own, part, group)))
             yield from _of_group(own, part, group, kept, names, zone)
@@ -59,7 +59,7 @@ def file_batches(predicate: CompiledPredicate, names: Sequence[str]) -> Iterator
 
 
 def unshared(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with a small cache of its own, so that a long stream leaves the shared cache alone.
+    """Return the snapshot with a separate small cache, so that a long stream leaves the shared cache alone.
 
     It shares the reconciled part of the commits after the checkpoint.
     """
@@ -101,10 +101,10 @@ def listed_adds(
 
     Args:
         snapshot: The snapshot; see `unshared`.
-        adds: The row group that they are of.
+        adds: The row group of the adds.
         piece: The adds.
         names: Columns of the list.
-        zone: Time zone of partition values without one; None means UTC here.
+        zone: Time zone of partition values without one; None means UTC.
     """
     return batch_files(FileBatch(_PieceAdds(snapshot, adds, piece)), None, names, zone)
 
@@ -129,13 +129,13 @@ def _rows_at_once(superseded: Superseded) -> int:
 
 
 def _columns(adds: AddGroup, names: Sequence[str]) -> list[str]:
-    """Parquet paths of the columns that make the list, and of those that decide whether an add is active."""
+    """Parquet paths of the columns that make the list, and of the columns that decide whether an add is active."""
     stored = {"uri": "path", "num_records": ""}
     logged = [stored.get(name, name) for name in names]
     wanted = dict.fromkeys(["path", "deletion_vector", *filter(None, logged)])
     columns = adds.logged([name for name in wanted if not adds.is_null(name)])
     if "num_records" in names:
-        # Where the struct has the number of every file, the text is not needed.
+        # If the struct has the number for every file, the JSON is not needed.
         leaf = ("add", "stats_parsed", _RECORDS)
         if leaf in adds.part.leaves and "add.stats_parsed" not in columns:
             columns.append(".".join(leaf))
@@ -159,7 +159,7 @@ class _PieceAdds(AddColumns):
         return self._group.decoded(self._adds, names)
 
     def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
-        """Only the number of records is requested, which is not a struct."""
+        """Only the number of records is requested, which is not in a struct."""
         fields = {} if self._parsed is None else struct_fields(self._parsed)
         return [fields.get(path[0]) if len(path) == 1 else None for path in paths]
 
@@ -180,7 +180,7 @@ class _Forgetful(ColumnCache):
         self._shared = shared
 
     def put(self, key: CacheKey, value: Any, size_bytes: int) -> None:
-        """Keep nothing."""
+        """Store nothing."""
 
     def pinned(self, key: CacheKey, build: Callable[[], Any]) -> Any:
         return self._shared.pinned(key, build)

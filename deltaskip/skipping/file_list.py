@@ -44,9 +44,9 @@ _WHOLE_FROM = 0.1
 
 
 def chosen_columns(stats: bool, columns: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the columns of a file list that arguments of `Scan.files` choose.
+    """Return the columns of a file list that arguments of `Scan.files` select.
 
-    Raises InvalidArgument for a name that no column has, InvalidArgumentType for anything but a list of names.
+    Raises InvalidArgument for a name that no column has, InvalidArgumentType if `columns` is not a list of names.
     """
     arguments.flag("stats", stats)
     if columns is None:
@@ -88,7 +88,7 @@ def files_schema(snapshot: Snapshot, columns: Sequence[str]) -> pa.Schema:
 def batch_files(batch: FileBatch, indices: pa.Array | None, columns: Sequence[str], time_zone: str | None) -> pa.Table:
     """Columns of the file list for the batch's rows at `indices` (None: all); the rows must be part of the snapshot.
 
-    time_zone: time zone of partition values without one; None means UTC here.
+    time_zone: time zone of partition values without one; None means UTC.
     Raises CorruptLog, naming the column, for a partition value that is not of the column's type.
     """
     zone = time_zone or "UTC"
@@ -127,7 +127,7 @@ def partition_structs(
 
     Args:
         snapshot: The table.
-        rows: Number of the structs.
+        rows: Number of structs.
         encoded: For each partition column, the codes of its values.
         zone: Time zone of values without one.
         missing: The structs that are null.

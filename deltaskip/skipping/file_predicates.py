@@ -93,7 +93,7 @@ class CompiledPredicate:
         return CompiledPredicate(portable, self.snapshot, portable._program(self.snapshot), self.truth)
 
     def with_own_codes(self) -> CompiledPredicate:
-        """Return the predicate for batches whose partition values have other codes than those of the snapshot."""
+        """Return the predicate for batches whose partition values are not encoded by the snapshot's codes."""
         portable = self.portable
         truth = PartitionTruth(portable.time_zone, Collations(portable.collation_version))
         return CompiledPredicate(portable, self.snapshot, self.program, truth)

@@ -67,7 +67,7 @@ class LogScan(Reopened):
 
     Args:
         snapshot: Snapshot to scan.
-        options: The predicate, and what of the rows that match is read.
+        options: The predicate, and what to read of the matching rows.
 
     Raises:
         PredicateError: The predicate does not parse or does not match the schema, a column does not exist, or Spark
@@ -77,7 +77,7 @@ class LogScan(Reopened):
         InvalidArgumentType: An argument has the wrong type.
     """
 
-    # The attributes that a pickle has: a scan is planned again from these.
+    # The attributes in a pickle: a scan is planned again from these.
     _planned_from: ClassVar[tuple[str, ...]] = (
         "where", "_planned_at", "_has_one_time", "limit", "_named", "columns", "_parsed", "ansi", "time_zone",
         "collation_version", "in_ansi",
@@ -153,7 +153,7 @@ class LogScan(Reopened):
         return scan
 
     def at_one_time(self) -> Self:
-        """Return this scan with the time at which it was made in place of `now()`, `current_date()` and their like."""
+        """Return this scan with the time at which it was made instead of `now()`, `current_date()` and so on."""
         if self._has_one_time or not reads_clock(self.predicate):
             return self
         scan = copy(self)
@@ -225,7 +225,7 @@ class LogScan(Reopened):
         return pa.RecordBatchReader.from_batches(files_schema(self.snapshot, names), batches)
 
     def total_files(self) -> int:
-        """Number of files in the snapshot, pruned files included."""
+        """Number of files in the snapshot, including pruned files."""
         return self.snapshot.num_files
 
     def count(self) -> int:
@@ -249,7 +249,7 @@ class LogScan(Reopened):
 
         Raises:
             NotProvable: The statistics of the files do not determine the value, or the scan has a limit.
-            PredicateError: There is no such column.
+            PredicateError: The column does not exist.
             InvalidArgumentType: `column` is not a str.
         """
         return self._extreme(column, "min")
@@ -267,7 +267,7 @@ class LogScan(Reopened):
 
         Raises:
             NotProvable: The statistics of the files do not determine the value, or the scan has a limit.
-            PredicateError: There is no such column.
+            PredicateError: The column does not exist.
             InvalidArgumentType: `column` is not a str.
         """
         return self._extreme(column, "max")
@@ -275,7 +275,7 @@ class LogScan(Reopened):
     def distinct(self, *columns: str) -> pa.Table:
         """Return the distinct values of partition columns in the matching rows from the log alone, sorted.
 
-        Hidden columns count as partition columns. Of several columns these are the distinct combinations.
+        Hidden columns count as partition columns. For several columns, the distinct combinations are returned.
 
         Args:
             columns: Names as in SQL, of partition columns.
@@ -286,7 +286,7 @@ class LogScan(Reopened):
         Raises:
             NotProvable: A column is not a partition column, its strings have a collation, a value is only in files that
                 partly match or have no row count, or the scan has a limit.
-            PredicateError: There is no such column.
+            PredicateError: The column does not exist.
             InvalidArgument: No column is given.
             InvalidArgumentType: A column is not a str.
         """
@@ -302,7 +302,7 @@ class LogScan(Reopened):
     def partitions(self) -> pa.Table:
         """Return the partitions with files that can contain matching rows, from the log alone, in order of the values.
 
-        The columns are `partition_values` (a struct of all partition columns, hidden ones included, typed by the
+        The columns are `partition_values` (a struct of all partition columns, including hidden ones, typed by the
         schema), `num_files`, `num_rows` (null if a file has no row count; rows that a deletion vector deletes are not
         counted) and `size_in_bytes`. A table without partition columns has one partition, if it has files.
 

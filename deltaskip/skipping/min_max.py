@@ -42,7 +42,7 @@ _LOSSLESS_DIGITS = 15
 
 @dataclass(slots=True)
 class _Outermost:
-    """attained, edge: the outermost of each so far. unknown: number of files without usable statistics."""
+    """attained, edge: the outermost one so far. unknown: number of files without usable statistics."""
 
     attained: Any = None
     edge: Any = None
@@ -165,7 +165,7 @@ def _partition_extreme(
 
 
 def _as_written(values: pa.Array, field: StatField) -> pa.Array:
-    """Where a bound is exactly the value of a row, whatever wrote it."""
+    """Where a bound is exactly the value of a row, whichever writer wrote it."""
     match field.kind:
         case BoundKind.TEXT:
             written = pc.less(pc.binary_length(values), arrow_scalar(CUT_FROM, pa.int32()))

@@ -1,7 +1,7 @@
 """Distinct values of the partition columns of a table, shared by all batches of its files.
 
-A table has fewer partitions than files. Each raw text gets one code; texts are read, and terms of a program evaluated,
-once for each code.
+A table has fewer partitions than files. Each raw string has one code; strings are parsed, and terms of a program
+evaluated, once for each code.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _NUMBER = r"^-?[0-9]{1,15}(\.[0-9]{1,15})?$"
 
 
 class PartitionColumn:
-    """The distinct texts of one partition column with their codes. Grows with each batch; safe to share.
+    """The distinct strings of one partition column with their codes. Grows with each batch; safe to share.
 
-    Texts are read by column, once for each time zone.
+    Strings are parsed by column, once for each time zone.
     """
 
     def __init__(self, type_: DataType) -> None:
@@ -53,7 +53,7 @@ class PartitionColumn:
         self._lock = Lock()
 
     def encode(self, texts: pa.Array) -> pa.Array:
-        """int32 codes of raw texts."""
+        """int32 codes of raw strings."""
         coded = texts.dictionary_encode(null_encoding="encode")
         with self._lock:
             known = [self._code(text) for text in coded.dictionary.to_pylist()]
@@ -106,11 +106,10 @@ class PartitionColumn:
 
 
 def readings(value: Any, text: str | None, type_: DataType) -> tuple[Any, ...] | None:
-    """The values that a partition value may represent when pruning; None if that is unknown, as of a value that is a
-    range.
+    """The values that a partition value may represent when pruning; None if that is unknown, as for a range.
 
     "" is NULL by the protocol and the empty string to delta-spark: a string column is read both ways. Writers escape
-    bytes differently, so of a binary value only NULL is certain.
+    bytes differently, so for a binary column only NULL is certain.
     """
     if text == "" and type_ == STRING:
         return ("", None)
@@ -120,7 +119,7 @@ def readings(value: Any, text: str | None, type_: DataType) -> tuple[Any, ...] |
 
 
 def map_values(partition_values: pa.Array, key: str) -> pa.Array:
-    """The text for `key` in each map (MapArray of string to string); null if the key or its value is missing."""
+    """The string for `key` in each map (MapArray of string to string); null if the key or its value is missing."""
     n = len(partition_values)
     wanted = arrow_scalar(key, partition_values.type.key_type)
     keys, items = partition_values.keys, partition_values.items
@@ -157,10 +156,10 @@ def _domain_values(array: pa.Array, type_: DataType) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _PartitionValues:
-    """The values of distinct texts.
+    """The values of distinct strings.
 
-    array: Values of the column's Arrow type; null for a text that represents none.
-    odd: Whether the text may represent several values, or is malformed: what it means when pruning, `readings` says.
+    array: Values of the column's Arrow type; null for a string that represents none.
+    odd: Whether the string may represent several values, or is malformed: for its meaning in pruning, see `readings`.
     """
 
     array: pa.Array
@@ -171,12 +170,12 @@ class _PartitionValues:
         return _PartitionValues(pa.concat_arrays([self.array, more.array]), np.concatenate([self.odd, more.odd]))
 
     def ordered(self, type_: DataType) -> pa.Array:
-        """The values in a form in which those that are equal in Spark are identical in Arrow."""
+        """The values in a form in which values that are equal in Spark are identical in Arrow."""
         return ordered_floats(self.array) if type_ in FLOATING else self.array
 
 
 def _read_values(texts: Sequence[str | None], type_: DataType, zone: str | None) -> _PartitionValues:
-    """Return the values of texts as `parse_partition_value` reads them; zone: of timestamps without one, or None."""
+    """Return the values of strings as `parse_partition_value` reads them; zone: of timestamps without one, or None."""
     array = arrow_array(texts, pa.string())
     if type_ == STRING:
         return _PartitionValues(array, true_rows(pc.equal(array, arrow_scalar("", pa.string()))))
@@ -198,7 +197,7 @@ def _read_values(texts: Sequence[str | None], type_: DataType, zone: str | None)
 
 
 def _read_text(text: str | None, type_: DataType, zone: str | None) -> Any:
-    """Return the value of one text in the value domain, a TimestampRange, or the PartitionValueError."""
+    """Return the value of one string in the value domain, a TimestampRange, or the PartitionValueError."""
     try:
         return parse_partition_value(text, type_, zone)
     except PartitionValueError as error:
@@ -206,7 +205,7 @@ def _read_text(text: str | None, type_: DataType, zone: str | None) -> Any:
 
 
 def _usual(texts: pa.Array, type_: DataType, zone: str | None) -> tuple[pa.Array, np.ndarray]:
-    """The values of the texts in the usual form of the type, null for all others, and which ones these are."""
+    """The values of strings in the usual form of the type, null for all others, and a mask of these strings."""
     pattern = _pattern(type_, zone)
     nothing = np.zeros(len(texts), bool)
     if pattern is None:
@@ -216,7 +215,7 @@ def _usual(texts: pa.Array, type_: DataType, zone: str | None) -> tuple[pa.Array
     try:
         return _converted(some, type_, zone), numpy_values(usual)
     except pa.ArrowInvalid:
-        # A text such as February 30, or an integer that is too large, has the usual form and no value.
+        # A string such as February 30, or an integer that is too large, has the usual form and no value.
         return pa.nulls(len(texts), arrow_type(type_)), nothing
 
 
@@ -236,7 +235,7 @@ def _pattern(type_: DataType, zone: str | None) -> str | None:
     if type_ == TIMESTAMP_NTZ:
         return f"^{_DATE} {_TIME}$"
     if type_ == TIMESTAMP:
-        # While the session's time zone is not known, a text is an instant only if it has a time zone.
+        # While the session's time zone is not known, a string is an instant only if it has a time zone.
         return f"^{_DATE}[ T]{_TIME}Z$" if zone is None else f"^{_DATE}[ T]{_TIME}Z?$"
     return None
 

@@ -45,7 +45,7 @@ _COUNTS = ("num_files", "num_rows", "size_in_bytes")
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """The kept files of a batch. codes: for each partition column those of its values."""
+    """The kept files of a batch. codes: for each partition column, the codes of its values."""
 
     codes: list[pa.Array]
     rows: pa.Array
@@ -92,8 +92,8 @@ def distinct_values(predicate: CompiledPredicate, names: Sequence[str]) -> pa.Ta
     """Return the distinct values, or tuples of values, of partition columns in the matching rows, in their order.
 
     names: the columns, as the schema has them; the result has them in this order.
-    Raises NotProvable if a column is no partition column, or the log does not prove that a value is in a matching row,
-    and CorruptLog for a partition value that is not of the column's type.
+    Raises NotProvable if a column is not a partition column, or the log does not prove that a value is in a matching
+    row, and CorruptLog for a partition value that is not of the column's type.
     """
     snapshot, zone = predicate.snapshot, predicate.portable.time_zone
     by_name = {field.name: field for field in snapshot.partition_fields}
@@ -185,7 +185,7 @@ def _equal_codes(
 
 
 def _as_in_rows(values: pa.Array, field: StructField) -> pa.Array:
-    """The values of a column as rows have them: strings of type char(n) are equal if they are equal when padded."""
+    """The values of a column as in rows: strings of type char(n) are equal if they are equal when padded."""
     return char_padded(values, with_lengths(field).type) if declares_char(field) else values
 
 
@@ -197,7 +197,7 @@ def _check_single_readings(
     codes: pa.ChunkedArray,
     zone: str | None,
 ) -> None:
-    """Raise NotProvable for a text that readers of Delta understand differently, or whose time zone is not known."""
+    """Raise NotProvable for a string that Delta readers interpret differently, or whose time zone is not known."""
     odd = column.read(zone).odd
     if not odd.any():
         return

@@ -1,7 +1,7 @@
 """Terms of a program over partition columns, evaluated once for each distinct value or tuple of values.
 
-Values are those of the log, never of directory names (PROTOCOL, Partition Value Serialization). The results of a term
-are kept with the snapshot, so that the next scan with the same term only looks them up.
+Values come from the log, never from directory names (PROTOCOL, Partition Value Serialization). The results of a term
+are cached with the snapshot, so that the next scan with the same term only looks them up.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Answers:
 
 
 class PartitionAnswers:
-    """The answers of the terms that were used last, for one snapshot, time zone and version of the collations."""
+    """The answers of recently used terms, for one snapshot, time zone and version of the collations."""
 
     def __init__(self) -> None:
         self._answers: OrderedDict[PartitionTerm, _Answers] = OrderedDict()
@@ -65,7 +65,7 @@ class PartitionTruth:
     def __init__(
         self, time_zone: str | None, collations: Collations | None = None, answers: PartitionAnswers | None = None
     ) -> None:
-        """`time_zone` is that of timestamps without one, None if unknown; `answers` are kept with the snapshot."""
+        """time_zone: of timestamps without one, None if unknown. answers: cached with the snapshot."""
         self._time_zone = time_zone
         self._collations = collations
         self._kept = answers or PartitionAnswers()
@@ -101,7 +101,7 @@ class PartitionTruth:
         codes: Sequence[np.ndarray],
         known: dict[tuple[int, ...], bool],
     ) -> np.ndarray:
-        """Whether each tuple of codes may make the term TRUE; codes: for each column, those of all tuples."""
+        """Whether each tuple of codes may make the term TRUE; codes: for each column, its code in each tuple."""
         single = np.zeros(len(codes[0]), bool)
         taken: dict[str, pa.Array] = {}
         for ref, column, own in zip(term.columns, columns, codes, strict=True):

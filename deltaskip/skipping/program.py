@@ -221,7 +221,7 @@ class Statistics(Protocol):
         """Return int64 row counts; null where unknown."""
 
     def max_covers_nan(self, field: StatField) -> pa.BooleanArray:
-        """Return where the maximum of a float column is an upper bound of NaN, too, or the column has no NaN."""
+        """Return where the maximum of a float column is also an upper bound of NaN, or the column has no NaN."""
 
     def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedBounds:
         """Return minimums or maximums under a collation, null where unknown, prepared for comparisons."""

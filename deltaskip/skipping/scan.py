@@ -25,7 +25,7 @@ _NO_ROWS = pa.nulls(0, pa.int64())
 
 @door
 class Scan(LogScan):
-    """The files of a snapshot that can contain rows matching a predicate, and facts that the log proves of these rows.
+    """The files of a snapshot that can contain rows matching a predicate, and what the log proves about these rows.
 
     Made by `DeltaTable.scan`. Planning starts when a method is called; columns that were read stay cached with the
     snapshot, so that later scans of the same table are faster. Safe to share between threads.
@@ -35,9 +35,9 @@ class Scan(LogScan):
         """Return the files that can contain matching rows, one row each, in the order of the log.
 
         The columns are `path` (decoded), `uri` (absolute, percent-encoded), `size` (bytes), `modification_time`,
-        `partition_values` (a struct, typed by the schema), `num_records` (deleted rows included), `deletion_vector`
+        `partition_values` (a struct, typed by the schema), `num_records` (including deleted rows), `deletion_vector`
         (a struct, null for files without one), `base_row_id` and `default_row_commit_version`. With a limit, the
-        result has no more files than are needed for so many rows, if the log proves which those are.
+        result has no more files than that many rows need, if the log proves which files suffice.
 
         Args:
             stats: Whether to add the column `stats`, the statistics as JSON text.
@@ -93,15 +93,15 @@ class Scan(LogScan):
         Spark interprets timestamps without a time zone in its session time zone, and compares strings under its own
         version of their collations, in ANSI mode or without it. If one of these differs from the scan's `time_zone`,
         `collation_version` or `ansi`, the files are planned again with the session's: the DataFrame's rows are always
-        those that Spark itself would return for the predicate, and its files can then differ from `files()`.
+        the rows that Spark itself would return for the predicate, and its files can then differ from `files()`.
 
         Args:
             spark: A SparkSession, classic or Connect.
             metadata: Whether to add the column `_metadata`, a struct with `file_path` and `row_index` (the position in
-                the file, deleted rows included), and in tables with row tracking `row_id` and `row_commit_version`.
+                the file, counting deleted rows), and in tables with row tracking `row_id` and `row_commit_version`.
             listing: Whether Spark asks storage for the size and time of each file. If not, it takes them from the log,
-                which plans reads of many files faster, and a missing one raises when the DataFrame runs; for classic
-                sessions only.
+                which makes planning of many files faster; a missing file then raises when the DataFrame runs. False is
+                for classic sessions only.
 
         Raises:
             SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
@@ -115,7 +115,7 @@ class Scan(LogScan):
             return reading.scan_to_dataframe(spark, self, *given)
 
     def _files_of(self, names: Sequence[str], batch: FileBatch) -> tuple[pa.Table, pa.Array] | None:
-        """The batch's kept files, and for a limit the rows of each that certainly match; None if no file is kept."""
+        """The batch's kept files, and with a limit how many rows of each certainly match; None if no file is kept."""
         kept = self.compiled.listed(batch)
         if kept is not None and not len(kept):
             return None

@@ -68,7 +68,7 @@ def table_coverage(snapshot: Snapshot, depth: bool = True) -> TableCoverage:
 
 
 def _collected(snapshot: Snapshot) -> frozenset[str]:
-    """Names of the columns that writers collect statistics of; none if the table's properties cannot be read."""
+    """Names of the columns that writers collect statistics for; none if the table's properties cannot be read."""
     try:
         columns = indexed_columns(
             snapshot.schema,

@@ -211,7 +211,7 @@ class SparkEngine(Engine):
         return SparkCatalog(spark, name, storage_options)
 
     def install_catalog(self, session: SparkSession, name: str, catalog: TableCatalog) -> Callable[[], None]:
-        """Put a catalog among those of a session."""
+        """Install a catalog in a session."""
         from deltaskip.spark.installed_catalog.install import install_in_session
 
         return install_in_session(session, name, catalog)
@@ -221,7 +221,7 @@ class SparkEngine(Engine):
 
 
 def _of_spark(session: SparkSession | DataFrame, doing: str) -> SparkSession:
-    """The session, or that of a DataFrame, checked to be one of a server of Spark."""
+    """The session, or a DataFrame's session, checked to belong to a Spark server."""
     spark = checked(getattr(session, "sparkSession", session))
     refuse_other_server(spark, doing)
     return spark

@@ -1,4 +1,4 @@
-"""The rows of SHOW and DESCRIBE as Arrow tables, with the columns that Spark and delta-spark give them.
+"""The rows of SHOW and DESCRIBE as Arrow tables, with the columns of Spark and delta-spark.
 
 # Spark 4.1: ShowNamespacesExec, ShowTablesExec, ShowPartitionsExec, ShowTablePropertiesExec, DescribeTableExec,
 # DescribeNamespaceExec, ShowCreateTableExec
@@ -44,11 +44,11 @@ from deltaskip.storage.gate import contains
 from deltaskip.table.table import DeltaTable
 
 NO_ROWS = pa.table({})
-"""The answer of a statement that has none."""
+"""The answer of a statement that returns nothing."""
 
 _DESCRIBED = "col_name STRING, data_type STRING, comment STRING"
 _INFO = "info_name STRING, info_value STRING"
-# Part of the metadata of a table that a user would not set again.
+# Properties that a user would not set again.
 _OWN_PROPERTIES = (
     PARTITIONING_KEY,
     TableProperties.max_column_id.name,
@@ -74,7 +74,7 @@ def rows(schema: str, values: Iterable[Sequence[Any]]) -> pa.Table:
 
 
 def _value(value: Any) -> Any:
-    """The value for pyarrow, which takes the entries of a map as pairs."""
+    """The value for pyarrow, which expects the entries of a map as pairs."""
     if isinstance(value, dict) and all(isinstance(each, str | None) for each in value.values()):
         return list(value.items())
     return value
@@ -112,7 +112,7 @@ def shown_partitions(table: DeltaTable, where: str | None, time_zone: str) -> pa
 
 
 def properties_of(table: DeltaTable, name: str, key: str | None) -> pa.Table:
-    """Return the rows of SHOW TBLPROPERTIES. name: of the table, for the answer if there is no property `key`."""
+    """Return the rows of SHOW TBLPROPERTIES. name: of the table, for the answer if the property `key` is not set."""
     protocol = table.protocol
     shown = {
         **table.properties,
@@ -203,7 +203,7 @@ def create_statement(table: DeltaTable, name: str, own_locations: Sequence[str])
     Args:
         table: The table.
         name: Its name.
-        own_locations: Folders in which the catalog chooses the locations of tables. The statement names other ones.
+        own_locations: Folders in which the catalog chooses the locations of tables; the statement only contains others.
     """
     lines = [f"  {_definition(field)}" for field in visible_columns(table)]
     found = [f"CREATE TABLE {name} (\n" + ",\n".join(lines) + ")", "USING delta"]
@@ -228,7 +228,7 @@ def create_statement(table: DeltaTable, name: str, own_locations: Sequence[str])
 
 
 def _definition(field: StructField) -> str:
-    """A column as CREATE TABLE has it."""
+    """A column in the syntax of CREATE TABLE."""
     found = [display_name([field.name]), _type_definition(with_lengths(field).type, field, field.name)]
     identity = identity_of(field)
     if identity is not None:
@@ -246,7 +246,7 @@ def _definition(field: StructField) -> str:
 
 
 def _type_definition(data_type: DataType, field: StructField, path: str) -> str:
-    """The type of a column, or a part of it at a path, as CREATE TABLE has it."""
+    """The type of a column, or a part of it at a path, in the syntax of CREATE TABLE."""
     match data_type:
         case StructType(fields):
             return f"struct<{', '.join(map(_nested_definition, fields))}>"
@@ -284,7 +284,7 @@ def _type_at(schema: StructType, column: str) -> str:
 def name_test(pattern: str) -> Callable[[str], bool]:
     """Return the test whether a name matches the pattern of a SHOW.
 
-    # Spark 4.1, StringUtils.filterPattern: `*` for any characters, `|` between alternatives, in any letter case
+    # Spark 4.1, StringUtils.filterPattern: `*` for any characters, `|` between alternatives, ignoring case
     """
     alternatives = (".*".join(map(re.escape, each.strip().split("*"))) for each in pattern.strip().split("|"))
     regex = re.compile("|".join(f"(?:{each})" for each in alternatives), re.IGNORECASE)

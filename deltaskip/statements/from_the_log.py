@@ -1,4 +1,4 @@
-"""Queries, and those that the log answers: COUNT(*), MIN and MAX of columns, and DISTINCT values of partition columns.
+"""Queries; the log answers some: COUNT(*), MIN and MAX of columns, and DISTINCT values of partition columns.
 
 # SPIP Spark API for Table Metadata, Transform API: metadata-only queries
 """
@@ -57,7 +57,7 @@ class Query(ReadStatement):
 def _answer_from_log(session: StatementSession, text: str) -> pa.Table | None:
     """Return the rows of a query if the log alone proves them; None if it is another query, or the log does not.
 
-    The columns have the names and types that Spark gives them.
+    The columns have Spark's names and types.
     """
     query = _read(text)
     if query is None or not session.has_table(query.table.parts):
@@ -97,7 +97,7 @@ def _aggregates(scan: TableScan, items: tuple[_Item, ...], columns: list[StructF
 
 
 def _distinct(scan: TableScan, items: tuple[_Item, ...], fields: list[StructField]) -> pa.Table:
-    """The distinct values of partition columns, or combinations of them. Raises NotProvable, for other columns, too."""
+    """The distinct values of partition columns, or combinations of them. Raises NotProvable, also for other columns."""
     found = scan.distinct(*map(_quoted, fields))
     columns = [found[field.name] for field in fields]
     return pa.table(columns, names=[item.name or field.name for item, field in zip(items, fields, strict=True)])

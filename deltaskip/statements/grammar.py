@@ -1,4 +1,4 @@
-"""The one table of statements: the form of each, the call that it stands for, and whether it needs Spark.
+"""The table of statements: the form of each, the call that it stands for, and whether it needs Spark.
 
 # Spark 4.1, SqlBaseParser.g4, statement; delta-spark 4.4, DeltaSqlBase.g4
 """
@@ -43,12 +43,11 @@ class StatementForm:
     """A kind of statement.
 
     Attributes:
-        begins: The words that it begins with, each one of several.
+        begins: The words with which it begins, each with its alternatives.
         form: How it is written.
         becomes: The method that runs it.
-        spark: Whether it needs a session: "no", "yes", or "for expressions" and queries that deltaskip does not
-            evaluate itself.
-        read: Reads what follows the words that it begins with.
+        spark: Whether it needs a session: "no", "yes", or "for expressions" and queries that deltaskip cannot evaluate.
+        read: Reads the statement after its first words.
     """
 
     begins: tuple[tuple[str, ...], ...]

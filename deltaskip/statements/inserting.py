@@ -1,4 +1,4 @@
-"""INSERT: the rows of a query by position or by name, with values of partitions and the keyword DEFAULT.
+"""INSERT: the rows of a query by position or by name, with values of partition columns and the keyword DEFAULT.
 
 # Spark 4.1, ResolveInsertInto and TableOutputResolver; delta-spark 4.4, DeltaAnalysis
 """
@@ -60,8 +60,8 @@ class Insert(Statement):
         name: Name of the table.
         query: Text of the query or of VALUES (…).
         overwrite: Whether the rows replace others.
-        where: Text of the predicate of the rows that they replace; None for all, or those of partitions.
-        columns: Names of the columns that the query gives, in its order; () for all of the table.
+        where: Text of the predicate of the rows to replace; None for all, or for the rows of partitions.
+        columns: Names of the columns that the query provides, in its order; () for all columns of the table.
         by_name: Whether columns are matched by name.
         partition: Columns of PARTITION (…).
         evolves: Whether new columns of the query are added to the table.
@@ -147,7 +147,7 @@ def _write(
     scans: Sequence[Scan],
     fixed: Sequence[tuple[StructField, str | None]],
 ) -> Any:
-    """Append rows, or overwrite others by them."""
+    """Append rows, or replace other rows by them."""
     mode: Literal["keep", "merge"] = "merge" if statement.evolves else "keep"
     own = [scan for scan in scans if scan.snapshot.table_root == table.uri]
     if not statement.overwrite:
@@ -179,7 +179,7 @@ def _check_count(given: int, columns: Sequence[StructField], shown: str) -> None
 
 
 def _with_names(frame: Any, columns: Sequence[StructField], shown: str) -> Any:
-    """A query's DataFrame with the names of the table's columns inside structs, too, which are given by position.
+    """A query's DataFrame with the names of the table's columns, also inside structs; values are given by position.
 
     # Spark 4.1, TableOutputResolver.resolveColumnsByPosition
     """
@@ -218,7 +218,7 @@ def _named(given: DataType, target: DataType, where: str) -> DataType:
 def _write_what_was_read(table: DeltaTable, own: Sequence[Scan], write: Callable[[Any], object]) -> None:
     """Write rows that come from the table itself, in a transaction on the version that the query reads.
 
-    It conflicts with commits that change the rows that were read: otherwise an overwrite would remove rows that the
+    It conflicts with commits that change the rows that were read; otherwise an overwrite would remove rows that the
     query has not seen.
     """
     table.snapshot = min((scan.snapshot for scan in own), key=lambda each: each.version)
@@ -258,7 +258,7 @@ def _fixed(table: DeltaTable, partition: Sequence[PartitionValue], shown: str) -
 
 
 def _columns(table: DeltaTable, statement: Insert, shown: str) -> list[StructField]:
-    """The columns that the query gives, in its order: those listed, or all. Dynamic partition columns come last."""
+    """The columns that the query provides, in its order: those listed, or all. Dynamic partition columns come last."""
     visible = visible_columns(table)
     if not statement.columns:
         dynamic = [fold_name(each.column) for each in statement.partition if each.value is None]
@@ -281,7 +281,7 @@ def _columns(table: DeltaTable, statement: Insert, shown: str) -> list[StructFie
 def _with_defaults(
     query: str, columns: list[StructField], shown: str, check: Callable[[StructField], None]
 ) -> tuple[str, list[StructField]]:
-    """The rows of VALUES with the default in place of DEFAULT, and without columns that are DEFAULT in every row.
+    """The rows of VALUES with DEFAULT replaced by the default, and without columns that are DEFAULT in every row.
 
     # PROTOCOL, Default Columns; Spark 4.1, ResolveColumnDefaultInCommandInputQuery
     """
@@ -303,7 +303,7 @@ def _with_defaults(
 
 
 def _check_default(session: StatementSession, table: DeltaTable, field: StructField) -> None:
-    """Refuse a default that Spark must not evaluate. Without a session, none is evaluated that calls anything."""
+    """Refuse a default that Spark must not evaluate. Without a session, no default with a call is evaluated."""
     text = field.metadata.get(DEFAULT_KEY)
     if text is not None and session.spark is not None:
         what = f"The default value of the column {field.name}"
@@ -347,7 +347,7 @@ def _constant_rows(rows: Sequence[Sequence[str]], columns: Sequence[StructField]
         time_zone: Time zone of timestamps without one.
 
     Raises:
-        PredicateError: A text is no expression, or Spark raises an error for it.
+        PredicateError: A text is not an expression, or Spark raises an error for it.
         SparkUnavailable: Only Spark can evaluate an expression.
     """
     now = current_micros()

@@ -47,7 +47,7 @@ class Optimize(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Vacuum(Statement):
-    """VACUUM. hours: the retention; None for that of the table."""
+    """VACUUM. hours: the retention; None for the table's."""
 
     name: NameParts
     hours: float | None = None

@@ -1,13 +1,13 @@
-"""Parts of a query's predicates that every useful row of a table must satisfy, so that its other files can be skipped.
+"""Parts of a query's predicates that every relevant row of a table must satisfy, so that other files can be skipped.
 
-Spark runs the whole query as it was typed; the predicates of this module only decide which files it reads. sqlglot,
-which nothing else needs, says what the query is made of; the predicates themselves are slices of the text. Where
-anything is unsure, nothing is found.
+Spark runs the whole query as it was typed; the predicates of this module only decide which files it reads. sqlglot
+finds the structure of the query; the predicates are slices of the text. If anything is uncertain, no predicate is
+found.
 
 A row of a table may be left out if no row of the result depends on it. For a predicate of WHERE on one table that holds
-if the table is not on the NULL-supplying side of an outer join; for one of ON it holds if the table is the joined one
-and the join keeps no row for it, or if all joins so far are inner ones. Both pass through subqueries that only choose
-and rename columns.
+if the table is not on the NULL-supplying side of an outer join; for a predicate of ON it holds if the table is the
+joined one and the join does not preserve its rows, or if all joins so far are inner joins. Both pass through subqueries
+that only select and rename columns.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _Relation:
         table: The name of the table; None for others.
         query: The query of a subquery or of a name of WITH; None for others.
         supplied: Whether an outer join may add a row of NULLs for it.
-        hidden: Whether its columns cannot be named outside of ON, as those of a semi join.
+        hidden: Whether its columns cannot be named outside of ON, as in a semi join.
     """
 
     alias: str
@@ -91,7 +91,7 @@ def predicates_of(text: str, tables: Mapping[str, Sequence[str]]) -> dict[str, l
         search = _Search(text, sql_tokens(text), tables)
     except (SqlglotError, SchemaError, RecursionError):
         return {}
-    # sqlglot rewrites the operators of a pipe, so that their order is not that of the text.
+    # sqlglot rewrites the operators of a pipe, which changes their order.
     if len(trees) != 1 or not isinstance(trees[0], exp.Query) or "|>" in text:
         return {}
     try:
@@ -118,7 +118,7 @@ class _Search:
         for cte in with_.expressions if isinstance(with_, exp.With) else ():
             visible.pop(fold_name(cte.alias), None)
             if once and self.is_used_once(node, cte.alias):
-                # The query of this CTE is searched at the place that uses it.
+                # The query of this CTE is searched where it is used.
                 visible[fold_name(cte.alias)] = cte
             else:
                 self.query(cte.this, (), visible)
@@ -240,14 +240,14 @@ class _Search:
     def through(
         self, node: exp.Select, required: Sequence[_Conjunct], relations: Sequence[_Relation]
     ) -> Iterator[_Conjunct]:
-        """Conjuncts over the columns of a SELECT as conjuncts over those of its relations."""
+        """Conjuncts over the columns of a SELECT as conjuncts over the columns of its relations."""
         if not required or any(node.args.get(key) for key in _BEYOND_ROWS) or node.args.get("with_"):
             return
         if any(each.find(*_NOT_ROW_BY_ROW, exp.Anonymous) for each in node.expressions):
             return
         columns = self.projections(node, {})
         if columns is None:
-            # Names of WITH are not known here: only stars and renamed columns of tables pass.
+            # Names of WITH are not known at this point: only stars and renamed columns of tables pass.
             return
         for conjunct in required:
             names: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -300,7 +300,7 @@ class _Search:
             pushed.setdefault(owners.pop(), []).append(conjunct.renamed(names))
 
     def conjuncts(self, node: Any) -> Iterator[_Conjunct]:
-        """The parts of a predicate with AND between them that have columns and no query, as they stand in the text."""
+        """The conjuncts of a predicate that have columns and no query, as they stand in the text."""
         if node is None:
             return
         for part in node.flatten() if isinstance(node, exp.And) else (node,):
@@ -338,7 +338,7 @@ class _Search:
         return conjunct if self.has_only(start, end, len(places)) else None
 
     def has_only(self, start: int, end: int, columns: int) -> bool:
-        """Whether the text between two places, parsed on its own, has this number of columns, and no query."""
+        """Whether the text between two positions, parsed separately, has this number of columns, and no query."""
         try:
             tree = sqlglot.parse_one(self.text[start:end], dialect="spark", into=exp.Condition)
         except SqlglotError:
@@ -349,7 +349,7 @@ class _Search:
 def _owner(path: tuple[str, ...], relations: Sequence[_Relation]) -> tuple[int | None, tuple[str, ...]]:
     """The relation that a column belongs to, and its path there; None if it is not certain.
 
-    # Spark 4.1, AttributeSeq.resolve: a qualifier goes before a column of this name
+    # Spark 4.1, AttributeSeq.resolve: a qualifier takes precedence over a column of this name
     """
     first = fold_name(path[0])
     qualified = [i for i, each in enumerate(relations) if each.alias == first]
@@ -364,7 +364,7 @@ def _owner(path: tuple[str, ...], relations: Sequence[_Relation]) -> tuple[int |
 
 
 def _inner_queries(node: exp.Expression) -> Iterator[Any]:
-    """The queries directly inside of a node, but for those of its WITH."""
+    """The queries directly inside of a node, except for those of its WITH."""
     pending = [value for key, value in node.args.items() if key != "with_"]
     while pending:
         value = pending.pop()
@@ -445,7 +445,7 @@ def _clause(tokens: list[SqlToken], first: int, last: int, commas: bool) -> Any:
 
 
 def _is_called(tokens: list[SqlToken], at: int, last: int) -> bool:
-    """Whether a word that ends a clause is the name of a function here: left(a, 2)."""
+    """Whether a word that could end a clause is a function call: left(a, 2)."""
     return at + 1 < last and tokens[at + 1].is_symbol("(") and tokens[at].is_word("LEFT", "RIGHT", "INSERT")
 
 

@@ -1,4 +1,4 @@
-"""Queries over named tables in addition to those of the session. Each table is read through its own scan."""
+"""Queries over named tables in addition to the session's. Each table is read through a separate scan."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class QuerySession(ABC):
 
     @abstractmethod
     def has_named(self, parts: NameParts) -> bool:
-        """Whether a name that is no path is one of a table."""
+        """Whether a name that is not a path refers to a table."""
 
     @abstractmethod
     def named_table(self, parts: NameParts, version: int | None, time: datetime | None) -> DeltaTable:
-        """The table of a name that is no path, at a version or time. Raises TableNotFound."""
+        """The table of a name that is not a path, at a version or time. Raises TableNotFound."""
 
     def has_table(self, parts: NameParts) -> bool:
-        """Whether a name is one of a table, or the path of one."""
+        """Whether a name refers to a table, by name or by path."""
         return path_of(parts) is not None or self.has_named(parts)
 
     def table(self, name: NameParts | StatementTable) -> DeltaTable:
@@ -66,7 +66,7 @@ class QuerySession(ABC):
         return "UTC" if self.spark is None else str(self.spark.conf.get("spark.sql.session.timeZone"))
 
     def moment(self, text: str) -> datetime:
-        """The time that an SQL text means. Raises PredicateError if it is none, or needs a session."""
+        """The time of an SQL expression. Raises PredicateError if it is not a time, or needs a session."""
         try:
             node = parse_sql(text)
         except PredicateError as error:
@@ -95,7 +95,7 @@ class QuerySession(ABC):
     def query(self, text: str) -> Any:
         """The DataFrame of a query over tables of the catalog and other relations of the session.
 
-        Each table is read through a scan of its own, which skips files by what the query requires of its rows.
+        Each table is read through a separate scan, which skips files by the conditions of the query on its rows.
         """
         return self.read(text)[0]
 
@@ -149,7 +149,7 @@ def _constant(node: Node) -> str | None:
 
 
 def _required(text: str, columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """See `predicates_of`. Raises CatalogError without sqlglot, or with one of another version."""
+    """See `predicates_of`. Raises CatalogError without sqlglot, or with another version of it."""
     found = ""
     try:
         import sqlglot

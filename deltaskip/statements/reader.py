@@ -22,14 +22,14 @@ Creating = Literal["create", "replace", "create or replace"]
 
 
 def path_of(parts: NameParts) -> str | None:
-    """The path of a name such as ``delta.`/data/events` ``, also with deltaskip; None for another name."""
+    """The path of a name such as ``delta.`/data/events` `` or with `deltaskip.`; None for another name."""
     is_path = len(parts) == 2 and parts[0].lower() in ("delta", "deltaskip") and "/" in parts[1]
     return parts[1] if is_path else None
 
 
 @dataclass(frozen=True, slots=True)
 class StatementTable:
-    """A table as a statement names it.
+    """The name of a table in a statement.
 
     Attributes:
         parts: The parts of the name; ("delta", path) for a table by its path.
@@ -44,7 +44,7 @@ class StatementTable:
 
 @dataclass(frozen=True, slots=True)
 class PartitionValue:
-    """A column of PARTITION (…). value: SQL text of its value; None if the query gives it."""
+    """A column of PARTITION (…). value: SQL text of its value; None if the query provides it."""
 
     column: str
     value: str | None = None
@@ -65,19 +65,19 @@ class StatementReader(AlterParser):
         return all(self.tokens[self.at + i].is_word(word) for i, word in enumerate(words))
 
     def take_one(self, *words: str) -> str | None:
-        """The next token in upper case if it is one of these words; it is read then."""
+        """Read the next token if it is one of these words, and return it in upper case."""
         if not self.peek_word(*words):
             return None
         self.at += 1
         return self.tokens[self.at - 1].text.upper()
 
     def need_words(self, *words: str) -> None:
-        """Read these words, or raise the error for others."""
+        """Read these words. Raises if the next tokens are others."""
         if not self.take_words(*words):
             raise self.error(f"{' '.join(words)} is expected here")
 
     def finish(self) -> None:
-        """Raise unless the statement ends here, maybe with a semicolon."""
+        """Raise unless the statement ends here, with or without a semicolon."""
         if self.peek_symbol(";"):
             while self.peek_symbol(";"):
                 self.at += 1
@@ -97,14 +97,14 @@ class StatementReader(AlterParser):
         return tuple(found)
 
     def if_exists(self) -> bool:
-        """Whether IF EXISTS is here, which is read."""
+        """Read IF EXISTS if it is next; return whether it was."""
         if not self.peek_words("IF", "EXISTS"):
             return False
         self.at += 2
         return True
 
     def if_not_exists(self) -> bool:
-        """Whether IF NOT EXISTS is here, which is read."""
+        """Read IF NOT EXISTS if it is next; return whether it was."""
         return self.take_words("IF", "NOT", "EXISTS")
 
     def table_name(self) -> StatementTable:
@@ -133,7 +133,7 @@ class StatementReader(AlterParser):
         raise sql_error(self.text, token.start, "write a version as in t@v3, or a time as in t@20260131120000000")
 
     def time_travel(self) -> tuple[int | None, str | None]:
-        """[FOR] VERSION AS OF number or TIMESTAMP AS OF expression, if one is here: the version, or the text."""
+        """[FOR] VERSION AS OF number or TIMESTAMP AS OF expression, if one is next: the version, or the text."""
         start = self.at
         spelled = self.take_words("FOR")
         if self.take_one("VERSION", "SYSTEM_VERSION") and self.take_words("AS", "OF"):
@@ -150,7 +150,7 @@ class StatementReader(AlterParser):
         return None, None
 
     def operand(self) -> str:
-        """The text of a value without words around it, such as `current_timestamp() - INTERVAL 1 DAY`."""
+        """The text of a value without surrounding words, such as `current_timestamp() - INTERVAL 1 DAY`."""
         first = self.at
         while True:
             token = self.next("a value")
@@ -181,7 +181,7 @@ class StatementReader(AlterParser):
     def text_until(self, what: str, *words: str, comma: bool = False) -> str:
         """The text up to one of the words outside of parentheses and CASE … END, or up to the end. what: for errors.
 
-        comma: whether a comma ends it, too.
+        comma: whether a comma also ends it.
         """
         first, cases = self.at, 0
         while not self.at_end:
@@ -231,13 +231,13 @@ class StatementReader(AlterParser):
         return text
 
     def query(self) -> str:
-        """The text of a query, which is all that is left."""
+        """The text of a query, which is the rest of the statement."""
         if not self.begins_query():
             raise self.error("a query is expected here: SELECT, WITH, FROM, VALUES or TABLE")
         return self.rest("the query")
 
     def begins_query(self) -> bool:
-        """Whether a query is here, maybe in parentheses."""
+        """Whether a query is next, possibly in parentheses."""
         at = self.at
         while at < len(self.tokens) and self.tokens[at].is_symbol("("):
             at += 1
@@ -271,13 +271,13 @@ class StatementReader(AlterParser):
         return found
 
     def pattern(self) -> str | None:
-        """[LIKE] 'pattern', if it is here."""
+        """[LIKE] 'pattern', if it is next."""
         if self.take_words("LIKE") or (not self.at_end and self.tokens[self.at].kind == "string"):
             return self.string("the pattern")
         return None
 
     def chosen(self, *words: tuple[str, Callable[[], None]]) -> bool:
-        """Run the reader of the option whose word is here; whether there was one."""
+        """Run the reader of the option whose word is next; return whether there was one."""
         for word, read in words:
             if self.take_words(*word.split()):
                 read()

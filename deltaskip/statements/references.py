@@ -1,4 +1,4 @@
-"""The tables that a query names: where their names stand in its text, with time travel and aliases.
+"""The tables that a query names: the positions of their names in the text, with time travel and aliases.
 
 # Spark 4.1, SqlBaseParser.g4: fromClause, relation, relationPrimary, ctes
 """
@@ -42,9 +42,9 @@ class Reference:
 
 
 def references(text: str) -> list[Reference]:
-    """Return the tables that a query names, in the order of the text, but for names of its WITH.
+    """Return the tables that a query names, in the order of the text, except names of its WITH.
 
-    Functions, VALUES and subqueries in FROM are no tables. Raises PredicateError for a parenthesis that is not closed.
+    Functions, VALUES and subqueries in FROM are not tables. Raises PredicateError for a parenthesis that is not closed.
     """
     try:
         reader = _References(text)
@@ -59,7 +59,7 @@ def references(text: str) -> list[Reference]:
 def query_with(text: str, views: dict[Reference, str]) -> str:
     """Return a query in which each of the references is replaced by another relation.
 
-    Columns keep the names by which they can be written: `db.t.id` and `t.id`.
+    Columns can still be written by the same names: `db.t.id` and `t.id`.
 
     Args:
         text: The query.
@@ -82,7 +82,7 @@ def query_with(text: str, views: dict[Reference, str]) -> str:
 
 
 def _qualifiers(text: str, names: set[NameParts], within: list[tuple[int, int]]) -> list[tuple[int, int, str]]:
-    """The places of qualifiers of several parts, such as `db.t` in `db.t.id`, and their last part."""
+    """The positions of qualifiers of several parts, such as `db.t` in `db.t.id`, and their last part."""
     found: list[tuple[int, int, str]] = []
     tokens = StatementReader(text).tokens
     for parts in names:
@@ -114,7 +114,7 @@ class _References(StatementReader):
     def level(self, end: int, names: frozenset[str], query: bool, expected: bool = False) -> None:
         """Read the tokens up to `end`.
 
-        names: those of WITH that hide tables. query: whether it is a query, and not a call or a group. expected:
+        names: names of WITH that hide tables. query: whether it is a query, and not a call or a group. expected:
         whether a relation is next, as in the parentheses of a join.
         """
         if query:
@@ -140,7 +140,7 @@ class _References(StatementReader):
                 if token.is_word("FROM", "JOIN") and not self.is_distinct_from():
                     in_from = relations = expected = True
                 elif token.is_word("VIEW") and self.at > 0 and self.tokens[self.at - 1].is_word("LATERAL", "OUTER"):
-                    # The commas of its aliases separate no relations.
+                    # Commas between its aliases do not separate relations.
                     relations = expected = False
                 elif token.is_word("LATERAL"):
                     expected = expected and not self.follows("VIEW")
@@ -157,13 +157,13 @@ class _References(StatementReader):
         """Read a parenthesis: a query, a group of joins where a relation is expected, or something else."""
         closing = self.closing(self.at)
         self.at += 1
-        # A name before a parenthesis is that of a function, whose FROM is no clause: trim(BOTH FROM a).
+        # A name before a parenthesis is a function, whose FROM is not a clause: trim(BOTH FROM a).
         query = self.at < closing and self.tokens[self.at].is_word(*QUERY_WORDS) and not self.follows_symbol()
         self.level(closing, names, query=query, expected=expected and not query)
         self.at = closing + 1
 
     def with_names(self, end: int, names: frozenset[str]) -> frozenset[str]:
-        """The names that are hidden in a query, whose WITH is read."""
+        """Read the WITH of a query, and return the names that it hides."""
         if self.at >= end or not self.take_words("WITH"):
             return names
         recursive = self.take_words("RECURSIVE")
@@ -184,7 +184,7 @@ class _References(StatementReader):
             self.at += 1
 
     def relation(self, names: frozenset[str], aliased: bool = True) -> None:
-        """Read the name of a table, and remember it; or a function, or VALUES."""
+        """Read the name of a table and record it, or read a function or VALUES."""
         first = self.at
         if self.peek_word("VALUES") or (self.peek_word("STREAM", "TABLE") and self.follows_symbol()):
             self.at += 1
@@ -199,7 +199,7 @@ class _References(StatementReader):
             self.found.append(Reference(name, start, end, alias_at))
 
     def place_of_alias(self) -> int | None:
-        """Where an alias can be written, after TABLESAMPLE; None if there is one, which is read."""
+        """Where an alias can be written, after TABLESAMPLE; None if there is already one, which is read."""
         if self.peek_words("TABLESAMPLE"):
             self.at += 1
             if self.peek_symbol("("):
@@ -222,7 +222,7 @@ class _References(StatementReader):
         return self.peek_word("FROM") and self.at > 0 and self.tokens[self.at - 1].is_word("DISTINCT")
 
     def begins_table(self) -> bool:
-        """Whether TABLE is a query of its own, as in TABLE t UNION TABLE u."""
+        """Whether TABLE is a query, as in TABLE t UNION TABLE u."""
         before = self.tokens[self.at - 1] if self.at else None
         return before is None or before.is_word(*_BEFORE_TABLE) or before.is_symbol("(") or before.is_symbol(")")
 
@@ -231,6 +231,6 @@ class _References(StatementReader):
         return self.at + 1 < len(self.tokens) and self.tokens[self.at + 1].is_word(word)
 
     def follows_symbol(self) -> bool:
-        """Whether a symbol other than `*` and `(` is after the next token, as after a column of the name of a word."""
+        """Whether a symbol other than `*` and `(` follows the next token, as after a column named like the word."""
         after = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else None
         return after is not None and after.kind == "symbol" and after.text not in "*(-+~"

@@ -194,7 +194,7 @@ class MergeInto(RowChange):
         columns = StructType(tuple(StructField(name, VOID) for name in frame.columns))
         named = [(self.name, table.schema)] if self.alias is None else []
         if alias is None and source.is_query:
-            # As Spark names it: its columns are named without a qualifier.
+            # As in Spark, its columns are named without a qualifier.
             alias = "__auto_generated_subquery_name"
         elif alias is None:
             found = references(f"SELECT * FROM {source.text}")
@@ -202,7 +202,7 @@ class MergeInto(RowChange):
             named += [(each.name.parts, columns) for each in found]
 
         def own(expression: str) -> str:
-            """The expression with `t.` in place of `db.t.`."""
+            """The expression with `t.` instead of `db.t.`."""
             for parts, schema in named:
                 expression = unqualified_text(
                     expression, schema, qualifiers(parts, None)[:-1], f"{quoted_name(parts[-1])}."
@@ -213,7 +213,7 @@ class MergeInto(RowChange):
         after = StructType((*table.schema.fields, *columns.fields)) if evolves else table.schema
 
         def length(path: NameParts) -> int:
-            """How many parts of the name of a column to set are the name of the table."""
+            """How many parts of the name of a column to set are the table's name."""
             return qualifier_length(path, after, qualifiers(self.name, self.alias))
 
         builder = table.merge(
@@ -337,7 +337,7 @@ def _alias(reader: StatementReader, until: str) -> str | None:
 
 
 def _with_values(text: str, run: Callable[[str], Any]) -> str:
-    """Return a predicate in which constants stand for the queries after IN and EXISTS, and for those of one value.
+    """Return a predicate in which constants replace the queries after IN and EXISTS, and scalar subqueries.
 
     # Spark 4.1, SqlBaseParser.g4: predicate (IN), primaryExpression (subqueryExpression), EXISTS
 

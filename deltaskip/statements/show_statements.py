@@ -18,7 +18,7 @@ from deltaskip.table.delta_rows import DETAIL, HISTORY, detail_row, history_rows
 
 @dataclass(frozen=True, slots=True)
 class ShowTables(ReadStatement):
-    """SHOW TABLES. pattern: as of SHOW NAMESPACES."""
+    """SHOW TABLES. pattern: as in SHOW NAMESPACES."""
 
     namespace: NameParts = ()
     pattern: str | None = None
@@ -38,7 +38,7 @@ class ShowTables(ReadStatement):
 
 @dataclass(frozen=True, slots=True)
 class ShowPartitions(ReadStatement):
-    """SHOW PARTITIONS, maybe only those with the values of columns."""
+    """SHOW PARTITIONS, optionally only those with given values of columns."""
 
     name: NameParts
     partition: tuple[PartitionValue, ...] = ()

@@ -33,13 +33,13 @@ class StatementSession(QuerySession):
         return default if self.spark is None else str(self.spark.conf.get(name, default)).strip().lower()
 
     def ident(self, parts: NameParts) -> CatalogIdentifier:
-        """The name of a table in the catalog, without the catalog's own name before it."""
+        """The name of a table in the catalog, without the catalog's name."""
         if len(parts) > 1 and parts[0] == self.catalog.name and not self.catalog.namespace_exists(parts[:-1]):
             parts = parts[1:]
         return CatalogIdentifier(parts[:-1], parts[-1])
 
     def namespace(self, parts: NameParts) -> NameParts:
-        """The name of a namespace in the catalog, without the catalog's own name before it."""
+        """The name of a namespace in the catalog, without the catalog's name."""
         own = bool(parts) and parts[0] == self.catalog.name and not self.catalog.namespace_exists(parts[:1])
         return parts[1:] if own else parts
 
@@ -52,12 +52,12 @@ class StatementSession(QuerySession):
         return self.catalog.table_exists(self.ident(parts))
 
     def own(self, text: str, parts: NameParts, alias: str | None, table: DeltaTable) -> str:
-        """An expression over the columns of a table, without its name or alias before them."""
+        """An expression over the columns of a table, without its name or alias as qualifier."""
         return unqualified_text(text, table.schema, qualifiers(parts, alias))
 
 
 def qualifiers(parts: NameParts, alias: str | None) -> list[NameParts]:
-    """The qualifiers of a table's columns: its alias, or its name with all or only some of the names before it."""
+    """The qualifiers of a table's columns: its alias, or its name with all or some of its namespaces."""
     return [parts[i:] for i in range(len(parts))] if alias is None else [(alias,)]
 
 

@@ -47,16 +47,16 @@ class CreateTable(Statement):
 
     Attributes:
         name: Name of the table.
-        columns: The columns; None if the query gives them, or the table that is at the location.
+        columns: The columns; None if the query provides them, or the table at the location.
         partitions: Partition columns and transforms.
         cluster_by: Paths of the clustering columns.
         properties: Table properties.
         comment: Description of the table.
-        location: Place of the table.
+        location: Location of the table.
         provider: Name after USING.
         query: Text of the query after AS.
         creating: Whether the table may, must or must not exist.
-        if_not_exists: Whether a table that exists stays as it is.
+        if_not_exists: Whether an existing table is kept.
     """
 
     name: NameParts
@@ -105,7 +105,7 @@ class CreateTable(Statement):
         return CreateTable(name, **found)
 
     def run(self, session: StatementSession) -> Any:
-        """Create the table whole, or not at all."""
+        """Create the table with all its rows, or not at all."""
         catalog, ident = session.catalog, catalog_name(session, self.name)
         if self.provider is not None and self.provider.lower() not in PROVIDERS:
             raise InvalidArgument(
@@ -155,7 +155,7 @@ class CreateTable(Statement):
 
 
 def _names_a_table(found: Mapping[str, Any]) -> bool:
-    """Whether the clauses of a CREATE TABLE without columns give a name to the table at a location."""
+    """Whether a CREATE TABLE without columns registers the table at a location."""
     others = {"creating", "if_not_exists", "location", "provider"}
     return "location" in found and found["creating"] == "create" and found.keys() <= others
 
@@ -166,11 +166,11 @@ class CloneTable(Statement):
 
     Attributes:
         name: Name of the clone.
-        source: The table that is cloned, maybe at a version.
-        properties: Table properties beside those of the source.
-        location: Place of the clone.
+        source: The table that is cloned, optionally at a version.
+        properties: Table properties in addition to the source's.
+        location: Location of the clone.
         creating: Whether the clone may, must or must not exist.
-        if_not_exists: Whether a table that exists stays as it is.
+        if_not_exists: Whether an existing table is kept.
     """
 
     name: NameParts
@@ -211,7 +211,7 @@ class CloneTable(Statement):
 
 @dataclass(frozen=True, slots=True)
 class AlterTable(Statement):
-    """ALTER TABLE with the changes that it makes, in order."""
+    """ALTER TABLE with its changes, in order."""
 
     name: NameParts
     changes: tuple[TableChange, ...]
@@ -346,14 +346,14 @@ class CommentOn(Statement):
 
 
 def _check_still_latest(catalog: TableCatalog, ident: CatalogIdentifier, scans: Sequence[Scan], location: str) -> None:
-    """Raise CommitConflict if the table that is replaced has rows that a query over itself has not seen."""
+    """Raise CommitConflict if the table to replace has rows that a query over itself has not seen."""
     read = [scan.snapshot.version for scan in scans if scan.snapshot.table_root == location]
     if read and catalog.table_exists(ident) and catalog.load_table(ident).version != max(read):
         raise changed_since_read(ident)
 
 
 def _nullable(schema: StructType) -> StructType:
-    """The columns of a query as those of a table. # delta-spark, CreateDeltaTableCommand: asNullable"""
+    """The columns of a query as columns of a table. # delta-spark, CreateDeltaTableCommand: asNullable"""
     return StructType(tuple(StructField(f.name, f.type, True, f.metadata) for f in schema.fields))
 
 
@@ -394,7 +394,7 @@ def _table_options(reader: StatementReader, found: dict[str, Any]) -> None:
 
 
 def _properties(reader: StatementReader) -> tuple[tuple[str, str], ...]:
-    """The properties. # Spark 4.1, AstBuilder.cleanTableProperties: some have clauses of their own"""
+    """The properties. # Spark 4.1, AstBuilder.cleanTableProperties: some have separate clauses"""
     at = reader.position
     found = reader.properties()
     for key, instead in (("location", "LOCATION '…'"), ("external", "LOCATION '…'"), ("provider", "USING delta")):
@@ -410,7 +410,7 @@ def _cluster_by(reader: StatementReader) -> tuple[NameParts, ...]:
 
 
 def _partitions(reader: StatementReader) -> tuple[tuple[Transform, ...], tuple[StructField, ...]]:
-    """(transform or column, …), or columns with types, which are added to those of the table."""
+    """(transform or column, …), or columns with types, which are added to the table's columns."""
     transforms: list[Transform] = []
     added: list[StructField] = []
 

@@ -27,8 +27,8 @@ _VIEWS: dict[str, dict[str, RegisteredView]] = {}
 class RegisteredView(Unpicklable):
     """A temporary view of a Spark session over the rows of a Delta table; made by `register_view`.
 
-    Spark keeps the plan of a temporary view. So `spark.sql` reads the version of the table that the view was last
-    planned for, until `refresh` is called, and skips the files that the predicate of the view skips. `deltaskip.sql`
+    Spark keeps the plan of a temporary view. So `spark.sql` reads the version of the table for which the view was last
+    planned, until `refresh` is called, and skips the files that the predicate of the view skips. `deltaskip.sql`
     reads the latest version each time, and skips files by the conditions of its query as well.
 
     Attributes:
@@ -56,7 +56,7 @@ class RegisteredView(Unpicklable):
     def refresh(self) -> bool:
         """Plan the view for the latest version of the table, and return whether there was a newer one.
 
-        DataFrames that were made of the view before still read the version that it had.
+        Existing DataFrames of the view still read the earlier version.
 
         Raises:
             DeltaSkipError: The table cannot be read, or its columns no longer fit the predicate.
@@ -89,7 +89,7 @@ def register_view(
     params: Mapping[str, object] | Sequence[object] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> RegisteredView:
-    """Register the rows of a Delta table as a temporary view of a Spark session, in place of one of the same name.
+    """Register the rows of a Delta table as a temporary view of a Spark session; a view of the same name is replaced.
 
     `spark.sql` reads the latest version of the table as of now, and later ones after `refresh` of the result.
     `deltaskip.sql` reads the latest version each time, through a scan that skips files.
@@ -97,7 +97,7 @@ def register_view(
     Args:
         spark: A session, classic or Connect.
         name: Name of the view.
-        table: A DeltaTable, whatever its version is, or its path or URI.
+        table: A DeltaTable, at any version, or its path or URI.
         where: Predicate of the rows of the view, as in `DeltaTable.scan`. The default is all rows.
         params: Values of the parameters of `where`, as in `DeltaTable.scan`.
         storage_options: Options of object stores for a path, as for DeltaTable.
@@ -129,18 +129,18 @@ def sql(spark: Any, text: str, params: Mapping[str, object] | Sequence[object] |
     """Run a query over registered views and tables by path, and return its DataFrame.
 
     Each view that the query names is read at the latest version of its table, through a scan that skips files by the
-    predicate of the view and by what the query requires of its rows, and in the same way each table whose path stands
-    after `deltaskip.` or `delta.`, as in ``SELECT * FROM deltaskip.`/data/orders` ``. All other names are the
-    session's. Spark runs the query as typed.
+    predicate of the view and by the conditions of the query on its rows. So is each table whose path follows
+    `deltaskip.` or `delta.`, as in ``SELECT * FROM deltaskip.`/data/orders` ``. The session resolves all other names.
+    Spark runs the query as typed.
 
     Args:
         spark: The session of the views.
-        text: A query. A name that `register_view` has registered stands for that view until it is dropped, also if the
-            session has another view of this name by now. It may have a time travel, such as VERSION AS OF 3.
+        text: A query. A name that `register_view` has registered stands for that view until it is dropped, even if the
+            session has another view of this name meanwhile. It may have a time travel, such as VERSION AS OF 3.
         params: Values of the parameters of the text: a mapping for `:name`, a list for `?`, as in DeltaTable.scan.
 
     Raises:
-        PredicateError: The text is no query, or Spark refuses it.
+        PredicateError: The text is not a query, or Spark refuses it.
         InvalidArgument: The text is another statement.
         DeltaSkipError: A table cannot be read.
     """
@@ -169,7 +169,7 @@ class _ViewSession(QuerySession):
     views: Mapping[str, RegisteredView]
 
     def has_named(self, parts: NameParts) -> bool:
-        """Whether a name is one of a registered view."""
+        """Whether a name refers to a registered view."""
         return len(parts) == 1 and fold_name(parts[0]) in self.views
 
     def named_table(self, parts: NameParts, version: int | None, time: datetime | None) -> DeltaTable:

@@ -1,7 +1,7 @@
-"""Precision that a bound may have lost: one rule for each type and each form in which bounds are stored.
+"""The precision that a bound may have lost: one rule for each type and each form in which bounds are stored.
 
-A bound is believed only as far as its form can hold the value. A bound is widened by the precision that its form may
-have lost; a bound that cannot be widened is unknown (null), which keeps the file. Everything that reads bounds goes
+A bound is trusted only as far as its form can represent the value. A bound is widened by the precision that its form
+may have lost; a bound that cannot be widened is unknown (null), which keeps the file. Everything that reads bounds goes
 through these rules: `stats.decode` for the first three forms, `stats.footer` for the last.
 
              JSON text of add.stats        leaf of stats_parsed          row group of a checkpoint    footer, row group
@@ -24,12 +24,12 @@ timestamp    as timestamp, without 59 s    as timestamp, without 59 s    as time
 without zone
 boolean      as written                    as written                    unknown                      none
 
-Bounds of pages in a page index are believed as those of the footer, but only say which pages to leave out: a string may
-be cut, and a maximum of CUT_FROM bytes or more bounds what it may be the prefix of, as the maxima of the first forms.
+Bounds of pages in a page index are trusted like those of the footer, but only to skip pages: a string may be cut, and
+a maximum of CUT_FROM bytes or more also covers every string that it may be a prefix of, as in the first forms.
 
-A struct was parsed from a text once, by whichever writer, so it has lost what the text had lost. The text of a
-partition value and `partitionValues_parsed` (EXACT) are the values of the rows themselves and are not widened.
-The least of many bounds is not the least of what they widen to, which is why the rules of a row group are wider.
+A struct was once parsed from JSON by some writer, so it has lost what the JSON had lost. The string of a partition
+value and `partitionValues_parsed` (EXACT) are the values of the rows themselves and are not widened.
+The least of many bounds need not widen to the least result, which is why the rules of a row group are wider.
 
 Bounds of a type that the column had before (PROTOCOL, Type Widening) are read as that type and then converted:
 integers, decimals and dates exactly, floats as above.
@@ -72,14 +72,14 @@ GREGORIAN_FROM: dict[DataType, int] = {
     TIMESTAMP: -2_208_988_800_000_000,
     TIMESTAMP_NTZ: -2_208_988_800_000_000,
 }
-"""Days and microseconds from which the Julian calendar of old writers and ours agree, in every time zone.
+"""Days and microseconds from which the calendar of old writers and ours agree, in every time zone.
 
 # Spark 4.1, RebaseDateTime
 """
 
 BEFORE_1900 = days_from_civil(1900, 1, 1) * MICROS_PER_DAY
 OFFSET_SECONDS_LOST = 59_000_000
-"""Offsets of local mean time have seconds, which their text lacks: microseconds, either way."""
+"""Offsets of local mean time have seconds, which are not written: their maximum in microseconds, either way."""
 
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 _LIMITS: dict[DataType, int] = {BYTE: 1 << 7, SHORT: 1 << 15, INTEGER: 1 << 31}
@@ -112,7 +112,7 @@ def believed(values: pa.Array, field: StatField, side: Side, form: BoundForm) ->
 def hybrid_calendar(created_by: bytes, key_values: Mapping[bytes, bytes]) -> tuple[bool, bool]:
     """Whether old dates and timestamps, and old INT96, of a Parquet file may be in the calendar of Spark 2 and Hive.
 
-    # Spark 4.1, DataSourceUtils: files of Spark before 3.0 (INT96: 3.1) and those with the legacy keys are rebased.
+    # Spark 4.1, DataSourceUtils: files of Spark before 3.0 (INT96: 3.1) and files with the legacy keys are rebased.
     """
     spark = key_values.get(SPARK_VERSION_KEY)
     if spark is None:
@@ -139,7 +139,7 @@ def in_our_calendar(values: pa.Array) -> pa.Array:
 
 
 def whole_number(text: str) -> int | None:
-    """The integer of 64 bits that a JSON number is, in any notation that lost no digit; None if there is none."""
+    """The 64-bit integer of a JSON number, in any notation that lost no digit; None if there is none."""
     try:
         value = Decimal(text)
         whole = int(value) if value == value.to_integral_value() else None
@@ -167,8 +167,8 @@ def _doubles(values: pa.Array, field: StatField, side: Side) -> pa.Array:
     """Bounds of a float or double column.
 
     A float's text is the shortest that identifies the float, so it is rounded to a float before it is widened. A double
-    that was a float once (`delta.typeChanges`) may have either text, whatever parsed it since, and the bound includes
-    both (docs/pages/soundness.md, trap 14).
+    that was once a float (`delta.typeChanges`) may have either text, whatever has parsed it since, and the bound
+    includes both (docs/pages/soundness.md, trap 14).
     """
     if field.type == FLOAT:
         return as_floats(values)
@@ -190,7 +190,7 @@ def _rounded(values: pa.Array) -> pa.Array:
 
 
 def of_either_type(values: pa.Array) -> pa.Array:
-    """The bounds of a double that was a float once which are the same number as either type; null for the others."""
+    """Bounds of a double that was once a float, if they are the same number in both types; null for the others."""
     same = pc.or_(pc.equal(_rounded(values), values), pc.is_nan(values))
     return pc.if_else(same, values, arrow_scalar(None, pa.float64()))
 
@@ -198,7 +198,7 @@ def of_either_type(values: pa.Array) -> pa.Array:
 def _without_weak_tie_breaker(values: pa.Array, side: Side) -> pa.Array:
     """Remove the U+FFFD with which old writers ended a truncated maximum; it sorts below supplementary characters.
 
-    Without it the bound is a prefix that compares as one (CUT_FROM), which includes every string that it may be the
+    Without it the bound is a prefix that compares as one (CUT_FROM), which covers every string that it may be the
     prefix of (docs/pages/soundness.md, trap 5).
     These writers truncated UTF-16 units: half of a supplementary character at the end became "?". There the greatest
     character replaces it.
@@ -247,8 +247,8 @@ def _past_the_millisecond(micros: pa.Array, every: bool) -> pa.Array:
 
 
 def _with_lost_seconds(micros: pa.Array, side: Side, form: BoundForm) -> pa.Array:
-    """Instants before 1900 that were parsed from a text whose offset may have lacked its seconds (trap 4)."""
-    # The greatest of several may be after 1900 though another one, before it, is widened beyond it.
+    """Instants before 1900, widened because the offset of the text may have lacked its seconds (trap 4)."""
+    # The greatest of several may be after 1900, although an earlier one is widened beyond it.
     until = BEFORE_1900 + (OFFSET_SECONDS_LOST + 999 if form is BoundForm.GROUP else 0)
     old = pc.less(micros, arrow_scalar(until, pa.int64()))
     if not pc.any(old).as_py():
@@ -265,7 +265,7 @@ def decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:
 
     The true bound is a multiple of 10^-scale that rounds to a double whose first 15 digits are these, so it lies within
     one unit in the double's last place and half a unit of the 15th digit: take the outermost such multiple
-    (docs/pages/soundness.md, trap 2). If there is none, the text is no value of the type, and the bound is unknown.
+    (docs/pages/soundness.md, trap 2). If there is none, the text is not a value of the type, and the bound is unknown.
     """
     with localcontext(Context(prec=120)) as context:
         try:
@@ -290,7 +290,7 @@ def decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:
 
 
 def is_long_decimal(values: pa.Array, digits: int = PRINTED_DIGITS) -> pa.BooleanArray:
-    """Where decimals have more than this number of digits, all digits of the scale included; false for null."""
+    """Where decimals have more than this number of digits, including all digits of the scale; false for null."""
     type_ = values.type
     if type_.precision <= digits:
         return pa.repeat(FALSE, len(values))

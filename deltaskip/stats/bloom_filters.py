@@ -1,8 +1,8 @@
 """Bloom filters of Parquet files: values that a column chunk certainly does not contain.
 
-A filter has the values as the column chunk stores them, so a value is asked for in the physical type of the file.
-Values without an exact form in a file are not looked up: floats, of which several are equal, and decimals in bytes of
-any length. Only the header of a filter and the blocks of the values are read, 32 bytes for each value.
+A filter has the values as the column chunk stores them, so a value is looked up in the physical type of the file.
+Values without a unique form in a file are not looked up: floats, because different ones are equal, and decimals in
+bytes of any length. Only the header of a filter and the blocks of the values are read, 32 bytes for each value.
 # Apache Parquet, Bloom Filter: split block filters; parquet.thrift, BloomFilterHeader
 """
 
@@ -24,7 +24,7 @@ from deltaskip.stats.footer_columns import ParquetNode, type_of_leaf
 from deltaskip.storage.range_file import read_ranges
 
 Stored = Callable[[int | bytes], bytes | None]
-"""The bytes of a value as a file stores it; None for a value that the file's type does not have."""
+"""The bytes of a value as a file stores it; None for a value that the file's type cannot represent."""
 
 # parquet.thrift, ColumnMetaData
 _OFFSET, _LENGTH = 14, 15
@@ -74,21 +74,21 @@ def stored_as(node: ParquetNode, wanted: DataType) -> Stored | None:
 
 
 def has_filter(footer: Footer, group: int, leaf: int) -> bool:
-    """Whether a column chunk has a Bloom filter, by the number of its Parquet column."""
+    """Whether a column chunk has a Bloom filter, by the index of its Parquet column."""
     return bool(footer.column_chunk(group, leaf).get(_OFFSET, 0) > 0)
 
 
 def may_contain(
     source: pa.NativeFile, footer: Footer, asked: Sequence[tuple[int, int, Sequence[bytes]]]
 ) -> npt.NDArray[np.bool_]:
-    """Return whether column chunks may contain one of some values: False only if a filter shows that none is there.
+    """Return whether column chunks may contain one of some values: False only if a filter excludes all of them.
 
     All filters are read at once. Bytes that are not a valid filter exclude nothing.
 
     Args:
         source: The file, open for reading.
         footer: Its footer.
-        asked: Numbers of a row group and of a Parquet column, and values as the file stores them.
+        asked: Indexes of a row group and of a Parquet column, and values as the file stores them.
     """
     found = np.ones(len(asked), np.bool_)
     places = _places(source, footer, [(group, leaf) for group, leaf, _ in asked])
@@ -123,7 +123,7 @@ def block_has(words: npt.NDArray[np.uint32], hashes: npt.NDArray[np.uint64]) -> 
 
 
 def _places(source: pa.NativeFile, footer: Footer, chunks: Sequence[tuple[int, int]]) -> dict[int, tuple[int, int]]:
-    """Where filters begin in the file, and their bytes with the header, by the number of the column chunk."""
+    """Where filters begin in the file, and their bytes with the header, by the index of the column chunk."""
     end = source.size()
     found: dict[int, tuple[int, int]] = {}
     unknown: dict[int, int] = {}
@@ -151,7 +151,7 @@ def _size(header: memoryview) -> int:
     match = _HEADER.match(header)
     if match is None:
         return 0
-    # A number of Thrift: seven bits in a byte, the lowest first, and the lowest of all is the sign.
+    # A Thrift varint: seven bits in a byte, the lowest first; the lowest bit of all is the sign.
     number = sum((byte & 0x7F) << (7 * i) for i, byte in enumerate(match[1]))
     blocks, rest = divmod(number >> 1, _BLOCK_BYTES)
     return 0 if number & 1 or rest or not blocks else match.end() + blocks * _BLOCK_BYTES

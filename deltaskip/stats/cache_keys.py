@@ -1,7 +1,7 @@
 """Keys of a snapshot's column cache, one class for each kind of value.
 
 Warm planning is mostly lookups, so keys are named tuples, which hash faster than dataclasses. Tuples of two classes are
-equal if their fields are: the last field, `kind`, keeps the kinds apart.
+equal if their fields are, so the last field, `kind`, distinguishes them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class GroupScope(NamedTuple):
 
 
 class CommitsScope(NamedTuple):
-    """The adds that the commits up to a version hold in memory."""
+    """The adds of the commits up to a version, which are in memory."""
 
     version: int
 
@@ -101,7 +101,7 @@ class LiveKey(NamedTuple):
 
 
 class NanRecordedKey(NamedTuple):
-    """The adds with statistics of a writer that records NaN (Boolean array)."""
+    """The adds whose statistics come from a writer that records NaN (Boolean array)."""
 
     scope: AddsScope
     version: int

@@ -30,7 +30,7 @@ def collated_leaf(field: StatField, side: Side, keys: tuple[str, ...]) -> StatLe
 
 
 def merged_spellings(columns: Sequence[pa.Array], verified: Callable[[], pa.BooleanArray]) -> pa.Array:
-    """Return one bound per file from those under each spelling; null if two of them differ or none is usable.
+    """Return one bound per file from the bounds under each spelling; null if two of them differ or none is usable.
 
     Writers truncate long strings at a fixed length, and under a collation a prefix of a string need not be below it: a
     bound that may be truncated is unusable (docs/pages/soundness.md, trap 7), except in files that are `verified`.
@@ -56,7 +56,7 @@ def agreed(columns: Sequence[pa.Array]) -> pa.Array:
 
 
 class CollatedBounds:
-    """A bound of each file under one collation. Files without it are kept. Sort keys speed up repeated comparisons."""
+    """A bound of each file under one collation. Files without one are kept. Sort keys speed up repeated comparisons."""
 
     def __init__(self, values: pa.Array, collation: Collation) -> None:
         self._values = values

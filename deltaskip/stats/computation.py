@@ -61,32 +61,32 @@ def compute(
     kernel_spelling: bool = False,
     storage_options: Mapping[str, str] | None = None,
 ) -> pa.Table:
-    """Compute the statistics of data files, as the `add` actions of their commits hold them.
+    """Compute the statistics of data files in the form of `add` actions.
 
     Args:
         files: Paths or URIs of Parquet files.
         schema: Schema of the table: a StructType, an Arrow schema, or the schemaString of the table's metadata.
-        collations: Columns that get collated bounds, each with versioned identifiers, such as
+        collations: Columns with collated bounds, each with versioned identifiers, such as
             `{"name": ["icu.UNICODE_CI.77.1"]}`.
         collation_versions: Versions such as `["77.1"]`, for the collations that the schema declares. Specify either
             `collations` or `collation_versions`.
         mode: "footer" leaves out statistics that the footers do not prove, "scan" reads all values, and "auto" reads
             the values of the columns for which a footer proves too little.
-        deletion_vectors: For each file the numbers of its deleted rows, strictly ascending from 0, or None. Bounds and
-            null counts describe the other rows; `num_records` counts all rows.
-        partition_columns: Partition columns of the table, which have no statistics. The default is those of the schema
-            if it is from `DeltaTable.schema`, otherwise none.
+        deletion_vectors: For each file the positions of its deleted rows, strictly ascending from 0, or None. Bounds
+            and null counts describe the other rows; `num_records` counts all rows.
+        partition_columns: Partition columns of the table, which have no statistics. The default is the schema's if it
+            is from `DeltaTable.schema`, otherwise none.
         mapping_mode: Column mapping mode of the table: "none", "name" or "id".
         properties: Properties of the table. `delta.dataSkippingStatsColumns` and
-            `delta.dataSkippingNumIndexedCols` choose the columns.
-        columns: Columns with statistics, in place of those that the properties choose.
+            `delta.dataSkippingNumIndexedCols` select the columns.
+        columns: Columns with statistics, instead of the columns that the properties select.
         tight_bounds: Whether to write `tightBounds`, which tables with deletion vectors have. None: if
             `deletion_vectors` are given or the properties enable deletion vectors.
         kernel_spelling: Also write collated bounds under the upper-case identifier that Delta Kernel reads.
         storage_options: Options of the object store, as for DeltaTable.
 
     Returns:
-        A table with one row per file, in their order: `path` (as given), `num_records` (int64), `stats` (JSON
+        A table with one row per file, in the given order: `path` (as given), `num_records` (int64), `stats` (JSON
         text) and `tags` (map). Add both `stats` and `tags` to the `add` action: the tags name the float columns without
         NaN, and let every later version of the table skip files by their maximum.
 
@@ -95,8 +95,8 @@ def compute(
         DataFileMissing: A file does not exist.
         StorageError: A file cannot be read, or is not a Parquet file.
         PredicateError: A column does not exist, or a column with collated bounds is not a string.
-        SchemaError: The schema, or a property that chooses the columns, is not valid.
-        InvalidCollation, CollationUnavailable: A collation is unknown, or no library here evaluates its version.
+        SchemaError: The schema, or a property that selects the columns, is not valid.
+        InvalidCollation, CollationUnavailable: A collation is unknown, or no installed library evaluates its version.
     """
     # PROTOCOL, Per-file Statistics; COLLATIONS RFC, statsWithCollation
     # Planning reads statistics and must not load the code that computes them.
@@ -228,7 +228,7 @@ def _check_last(path: str, deleted: pa.Int64Array | None, rows: int) -> None:
 
 
 def _versions_of_declared(columns: Sequence[StatColumn], versions: Sequence[str]) -> dict[str, list[str]]:
-    """The identifiers of these versions for each collated column; a column of an unknown collation gets none."""
+    """The identifiers of these versions for each collated column; none for a column of an unknown collation."""
     found = {}
     for column in columns:
         if column.collation is None or not versions:

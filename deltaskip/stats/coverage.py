@@ -38,7 +38,7 @@ class ColumnCoverage(Shown):
         overlap_depth: Average number of files whose [min, max] contains a value, over all minima and maxima; None if no
             file has both.
         files_met: Average number of files that an equality filter keeps: `overlap_depth` and the files without bounds.
-        distinct_bounds: Number of distinct values among the bounds.
+        distinct_bounds: Number of distinct bounds.
         files_that_may_hide_nan: Number of files whose bounds may not include NaN, as their writer is not known: a
             predicate such as `column > value` reads them. None for types without NaN.
     """
@@ -65,7 +65,7 @@ class Advice(Shown):
             statistics, or "declare" it in `delta.dataSkippingStatsColumns` and recompute.
         column: Name of the column.
         sentence: The recommendation as text.
-        files_saved: Estimated number of files that an equality filter on the column would skip in addition; None if
+        files_saved: Estimated number of additional files that an equality filter on the column would skip; None if
             the log does not contain values of the column.
     """
 
@@ -133,17 +133,17 @@ def value_overlap(files_of_value: Mapping[str, int]) -> tuple[float, int] | None
 def advise(
     columns: Sequence[ColumnCoverage], files: int, collected: Container[str], clustered_by: Container[str]
 ) -> tuple[Advice, ...]:
-    """Return the few changes that skip the most files for equality filters; those of unknown effect come last.
+    """Return the few changes that skip the most files for equality filters; changes of unknown effect come last.
 
-    collected: names of the columns that the table's properties make writers collect statistics of. clustered_by: names
-    of the columns that the table is already clustered by.
+    collected: names of the columns for which the table's properties require statistics. clustered_by: names of the
+    columns that the table is already clustered by.
     """
     found: list[Advice] = []
     for column in columns:
         if column.partition or column.files_with_bounds is None or not files:
             continue
         lacking = files - column.files_with_bounds
-        # Recomputing gives boolean columns no bounds: delta-spark has none, and other writers' may be there.
+        # Recomputing gives boolean columns no bounds, as in delta-spark, but other writers' bounds may exist.
         if lacking and column.type != "boolean":
             found.append(_complete(column, lacking, files, column.name in collected))
         clustering = _cluster(column, files, column.name in clustered_by)
@@ -155,7 +155,7 @@ def advise(
 
 def _complete(column: ColumnCoverage, lacking: int, files: int, collected: bool) -> Advice:
     if lacking < files:
-        # The files without bounds would overlap as those with bounds do.
+        # Assume that the files without bounds overlap like the others.
         saved = lacking * (1 - (column.overlap_depth or 0) / (files - lacking))
         sentence = f"recompute statistics of {column.name} (missing in {lacking:,} of {files:,} files)"
         return Advice("recompute", column.name, sentence, saved)

@@ -128,7 +128,7 @@ def _only(text: pa.Array, kind: pa.Array, wanted: int) -> pa.Array:
 
 
 def _by_value(text: pa.Array, parse: Callable[[str], Any], type_: pa.DataType = _INT64) -> pa.Array:
-    """Apply a Python parser to the distinct texts only."""
+    """Apply a Python parser to distinct strings only."""
     encoded = text.dictionary_encode()
     return arrow_array([parse(value) for value in encoded.dictionary.to_pylist()], type_).take(encoded.indices)
 
@@ -150,12 +150,12 @@ def _double(text: str) -> float | None:
         value = float(text)
     except (ValueError, OverflowError):
         return None
-    # A number beyond the range is no double: nothing is known about the values.
+    # A number beyond the range is not a double: nothing is known about the values.
     return value if math.isfinite(value) or text.lstrip("-")[:1] in ("N", "I") else None
 
 
 def date_texts(text: pa.Array) -> pa.Array:
-    """The days of texts; null for other texts."""
+    """Strings as days; null for strings of another form."""
     return _by_value(text, _date_days)
 
 
@@ -185,7 +185,7 @@ def _instant(text: str, side: Side | None) -> int | None:
 
 
 def instant_texts(text: pa.Array, side: Side | None) -> pa.Array:
-    """The instants of texts in microseconds; null for others. side: None leaves out those that an offset shifts."""
+    """Strings as instants in microseconds; null for others. side: None leaves out strings that an offset shifts."""
     if _all_full(text, "Z"):
         try:
             return pc.cast(pc.cast(text, pa.timestamp("us", "UTC")), pa.int64())
@@ -195,13 +195,13 @@ def instant_texts(text: pa.Array, side: Side | None) -> pa.Array:
 
 
 def _all_full(text: pa.Array, end: str) -> bool:
-    """Whether each text ends so, and no text was cut before its seconds, which Arrow takes for 0."""
+    """Whether every string ends so, and none lacks its seconds, which Arrow would read as 0."""
     full = pc.greater_equal(pc.binary_length(text), arrow_scalar(_FULL_TIMESTAMP + len(end), pa.int64()))
     return bool(pc.all(pc.and_(full, pc.ends_with(text, end)), min_count=0).as_py())
 
 
 def local_texts(text: pa.Array, or_date: bool) -> pa.Array:
-    """The local times of texts in microseconds; null for other texts. or_date: Whether a date is its midnight."""
+    """Strings as local times in microseconds; null for others. or_date: Whether a date is read as its midnight."""
 
     def parse(value: str) -> int | None:
         found = _timestamp_text(value)
@@ -254,9 +254,9 @@ def _decimals(text: pa.Array, field: StatField, side: Side) -> pa.Array:
 
 
 def _short_decimals(text: pa.Array, type_: DecimalType) -> pa.BooleanArray | None:
-    """The texts that are bounds as written: at most 15 digits, counting all of the scale; None if none can be.
+    """The strings that are exact bounds: at most 15 digits, counting all of the scale; None if none can be.
 
-    Such a text with e + 1 digits before the point denotes a multiple of 10^-scale, and what decimal_bound adds is
+    Such a string with e + 1 digits before the point denotes a multiple of 10^-scale, and what decimal_bound adds is
     less than 10^(e - 14) <= 10^-scale, so that no other multiple comes within reach.
     """
     whole = min(PRINTED_DIGITS, type_.precision) - type_.scale

@@ -60,7 +60,7 @@ def joined_extremes(parts: Iterable[Extremes], above: Callable[[Any, Any], bool]
 
 
 def combined_facts(parts: Sequence[ColumnFacts], orders: Sequence[Collation]) -> ColumnFacts:
-    """Combine one or more parts of a column. orders: Those of `collated`."""
+    """Combine one or more parts of a column. orders: The orders of `collated`."""
     counts = [part.null_count for part in parts]
     collated = tuple(
         joined_extremes((part.collated[i] for part in parts), _above_in(order)) for i, order in enumerate(orders)
@@ -73,7 +73,7 @@ def combined_facts(parts: Sequence[ColumnFacts], orders: Sequence[Collation]) ->
 
 
 def joined_files(parts: Sequence[FileFacts], orders: Sequence[Sequence[Collation]]) -> FileFacts:
-    """Combine the parts of a file. num_records is their sum. orders: Those of each column."""
+    """Combine the parts of a file. num_records is their sum. orders: The orders of each column."""
     columns = tuple(combined_facts([part.columns[i] for part in parts], order) for i, order in enumerate(orders))
     return FileFacts(sum(p.num_records for p in parts), columns, max(p.scanned for p in parts))
 

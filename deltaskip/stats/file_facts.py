@@ -50,9 +50,9 @@ class StatisticsRequest:
         columns: Columns with statistics, in the schema's order.
         collations: For each column the versioned identifiers of its collated bounds.
         mode: "footer" reads no values and leaves out what a footer does not prove, "scan" reads all values, "auto"
-            those of the columns for which a footer proves too little.
+            the values of the columns for which a footer proves too little.
         tight_bounds: Whether to write `tightBounds`.
-        kernel_spelling: Whether to write collated bounds under Delta Kernel's spelling of the identifier, too.
+        kernel_spelling: Whether to also write collated bounds under Delta Kernel's spelling of the identifier.
     """
 
     columns: tuple[StatColumn, ...]
@@ -96,7 +96,7 @@ class FileReader:
     ) -> FileFacts:
         """Return the facts of the file at a location, or of some of its row groups.
 
-        size: Size of the file in bytes, if known. deleted: Numbers of the deleted rows, ascending from 0, which count
+        size: Size of the file in bytes, if known. deleted: Positions of the deleted rows, ascending from 0, which count
         in num_records only. footer: The file's footer, if it was read. Raises DataFileMissing, StorageError and
         UnsupportedFeature as read_footer does.
         """
@@ -157,7 +157,7 @@ class FileReader:
     ) -> tuple[ColumnFacts, ScannedColumn | None]:
         """Return the facts of a column, and the columns to read, for a file with deleted rows.
 
-        The footer counts deleted rows, so it proves only that there are no nulls, or nothing else.
+        The footer counts deleted rows, so it only proves that there are no nulls, or only nulls.
         """
         total, deleted = rows
         nulls = None if plan.nodes and self._request.mode == "scan" else facts.null_count
@@ -240,7 +240,7 @@ def _spellings(identifier: str, kernel: bool) -> list[str]:
 
 
 def _tree(leaves: Iterable[tuple[tuple[str, ...], str | None, bool]]) -> str:
-    """Nested JSON objects of the leaves with a text. A struct is present if a leaf below it `belongs`."""
+    """Nested JSON objects of the leaves that have a value. A struct is present if a leaf below it `belongs`."""
     root: dict[str, Any] = {}
     for path, text, belongs in leaves:
         if not belongs:

@@ -6,8 +6,8 @@ on the writer. Whether `min_value` and `max_value` are exact depends on the writ
 
 * integers, dates and timestamps (never INT96): any writer, unless its flags mark them as inexact;
 * float and double: parquet-mr from 1.10 on, which orders NaN last, so a NaN in the column is its maximum; other
-  writers, and all that count NaN in `nan_count`, ignore NaN and prove nothing if the column may contain one, unless
-  the caller knows that a column with NaN has no statistics;
+  writers, and all writers that count NaN in `nan_count`, ignore NaN and prove nothing if the column may contain one,
+  unless the caller knows that a column with NaN has no statistics;
 * strings: if the flags `is_min_value_exact` and `is_max_value_exact` are set, or by writers that do not truncate them:
   parquet-cpp-arrow, and parquet-mr, whose setting parquet.statistics.truncate.length is assumed to be the default;
 * decimals in bytes: writers that compare them as numbers.
@@ -15,8 +15,8 @@ on the writer. Whether `min_value` and `max_value` are exact depends on the writ
 INT96 values are used if the writer is known to count the time of day from midnight: Arrow before 23 counted
 backwards before 1970, which Spark reads as intended, and pyarrow, in microseconds, as 584 years later.
 Statistics that contradict each other prove nothing.
-A null count is used if every row group has one; that of a nested field only from parquet-mr, which counts rows whose
-parent is null. Dates and timestamps that may be in the calendar before 1582 are unknown.
+A null count is used if every row group has one; the null count of a nested field only from parquet-mr, which counts
+rows whose parent is null. Dates and timestamps that may be in the calendar before 1582 are unknown.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ COLUMNS, GROUP_ROWS = 1, 3
 META, NUM_VALUES, _CHUNK_BYTES, _DATA_PAGE, _DICTIONARY_PAGE, STATISTICS = 3, 5, 7, 9, 11, 12
 NULL_COUNT, MAX, MIN, MAX_EXACT, MIN_EXACT, NAN_COUNT = 3, 5, 6, 7, 8, 9
 DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error)
-"""The errors that using a damaged footer raises."""
+"""The errors that a damaged footer causes."""
 
 _INT96 = 3
 
@@ -68,7 +68,7 @@ class TailStorage(Protocol):
 class Footer:
     """The footer of a file: `elements` are the schema elements of Thrift, `row_groups` dicts by Thrift's field ids.
 
-    data: the bytes of all of it.
+    data: the bytes of the footer.
     """
 
     num_rows: int
@@ -88,7 +88,7 @@ class Footer:
         return int(self.row_groups[row_group][GROUP_ROWS])
 
     def column_chunk(self, row_group: int, leaf: int) -> Mapping[int, Any]:
-        """Metadata of a column chunk (parquet.thrift, ColumnMetaData), by the number of its Parquet column."""
+        """Metadata of a column chunk (parquet.thrift, ColumnMetaData), by the index of its Parquet column."""
         return _chunk(self.row_groups[row_group], leaf)
 
     def chunk_range(self, row_group: int, leaf: int) -> tuple[int, int]:
@@ -114,7 +114,7 @@ class OpenSource:
         self._source = source
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """The bytes at the offset; the path is that of the file."""
+        """The bytes at the offset; `path` is ignored."""
         read: bytes = self._source.read_at(length, offset)
         return read
 
@@ -130,7 +130,7 @@ class FooterColumn:
     nodes: From the top level; empty if the file lacks the column, None if it is ambiguous.
     decode, convert: Convert a footer's bound, then minima and maxima, to values of the table's type; None if footers
     prove no bound.
-    not_before: Bounds below it may be of another calendar and count as unknown. misread: pyarrow may read other values.
+    not_before: Bounds below it may be in another calendar and count as unknown. misread: pyarrow may read other values.
     orders_nan: The writer orders NaN last, so that a NaN in a float column is its maximum.
     required: Whether every row has a value.
     """
@@ -151,14 +151,14 @@ class FooterColumn:
 
     @property
     def bounded(self) -> bool:
-        """Whether the column has bounds that its values give."""
+        """Whether bounds can be computed from the column's values."""
         return self.column.bounded and not self.misread
 
 
 class Planner:
     """Plans of the same columns for many files. The plans of the last schema are cached.
 
-    exact_floats: Whether columns with NaN are known to have no statistics, whoever wrote the file.
+    exact_floats: Whether columns with NaN are known to have no statistics, whichever writer wrote the file.
     """
 
     def __init__(self, columns: Sequence[StatColumn], mapping_mode: MappingMode, exact_floats: bool = False) -> None:
@@ -244,7 +244,7 @@ def read_footer(storage: TailStorage, path: str, size: int | None = None) -> Foo
 
 
 def stored_file_rows(storage: Storage, location: str) -> int:
-    """Return the number of rows of a data file near a storage. Raises as `read_footer`."""
+    """Return the number of rows of a data file. Raises as `read_footer` does."""
     return read_footer(storage_for(location, near=storage), location).num_rows
 
 
@@ -289,7 +289,7 @@ def _footer(fields: Mapping[int, Any], data: bytes) -> Footer:
 
 
 def writer_of(created_by: bytes) -> tuple[bytes, int, int]:
-    """The name and the version of a writer; "" for one that is not known."""
+    """The name and the version of a writer; "" for an unknown writer."""
     match = _WRITER.match(created_by)
     return (match[1], int(match[2]), int(match[3])) if match else (b"", 0, 0)
 

@@ -37,7 +37,7 @@ AMBIGUOUS = "ambiguous"
 
 @dataclass(frozen=True, slots=True)
 class ParquetNode:
-    """A field of the file. first_leaf: Number of the first column chunk at or below it. parents: From the root."""
+    """A field of the file. first_leaf: Index of the first column chunk at or below it. parents: From the root."""
 
     name: str
     element: dict[int, Any]
@@ -116,7 +116,7 @@ def nodes_to(root: ParquetNode, column: StatColumn, mode: MappingMode) -> tuple[
 
 
 def type_of_leaf(node: ParquetNode) -> StoredType | None:
-    """Return the stored type of a leaf, or None for types without bounds here: INT96, boolean, unsigned and others."""
+    """Return the stored type of a leaf, or None for types whose bounds are unused: INT96, boolean, unsigned, …."""
     element = node.element
     logical = element.get(_LOGICAL) or _AS_LOGICAL.get(element.get(_CONVERTED, -1), {})
     if element.get(_CONVERTED) == 5 and _DECIMAL not in logical:
@@ -145,7 +145,7 @@ def _node(pending: Iterator[dict[int, Any]], leaf: Iterator[int], depth: int) ->
     element = next(pending, None)
     if element is None or depth > 64:
         raise ValueError("the Parquet schema ends before its last field, or is nested too deep")
-    # A leaf takes the next number, and a group's first leaf is that of its first child.
+    # A leaf takes the next index, and a group's first leaf is its first child's.
     if _TYPE in element:
         return ParquetNode(_name(element), element, next(leaf), ())
     children = tuple(_node(pending, leaf, depth + 1) for _ in range(element.get(_CHILDREN, 0)))

@@ -26,7 +26,7 @@ from deltaskip.schema.types import (
 Side = Literal["min", "max"]
 
 COLLATED = "statsWithCollation"
-"""Key of the bounds under collations: below it, identifiers of collations, and below those the bounds."""
+"""Key of the bounds under collations: identifiers of collations are below it, and the bounds below each identifier."""
 
 PARTITION_VALUES = "partitionValues_parsed"
 """First name of a StatField for a partition column, whose value checkpoints store beside the statistics."""
@@ -91,7 +91,7 @@ class StatLeaf:
     """One leaf of the statistics: `group` is numRecords, tightBounds, nullCount, minValues or maxValues.
 
     collation: for a bound under a collation, the spellings of its identifier that may occur below statsWithCollation.
-    One in lower case is found in every letter case but those of the others.
+    A spelling in lower case also matches any other letter case, except the other spellings.
     """
 
     group: str
@@ -100,7 +100,7 @@ class StatLeaf:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """Keys from the root of the statistics; under a collation, those of its first spelling."""
+        """Keys from the root of the statistics; under a collation, for its first spelling."""
         if self.field is None:
             return (self.group,)
         # COLLATIONS RFC, Per-file Statistics

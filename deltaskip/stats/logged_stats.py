@@ -26,7 +26,7 @@ _MISSING, _NULL, _STRING, _NUMBER, _BOOLEAN = range(5)
 
 
 _Extraction = Callable[[pa.Array, Sequence[tuple[str, ...]]], Sequence[tuple[pa.Array, pa.Array]]]
-"""A function of kernels.stats_json: JSON texts and paths to the values and kinds at each path."""
+"""A function of kernels.stats_json: from JSON strings and paths to the values and kinds at each path."""
 
 
 class ColumnStore(Protocol):
@@ -40,7 +40,7 @@ class ColumnStore(Protocol):
 
 
 class _Nowhere:
-    """Keeps nothing."""
+    """A cache that stores nothing."""
 
     def get(self, key: CacheKey) -> Any:
         return None
@@ -57,13 +57,13 @@ class StatisticsSource(Protocol):
     """Reads the statistics of a batch of files; each call reads the columns that are not cached."""
 
     def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
-        """Leaves of `stats_parsed`, None for those that its schema lacks. paths: names below `stats_parsed`."""
+        """Leaves of `stats_parsed`, None if its schema lacks the leaf. paths: names below `stats_parsed`."""
 
     def struct_valid(self) -> pa.BooleanArray | None:
         """Where `stats_parsed` is not null; None if it is null everywhere."""
 
     def json(self) -> Iterator[pa.Array]:
-        """`stats`, the JSON texts of all files in pieces, so that the texts need not be in memory together.
+        """`stats`, the JSON strings of all files in pieces, so that they need not be in memory together.
 
         None without pieces.
         """
@@ -81,10 +81,9 @@ class StatisticsSource(Protocol):
 class LoggedStats:
     """min/max, null counts and row counts of `num_rows` files, decoded once each.
 
-    Statistics are read from `stats_parsed` if it is not null in a row and has the leaf, otherwise from the text
+    Statistics are read from `stats_parsed` if it is not null in a row and has the leaf, otherwise from the JSON
     (docs/pages/soundness.md, trap 11). A NaN minimum counts as missing unless the file's writer records NaN and the
-    maximum is NaN, too (trap 1). cache, scope: where decoded leaves are cached for the next scan, and their scope
-    there.
+    maximum is also NaN (trap 1). cache, scope: the cache of decoded leaves for the next scan, and their scope in it.
     """
 
     def __init__(
@@ -105,7 +104,7 @@ class LoggedStats:
         return all(map(self._known, leaves))
 
     def load(self, leaves: Iterable[StatLeaf]) -> None:
-        """Decode `leaves`; those in JSON text in one pass over each text."""
+        """Decode `leaves`; leaves in JSON in one pass over each string."""
         wanted = [leaf for leaf in dict.fromkeys(leaves) if not self._known(leaf)]
         if not wanted:
             return
@@ -125,7 +124,7 @@ class LoggedStats:
         return self.leaf(StatLeaf("minValues" if side == "min" else "maxValues", field))
 
     def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedBounds:
-        """Minimum or maximum under a collation, from statsWithCollation. keys: spellings of its identifier there."""
+        """Minimum or maximum under a collation, from statsWithCollation. keys: spellings of its identifier."""
         leaf = collated_leaf(field, side, keys)
         key = CollatedKey(self._scope, leaf, str(collation.id))
         found: CollatedBounds | None = self._cache.get(key)
@@ -139,7 +138,7 @@ class LoggedStats:
         return self.leaf(StatLeaf("nullCount", field))
 
     def num_records(self) -> pa.Array:
-        """int64 row counts, deleted rows included; null if missing."""
+        """int64 row counts, including deleted rows; null if missing."""
         return self.leaf(NUM_RECORDS)
 
     def tight(self) -> pa.BooleanArray:
@@ -156,7 +155,7 @@ class LoggedStats:
         return pc.coalesce(said, pc.equal(values, arrow_scalar("true", values.type)))
 
     def max_covers_nan(self, field: StatField) -> pa.BooleanArray:
-        """Whether each file's maximum of a float column is an upper bound of NaN, too, or the column has no NaN."""
+        """Whether each file's maximum of a float column is also an upper bound of NaN, or the column has no NaN."""
         recorded = self._source.nan_recorded()
         if recorded.false_count == 0:
             return recorded
@@ -205,7 +204,7 @@ class LoggedStats:
                 self._warn(leaf, kinds, *_expected(leaf))
                 found[leaf] = _from_text(values, kinds, leaf)
             elif _holds(pc.equal(kinds, arrow_scalar(_STRING, pa.uint8()))) or _holds(pc.is_inf(values)):
-                # NaN and infinities are strings, and numbers beyond the range are none: the texts are read again.
+                # NaN and infinities are strings, and numbers beyond the range are no values: the JSON is read again.
                 named.append(leaf)
             else:
                 self._warn(leaf, kinds, _NUMBER)
@@ -216,7 +215,7 @@ class LoggedStats:
         return found
 
     def _extracted(self, extract: Mapping[StatLeaf, _Extraction]) -> dict[StatLeaf, tuple[pa.Array, pa.Array]]:
-        """Values and kinds of leaves in the JSON texts, each by its function; empty if no file has a text."""
+        """Values and kinds of leaves in the JSON strings, each by its function; empty if no file has JSON."""
         by_function: dict[_Extraction, list[StatLeaf]] = {}
         for leaf, function in extract.items():
             by_function.setdefault(function, []).append(leaf)
@@ -254,7 +253,7 @@ class LoggedStats:
         return pc.if_else(pc.and_not(nan, only_nan), arrow_scalar(None, pa.float64()), values)
 
     def _warn(self, leaf: StatLeaf, kinds: pa.Array, *expected: int) -> None:
-        # As bytes, because a call of Arrow for each of thousands of columns takes longer than the few bytes.
+        # As bytes, because for thousands of columns, calls of Arrow take longer than copying the few bytes.
         count = len(kinds.buffers()[1].to_pybytes()[: len(kinds)].translate(None, bytes((_MISSING, _NULL, *expected))))
         if count:
             warn(
@@ -338,10 +337,10 @@ def _decode_struct(values: pa.Array, leaf: StatLeaf) -> pa.Array:
 
 
 def _guard(values: pa.Array, leaf: StatLeaf) -> pa.Array:
-    """Counts that no file has, negative ones and those above MOST_ROWS, count as missing."""
+    """Counts that no file can have, negative or above MOST_ROWS, count as missing."""
     if leaf.side is not None:
         return values
-    # As unsigned numbers the negative ones are the greatest.
+    # As unsigned numbers, negative ones are the greatest.
     impossible = pc.greater(values.view(pa.uint64()), arrow_scalar(MOST_ROWS, pa.uint64()))
     if not pc.any(impossible).as_py():
         return values

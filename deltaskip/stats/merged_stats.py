@@ -1,4 +1,4 @@
-"""Changes of a file's statistics: merging of computed ones, widening, and the check that they are complete."""
+"""Changes of a file's statistics: merging computed statistics, widening, and the check that they are complete."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Number(str):
 
 
 def merged_stats(old: str | None, new: str, request: StatisticsRequest) -> str:
-    """Replace the statistics of the request's columns in `old` by those in `new`, and keep those of other columns.
+    """Replace the statistics of the request's columns in `old` by those in `new`, and keep other columns.
 
     If the kept statistics are wide, the result is wide: its bounds are still bounds, and null counts of 0 and of all
     rows keep their meaning (PROTOCOL, Per-file Statistics). Collated bounds of other identifiers are kept. If `old` is
@@ -51,13 +51,13 @@ def merged_stats(old: str | None, new: str, request: StatisticsRequest) -> str:
 def widened_stats(text: str | None, num_records: int, deleted: int) -> str:
     """Return the statistics of a file whose deletion vector is about to grow: bounds of all its rows, in the wide form.
 
-    Bounds stay as they are, and of the null counts those that say that no row or every row is null.
+    Bounds stay as they are. Null counts are kept if they say that no row or every row is null.
     # PROTOCOL, Per-file Statistics, tightBounds
 
     Args:
         text: The statistics as logged.
-        num_records: Number of rows in the file, deleted ones included.
-        deleted: Number of rows that are deleted already.
+        num_records: Number of rows in the file, including deleted rows.
+        deleted: Number of rows that are already deleted.
     """
     stats = _parsed(text)
     every = num_records if is_wide(stats) else num_records - deleted
@@ -84,7 +84,7 @@ def lacking_columns(text: str | None, request: StatisticsRequest) -> tuple[list[
 
 
 def _wide_counts(tree: Any, every: int, num_records: _Number) -> dict[str, Any]:
-    """The null counts of 0 and of `every` row, which become those of all rows."""
+    """The null counts of 0 and of `every` row; the latter become the count of all rows."""
     found: dict[str, Any] = {}
     for name, value in _as_object(tree).items():
         if isinstance(value, dict):
@@ -138,7 +138,7 @@ def _without(tree: Any, paths: Iterable[tuple[str, ...]]) -> dict[str, Any]:
 
 
 def _without_replaced(collated: Any, request: StatisticsRequest) -> dict[str, Any]:
-    """The collated bounds less those that the request computes, however their identifiers are spelled."""
+    """The collated bounds without those that the request computes, however their identifiers are spelled."""
     left = _as_object(collated)
     for column, identifiers in zip(request.columns, request.collations, strict=True):
         for holder in _spelled(left, identifiers):

@@ -1,4 +1,4 @@
-"""Page indexes of Parquet files: the places of a column chunk's pages, and the statistics of each page.
+"""Page indexes of Parquet files: the locations of a column chunk's pages, and the statistics of each page.
 
 An index that does not fit its column chunk is ignored: the column chunk is then read completely.
 # Apache Parquet, Page Index; parquet.thrift, OffsetIndex, ColumnIndex
@@ -34,7 +34,7 @@ _OFFSET_INDEX, _COLUMN_INDEX = (4, 5), (6, 7)
 _LOCATIONS = 1
 _OFFSET, _SIZE, _FIRST_ROW = 1, 2, 3
 _NULL_PAGES, _MINS, _MAXS, _NULL_COUNTS, _NAN_COUNTS = 1, 2, 3, 5, 8
-# An index of more bytes is not read.
+# A larger index, in bytes, is not read.
 _MOST_BYTES = 64 << 20
 
 
@@ -43,8 +43,8 @@ class Pages:
     """The data pages of a column chunk.
 
     Attributes:
-        offsets: Where each begins in the file, and at last where the last one ends.
-        rows: The number in the row group of the first row of each, and at last that of all rows.
+        offsets: Where each page begins in the file; the last element is the end of the last page.
+        rows: Position in the row group of the first row of each page; the last element is the number of all rows.
     """
 
     offsets: npt.NDArray[np.int64]
@@ -55,20 +55,20 @@ class Pages:
         return len(self.offsets) - 1
 
     def runs(self, positions: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
-        """Return the pages with some of these rows, which ascend: the first of each run, and the one after its last."""
+        """Return the pages with some of these ascending rows as runs: the first page, and the page after the last."""
         with_rows = np.diff(np.searchsorted(positions, self.rows)) > 0
         edges = np.flatnonzero(np.diff(np.concatenate([[False], with_rows, [False]])))
         return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def pages_of(source: pa.NativeFile, footer: Footer, group: int, leaves: Iterable[int]) -> dict[int, Pages]:
-    """Return the pages of column chunks of a row group, for those with an offset index that fits.
+    """Return the pages of column chunks of a row group, for chunks with an offset index that fits.
 
     Args:
         source: The file, open for reading.
         footer: Its footer.
-        group: Number of the row group.
-        leaves: Numbers of the Parquet columns.
+        group: Index of the row group.
+        leaves: Indexes of the Parquet columns.
     """
     rows = footer.group_rows(group)
     found: dict[int, Pages] = {}
@@ -85,13 +85,13 @@ def pages_of(source: pa.NativeFile, footer: Footer, group: int, leaves: Iterable
 def page_statistics(
     source: pa.NativeFile, footer: Footer, group: int, pages: Mapping[int, Pages]
 ) -> dict[int, list[dict[int, Any]]]:
-    """Return the statistics of each page (parquet.thrift, Statistics), by the number of the Parquet column.
+    """Return the statistics of each page (parquet.thrift, Statistics), by the index of the Parquet column.
 
     Args:
-        source: As for `pages_of`, and so are `footer` and `group`.
-        footer: The footer.
-        group: Number of the row group.
-        pages: Numbers of the Parquet columns, which are not repeated, and their pages.
+        source: The file, open for reading.
+        footer: Its footer.
+        group: Index of the row group.
+        pages: Indexes of the Parquet columns, which are not repeated, and their pages.
     """
     found = {}
     for leaf, data in _indexes(source, footer, group, pages, _COLUMN_INDEX).items():
@@ -108,7 +108,7 @@ def page_statistics(
 def _indexes(
     source: pa.NativeFile, footer: Footer, group: int, leaves: Iterable[int], place: tuple[int, int]
 ) -> dict[int, bytes]:
-    """The bytes of indexes by the number of the Parquet column, for column chunks that have one."""
+    """The bytes of indexes, by the index of the Parquet column, for column chunks that have one."""
     wanted: dict[int, Range] = {}
     end = source.size()
     for leaf in leaves:
@@ -123,7 +123,7 @@ def _indexes(
 
 
 def _pages(index: Mapping[int, Any], rows: int, start: int, end: int) -> Pages | None:
-    """The pages; None unless they are all of the column chunk behind its dictionary, one after the other."""
+    """The pages; None unless they are contiguous and fill the column chunk after its dictionary."""
     locations = index[_LOCATIONS]
     if not locations:
         return None
@@ -151,7 +151,7 @@ def _statistics(
         if empty:
             found.append({NULL_COUNT: page_rows})
             continue
-        # Bounds of pages may be beyond the values of a page, but bound them.
+        # Bounds of a page need not be values of the page, but they enclose them.
         each = {MIN: low, MAX: high, MIN_EXACT: True, MAX_EXACT: True, NAN_COUNT: nan}
         found.append(each if nulls is None else {**each, NULL_COUNT: nulls})
     if counts is not None and nulls_of_chunk is not None and sum(counts) != nulls_of_chunk:

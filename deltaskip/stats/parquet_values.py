@@ -37,7 +37,7 @@ _READ_AS = {
 _BATCH_ROWS = 1 << 18
 _BATCH_BYTES = 32 << 20
 _BYTE_ARRAY = 6
-# A chunk's dictionary encodings, and those beside which pyarrow keeps the dictionary (PLAIN, RLE, BIT_PACKED).
+# A chunk's dictionary encodings, and encodings with which pyarrow still keeps the dictionary (PLAIN, RLE, BIT_PACKED).
 _DICTIONARY_ENCODINGS = frozenset((2, 8))
 _BESIDE_DICTIONARY = _DICTIONARY_ENCODINGS | {0, 3, 4}
 # Average bytes per value above which rebuilding an abandoned dictionary is not worthwhile.
@@ -59,7 +59,7 @@ class InputStorage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScannedColumn:
-    """A column to read: its position, whether to compute binary extremes, and the orders of its collated ones."""
+    """A column to read: its position, whether to compute binary extremes, and the orders of collated extremes."""
 
     plan: FooterColumn
     bounds: bool
@@ -80,8 +80,8 @@ def scan_file(
 ) -> list[ColumnFacts]:
     """Return the facts of each column over the rows of the row groups, without deleted rows.
 
-    row_groups: Ascending. deleted: Row numbers in the whole file, ascending. Raises StorageError for a file that cannot
-    be read.
+    row_groups: Ascending. deleted: Row positions in the whole file, ascending. Raises StorageError for a file that
+    cannot be read.
     """
     parts: list[list[ColumnFacts]] = [[ColumnFacts(0, NO_VALUES, (NO_VALUES,) * len(c.orders))] for c in columns]
     try:
@@ -104,7 +104,7 @@ def scan_file(
 def _batches(
     storage: InputStorage, path: str, footer: Footer, columns: Sequence[ScannedColumn], row_groups: Sequence[int]
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Batches with the number of their first row in the file."""
+    """Batches with the position of their first row in the file."""
     with storage.open_input(path) as source:
         dictionaries = frozenset(path for column in columns for path in _dictionary_paths(column, footer, row_groups))
         file = pq.ParquetFile(source, read_dictionary=dictionaries, coerce_int96_timestamp_unit="us")
@@ -277,7 +277,7 @@ def _plain_strings(array: pa.Array) -> pa.Array:
         return array
     indices = array.indices
     if pa.types.is_unsigned_integer(indices.type):
-        # As the writer's Arrow schema in the file has them: categories of Polars.
+        # From the writer's Arrow schema in the file: categories of Polars.
         indices = indices.cast(pa.int64())
     used = used_entries(indices, len(array.dictionary)).to_arrow()
     return array.dictionary if used.true_count == len(used) else array.dictionary.filter(used)

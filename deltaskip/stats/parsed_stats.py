@@ -1,9 +1,9 @@
 """Statistics as the struct `add.stats_parsed` of a checkpoint: from the JSON text of `add.stats`, and back to it.
 
 # PROTOCOL, Checkpoint Schema: stats_parsed; COLLATIONS RFC, Per-file Statistics: statsWithCollation
-A value that the struct's type cannot hold exactly is null there, so the statistic is unknown. A bound whose JSON text
-holds more than its value (a double that was a float once) stays out of the struct, so that readers fall back to the
-text. Without the text, the struct has what the text says for certain.
+A value that the struct's type cannot represent exactly is null there, so the statistic is unknown. A bound whose JSON
+says more than its value (a double that was once a float) is left out of the struct, so that readers fall back to the
+JSON. Without the JSON, the struct has what the JSON says for certain.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ _CONTROL = r"[\x00-\x1f]"
 
 
 class StatsStruct:
-    """The struct type for some columns of a table; `parse` reads JSON texts into it.
+    """The struct type for some columns of a table; `parse` reads JSON strings into it.
 
     Args:
         columns: Columns with statistics.
-        collated: Bounds below statsWithCollation: identifiers, as the texts spell them, and paths of columns.
-        widened: Physical paths of doubles that were floats once.
-        alone: Whether the checkpoint keeps no text, so that the struct has to hold all that the text says.
+        collated: Bounds below statsWithCollation: identifiers, as the JSON spells them, and paths of columns.
+        widened: Physical paths of doubles that were once floats.
+        alone: Whether the checkpoint keeps no JSON, so that the struct must contain all that the JSON says.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class StatsStruct:
         self.type: pa.StructType = _struct_type(nested)
 
     def parse(self, texts: pa.Array) -> pa.StructArray:
-        """Parse the texts into structs; null where the text is null or not a JSON object."""
+        """Parse JSON strings into structs; null where a string is null or not a JSON object."""
         integers = [path for path, type_ in self._leaves.items() if type_ in INTEGRAL_BITS]
         doubles = [path for path, type_ in self._leaves.items() if type_ in FLOATING]
         others = [path for path in self._leaves if path not in {*integers, *doubles}]
@@ -109,7 +109,7 @@ class StatsStruct:
 
 
 def bounded_columns(texts: pa.Array, columns: Sequence[StatColumn]) -> list[StatColumn]:
-    """The columns for which some text has a statistic."""
+    """The columns for which some JSON string has a statistic."""
     groups = (*_SIDES, "nullCount")
     leaves = extract_leaves(texts, [(group, *column.physical) for column in columns for group in groups])
     used = [not pc.all(pc.is_null(leaf.text), min_count=0).as_py() for leaf in leaves]
@@ -118,7 +118,7 @@ def bounded_columns(texts: pa.Array, columns: Sequence[StatColumn]) -> list[Stat
 
 
 def collated_bounds(texts: pa.Array, strings: Container[Path]) -> set[tuple[str, Path]]:
-    """Identifiers and columns that have a bound below statsWithCollation in some text.
+    """Identifiers and columns that have a bound below statsWithCollation in some JSON string.
 
     Args:
         texts: Statistics as JSON.
@@ -151,11 +151,10 @@ def _is_identifier(text: str) -> bool:
 
 
 def stats_texts(stats: pa.StructArray, instants: Instants = frozenset(), hybrid: bool = False) -> pa.Array:
-    """JSON text of each struct, as `add.stats` would hold it; null where the struct is null.
+    """The JSON of each struct, in the form of `add.stats`; null where the struct is null.
 
     Keys whose value is null are left out, as writers do. Dates and timestamps are ISO 8601 with all their digits,
-    decimals and doubles are JSON numbers, and doubles that JSON has no number for the strings "NaN", "Infinity" and
-    "-Infinity".
+    decimals and doubles are JSON numbers, except the strings "NaN", "Infinity" and "-Infinity".
 
     Args:
         stats: Values of `stats_parsed`.
@@ -181,7 +180,7 @@ def _other(text: pa.Array, kind: pa.Array, type_: DataType) -> pa.Array:
         return _cast(_only(text, kind, NUMBER), arrow)
     strings = _only(text, kind, STRING)
     if type_ == TIMESTAMP:
-        # An offset in the text is cut to minutes, and those of local mean time had seconds.
+        # An offset is written in minutes, but offsets of local mean time had seconds.
         return instant_texts(strings, None).view(arrow)
     if type_ == TIMESTAMP_NTZ:
         return local_texts(strings, or_date=False).view(arrow)
@@ -190,7 +189,7 @@ def _other(text: pa.Array, kind: pa.Array, type_: DataType) -> pa.Array:
 
 def _doubles(values: pa.Array, text: pa.Array, kind: pa.Array, arrow: pa.DataType) -> pa.Array:
     named = pc.equal(kind, arrow_scalar(STRING, pa.uint8()))
-    # Numbers beyond the range are no values of the type.
+    # Numbers beyond the range are not values of the type.
     beyond = is_true(pc.and_not(pc.is_inf(values), pc.ends_with(text, "Infinity")))
     if pc.any(beyond).as_py():
         values = pc.if_else(beyond, arrow_scalar(None, pa.float64()), values)
@@ -220,7 +219,7 @@ def _only(text: pa.Array, kind: pa.Array, wanted: int) -> pa.Array:
 
 
 def _cast(text: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """Each text as a value of the type, null where it is not one."""
+    """Each string as a value of the type; null if it is invalid."""
     try:
         return text.cast(arrow)
     except pa.ArrowInvalid:

@@ -48,7 +48,7 @@ class StatColumn:
 
     collation: As declared; None is binary order. bounded: Whether minValues and maxValues contain the column; nullCount
     contains every column. delta-spark writes no bounds for booleans, binary, arrays, maps and variants. The bounds of a
-    collated string are in binary order: they serve comparisons in that order, and readers that know no collations.
+    collated string are in binary order: they serve comparisons in that order, and readers without collations.
     """
 
     logical: tuple[str, ...]
@@ -72,7 +72,7 @@ def indexed_columns(
 ) -> tuple[StatColumn, ...]:
     """Return the columns with statistics, in the schema's order.
 
-    columns: Names in place of those of the table's properties, each of a leaf or of a struct with all its leaves, with
+    columns: Names to use instead of the table's properties, each of a leaf or of a struct with all its leaves, with
     dots between parts and backticks around a part that needs them. Raises SchemaError for a property that cannot be
     parsed, and PredicateError for a name that cannot be parsed or a column that does not exist.
     """
@@ -94,8 +94,8 @@ def declared_collations(
 ) -> dict[str, list[str]]:
     """Column name → versioned identifiers of the statistics to write for the collations that the schema declares.
 
-    write_versions: from the domain metadata `collations`, unversioned identifier → versions; versions that no library
-    here evaluates are left out. None: the default version of `collation`, Spark 4.1's if it is available.
+    write_versions: from the domain metadata `collations`, unversioned identifier → versions; versions that no
+    installed library evaluates are left out. None: the default version of `collation`, Spark 4.1's if it is available.
     """
     wanted: dict[str, list[str]] = {}
     for column in columns:
@@ -120,7 +120,7 @@ def _versions(declared: str, write_versions: Mapping[str, Sequence[str]] | None)
         if not _same(text, collation):
             continue
         for version in versions:
-            # Any writer may fill the domain, and an empty version is none.
+            # Any writer may fill the domain; an empty version is ignored.
             with suppress(InvalidCollation):
                 yield collation.with_version(version)
 

@@ -3,9 +3,9 @@
 Other writers may leave NaN out of the maximum (docs/pages/soundness.md, trap 1), and the commit that names a file's
 writer is deleted eventually. Tags stay with the file in every checkpoint.
 
-* `deltaskip.stats` is written here, for new files and with recomputed statistics: the float columns without a NaN in
-  the file, as far as its values were looked at. That is a fact about the file, whose values never change, and stays
-  true if another writer replaces the statistics and keeps the tag.
+* `deltaskip.stats` is written by deltaskip, for new files and with recomputed statistics: the float columns without a
+  NaN in the file, as far as its values were looked at. That is a fact about the file, whose values never change, and
+  stays true if another writer replaces the statistics and keeps the tag.
 * Tags of Databricks and of delta-spark's OPTIMIZE name the job that wrote the file together with its statistics, and
   these writers record NaN. Other tags prove nothing: several engines set VORDER or ICEBERG_COMPAT_VERSION, for example.
 
@@ -35,10 +35,10 @@ _ENGINE = "engine"
 _Path = tuple[str, ...]
 
 _SPARK_JOBS = (("ZCUBE_ID",), ("INSERTION_TIME", "OPTIMIZE_TARGET_SIZE"))
-"""Tags of which all of a row are set only by a job that wrote the file and collected its statistics."""
+"""Sets of tags: only a job that wrote the file and collected its statistics sets all tags of a set."""
 
 _MOST_VALUES = 10_000
-"""The values of the tag are parsed once each. If more of them differ, which no table needs, they count as absent."""
+"""The most distinct values of the tag that are parsed. If there are more, which no table needs, all count as absent."""
 
 
 def stats_tags(
@@ -48,8 +48,8 @@ def stats_tags(
 
     Args:
         stats: The computed statistics.
-        columns: Columns that were computed. The tag lists the float columns that have a maximum, and it is not NaN, and
-            those that are null in every row.
+        columns: Columns that were computed. The tag lists the float columns whose maximum exists and is not NaN, and
+            columns that are null in every row.
         before: Tags of the file so far. Other tags are kept, and so are columns that were computed before.
     """
     tags = dict(before or {})
@@ -88,7 +88,7 @@ def nan_absent(values_of: Callable[[str], pa.Array], path: _Path) -> pa.BooleanA
 
 
 def records_nan(values_of: Callable[[str], pa.Array]) -> pa.BooleanArray:
-    """Return for each file whether its tags prove that its statistics are of a writer that records NaN.
+    """Return for each file whether its tags prove that its statistics come from a writer that records NaN.
 
     Args:
         values_of: Returns the value of a tag in each file, null for files without it.
@@ -99,7 +99,7 @@ def records_nan(values_of: Callable[[str], pa.Array]) -> pa.BooleanArray:
 def _computed_without_nan(
     stats: str, columns: Iterable[StatColumn], known: frozenset[_Path] = frozenset()
 ) -> frozenset[_Path]:
-    """The float columns without NaN: those of `columns` by their computed statistics, and other known ones."""
+    """The float columns without NaN: from `columns` by their computed statistics, and other known ones."""
     floats = [column.physical for column in columns if column.type in FLOATING]
     if not floats:
         return known
@@ -114,7 +114,7 @@ def _tag(without_nan: frozenset[_Path]) -> str:
 
 
 def _without_nan(text: str | bytes | None) -> frozenset[_Path] | None:
-    """The columns that a tag lists; None if it is missing or was not written here."""
+    """The columns that a tag lists; None if it is missing or deltaskip did not write it."""
     try:
         value = parse_json(text) if text else None
     except ValueError:

@@ -38,6 +38,6 @@ def are_tight(recorded: pa.BooleanArray, vectors: pa.StructArray) -> pa.BooleanA
     """Return whether each file's bounds are tight: as recorded, else if the file has no deletion vector.
 
     # PROTOCOL, Per-file Statistics: an absent tightBounds is true. Here it is not, for a file with a deletion
-    # vector, whose bounds may be those of the deleted rows.
+    # vector, whose bounds may come from deleted rows.
     """
     return pc.coalesce(recorded, pc.is_null(vectors))

@@ -24,7 +24,7 @@ _PREFIX_LENGTH = 32
 """delta-spark's spark.databricks.delta.stats.string.prefix.length."""
 
 COLLATED_LIMIT = 256
-"""The longest collated bound that is written whole, in code points; longer ones are truncated to it."""
+"""The length of the longest collated bound that is not truncated, in code points."""
 
 _ASCII_MAX = "\x7f"
 _LAST = "\U0010ffff"
@@ -36,8 +36,8 @@ def bound_text(type_: DataType) -> BoundText:
     """Return the function that writes bounds of a type as JSON text, as delta-spark writes them in UTC.
 
     # PROTOCOL, Per-file Statistics: "Timestamp columns are truncated down to milliseconds."
-    Strings are truncated (`cut_min`, `cut_max`). Years outside 1 to 9999, and bytes that are not UTF-8, have no text:
-    the function returns None.
+    Strings are truncated (`cut_min`, `cut_max`). For years outside 1 to 9999, and bytes that are not UTF-8, the
+    function returns None.
     """
     match type_:
         case DecimalType(_, scale):
@@ -105,7 +105,7 @@ def cut_max(text: str) -> str | None:
     """Return an upper bound of `text` in the order of UTF-8 bytes, or None if none is short enough.
 
     The first 32 UTF-16 units, 33 where the last character needs two, and a character above the one that follows them.
-    U+10FFFF has none above it: the beginning grows over those, up to 64 units.
+    No character is above U+10FFFF: the prefix grows over such characters, up to 64 units.
     """
     if len(text) <= _PREFIX_LENGTH // 2 or _units(text) <= _PREFIX_LENGTH:
         return text
@@ -133,7 +133,7 @@ def cut_collated_min(text: str, order: Collation) -> str | None:
 
 
 def cut_collated_max(text: str, order: Collation) -> str | None:
-    """Return an upper bound of `text` in `order` of at most COLLATED_LIMIT + 1 code points, or None without one."""
+    """Return an upper bound of `text` in `order` of at most COLLATED_LIMIT + 1 code points, or None."""
     if len(text) <= COLLATED_LIMIT:
         return text
     raised = (text[:COLLATED_LIMIT] + last for last in (_COLLATED_LAST, _LAST))
@@ -145,7 +145,7 @@ def _units(text: str) -> int:
 
 
 def _prefix_end(text: str) -> int:
-    """Number of characters in the prefix."""
+    """The length of the prefix in characters."""
     units = 0
     for i, character in enumerate(text):
         if units >= _PREFIX_LENGTH:

@@ -1,4 +1,4 @@
-"""The storage of a table of a catalog: its credentials may expire, and the catalog knows the newest part of its log."""
+"""The storage of a table in a catalog: its credentials may expire, and the catalog knows the newest part of the log."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from deltaskip.storage.interface import FileInfo, Storage
 
 
 class CatalogLog(Protocol):
-    """The facts that a catalog has about the log of one of its tables."""
+    """What a catalog knows about the log of one of its tables."""
 
     def entries(self, storage: Storage, directory: str, start_name: str) -> list[FileInfo]:
-        """Return the entries of a directory, as `Storage.list_from`: those of the log as the catalog knows them."""
+        """Return the entries of a directory, as `Storage.list_from` does; the log's entries as known to the catalog."""
         ...
 
     def elsewhere(self, path: str) -> str | None:
-        """Return where else the file may be, if it is no longer at the location; None if nowhere else."""
+        """Return another location of a file that is no longer at this one; None if there is none."""
         ...
 
 
 class CatalogStorage(Storage):
-    """A storage that lists one table's log as the catalog does; everything else passes to the storage below.
+    """A storage that lists one table's log through the catalog; everything else is passed to the storage below.
 
     Args:
         below: Returns the storage below, with credentials that are valid now.
         log: The log of the table.
-        again: Returns what opens the storage in another process, with secrets or without, and the names of those that
-            are left out; None if another process cannot open it.
+        again: Returns a function that opens the storage in another process, with or without secrets, and the names of
+            omitted secrets; None if another process cannot open it.
     """
 
     def __init__(
@@ -133,5 +133,5 @@ class CatalogStorage(Storage):
 
 
 def storage_below(storage: Storage) -> Storage:
-    """Return the storage that has the files: the one below that of a catalog, otherwise the storage itself."""
+    """Return the storage that has the files: the storage below a CatalogStorage, otherwise the storage itself."""
     return storage.below if isinstance(storage, CatalogStorage) else storage

@@ -1,9 +1,9 @@
-"""The gate before every delete: the paths that a caller may delete below a root, whatever a log or a catalog names.
+"""The check before every deletion: the paths that a caller may delete below a root, whatever a log or catalog names.
 
-A target is named by its literal path below the root. It is refused if it is not below the root once dots and links are
-resolved, or if its name is not one that the caller deletes. The root is resolved once, and local files are deleted
-without following links (`local_writing`), so that a link that is made after the check has no effect. Only this module
-calls the methods of a storage that delete. The gate does not know which files a version needs: see
+A target is given by its literal path below the root. It is refused if it is not below the root once dots and links are
+resolved, or if the caller does not delete files of its name. The root is resolved once, and local files are deleted
+without following links (`local_writing`), so that a link that is created after the check has no effect. Only this
+module calls the methods of a storage that delete. The gate does not know which files a version needs: see
 `maintenance.unneeded_files`.
 """
 
@@ -27,31 +27,31 @@ from deltaskip.storage.temporary_names import LOG_TEMPORARY
 DeletableNames = Callable[[pa.Array], pa.BooleanArray]
 """Which paths below the root have a name that the caller deletes."""
 
-# No path, dots that lead elsewhere, and a character that ends a path for C.
+# An empty path, dots that lead elsewhere, and the character that ends a path in C.
 _NOT_BELOW = r"^$|^/|(^|/)\.{1,2}(/|$)|\x00"
-# The name of a log, and dots however often they are escaped: no writer names a file so, and one that decodes once too
-# often would take them for dots.
+# The name of a log, and dots that are escaped any number of times: no writer names a file like this, and a writer that
+# decodes once too often would read them as dots.
 _NOT_WRITTEN = rf"(?i)(^|/)({LOG_FOLDER}|(\.|%(25)*2e){{1,2}})(/|$)"
 _LOG_NAME = (
     rf"^{LOG_FOLDER}/(\d{{20}}\.[^/]+|\.\d{{20}}\.[^/]+\.crc|_last_checkpoint|{LOG_TEMPORARY}"
     rf"|_sidecars/[^/]+|_staged_commits/[^/]+|_last_vacuum_info)$"
 )
-# Files by which a warehouse knows its namespaces and the tables that are elsewhere.
+# Files in which a warehouse records namespaces and external tables.
 _MARK = re.compile(r"(^|/)(_namespace\.json|[^/]+\.table\.json)$")
 
 
 def any_name(paths: pa.Array) -> pa.BooleanArray:
-    """Return True for every path: for empty folders, and for those that a catalog names and encodes itself."""
+    """Return True for every path: for empty folders, and for paths that a catalog names and encodes."""
     return pa.array([True] * len(paths), pa.bool_())
 
 
 def written_names(paths: pa.Array) -> pa.BooleanArray:
-    """Return which paths can be those of files that a job writes beside the log."""
+    """Return which paths can be files that a job writes beside the log."""
     return pc.invert(pc.match_substring_regex(paths, _NOT_WRITTEN))
 
 
 def log_names(paths: pa.Array) -> pa.BooleanArray:
-    """Return which paths can be those of files of the log, with its sidecars, staged commits and temporary files."""
+    """Return which paths can be files of the log, including sidecars, staged commits and temporary files."""
     return pc.match_substring_regex(paths, _LOG_NAME)
 
 
@@ -97,12 +97,12 @@ def delete_file(storage: Storage, root: str, path: str, names: DeletableNames = 
 
 
 def delete_empty_folder(storage: Storage, root: str, path: str, names: DeletableNames = written_names) -> bool:
-    """Delete a folder unless something is in it, and return whether it was deleted. Raises StorageError."""
+    """Delete a folder if it is empty, and return whether it was deleted. Raises StorageError."""
     return storage.delete_empty_directory(_checked(storage, root, path, names))
 
 
 def delete_folder(storage: Storage, root: str, path: str, names: DeletableNames = written_names) -> None:
-    """Delete a folder with everything in it, of a link only the link. Raises StorageError as delete_files does."""
+    """Delete a folder with everything in it; for a link, only the link. Raises StorageError as delete_files does."""
     storage.delete_directory(_checked(storage, root, path, names))
 
 
@@ -135,7 +135,7 @@ def check_deletable_folder(storage: Storage, root: str, *kept: str) -> None:
 
 
 def delete_whole_folder(storage: Storage, root: str, *kept: str) -> None:
-    """Delete the folder of a table with everything in it, of a link only the link. See check_deletable_folder."""
+    """Delete the folder of a table with everything in it; for a link, only the link. See check_deletable_folder."""
     folder, _, name = root.rstrip("/").rpartition("/")
     # A link at the end is deleted itself.
     resolved = join(_resolved(storage, folder), name) if _is_local(storage) and name else root
@@ -144,7 +144,7 @@ def delete_whole_folder(storage: Storage, root: str, *kept: str) -> None:
 
 
 def other_tables_below(storage: Storage, root: str) -> Iterator[str]:
-    """Yield the folders that contain another table's log, or files by which a warehouse knows namespaces and tables.
+    """Yield the folders that contain another table's log, or files in which a warehouse records namespaces and tables.
 
     They are paths below the root; "" is the root itself. Links are not followed.
     """
@@ -184,7 +184,7 @@ def _as_text(root: str, paths: list[str]) -> pa.Array:
 
 
 def _checked(storage: Storage, root: str, path: str, names: DeletableNames) -> str:
-    """The location of what may be deleted."""
+    """The location of a path that may be deleted."""
     resolved = _resolved(storage, root)
     if not deletable(storage, resolved, _as_text(root, [path]), names)[0].as_py():
         raise _refused(root, path)
@@ -224,7 +224,7 @@ def _is_elsewhere(root: str, folder: str) -> bool:
 
 
 def contains(folder: str, other: str) -> bool:
-    """Return whether a location is a folder or in it, once links are resolved."""
+    """Return whether a location is a folder or inside it, once links are resolved."""
     if is_local(folder) != is_local(other):
         return False
     if is_local(folder):

@@ -1,7 +1,7 @@
 """Hadoop file systems, in particular HDFS, through the JVM of the running Spark session.
 
-Configuration, credentials and name services are those of the Spark session. Files are committed as delta-spark commits
-them to HDFS: written under a temporary name in the same directory and renamed without overwriting, which is atomic in
+Configuration, credentials and name services come from the Spark session. Files are committed as delta-spark does on
+HDFS: written under a temporary name in the same directory and renamed without overwriting, which is atomic in
 the name node.
 
 Measured with PySpark 4.1: a call to the JVM takes 0.1 to 0.2 ms. A response of more than 8 KiB of text (bytes are sent
@@ -81,7 +81,7 @@ class HadoopStorage:
     Args:
         gateway: py4j's gateway to a JVM with Hadoop.
         configuration: The org.apache.hadoop.conf.Configuration in that JVM.
-        base: `scheme://authority`. Without authority, that of the configuration's default file system is used.
+        base: `scheme://authority`. Without an authority, the configuration's default file system provides it.
         location: The location that is opened, for errors.
 
     Raises:
@@ -101,7 +101,7 @@ class HadoopStorage:
             self.base = f"{base}{self._files.getUri().getAuthority() or ''}" if base.endswith("://") else base
 
     def located(self, location: str) -> str:
-        """Return the location with this storage's base, which adds the authority of the configuration."""
+        """Return the location with this storage's base, including the authority of the configuration."""
         return f"{self.base}/{split_authority(location)[1]}"
 
     def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
@@ -185,7 +185,7 @@ class HadoopStorage:
             self._rename(temporary, path, "OVERWRITE")
 
     def publish(self, path: str) -> AbstractContextManager[str]:
-        """Return a context manager with a local file to write, which is copied to `path` if that is free."""
+        """Return a context manager with a local file to write, which is copied to `path` unless that exists."""
 
         def send(file: str) -> None:
             self._check_rename(path)
@@ -214,11 +214,11 @@ class HadoopStorage:
         delete_side_by_side(self, paths, _THREADS)
 
     def delete_empty_directory(self, path: str) -> bool:
-        """Delete the directory unless something is in it. Return whether it was deleted."""
+        """Delete the directory if it is empty. Return whether it was deleted."""
         try:
             with hadoop_errors(path, "delete"):
                 statuses = self._files.listStatus(self._path(path))
-                # Hadoop refuses to delete a directory with something in it.
+                # Hadoop refuses to delete a directory that is not empty.
                 return not len(statuses) and bool(self._files.delete(self._path(path), False))
         except (FileNotFoundError, NotADirectoryError):
             return False
@@ -335,7 +335,7 @@ class HadoopStorage:
             kill_point("synced")
             yield temporary
         except BaseException:
-            # The first error is raised, not one of the clean-up.
+            # The first error is raised, not an error of the clean-up.
             with suppress(OSError), hadoop_errors(path, "write"):
                 self._files.delete(self._path(temporary), False)
             kill_point("tidied")
@@ -422,7 +422,7 @@ def file_infos(data: bytes, directory: str, start_name: str) -> list[FileInfo]:
     size and a FileStatusProto of that many bytes. Numbers are 4-byte big-endian. The message has (Hadoop 3,
     FSProtos.proto) 1 type, 2 path, 3 length in bytes, 7 modification time in ms.
 
-    Raises NotADirectory if a status is that of `directory` itself, and StorageError if the bytes are not a listing.
+    Raises NotADirectory if a status describes `directory` itself, and StorageError if the bytes are not a listing.
     """
     found = []
     at = 4
@@ -511,14 +511,14 @@ def hadoop_errors(path: str, act: str = "read") -> Iterator[None]:
 
 
 def _java_exception(error: Exception) -> Any:
-    """The exception in the JVM. PySpark converts some of py4j's errors to its own, and keeps the origin."""
+    """The exception in the JVM. PySpark converts some of py4j's errors to its classes, and keeps the origin."""
     origin = getattr(error, "_origin", error)
     # A JavaObject has every attribute.
     return getattr(origin, "java_exception", None) if isinstance(origin, Exception) else origin
 
 
 def _cause(java: Any) -> tuple[str, str | None]:
-    """Class and message of a Java exception; of the one inside if it only wraps another."""
+    """Class and message of a Java exception, or of its cause if it only wraps another exception."""
     for _ in range(_MOST_CAUSES):
         kind, cause = java.getClass().getName(), java.getCause()
         if kind not in _WRAPPERS or cause is None:

@@ -19,7 +19,7 @@ class FileNotFound(DeltaSkipError, FileNotFoundError):
 
 
 class FileExists(DeltaSkipError, FileExistsError):
-    """There is a file at the location, which is `filename`, already."""
+    """A file already exists at the location, which is `filename`."""
 
 
 class NotADirectory(DeltaSkipError, NotADirectoryError):
@@ -39,7 +39,7 @@ def not_found(location: str) -> FileNotFound:
 
 
 def file_exists(location: str) -> FileExists:
-    """Return the error for a file that exists already."""
+    """Return the error for a file that already exists."""
     return FileExists(errno.EEXIST, "File exists", location)
 
 
@@ -65,8 +65,7 @@ class FileInfo:
     """One entry of a listing: name, location, size in bytes, and modification time in milliseconds since the epoch.
 
     kind: "file" for a regular file or a link to one; other kinds, such as "directory" or "FIFO", cannot be read. tag:
-    what changes when another file gets the name, even one of the same size and time; None if the storage has no such
-    thing.
+    changes when another file replaces it, even one of the same size and time; None if the storage has none.
     """
 
     name: str
@@ -105,7 +104,7 @@ class Storage(Protocol):
         """Return the entries of the directory with names >= start_name (by code point), sorted by name.
 
         Entries that are not regular files are listed with their `kind`. Object stores have no directories: a missing
-        one has no files there, and a common prefix of objects is one of kind "directory".
+        one has no files, and a common prefix of objects is an entry of kind "directory".
         """
         ...
 
@@ -127,12 +126,12 @@ class Storage(Protocol):
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open the file for random access. The caller closes it.
 
-        size: The number of bytes that the file is said to have; a store that is far away then needs no request for it.
+        size: The recorded size of the file; a remote store then needs no request for it.
         """
         ...
 
     def exists(self, path: str) -> bool:
-        """Whether a file or directory exists at the location; on object stores, a directory with something in it."""
+        """Whether a file or directory exists at the location; on object stores, a directory that is not empty."""
         ...
 
     def info(self, path: str) -> FileInfo:
@@ -146,8 +145,8 @@ class Storage(Protocol):
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create the file atomically and durably, with the directories above it.
 
-        Exactly one of several writers succeeds, and the others get FileExists. Raises StorageError if the file system
-        cannot create files atomically, and if the write failed, in which case the file may exist nevertheless.
+        Exactly one of several writers succeeds; for the others FileExists is raised. Raises StorageError if the file
+        system cannot create files atomically, and if the write failed, in which case the file may exist nevertheless.
         """
         ...
 
@@ -175,19 +174,19 @@ class Storage(Protocol):
         ...
 
     def delete_files(self, paths: Sequence[str]) -> None:
-        """Delete many files, side by side or in bulk requests. Missing files are not an error.
+        """Delete many files, in parallel or in bulk requests. Missing files are not an error.
 
         After an error some of the files are deleted.
         """
         ...
 
     def delete_empty_directory(self, path: str) -> bool:
-        """Delete the directory unless something is in it. Return whether it was deleted."""
+        """Delete the directory if it is empty. Return whether it was deleted."""
         ...
 
 
 def check_range(location: str, offset: int, length: int) -> None:
-    """Raise StorageError for a range of bytes that no file has."""
+    """Raise StorageError for an invalid range of bytes."""
     if offset < 0 or length < 0:
         raise StorageError(f"Cannot read {length} bytes at offset {offset} of {location}: they must not be negative.")
 

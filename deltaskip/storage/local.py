@@ -35,7 +35,7 @@ from deltaskip.storage.local_writing import (
     unlink,
 )
 
-# Opening a FIFO waits for a writer without O_NONBLOCK, which has no effect on regular files.
+# Without O_NONBLOCK, which has no effect on regular files, opening a FIFO waits for a writer.
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 # More threads would wait for the interpreter's lock.
 _DELETING_THREADS = 4
@@ -127,7 +127,7 @@ class LocalStorage:
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open the file for random access. The caller closes it."""
         with _naming(path), _opened(path) as checked:
-            # Arrow opens by name, and another file may have that name by now.
+            # Arrow opens by name, and another file may now have that name.
             same = f"/dev/fd/{checked.fileno()}"
             return pa.OSFile(same if os.path.exists(same) else path, "rb")
 
@@ -155,12 +155,12 @@ class LocalStorage:
     def put_if_absent(self, path: str, data: bytes, after: Sequence[str] = ()) -> None:
         """Create the file atomically: write and sync a temporary file beside it, then link it.
 
-        after: Files of `put_unseen`, which are durable, as their names are, before the file has its name.
+        after: Files of `put_unseen`; they and their names are made durable before the file appears under its name.
         """
         create(path, data, after)
 
     def put_unseen(self, path: str, data: bytes | memoryview) -> None:
-        """Write the file under its own name, without syncing it."""
+        """Write the file under its final name, without syncing it."""
         create_unseen(path, data)
 
     def make_durable(self, paths: Sequence[str]) -> None:
@@ -172,7 +172,7 @@ class LocalStorage:
         replace(path, data, durable)
 
     def publish(self, path: str) -> AbstractContextManager[str]:
-        """Return a context manager with a temporary file beside `path`, which is linked to `path` if that is free."""
+        """Return a context manager with a temporary file beside `path`, which is linked to `path` unless it exists."""
         return publish(path)
 
     def delete(self, path: str) -> None:
@@ -188,11 +188,11 @@ class LocalStorage:
         delete_side_by_side(self, paths, _DELETING_THREADS)
 
     def delete_empty_directory(self, path: str) -> bool:
-        """Delete the directory unless something is in it. Return whether it was deleted."""
+        """Delete the directory if it is empty. Return whether it was deleted."""
         return remove_empty(path)
 
     def move(self, path: str, target: str) -> None:
-        """Give a file or directory another name, atomically, as only local files can have.
+        """Rename a file or directory atomically, which only local storage can.
 
         Raises FileNotFound if it does not exist, and FileExists if the target does; an empty directory is replaced.
         """
@@ -200,7 +200,7 @@ class LocalStorage:
 
 
 def _info(name: str, path: str, status: os.stat_result) -> FileInfo:
-    # The change time cannot be set by programs, as the modification time can, and inode numbers are used again.
+    # Unlike the modification time, programs cannot set the change time; inode numbers are reused.
     tag = status.st_ino, status.st_ctime_ns
     return FileInfo(name, path, status.st_size, status.st_mtime_ns // 1_000_000, tag=tag)
 
@@ -256,5 +256,5 @@ def _named(error: OSError | ValueError, path: str) -> OSError:
     if code in (errno.ENXIO, errno.ENODEV):
         return not_a_file(path, "socket or device")
     reason = (isinstance(error, OSError) and error.strerror) or first_line(error)
-    # A path from the log may have characters that the file system does not, such as NUL.
+    # A path from the log may have characters that the file system does not allow, such as NUL.
     return StorageError(f"Cannot read {path if path.isprintable() else ascii(path)}: {reason}.")

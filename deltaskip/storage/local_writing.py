@@ -1,6 +1,6 @@
 """Atomic writes of local files: a reader sees the whole file or no file, even after a crash.
 
-A file is written under a temporary name in its own directory and synced. It gets its name by link(2), which fails if
+A file is written under a temporary name in the same directory and synced. Then it is named by link(2), which fails if
 the name exists, or by rename(2), which replaces an existing file; then the directory is synced. On file systems without
 links, renameat2(2) with RENAME_NOREPLACE replaces link(2).
 """
@@ -34,21 +34,21 @@ _RENAME_NOREPLACE = 1
 _HAS_DIRECTORIES = {os.open, os.stat, os.unlink, os.rmdir} <= os.supports_dir_fd
 # O_PATH needs no permission to list the directory.
 _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Commits of as many threads at once wait for the disk together.
+# The number of threads whose commits wait for the disk together.
 _SYNCING_THREADS = 8
 _syncing: list[ThreadPoolExecutor] = []
-# A child that was forked has none of the threads.
+# The threads do not exist in a forked child.
 os.register_at_fork(after_in_child=_syncing.clear)
 
 
 def create(path: str, data: bytes, after: Sequence[str] = ()) -> None:
     """Create a file. Raises FileExists if it exists, and StorageError if the write failed.
 
-    after: Files of `create_unseen`, which are durable before the file has its name. All are synced at the same time,
-    since file systems write files that are synced together at once.
+    after: Files of `create_unseen`, which are made durable before the file appears under its name. All are synced at
+    the same time, since file systems write files that are synced together at once.
 
-    A commit of a log raises FileNotFound if another process has moved or deleted the log's folder meanwhile. One that
-    is not the first needs the folder, so that it is not made to a table that no reader finds.
+    A commit raises FileNotFound if another process has moved or deleted the log's folder meanwhile. Only the first
+    commit creates the folder, so that no commit goes to a table that no reader finds.
     """
     folder, name = os.path.split(path)
     in_log = os.path.basename(folder) == LOG_FOLDER
@@ -63,9 +63,9 @@ def create(path: str, data: bytes, after: Sequence[str] = ()) -> None:
 
 
 def create_unseen(path: str, data: bytes | memoryview) -> None:
-    """Create a file that no reader looks for, under its own name. Raises FileExists or StorageError.
+    """Create a file that no reader looks for, under its final name. Raises FileExists or StorageError.
 
-    After a crash VACUUM finds it, whole or not, as a file that no commit adds.
+    After a crash VACUUM finds it, complete or not, as a file that no commit adds.
     """
     _check_name(path)
     made: list[str] = []
@@ -89,10 +89,10 @@ def create_unseen(path: str, data: bytes | memoryview) -> None:
 def sync(paths: Sequence[str]) -> None:
     """Make files that `create_unseen` has created, and their names, durable. Raises StorageError.
 
-    Files that were deleted since are left out: what wrote them has failed, or the table is gone, which the commit says.
+    Files that were deleted since are skipped: their write has failed, or the table is gone, which the commit reports.
     """
     if len(paths) >= _SYNCING_THREADS:
-        # The interpreter starts no thread any more when it ends.
+        # The interpreter cannot start threads during shutdown.
         with suppress(RuntimeError), ThreadPoolExecutor(_SYNCING_THREADS, "deltaskip") as pool:
             _sync_files(paths, pool.map)
             return
@@ -100,10 +100,10 @@ def sync(paths: Sequence[str]) -> None:
 
 
 def _sync_files(paths: Sequence[str], each: Callable[..., Iterator[Any]]) -> None:
-    # A task of a thread takes some files, since handing over each one would take longer than syncing it.
+    # A task of a thread takes several files, since passing each one would take longer than syncing it.
     found = chain.from_iterable(each(_flush_files, _shares(paths)))
     last = {os.path.dirname(path): path for path in found}
-    # File systems that write a name with its file have nothing left to do.
+    # This is a no-op on file systems that write the name together with the file.
     for _ in each(_sync_folders, _shares([*last.values()])):
         pass
 
@@ -114,7 +114,7 @@ def _shares(paths: Sequence[str]) -> list[Sequence[str]]:
 
 
 def _flush_files(paths: Iterable[str]) -> list[str]:
-    """Make the contents of files durable, and return the files that are there."""
+    """Make the contents of files durable, and return the files that exist."""
     found = []
     for path in paths:
         with _naming(path):
@@ -148,7 +148,7 @@ def replace(path: str, data: bytes, durable: bool = True) -> None:
 
 @contextmanager
 def publish(path: str) -> Iterator[str]:
-    """Yield a temporary file to write, which is synced and linked to `path` when the block ends, if `path` is free."""
+    """Yield a temporary file to write, which is synced and linked to `path` when the block ends, unless that exists."""
     with _naming(path), _temporary(path) as temporary:
         yield temporary
         with open(temporary, "rb+") as file:
@@ -162,7 +162,7 @@ def publish(path: str) -> Iterator[str]:
 def unlink(path: str) -> None:
     """Delete a file and Hadoop's checksum file of it. Missing files are not an error.
 
-    Raises StorageError if a link is on the way to it.
+    Raises StorageError if a link is on the path.
     """
     _check_name(path)
     with _naming(path), suppress(FileNotFoundError), _folder_of(path) as (folder, name):
@@ -172,12 +172,12 @@ def unlink(path: str) -> None:
 
 
 def delete_tree(path: str) -> None:
-    """Delete a directory and everything below it; of a link only the link. A missing directory is not an error.
+    """Delete a directory and everything below it; for a link, only the link. A missing directory is not an error.
 
-    The directory is renamed first: readers of the path find nothing there, not a half-deleted table, and what another
-    process creates there meanwhile stays.
+    The directory is renamed first: readers of the path find nothing, not a half-deleted table, and files that another
+    process creates at the path meanwhile stay.
 
-    Raises StorageError if a link is on the way to it.
+    Raises StorageError if a link is on the path.
     """
     _check_name(path)
     with _naming(path), suppress(FileNotFoundError), _folder_of(path) as (folder, name):
@@ -209,9 +209,9 @@ def _delete_below(folder: int | None, name: str) -> None:
 
 
 def remove_empty(path: str) -> bool:
-    """Delete a directory unless something is in it, or it is a link. Return whether it was deleted.
+    """Delete a directory unless it is not empty or a link. Return whether it was deleted.
 
-    Raises StorageError if a link is on the way to it.
+    Raises StorageError if a link is on the path.
     """
     _check_name(path)
     with _naming(path):
@@ -226,7 +226,7 @@ def remove_empty(path: str) -> bool:
 
 
 def move(path: str, target: str) -> None:
-    """Give a file or directory with all that is in it another name, atomically; of several movers one succeeds.
+    """Rename a file, or a directory with its contents, atomically; one of several movers succeeds.
 
     Raises FileNotFound if it does not exist, and FileExists if the target does; an empty directory is replaced.
     """
@@ -285,7 +285,7 @@ def _synced_beside(paths: Sequence[str]) -> Iterator[None]:
     try:
         beside = _syncing[0].submit(sync, paths)
     except RuntimeError:
-        # The interpreter ends, and starts no thread any more.
+        # The interpreter is shutting down and cannot start threads.
         sync(paths)
         yield
         return
@@ -307,8 +307,8 @@ def _write_all(handle: int, data: bytes | memoryview) -> None:
 def _temporary(path: str, makes_folder: bool = True) -> Iterator[str]:
     """Yield a unique name beside `path` that readers ignore, and delete the file after the block.
 
-    In the log it is hidden. Elsewhere it is not: after a crash VACUUM deletes a file that no commit adds, but no hidden
-    one.
+    In the log it is hidden. Elsewhere it is not: after a crash VACUUM deletes files that no commit adds, but not hidden
+    ones.
     """
     _check_name(path)
     folder, name = os.path.split(path)
@@ -328,14 +328,14 @@ def _temporary(path: str, makes_folder: bool = True) -> Iterator[str]:
 
 
 def _remove_made(folders: list[str]) -> None:
-    """Delete the folders that were made for a file. Folders that other writers use by now are not empty."""
+    """Delete the folders that were made for a file. Folders that other writers now use are not empty."""
     with suppress(OSError):
         for each in reversed(folders):
             os.rmdir(each)
 
 
 def _create_empty(path: str, folder: str | None, made: list[str]) -> int:
-    """Create a file and return its handle, and note the folders that were made: another writer may take them away."""
+    """Create a file and return its handle, and record the folders that were made: another writer may remove them."""
     left = 3
     while True:
         try:
@@ -411,9 +411,9 @@ def _hadoop_checksum(path: str) -> str:
 
 @contextmanager
 def _folder_of(path: str) -> Iterator[tuple[int | None, str]]:
-    """Return a context with the directory that an entry is in, opened without following a link, and the entry's name.
+    """Return a context with the directory of an entry, opened without following a link, and the entry's name.
 
-    Deletions stay inside the directory that was checked, even if another one has taken its name since.
+    Deletions stay inside the directory that was checked, even if another one has replaced it since.
     """
     folder, name = os.path.split(path)
     if not _HAS_DIRECTORIES:
@@ -434,7 +434,7 @@ def _opened_inside(folder: int, name: str, path: str) -> int:
     try:
         return os.open(name, _DIRECTORY, dir_fd=folder)
     except OSError as error:
-        # Systems have one error or the other for a link.
+        # Systems raise either error for a link.
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             with suppress(FileNotFoundError):
                 if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
@@ -448,7 +448,7 @@ def _flush(handle: int) -> None:
     """Make the written bytes durable. On macOS, fsync leaves them in the cache of the drive."""
     full = getattr(fcntl, "F_FULLFSYNC", None)
     if full is not None:
-        # Network file systems know only the other.
+        # Network file systems support only the other call.
         with suppress(OSError):
             fcntl.fcntl(handle, full)
             return
@@ -456,7 +456,7 @@ def _flush(handle: int) -> None:
 
 
 def _sync_folder(path: str) -> None:
-    """Make the name durable. Some file systems cannot sync a directory, and need not."""
+    """Make the name durable. Some file systems cannot sync a directory and do not need it."""
     with _naming(path):
         handle = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
         try:

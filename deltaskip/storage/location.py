@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 from deltaskip.errors import StorageError
 
 LOG_FOLDER = "_delta_log"
-"""The folder of a table that has its log."""
+"""The folder of a table's log."""
 
 HADOOP_SCHEMES = frozenset(("hdfs", "viewfs", "webhdfs", "swebhdfs"))
 """Schemes that are read through the running Spark session; pyarrow can read some of them through libhdfs."""
@@ -24,7 +24,7 @@ _PATH_SAFE = "/:@!$&'()*+,;=~-._"
 def parse_location(table: str | os.PathLike[str]) -> str:
     """Return the location of a path (relative to the working directory), a `file:` URI or a remote URI.
 
-    `file:` URIs are percent-decoded. Remote URIs stay as they are, since object keys may contain any character. Raises
+    `file:` URIs are percent-decoded. Remote URIs are unchanged, since object keys may contain any character. Raises
     StorageError for a file of another host, and for a scheme without anything after it.
     """
     text = os.fspath(table)

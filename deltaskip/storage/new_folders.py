@@ -11,7 +11,7 @@ from deltaskip.storage.location import HADOOP_SCHEMES, join, parent, scheme_of
 
 
 class NewFolders:
-    """Notes which folders exist before a table is created. Object stores have none.
+    """Records which folders exist before a table is created. Object stores have none.
 
     Args:
         storage: Storage of the table.

@@ -1,4 +1,4 @@
-"""Storage options of object stores: which of them are the HTTP client's, misspelt names, and credentials."""
+"""Storage options of object stores: options of the HTTP client, misspelt names, and credentials."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deltaskip.storage.location import scheme_of
 from deltaskip.storage.remote_errors import plain_http
 
 RETRIES = {"max_retries": 10, "retry_seconds": 30}
-"""How often and how long a request is repeated that failed for a reason that may pass."""
+"""How often and how long a request is repeated after a transient failure."""
 
 # Options of the HTTP client, which obstore separates from those of the store.
 _CLIENT = frozenset(
@@ -37,7 +37,7 @@ _CLIENT = frozenset(
     )
 )
 _PREFIXES = {"s3": "aws_", "gs": "google_", "az": "azure_"}
-# The names that suggestions are made of; obstore knows more spellings, and decides.
+# The names for suggestions; obstore accepts more spellings, and decides.
 _NAMES = {
     "s3": (
         "region", "endpoint", "access_key_id", "secret_access_key", "session_token", "skip_signature",
@@ -57,7 +57,8 @@ _NAMES = {
     ),
 }  # fmt: skip
 _OF_THE_URI = frozenset(("bucket", "bucket_name", "container", "container_name"))
-# Any of them gives credentials, or says that none are needed; the others need the machine's metadata service.
+# Any of these options provides credentials, or says that none are needed; without them, the machine's metadata service
+# must provide them.
 _CREDENTIALS = {
     "s3": ("access_key_id", "secret_access_key", "container_credentials_relative_uri",
            "container_credentials_full_uri", "web_identity_token_file", "skip_signature"),
@@ -112,11 +113,11 @@ def check_options(location: str, options: Mapping[str, str]) -> None:
 
 
 def unknown_option(location: str, key: str) -> StorageError:
-    """Return the error for an option that the store does not have, with the name that was probably meant."""
+    """Return the error for an option that the store does not have, with the option that was probably meant."""
     kind = _kind(location)
     names = {name: f"{_PREFIXES[kind]}{name}" for name in _NAMES[kind]} if kind is not None else {}
     names |= {name: name for name in sorted(_CLIENT)}
-    # Prefixes alone are no likeness.
+    # A common prefix is not enough.
     near = nearest(_bare(key, kind), names)
     other = next((store for store, prefix in _PREFIXES.items() if key.lower().startswith(prefix)), kind)
     if other != kind:
@@ -131,7 +132,7 @@ def unknown_option(location: str, key: str) -> StorageError:
 
 
 def require_credentials(location: str, options: Mapping[str, str]) -> None:
-    """Raise StorageError if there are no credentials and no metadata service that could give some.
+    """Raise StorageError if there are no credentials and no metadata service that could provide them.
 
     Requests would otherwise be repeated for a long time: on a machine in a cloud the metadata service responds at once,
     and elsewhere its address does not exist.
@@ -187,7 +188,7 @@ def _bare(key: str, kind: str | None) -> str:
 
 
 def _setting(name: str, kind: str, options: Mapping[str, str]) -> str | None:
-    """The value of an option; of the environment if the option was not given."""
+    """The value of an option, or of the environment if the option was not given."""
     for key, value in options.items():
         if _bare(key, kind) == name:
             return value

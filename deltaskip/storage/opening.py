@@ -36,7 +36,7 @@ def open_storage(
 def storage_for(
     location: str, storage_options: Mapping[str, str] | None = None, near: Storage | None = None
 ) -> Storage:
-    """Return the storage of a location: `near` if it has the location, which reuses its connections."""
+    """Return the storage of a location: `near`, whose connections are reused, if it contains the location."""
     near = None if near is None else storage_below(near)
     if is_local(location):
         return near if isinstance(near, LocalStorage) else LocalStorage()

@@ -10,13 +10,13 @@ import pyarrow as pa
 Range = tuple[int, int]
 """Offset and length of bytes of a file."""
 
-# Ranges with at most so many bytes between them are read as one. Over a network one more request costs what the line
-# carries meanwhile: at 30 ms and 100 MB/s 3 MB, which the requests share that are in flight, some hundreds.
+# Ranges with at most this many bytes between them are read as one. Over a network, one more request costs as much as
+# the bytes that are transferred meanwhile: at 30 ms and 100 MB/s 3 MB, shared by some hundreds of requests in flight.
 _GAP_BYTES = 12 << 10
 
 
 class RangeFile(io.RawIOBase):
-    """A file of `size` bytes for pyarrow.PythonFile. Each read is one range, since Arrow joins its reads itself.
+    """A file of `size` bytes for pyarrow.PythonFile. Each read is one range, since Arrow already joins its reads.
 
     read_at: Reads (offset, length). close: Called once, when the file is closed.
     """
@@ -83,7 +83,7 @@ class RemoteInput(pa.PythonFile):  # type: ignore[misc]
 
 
 def read_ranges(source: pa.NativeFile, ranges: Sequence[Range]) -> list[memoryview]:
-    """Return the bytes of ranges of an open file; fewer at its end. Neighbours are read together, remote ones at once.
+    """Return the bytes of ranges of an open file; fewer at its end. Neighbours are joined, remote ranges read at once.
 
     Memory holds the ranges and the bytes between neighbours.
 

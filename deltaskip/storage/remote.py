@@ -37,9 +37,9 @@ _PARALLEL_READS = 32
 _WHOLE_BYTES = 1 << 20
 # The bytes that a reader of a Parquet file requests first.
 _TAIL_BYTES = 1 << 16
-# The most that one request of S3 deletes.
+# The most objects that one S3 request deletes.
 _BULK_DELETES = 1000
-# Rows of a batch of a listing: some pages of a store's answers.
+# Rows of a batch of a listing: several pages of a store's answers.
 _LISTED = 1 << 14
 
 
@@ -129,7 +129,7 @@ class ArrowStorage:
                 stream.write(data)
 
     def publish(self, path: str) -> AbstractContextManager[str]:
-        """Return a context manager with a local file to write, which is copied to `path` if that is free."""
+        """Return a context manager with a local file to write, which is copied to `path` unless that exists."""
 
         def send(file: str) -> None:
             if not self.exists(path):
@@ -178,7 +178,7 @@ class ObjectStorage:
             for prefix in listed["common_prefixes"]
             if (name := prefix.rstrip("/").rpartition("/")[2]) >= start_name
         }
-        # An object wins over the prefix of others that has its name.
+        # An object takes precedence over a prefix of the same name.
         for item in listed["objects"]:
             name = item["path"].rpartition("/")[2]
             if name >= start_name:
@@ -216,7 +216,7 @@ class ObjectStorage:
         return joined(read_side_by_side(self, [file.path for file in files]))
 
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
-        """Open the file for random access. The caller closes it. A small file is read at once, of others the end."""
+        """Open the file for random access. The caller closes it. Small files are read whole, of others the end."""
         tail = self._tail(path, size) if size else None
         length = self.size(path) if size is None or tail is None else size
         if tail and len(tail) == length:
@@ -250,7 +250,7 @@ class ObjectStorage:
             return [bytes(each) for each in found]
 
     def _tail(self, path: str, size: int) -> bytes | None:
-        """The last bytes of the file, of a small one all, by one request; None if it has another size."""
+        """The last bytes of the file, or all bytes of a small one, by one request; None if it has another size."""
         import obstore
 
         start = 0 if size <= _WHOLE_BYTES else size - _TAIL_BYTES
@@ -261,7 +261,7 @@ class ObjectStorage:
         except FileNotFoundError:
             raise
         except StorageError:
-            # The range begins behind the end.
+            # The range begins after the end of the file.
             return None
 
     def exists(self, path: str) -> bool:
@@ -301,7 +301,7 @@ class ObjectStorage:
             obstore.put(self._store, self._key(path), data)
 
     def publish(self, path: str) -> AbstractContextManager[str]:
-        """Return a context manager with a local file, which is uploaded if `path` is free, in parts if large."""
+        """Return a context manager with a local file, which is uploaded unless `path` exists, in parts if large."""
         return staged(lambda file: self._send(path, file))
 
     @contextmanager
@@ -322,7 +322,7 @@ class ObjectStorage:
                 raise
 
     def _send(self, path: str, file: str) -> None:
-        """Upload a local file if `path` is free."""
+        """Upload a local file unless `path` exists."""
         if os.path.getsize(file) > PART_BYTES:
             self._send_parts(path, Path(file))
             return
@@ -330,10 +330,10 @@ class ObjectStorage:
             self.put_if_absent(path, Path(file).read_bytes())
 
     def _send_parts(self, path: str, file: Path | Iterator[mmap]) -> None:
-        """Upload an object in parts if `path` is free. After an error of an iterator nothing of it is there."""
+        """Upload an object in parts unless `path` exists. After an error of the iterator no object exists."""
         import obstore
 
-        # An upload in parts has no condition.
+        # An upload in parts cannot be conditional.
         with suppress(FileNotFoundError):
             self.size(path)
             return
@@ -365,7 +365,7 @@ class ObjectStorage:
                 with backend_errors(some[0], "delete"):
                     obstore.delete(self._store, [self._key(path) for path in some])
             except FileNotFoundError:
-                # The store reports a missing object, and the objects after it may not have been deleted.
+                # The store reports a missing object, and may not have deleted the objects after it.
                 delete_side_by_side(self, some, _PARALLEL_READS)
 
     def delete_empty_directory(self, path: str) -> bool:
@@ -409,7 +409,7 @@ class ObjectStorage:
                     f"endpoint, or set deltaskip.options.listing_seconds for a folder of very many files."
                 ) from error
 
-        # The caller's thread may have an event loop of its own.
+        # The caller's thread may already have an event loop.
         with backend_errors(directory), ThreadPoolExecutor(1, "deltaskip") as pool:
             return pool.submit(asyncio.run, listed()).result()
 

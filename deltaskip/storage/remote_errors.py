@@ -1,7 +1,7 @@
-"""Conversion of the errors of obstore and pyarrow to those of this package: a sentence with the location and the cure.
+"""Converts errors of obstore and pyarrow to errors of this package: a sentence with the location and what to do.
 
-obstore's errors are several lines long: a sentence with the request in it, then a dump of Rust structures. Of the
-request only the host is shown, because its URI may contain a signature.
+obstore's errors are several lines long: a sentence with the request in it, then a dump of Rust structures. Only the
+host of the request is shown, because its URI may contain a signature.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def backend_errors(path: str, act: str = "read") -> Iterator[None]:
 
 
 def _converted(error: BaseException, path: str, act: str) -> Exception | None:
-    """The error of this package; None for one that no backend raises."""
+    """The error of this package; None for an error that no backend raises."""
     match _origin(error):
         case "builtin", "FileNotFoundError":
             return _missing(error, path, act)
@@ -60,7 +60,7 @@ def _converted(error: BaseException, path: str, act: str) -> Exception | None:
             return file_exists(path)
         case "obstore", "PermissionDeniedError" | "UnauthenticatedError":
             return _refused(error, path, act)
-        # obstore raises Python's own error for it as well.
+        # obstore also raises Python's built-in error for it.
         case "obstore" | "builtin", name if name.startswith(("NotSupported", "NotImplemented")):
             return StorageError(
                 f"Cannot {act} {path}: the store does not support it ({reason_of(error)}); use a store with "
@@ -73,7 +73,7 @@ def _converted(error: BaseException, path: str, act: str) -> Exception | None:
 
 
 def _origin(error: BaseException) -> tuple[str, str]:
-    """Which library raised it, and the name of its class."""
+    """The library that raised the error, and the name of its class."""
     name = type(error).__name__
     match type(error).__module__.partition(".")[0]:
         case "obstore":
@@ -83,13 +83,13 @@ def _origin(error: BaseException) -> tuple[str, str]:
     for kind in (FileNotFoundError, PermissionError):
         if isinstance(error, kind):
             return "builtin", kind.__name__
-    # obstore and pyarrow raise ValueError or TypeError for a name that they cannot pass on, such as one with NUL.
+    # obstore and pyarrow raise ValueError or TypeError for a name that they cannot use, such as one with NUL.
     known = isinstance(error, (OSError, ValueError, TypeError, pa.ArrowException)) or name.startswith("NotImplemented")
     return ("builtin" if known else "unknown"), name
 
 
 def _missing(error: BaseException, path: str, act: str) -> Exception:
-    """The error of a missing object; of a missing bucket if the response names it, or if an object is written."""
+    """The error for a missing object, or for a missing bucket if the response names it or an object is written."""
     if act == "write" or "NoSuchBucket" in str(error) or "ContainerNotFound" in str(error):
         return _no_bucket(path, act)
     return not_found(path)
@@ -111,7 +111,7 @@ def _refused(error: BaseException, path: str, act: str) -> StorageError:
 
 
 def _failed(error: BaseException, path: str, act: str) -> StorageError:
-    """An error of obstore without a class of its own, by the response of the store."""
+    """The error for an obstore error without a specific class, by the response of the store."""
     text = str(error)
     host = _HOST.search(text)
     status = _STATUS.search(text)

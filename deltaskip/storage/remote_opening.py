@@ -16,7 +16,7 @@ from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 from deltaskip.storage.remote_errors import opening_error
 
 _LIBHDFS_SCHEMES = {"hdfs", "viewfs"}
-# Schemes of other libraries, and how such a store is written here.
+# Schemes of other libraries, and deltaskip's scheme for the same store.
 _WRITTEN = {
     "gcs": "gs://BUCKET/PATH",
     "s3n": "s3://BUCKET/PATH",
@@ -41,7 +41,7 @@ def refuse_secrets(location: str) -> None:
 def without_space_around_secrets(location: str, options: Mapping[str, str]) -> Mapping[str, str]:
     """Return the options without white space around secrets, because files of tokens usually end with a newline.
 
-    Messages do not show the secrets from now on. Raises StorageError for one with a control character in it.
+    Messages do not show the secrets from now on. Raises StorageError for a secret with a control character.
     """
     found = dict(options)
     for name, value in options.items():
@@ -59,7 +59,7 @@ def without_space_around_secrets(location: str, options: Mapping[str, str]) -> M
 
 
 def remote_storage(location: str, storage_options: Mapping[str, str] | None, near: Storage | None) -> Storage:
-    """Return the storage of a location; the arguments are those of `storage_for`. Raises StorageError."""
+    """Return the storage of a location; arguments as for `storage_for`. Raises StorageError."""
     refuse_secrets(location)
     base, _ = split_authority(location)
     scheme = scheme_of(location) or ""
@@ -74,7 +74,7 @@ def remote_storage(location: str, storage_options: Mapping[str, str] | None, nea
 
 
 def located(storage: Storage, root: str) -> str:
-    """Return the root location of a table as its storage has it: in Hadoop, with the authority of the configuration."""
+    """Return the root location of a table in its storage: in Hadoop, with the authority of the configuration."""
     if isinstance(storage, ObjectStorage | ArrowStorage):
         return root
     # Only a location in Hadoop needs this import.

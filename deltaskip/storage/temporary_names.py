@@ -1,4 +1,4 @@
-"""Names of the temporary files that become other files when they are complete; a killed writer leaves them behind."""
+"""Names of temporary files that are renamed when they are complete; a killed writer leaves them behind."""
 
 from uuid import uuid4
 
@@ -9,7 +9,7 @@ TEMPORARY = rf"\.[^/]+\.{_UUID}\.tmp(\.crc)?"
 """Pattern of hidden temporary files, for re and for pyarrow.compute."""
 
 LOG_TEMPORARY = rf"{TEMPORARY}|_commit_[^/]+\.json\.tmp|\.(\d{{20}}|_last_checkpoint)\.[^/]+\.tmp"
-"""Pattern of the temporary files in a log, those of delta-rs and of other writers among them."""
+"""Pattern of the temporary files in a log, including those of delta-rs and other writers."""
 
 
 def temporary_name(name: str, hidden: bool = True) -> str:

@@ -14,7 +14,7 @@ _PARALLEL_LISTINGS = 32
 def files_below(
     storage: Storage, directory: str, descend: Callable[[FileInfo], bool] = lambda _: True
 ) -> list[FileInfo]:
-    """Return the files of a directory and of those below it, sorted by path.
+    """Return the files of a directory and of all directories below it, sorted by path.
 
     Links to files count as files, and links to directories are followed, but no directory is listed twice.
 
@@ -45,5 +45,5 @@ def files_below(
 
 
 def _identity(storage: Storage, directory: str) -> str:
-    """The directory's own path, without links; only local file systems have them."""
+    """The directory's path without links, which only local file systems have."""
     return directory if storage.remote else os.path.realpath(directory)

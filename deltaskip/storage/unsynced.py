@@ -8,10 +8,10 @@ from deltaskip.storage.local import LocalStorage
 
 
 class Unsynced:
-    """Small files that no reader looks for before a commit names them.
+    """Small files that no reader looks for before a commit refers to them.
 
-    The files of a commit are synced together, and files of an abandoned commit never. It pickles as None,
-    since the process of the commit could not wait for what another process has written.
+    The files of a commit are synced together, and files of an abandoned commit never. It pickles as None, since the
+    process of the commit could not wait for another process's files.
 
     Args:
         storage: The storage of the files.
@@ -25,7 +25,7 @@ class Unsynced:
         return type(None), ()
 
     def put(self, path: str, data: bytes | memoryview) -> None:
-        """Create a file, which is durable after the next `sync`. Storage that is not local makes it durable at once.
+        """Create a file, which is durable after the next `sync`. Remote storage makes it durable at once.
 
         Raises FileExists if a local file exists, and StorageError if it cannot be written.
         """
@@ -36,9 +36,9 @@ class Unsynced:
         self._storage.put_unseen(path, data)
 
     def put_commit(self, storage: Storage, path: str, data: bytes) -> None:
-        """Create a file that names the files, which are durable before it has its name.
+        """Create a commit that refers to the files; they are made durable before it appears under its name.
 
-        Raises FileExists if it exists, and StorageError if it or one of them cannot be written.
+        Raises FileExists if the commit exists, and StorageError if it or one of the files cannot be written.
         """
         if not (self._paths and isinstance(storage, LocalStorage)):
             storage.put_if_absent(path, data)
@@ -51,7 +51,7 @@ class Unsynced:
         self._paths.clear()
 
     def sync(self) -> None:
-        """Make the files durable that were created until now. Raises StorageError if that fails."""
+        """Make the files created so far durable. Raises StorageError if that fails."""
         if self._paths and isinstance(self._storage, LocalStorage):
             self._storage.make_durable(self._paths)
             self._paths.clear()

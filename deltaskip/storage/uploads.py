@@ -15,8 +15,8 @@ from deltaskip.storage.interface import Storage
 # Larger files are uploaded in parts of this size, as obstore does.
 PART_BYTES = 5 << 20
 
-# Parts that are in flight at once, of all uploads of this process, of which each has at least a few. Each part is held
-# in memory. One connection carries some megabytes a second, so the last parts of a file should not wait for others.
+# Parts in flight at once over all uploads of this process; each upload has at least a few. Each part is held in memory.
+# One connection transfers some megabytes a second, so the last parts of a file should not wait for others.
 _PARTS_IN_FLIGHT = 32
 _LEAST_IN_FLIGHT = 4
 
@@ -28,8 +28,8 @@ Begin = Callable[[], None]
 def publish_growing(storage: Storage, path: str) -> AbstractContextManager[tuple[str, Begin]]:
     """Return a context manager as `Storage.publish` does, which also yields the function that begins the upload.
 
-    From then on its bytes are uploaded as they are written, each once, so that nothing before its end may change. A
-    store that takes no parts gets the file when the block ends.
+    From then on its bytes are uploaded once, as they are written, so only its end may change. If a store does not
+    accept parts, the file is uploaded when the block ends.
 
     Args:
         storage: The storage of the file.
@@ -45,14 +45,14 @@ def publish_growing(storage: Storage, path: str) -> AbstractContextManager[tuple
 
 
 class _Uploads:
-    """The uploads of this process that are under way."""
+    """The uploads of this process that are in progress."""
 
     def __init__(self) -> None:
         self._lock, self._count = Lock(), 0
 
     @contextmanager
     def one_more(self) -> Iterator[int]:
-        """Yield how many parts of one more upload may be in flight at once; it is under way until the block ends."""
+        """Yield how many parts of one more upload may be in flight at once; it is in progress until the block ends."""
         with self._lock:
             self._count += 1
             share = max(_LEAST_IN_FLIGHT, _PARTS_IN_FLIGHT // self._count)
@@ -73,7 +73,7 @@ def _published_whole(storage: Storage, path: str) -> Iterator[tuple[str, Begin]]
 
 
 class PartsUpload:
-    """A local file that a thread of its own uploads while it grows, once it is longer than a part.
+    """A local file that a separate thread uploads while it grows, once it is longer than a part.
 
     Args:
         file: The local file.
@@ -97,7 +97,7 @@ class PartsUpload:
             self._thread.start()
 
     def finish(self) -> bool:
-        """Return whether the object is there with the whole file; False if no part was uploaded. Raises the error."""
+        """Return whether the object exists with the whole file; False if no part was uploaded. Raises the error."""
         if self._thread is None:
             return False
         self._is_whole.set()
@@ -107,7 +107,7 @@ class PartsUpload:
         return self._is_sent
 
     def stop(self) -> None:
-        """Stop the upload, and give up its parts."""
+        """Stop the upload, and abandon its parts."""
         self._is_stopped = True
         with suppress(BaseException):
             self.finish()
@@ -122,7 +122,7 @@ class PartsUpload:
             self._error = error
 
     def _wait(self, at: int) -> int:
-        """Return the size of the file when there is a part after `at`, or the file is whole."""
+        """Return the size of the file once there is a part after `at`, or the file is complete."""
         while True:
             is_whole = self._is_whole.is_set()
             if self._is_stopped:

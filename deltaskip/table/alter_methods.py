@@ -21,7 +21,7 @@ class AlteringMethods(TableMethods):
     def alter(self, *changes: TableChange, user_metadata: str | None = None) -> WriteResult:
         """Change columns, properties, constraints, clustering or features in one commit, and move to its version.
 
-        The changes are made in order, each on the result of the one before; if one is refused, nothing is committed.
+        The changes are made in order, each on the result of the previous one; if one is refused, nothing is committed.
         No data file is rewritten, except before the feature deletionVectors is dropped: see `drop_feature`. If nothing
         would change, nothing is committed.
 
@@ -29,7 +29,7 @@ class AlteringMethods(TableMethods):
             changes: AddColumn, DeleteColumn, RenameColumn, MoveColumn, ReplaceColumns, UpdateColumn (the type),
                 UpdateColumnComment, UpdateColumnNullability, SetDefault, DropDefault, SyncIdentity, SetProperty,
                 RemoveProperty, SetComment, AddConstraint, DropConstraint, ClusterBy, AddFeature and DropFeature.
-            user_metadata: Text that the table's history has with the commit.
+            user_metadata: Text to record with the commit in the table's history.
 
         Returns:
             The committed version; None if nothing would change.
@@ -41,7 +41,7 @@ class AlteringMethods(TableMethods):
             RowViolation: A row of the table violates a new constraint.
             UnsupportedFeature: deltaskip cannot write a table with the change, or needs Spark for a constraint.
             InvalidCommit: A rule of the protocol forbids the new state of the table.
-            CommitConflict: Other writers changed the table each time the commit was tried.
+            CommitConflict: Other writers changed the table in every attempt.
             StorageError: Storage failed.
         """
         from deltaskip.alter.alter import alter
@@ -58,7 +58,7 @@ class AlteringMethods(TableMethods):
         Args:
             statement: The text after ALTER TABLE and the table's name, such as "ADD COLUMN c INT AFTER b". Types and
                 expressions are stored as typed.
-            user_metadata: Text that the table's history has with the commit.
+            user_metadata: Text to record with the commit in the table's history.
 
         Returns:
             The committed version; None if nothing would change.
@@ -81,9 +81,9 @@ class AlteringMethods(TableMethods):
             The committed version; None if the table has the feature.
 
         Raises:
-            InvalidArgument: There is no such feature.
+            InvalidArgument: The feature does not exist.
             UnsupportedFeature: deltaskip cannot write tables with the feature.
-            CommitConflict: Other writers changed the table each time the commit was tried.
+            CommitConflict: Other writers changed the table in every attempt.
         """
         from deltaskip.alter.table_changes import AddFeature
 
@@ -94,7 +94,7 @@ class AlteringMethods(TableMethods):
 
         Properties that enable the feature are removed with it. Other uses must be removed before, except for
         deletion vectors: they are disabled first, and files that have some are rewritten without their deleted rows,
-        each step in a commit of its own. Earlier versions of the table still need the feature: checkpoints around the
+        each step in a separate commit. Earlier versions of the table still need the feature: checkpoints around the
         commit and the feature checkpointProtection keep clients without it from misreading them.
 
         Args:
@@ -109,7 +109,7 @@ class AlteringMethods(TableMethods):
             InvalidArgument: The table does not have the feature.
             SchemaError: Something still uses the feature; the message names it.
             UnsupportedFeature: The feature cannot be dropped, or versions that need it are too new to be deleted.
-            CommitConflict: Other writers changed the table each time the commit was tried.
+            CommitConflict: Other writers changed the table in every attempt.
         """
         from deltaskip.alter.table_changes import DropFeature
 
@@ -126,6 +126,6 @@ class AlteringMethods(TableMethods):
         purge = OptimizeRequest(purge=True)
         self.snapshot = refresh(self.snapshot)
         if optimize_plan(self.snapshot, purge).bins:
-            # Otherwise other writers could mark rows again meanwhile.
+            # Otherwise other writers could add deletion vectors meanwhile.
             alter(self.snapshot, [RemoveProperty(TableProperties.deletion_vectors.name, True)], options)
             optimize(self.snapshot, purge, write=options)

@@ -60,8 +60,8 @@ class ChangingMethods(TableMethods):
     ) -> WriteResult | ChangePlan:
         """Delete the rows that match a predicate, or all rows without one, and move to the version without them.
 
-        `t.delete()` empties the table, as in delta-spark and delta-rs. Rows go as in `overwrite`: whole files without
-        being read, rows of other files by deletion vectors or by rewriting these files.
+        `t.delete()` empties the table, as in delta-spark and delta-rs. Files in which every row matches are removed
+        without being read; rows of other files are deleted by deletion vectors, or by rewriting the files.
 
         Args:
             where: Predicate of the rows to delete, as in `scan`; a row for which it is NULL stays. The default deletes
@@ -70,11 +70,11 @@ class ChangingMethods(TableMethods):
                 this in the process.
             params: Values of the parameters of `where`, as in `scan`.
             txn: Application id and version, as in `append`.
-            user_metadata: Text that the table's history has with the commit.
-            time_zone: Time zone of `where`; with a session its own applies.
-                The default is that of the active Spark session, and UTC without one.
-            dry_run: Whether only the plan is returned: which files may be touched, and why. Nothing is read but the
-                log, and nothing is written.
+            user_metadata: Text to record with the commit in the table's history.
+            time_zone: Time zone of `where`; a session uses its own.
+                The default is the active Spark session's, and UTC without a session.
+            dry_run: Whether only the plan is returned: which files may be touched, and why. Only the log is read, and
+                nothing is written.
 
         Returns:
             The committed version, Delta's metrics and what the deletion cost; the version is None if no row matches.
@@ -82,7 +82,7 @@ class ChangingMethods(TableMethods):
 
         Raises:
             PredicateError: The predicate is not valid, or fails for a row.
-            CommitConflict: Another writer changed what this depends on.
+            CommitConflict: A concurrent commit changed data that the operation read.
             UnsupportedFeature: The table is append-only, or needs a feature that deltaskip cannot write, or Spark for
                 the predicate.
             StorageError: Storage failed.
@@ -141,7 +141,7 @@ class ChangingMethods(TableMethods):
         """Set columns of the rows that match a predicate, or of all rows without one, and move to the new version.
 
         New values are computed from the row as it was, and stored as Spark's ANSI store assignment does. Generated
-        columns follow from the columns that they are made of, so that a row may move to another partition. Updated
+        columns are computed again, so that a row may move to another partition. Updated
         rows must satisfy the table's constraints; they keep their row ids. If `delta.enableDeletionVectors` is true,
         only updated rows are written; otherwise files that contain some are rewritten.
 
@@ -153,11 +153,11 @@ class ChangingMethods(TableMethods):
                 updates all rows.
             spark: A session, classic or Connect, that reads and writes the rows. The default does this in the process,
                 where only expressions that deltaskip can evaluate are possible.
-            params: Values of the parameters of `where`, as in `scan`, and by name of those of new values.
+            params: Values of the parameters of `where`, as in `scan`, and of new values, by name.
             txn: Application id and version, as in `append`.
-            user_metadata: Text that the table's history has with the commit.
-            time_zone: Time zone of expressions; with a session its own applies.
-                The default is that of the active Spark session, and UTC without one.
+            user_metadata: Text to record with the commit in the table's history.
+            time_zone: Time zone of expressions; a session uses its own.
+                The default is the active Spark session's, and UTC without a session.
             dry_run: Whether only the plan is returned, as by `delete`.
 
         Returns:
@@ -169,7 +169,7 @@ class ChangingMethods(TableMethods):
             SchemaError: A column does not exist, is set twice or is an identity column, or its new value has a type
                 that it cannot store.
             RowViolation: An updated row violates a constraint, or a value does not fit its column. Nothing was written.
-            CommitConflict: Another writer changed what this depends on.
+            CommitConflict: A concurrent commit changed data that the operation read.
             UnsupportedFeature: The table is append-only, or needs a feature that deltaskip cannot write, or Spark for
                 an expression.
             StorageError: Storage failed.
@@ -204,27 +204,27 @@ class ChangingMethods(TableMethods):
     ) -> MergeBuilder:
         """Return a builder for a merge: rows of a source update, delete and add to rows of the table.
 
-        The files that can match are found from the values that the keys of the source have, and joined with the source
-        once. The source is computed once.
+        The files that can match are found by the values of the source's keys, and joined with the source once. The
+        source is computed once.
 
         Args:
             source: A PySpark DataFrame, or Arrow data, as in `append`. Arrow data are collected, also those of
                 a LazyFrame, a RecordBatchReader or a relation of DuckDB: a merge in this process takes three to six
                 times the bytes of the source, whatever the size of the table.
-            on: Condition under which a row of the source matches one of the table, such as "target.id = source.id". It
-                names columns of both, or is TRUE or FALSE. Names of columns that both have, such as "id" or
+            on: Condition under which a row of the source matches a row of the table, such as "target.id = source.id".
+                It names columns of both, or is TRUE or FALSE. Names of columns that both have, such as "id" or
                 ["id", "day"], mean that they are equal.
-            source_alias: The name of the source in expressions. The default is `source`, and for a DataFrame its own
-                names too.
+            source_alias: The name of the source in expressions. The default is `source`, and for a DataFrame also its
+                aliases.
             target_alias: The name of the table in expressions. The default is `target`.
-            schema_mode: "keep" leaves the columns of the table as they are. "merge" adds new columns of the source that
+            schema_mode: "keep" does not change the columns of the table. "merge" adds new columns of the source that
                 clauses take or set, at every depth.
-            spark: A session, classic or Connect, that joins and writes the rows of Arrow data; a DataFrame has its own.
-                The default does this in the process.
+            spark: A session, classic or Connect, that joins and writes the rows of Arrow data; a DataFrame uses its
+                own. The default does this in the process.
             txn: Application id and version, as in `append`.
-            user_metadata: Text that the table's history has with the commit.
-            time_zone: Time zone of expressions and casts; with a session its own applies.
-                The default is that of the active Spark session, and UTC without one.
+            user_metadata: Text to record with the commit in the table's history.
+            time_zone: Time zone of expressions and casts; a session uses its own.
+                The default is the active Spark session's, and UTC without a session.
 
         Returns:
             The builder. Nothing happens before its `execute`.

@@ -24,7 +24,7 @@ class CollatedColumn(Shown):
         column: Path of the field; `element`, `key` and `value` are the parts of arrays and maps.
         collation: Collation identifier as the schema contains it.
         write_versions: Collation versions that writers keep statistics for, from the table's `collations` domain.
-        evaluated_in: Versions that this process can evaluate the collation in, newest first.
+        evaluated_in: Versions in which this process can evaluate the collation, newest first.
         missing: Why this process cannot use statistics of `write_versions`, or of any version if there are none; None
             if it can.
     """

@@ -29,31 +29,31 @@ def convert_to_delta(
 ) -> DeltaTable:
     """Make a folder of Parquet files a table in the same place, and return it. Needs no Spark.
 
-    The files stay as they are and get statistics from their footers. The columns are those of all files, nullable, and
-    merged where files differ: Spark's own schema in a footer is preferred, byte, short and int become the widest of
-    them. Hidden files are left out, and so are files that a streaming query of Spark has not committed to the folder. A
-    folder that is a Delta table already is returned as it is.
+    The files are not changed; their statistics come from their footers. The columns are the columns of all files,
+    nullable, and merged where files differ: Spark's schema in a footer takes precedence, and byte, short and int become
+    the widest of them. Hidden files are left out, and so are files that a streaming query of Spark has not committed to
+    the folder. If the folder is already a Delta table, that table is returned.
 
     Args:
         path: The folder, as for DeltaTable.
         partition_schema: The partition columns in the order of the folders `column=value`, such as "day DATE, n INT",
             or a schema of PySpark, Arrow or deltaskip. Values must be of these types. None if there are no partitions.
         properties: Properties of the table.
-        time_zone: Time zone of timestamps in the names of folders.
-            The default is that of the active Spark session, and UTC without one.
+        time_zone: Time zone of timestamps in directory names.
+            The default is the active Spark session's, and UTC without a session.
         storage_options: Options of object stores, as for DeltaTable.
 
     Raises:
         DataFileMissing: The folder does not exist or contains no data files.
         SchemaError: Columns of two files cannot be merged, or have a type or name that a table cannot have.
-        InvalidArgument: The folders are not those of the partition columns, or a value is not of its column's type.
+        InvalidArgument: The directories do not match the partition columns, or a value does not have its column's type.
         RowViolation: A row violates the length of a CHAR or VARCHAR.
         TableAlreadyExists: Another writer creates a table in the folder at the same time.
         InvalidCommit: A rule of the protocol forbids the table.
         StorageError: A file cannot be read.
         InvalidArgumentType: An argument has a wrong type.
     """
-    # Reading a table needs none of these.
+    # Reading a table does not need these imports.
     from deltaskip.maintenance.convert import CONVERT, add_folder, read_folder
     from deltaskip.schema.user_schema import schema_of
     from deltaskip.table.creation import TableDefinition, creation

@@ -56,7 +56,7 @@ _KEPT = (
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """A new table, or what takes the place of one, as the caller describes it.
+    """A new table, or the replacement of a table, as the caller describes it.
 
     Attributes:
         schema: Columns of the table.
@@ -83,8 +83,8 @@ def creation(
 ) -> Transaction:
     """Return a transaction whose commit creates the table as version 0; rows can be added to it first.
 
-    The table gets the features that its columns and properties use, those that properties `delta.feature.NAME` ask for,
-    and no others.
+    The table has the features that its columns and properties use or that properties `delta.feature.NAME` request, and
+    no others.
 
     Args:
         storage: Storage of the table.
@@ -96,8 +96,8 @@ def creation(
         SchemaError: The schema has no columns, or a partition or clustering column is not one of them.
         InvalidArgument: A feature does not exist, a table is both partitioned and clustered, or the root is inside a
             table's own folders.
-        TableAlreadyExists: There is a table.
-        CorruptLog: There is a part of the log of a table that was deleted.
+        TableAlreadyExists: A table exists.
+        CorruptLog: A part of the log of a deleted table exists.
     """
     state = _state(root, definition)
     protocol = with_features(
@@ -118,7 +118,7 @@ def creation(
 
 
 def _warn_of_files(storage: Storage, root: str) -> None:
-    """Warn of Parquet files at the location of a new table: they are no part of it, so that VACUUM deletes them."""
+    """Warn of Parquet files at the location of a new table: they are not part of it, so VACUUM deletes them."""
     try:
         names = [file.name for file in storage.list_from(root, "") if file.name.endswith(".parquet")]
     except (FileNotFoundError, NotADirectoryError, StorageError):
@@ -146,7 +146,7 @@ def replace_table(snapshot: Snapshot, definition: TableDefinition) -> WriteResul
         InvalidArgument: A feature does not exist, or a table is both partitioned and clustered.
         InvalidCommit: A rule of the protocol forbids the new table.
         UnsupportedFeature: The table is append-only, or needs a writer feature that deltaskip does not support.
-        CommitConflict: Other writers commit again and again.
+        CommitConflict: Other writers committed first in every attempt.
     """
 
     def act(transaction: Transaction) -> Mapping[str, int]:
@@ -160,7 +160,7 @@ def replacement(latest: Snapshot, definition: TableDefinition) -> Transaction:
     """Return a transaction whose commit replaces a table; rows can be added to it first. See `replace_table`.
 
     Args:
-        latest: The version of the table that is replaced. The commit conflicts with others that change its rows.
+        latest: The version of the table to replace. The commit conflicts with commits that change its rows.
         definition: The new table.
 
     Raises:
@@ -202,9 +202,9 @@ class _NewState:
 
     Attributes:
         schema: The columns, with ids and physical names if they are mapped.
-        partition_columns: Names of the partition columns, as the schema has them.
+        partition_columns: Names of the partition columns, as in the schema.
         configuration: The properties of the table.
-        features: Features that the protocol lists beside those that columns and properties use.
+        features: Features that the protocol lists in addition to those that columns and properties use.
         clustering: The domain with the clustering columns, if any.
     """
 
@@ -216,7 +216,7 @@ class _NewState:
 
 
 def _metadata(before: Metadata, definition: TableDefinition, state: _NewState, schema: StructType) -> Metadata:
-    """The metadata of the table: `before` with these columns, and everything else that is defined."""
+    """The metadata of the table: `before` with the new columns and everything else in the definition."""
     return replace(
         before,
         schema_string=schema_to_json(schema),
@@ -239,7 +239,7 @@ def _parameters(definition: TableDefinition, state: _NewState) -> dict[str, Any]
 
 
 def _state(root: str, definition: TableDefinition, kept: Mapping[str, str] | None = None) -> _NewState:
-    """The state of a table at `root`. kept: properties that the table has already and keeps, unless others are given.
+    """The state of a table at `root`. kept: properties that the table already has and keeps, unless others are given.
 
     Raises:
         SchemaError: The schema has no columns, or a partition or clustering column is not one of them.

@@ -107,7 +107,7 @@ def detail_row(detail: TableDetail, name: str | None) -> tuple[Any, ...]:
 
 
 def restored_row(result: WriteResult) -> tuple[int, ...] | None:
-    """Return the numbers of files of a RESTORE as a row of RESTORED; None if the table was at that version."""
+    """Return the numbers of files of a RESTORE as a row of RESTORED; None if the table was already at that version."""
     return tuple(result.metrics[name] for name in _RESTORED.values()) if result.metrics else None
 
 

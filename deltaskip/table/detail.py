@@ -26,12 +26,12 @@ from deltaskip.skipping.table_coverage import clustering_columns
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LogDetail(Shown):
-    """Files of the log that a version is read from if it is opened now, such as a checkpoint written meanwhile.
+    """Files of the log from which a version would be read now, such as a checkpoint written meanwhile.
 
     Attributes:
         checkpoint_version: Version of the checkpoint; None if there is none.
         checkpoint_kind: Type of the checkpoint, such as "classic checkpoint"; None if there is none.
-        checkpoint_files: Number of files of the checkpoint, sidecars not included.
+        checkpoint_files: Number of files of the checkpoint, without sidecars.
         commits_after: Number of versions between the checkpoint and this version.
         has_checksum: Whether the version has a version checksum (`.crc`).
     """
@@ -45,7 +45,7 @@ class LogDetail(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TableDetail:
-    """Facts about one version of a table. The first fields are those of Delta's DESCRIBE DETAIL.
+    """Facts about one version of a table. The first fields are the columns of Delta's DESCRIBE DETAIL.
 
     Attributes:
         format: Always "delta".
@@ -57,7 +57,7 @@ class TableDetail:
         last_modified: Commit time of the version in UTC; None if its commit was cleaned up, or if a table property for
             in-commit timestamps is malformed.
         partition_columns: Names of the partition columns.
-        clustering_columns: Names of the columns that the table is clustered by.
+        clustering_columns: Names of the clustering columns.
         num_files: Number of active files.
         size_in_bytes: Size of the active files in bytes.
         properties: Table properties.
@@ -70,7 +70,7 @@ class TableDetail:
         num_files_without_row_count: Number of active files without a row count.
         num_deletion_vectors: Number of active files with a deletion vector.
         num_deleted_rows: Number of rows that deletion vectors delete.
-        log: Files of the log that the version is read from.
+        log: Files of the log from which the version is read.
     """
 
     format: str
@@ -178,7 +178,7 @@ def _table_features(protocol: Protocol) -> tuple[str, ...]:
 
 
 def _current_segment(snapshot: Snapshot) -> LogSegment:
-    """The files that the version is read from now; those that it was read from if the log no longer contains it."""
+    """The files from which the version would be read now, or was read if the log no longer contains it."""
     try:
         return next(candidate_segments(list_log(snapshot.storage, snapshot.root), snapshot.version))
     except (CorruptLog, TableNotFound, VersionNotFound):

@@ -1,4 +1,4 @@
-"""Tables as frames of other libraries, in one call."""
+"""Tables as DataFrames of other libraries, in one call."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def scan_polars(
     params: Mapping[str, object] | Sequence[object] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> polars.LazyFrame:
-    """Return the rows of a table as a LazyFrame of Polars, which reads what its query needs when it is collected.
+    """Return the rows of a table as a Polars LazyFrame, which reads what its query needs when it is collected.
 
     See `TableScan.to_polars`.
 
@@ -37,7 +37,7 @@ def scan_polars(
         columns: Columns to read, as for `DeltaTable.scan`.
         limit: Most rows; which ones is not defined.
         version: The version to read; the latest by default.
-        timestamp: The time whose version to read, as for DeltaTable.
+        timestamp: The time of the version to read, as for DeltaTable.
         params: Values of the parameters of `where`.
         storage_options: Options of object stores, as for DeltaTable.
 

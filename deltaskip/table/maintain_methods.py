@@ -1,4 +1,4 @@
-"""The methods of DeltaTable that keep a table in shape."""
+"""The methods of DeltaTable that maintain a table."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class MaintainingMethods(TableMethods):
         lite: bool = False,
         enforce_retention: bool = True,
     ) -> VacuumResult:
-        """Delete the files in the table's folder that no retained version needs, and move to the commit about it.
+        """Delete the files in the table's folder that no retained version needs, and move to the version VACUUM END.
 
-        These are data files and deletion vectors that were removed from the table before the retention, change files
-        older than it, and files that failed writes left behind; sidecars that no checkpoint needs; and directories that
-        are empty then. Hidden files, links, other tables below the folder and files outside of it stay. Versions that
+        These are data files and deletion vectors that were removed from the table before the retention, older change
+        data files, and files that failed writes left behind; sidecars that no checkpoint needs; and directories that
+        are then empty. Hidden files, links, other tables below the folder and files outside of it stay. Versions that
         are older than the retention cannot be read afterwards, and neither can shallow clones of them.
 
         Nothing is deleted if the log cannot be read. Two commits, VACUUM START and VACUUM END, record it.
@@ -52,8 +52,8 @@ class MaintainingMethods(TableMethods):
             dry_run: Find the files and delete nothing.
             lite: Find the files that commits removed since the last such vacuum, without listing the folder. Files that
                 failed writes left behind stay.
-            enforce_retention: Whether to refuse a retention that is shorter than the table's. Below that, files that
-                other writers have not committed yet can be deleted, and rows of readers.
+            enforce_retention: Whether to refuse a retention that is shorter than the table's. A shorter one can delete
+                files that other writers have not committed yet, and files that readers are using.
 
         Returns:
             The files with their number and size, directories, and seconds by phase.
@@ -63,7 +63,7 @@ class MaintainingMethods(TableMethods):
             UnsupportedFeature: The table has a feature that deltaskip does not know, is managed by a catalog, or `lite`
                 needs commits that the log no longer contains.
             CorruptLog: The log is damaged. Nothing was deleted.
-            StorageError: Storage failed. A part of the files may be deleted; nothing that is needed is.
+            StorageError: Storage failed. Some of the files may be deleted, but none that is needed.
             InvalidArgumentType: An argument has a wrong type.
         """
         from deltaskip.maintenance.vacuum import vacuum
@@ -88,23 +88,22 @@ class MaintainingMethods(TableMethods):
     ) -> WriteResult:
         """Make an earlier version the latest again, in one commit, and move to it.
 
-        Rows, columns, properties and clustering are those of the version; the protocol keeps all its features, identity
-        columns go on where they are, and rows have the row ids that they had. The versions in between stay in the
-        history.
+        Rows, columns, properties and clustering are restored; the protocol keeps all its features, identity columns
+        continue from their marks, and rows have their earlier row ids. The versions in between stay in the history.
 
         Args:
             version: The version.
             timestamp: Instead, the latest version that was committed at or before this time, as for DeltaTable.
             check_files: Whether to check first that the version's files exist.
             dry_run: Check and count the files, and commit nothing.
-            user_metadata: Text that the table's history has with the commit.
+            user_metadata: Text to record with the commit in the table's history.
 
         Returns:
             The committed version and Delta's metrics; the version is None if the table is at that version.
 
         Raises:
-            DataFileMissing: Files of the version do not exist any more; the message names the first ones.
-            VersionNotFound: There is no such version, or its log files were deleted.
+            DataFileMissing: Files of the version no longer exist; the message names the first ones.
+            VersionNotFound: The version does not exist, or its log files were deleted.
             CommitConflict: Another writer changed the table at the same time.
             UnsupportedFeature: The table is append-only, or has a feature that deltaskip cannot write.
             StorageError: Storage failed.
@@ -136,22 +135,22 @@ class MaintainingMethods(TableMethods):
 
         The clone refers to the files of this table by their absolute paths: a VACUUM of this table can delete them.
         New files of the clone are in its own folder, and no operation on the clone changes this table.
-        The clone has an id, a history and row ids of its own.
+        The clone has its own id, history and row ids.
 
         Args:
-            table: Place of the clone, as for DeltaTable.
+            table: Location of the clone, as for DeltaTable.
             version: The version to clone. The default is the version of this object.
             timestamp: Instead, the latest version that was committed at or before this time.
-            replace: Whether a table that is there gets the rows, columns and properties in one commit. Its id and
-                history stay. If not, TableAlreadyExists is raised.
-            properties: Table properties beside those of the source, or in place of them.
-            storage_options: Options of object stores for the place of the clone.
-            user_metadata: Text that the table's history has with the commit.
+            replace: Whether an existing table is replaced in one commit; it keeps its id and history. If not,
+                TableAlreadyExists is raised.
+            properties: Table properties in addition to the source's, or replacing them.
+            storage_options: Options of object stores for the location of the clone.
+            user_metadata: Text to record with the commit in the table's history.
 
         Raises:
-            TableAlreadyExists: There is a table already.
-            VersionNotFound: There is no such version.
-            InvalidArgument: A property is not possible, or the place is that of this table.
+            TableAlreadyExists: A table already exists.
+            VersionNotFound: The version does not exist.
+            InvalidArgument: A property is not possible, or the location is this table's.
             UnsupportedFeature: The table has a feature that deltaskip cannot write.
             CommitConflict: Another writer changed the table that is replaced.
             StorageError: Storage failed.
@@ -173,11 +172,11 @@ class MaintainingMethods(TableMethods):
             return DeltaTable(table, storage_options=storage_options)
 
     def generate(self, mode: Literal["symlink_format_manifest"] = "symlink_format_manifest") -> Manifests:
-        """Write manifests of the latest version for engines that read Parquet files by a list of their paths.
+        """Write manifests of the latest version for engines that read a list of Parquet files.
 
-        There is one for each partition, `_symlink_format_manifest/p=1/manifest`; those of partitions that the table no
-        longer has are deleted. They are not kept up to date, unless the table property
-        `delta.compatibility.symlinkFormatManifest.enabled` is true: then each commit writes those that it changes.
+        There is one for each partition, `_symlink_format_manifest/p=1/manifest`; manifests of partitions that the table
+        no longer has are deleted. Manifests are kept up to date only if the table property
+        `delta.compatibility.symlinkFormatManifest.enabled` is true: then each commit writes the ones that it changes.
 
         Args:
             mode: Kind of manifest.
@@ -188,7 +187,7 @@ class MaintainingMethods(TableMethods):
         Raises:
             UnsupportedFeature: A file has a deletion vector, or columns are mapped: such engines would read wrong rows.
             StorageError: Storage failed.
-            InvalidArgument: There is no such mode.
+            InvalidArgument: The mode does not exist.
         """
         from deltaskip.log.symlink_manifests import write_manifests
 
@@ -212,8 +211,8 @@ def retention_ms(retention: object, table: str) -> int | None:
         table: Location of the table, for messages.
 
     Raises:
-        InvalidArgument: It is negative or malformed.
-        InvalidArgumentType: It is something else.
+        InvalidArgument: The retention is negative or malformed.
+        InvalidArgumentType: The retention has another type.
     """
     if retention is None:
         return None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Unrun:
-    """Warns when the last builder of a merge with clauses is dropped, none of which was executed.
+    """Warns when the last builder of a merge is dropped and none was executed.
 
     Attributes:
         table: The table; None if there is nothing to warn of.
@@ -41,13 +41,13 @@ class _Unrun:
 class MergeBuilder(Unpicklable):
     """The clauses of a merge, made by `DeltaTable.merge`.
 
-    Each method returns a builder with one more clause, and leaves this one as it is. There may be any number of clauses
-    of each kind. A row goes to the first clause of its kind whose condition is TRUE; only the last clause of a kind may
-    lack a condition. Nothing happens before `execute`; a WriteWarning says so if the builder is dropped before.
+    Each method returns a new builder with one more clause. There may be any number of clauses of each kind. The first
+    clause of its kind whose condition is TRUE applies to a row; only the last clause of a kind may lack a condition.
+    Nothing happens before `execute`; a WriteWarning says so if the builder is dropped before.
 
-    Conditions and values are SQL text, PySpark Columns or expressions of `deltaskip.col`. Those of clauses for
-    matched rows may use columns of both sides, those for rows that are not matched columns of the source, and those for
-    rows that are not matched by the source columns of the table. DEFAULT as a value stands for the column's default.
+    Conditions and values are SQL text, PySpark Columns or expressions of `deltaskip.col`. Clauses for matched rows may
+    use columns of both sides, clauses for rows that are not matched columns of the source, and clauses for rows that
+    are not matched by the source columns of the table. DEFAULT as a value stands for the column's default.
     """
 
     if not TYPE_CHECKING:
@@ -64,7 +64,7 @@ class MergeBuilder(Unpicklable):
     _unrun: _Unrun = field(default_factory=_Unrun, compare=False)
 
     def __copy__(self) -> MergeBuilder:
-        """Return the builder: its methods leave it as it is."""
+        """Return the builder itself: its methods do not change it."""
         return self
 
     def __deepcopy__(self, memo: object) -> MergeBuilder:
@@ -109,7 +109,7 @@ class MergeBuilder(Unpicklable):
         """Insert rows of the source that match no row of the table.
 
         Args:
-            values: Values by column name. Other columns get their default, the value of their expression, an identity
+            values: Values by column name. Other columns have their default, the value of their expression, an identity
                 value or NULL.
             where: Condition that the row of the source must satisfy.
         """
@@ -164,11 +164,11 @@ class MergeBuilder(Unpicklable):
             PredicateError: A condition or expression is not valid, or a condition fails for a row.
             SchemaError: A column does not exist or cannot be set, or a value has a type that it cannot store.
             RowViolation: A row violates a constraint, or a value does not fit its column. Nothing was written.
-            CommitConflict: Another writer changed what this depends on.
+            CommitConflict: A concurrent commit changed data that the operation read.
             UnsupportedFeature: The table is append-only, or needs a feature that deltaskip cannot write, or Spark for
                 an expression.
             StorageError: Storage failed.
-            InvalidArgument: There is no clause, or one that can never apply.
+            InvalidArgument: There is no clause, or a clause can never apply.
             InvalidArgumentType: An argument has a wrong type.
         """
         self._unrun.table = None
@@ -176,7 +176,7 @@ class MergeBuilder(Unpicklable):
         return found
 
     def _setting(self, kind: ClauseKind, action: ClauseAction, values: object, where: object) -> MergeBuilder:
-        # An error says enough.
+        # After an error no warning is needed.
         self._unrun.table = None
         return self._with(kind, action, where, checked_values("values", values))
 

@@ -27,7 +27,7 @@ class TableMethods:
         return self.snapshot.table_root
 
     def _write_options(self, txn: object, user_metadata: object, time_zone: str = SESSION_ZONE) -> WriteOptions:
-        """The arguments that every write has, checked. Raises InvalidArgument and InvalidArgumentType."""
+        """The common arguments of writes, checked. Raises InvalidArgument and InvalidArgumentType."""
         return WriteOptions(
             arguments.app_version("txn", txn),
             arguments.text_or_none("user_metadata", user_metadata),
@@ -41,7 +41,7 @@ class TableMethods:
 
 
 def time_zone_argument(time_zone: str, table: str) -> str:
-    """Return the argument `time_zone`, or its default. Raises InvalidArgument if there is no such zone."""
+    """Return the argument `time_zone`, or its default. Raises InvalidArgument if the zone does not exist."""
     zone = zone_or_session(arguments.text("time_zone", time_zone))
     try:
         zone_of(zone)

@@ -42,47 +42,46 @@ class OptimizingMethods(TableMethods):
         Without `zorder_by`, small files of each partition are joined, and so are files in which many rows are deleted
         (more than 5 %). With it, all rows of each partition are ordered along a curve through these columns, so that
         filters on any of them skip files. A clustered table is ordered by its clustering columns: files that are not
-        clustered yet, together with clustered ones that are small beside them.
+        clustered yet, together with small clustered ones.
 
-        Rows keep their row ids, deleted rows and their deletion vectors go, and the change data feed shows nothing.
-        Large tables take several commits, one after the other. Appends of other writers do not disturb them; files
-        that another writer changes meanwhile are rewritten again in their new state, or not rewritten.
+        Rows keep their row ids, deleted rows and their deletion vectors are dropped, and the change data feed shows
+        nothing. Large tables take several commits, one after the other. Appends of other writers do not disturb them;
+        files that another writer changes meanwhile are rewritten again in their new state, or not rewritten.
 
         Args:
-            where: Predicate of the partitions to optimize, as in `scan`; it can use partition columns only.
+            where: Predicate of the partitions to optimize, as in `scan`; it can only use partition columns.
             target_file_bytes: Size of new files, and the size below which files are small. The default is the table
                 property `delta.targetFileSize`, otherwise 1 GiB.
             zorder_by: Names of the columns to order rows by, with dots before nested fields.
-            spark: A session, classic or Connect, that rewrites files if they have more than 1 GiB in all. Fewer are
-                rewritten in this process, which is faster; and so is everything without a session.
-            full: Whether files of a clustered table that are clustered already are clustered again, for example after
+            spark: A session, classic or Connect, that rewrites files of more than 1 GiB in total. Smaller amounts, and
+                everything without a session, are rewritten in this process, which is faster.
+            full: Whether files of a clustered table that are already clustered are clustered again, for example after
                 its clustering columns have changed.
-            purge: Whether every file with deleted rows is rewritten without them, alone, even if they are few,
-                and no other file; it then takes no other choice than `where`. VACUUM removes the rows from the storage
-                after its retention.
+            purge: Whether to rewrite exactly the files with deleted rows, even few ones, each by itself; only `where`
+                can be combined with it. VACUUM removes the rows from the storage after its retention.
             params: Values of the parameters of `where`, as in `scan`.
             txn: Application id and version, as in `append`: nothing is done if the table has this version of the
                 application or a later one. The last of several commits has it.
-            user_metadata: Text that the table's history has with each commit.
+            user_metadata: Text to record with each commit in the table's history.
             time_zone: Time zone of `where`.
-                The default is that of the active Spark session, and UTC without one.
+                The default is the active Spark session's, and UTC without a session.
             dry_run: Whether only the plan is returned, and nothing is written.
             progress: Called after each group of files with the bytes of the files that were rewritten so far, and of
-                all files to rewrite, in place of a progress bar.
+                all files to rewrite, instead of a progress bar.
 
         Returns:
             The committed versions and Delta's metrics; the version is None if there was nothing to do.
 
         Raises:
-            PredicateError: The predicate is not valid, or uses other columns than partition columns.
+            PredicateError: The predicate is not valid, or uses columns other than partition columns.
             SchemaError: A Z-order column does not exist, is a partition column, or has no statistics; or the table is
                 clustered.
             UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark to read a file; or it is
                 clustered, and there is a predicate.
             CommitConflict: Other writers committed first in every attempt.
             StorageError: Storage failed. Earlier commits stay.
-            InvalidArgument: `full` is true, and the table is not clustered; `purge` is, with another choice; or an
-                argument has a wrong value.
+            InvalidArgument: `full` is true, and the table is not clustered; `purge` is combined with other options; or
+                an argument has a wrong value.
             InvalidArgumentType: An argument has a wrong type.
         """
         from deltaskip.dml.overwrite import predicate_text
@@ -114,30 +113,30 @@ class OptimizingMethods(TableMethods):
         time_zone: str = SESSION_ZONE,
         user_metadata: str | None = None,
     ) -> PartitioningResult:
-        """Partition the latest version of the table in another way, and move to the version with the new partitioning.
+        """Change the partitioning of the latest version of the table, and move to the new version.
 
         All rows are written into new files by the new partition columns, in one commit: readers see the table before or
-        after it. Rows stay as they are and keep their row ids, deleted rows and deletion vectors go, and the change
-        data feed shows nothing. Columns that earlier transforms have added go, new ones are added. A clustered table is
-        then partitioned instead. If another writer commits meanwhile, the rows are written again.
+        after it. Rows are not changed and keep their row ids, deleted rows and deletion vectors are dropped, and the
+        change data feed shows nothing. Columns that earlier transforms have added are replaced by new ones. A clustered
+        table is then partitioned instead. If another writer commits meanwhile, the rows are written again.
 
-        Delta has one partitioning for all files of a version, so that new data alone cannot be partitioned. With
+        Delta has one partitioning for all files of a version, so new data alone cannot be partitioned differently. With
         `new_data_only` the columns of the transforms become clustering columns instead: no file is written, new data
         has statistics of these columns, and OPTIMIZE orders files that are not clustered yet by them.
 
         Args:
             transforms: Names of columns, and transforms such as `transforms.date("ts")`; none for a table that is not
                 partitioned.
-            new_data_only: Whether existing files stay as they are, and the table is clustered. It must not have
+            new_data_only: Whether existing files are not changed, and the table is clustered. It must not have
                 partition columns.
             spark: A session, classic or Connect, that writes the rows. Without one they are written in this process.
-            time_zone: Time zone of dates and hours of timestamps. With a session its own time zone applies.
-                The default is that of the active Spark session, and UTC without one.
-            user_metadata: Text that the table's history has with the commit.
+            time_zone: Time zone of dates and hours of timestamps. A session uses its own.
+                The default is the active Spark session's, and UTC without a session.
+            user_metadata: Text to record with the commit in the table's history.
 
         Returns:
-            The version, and the `kind` of the change: "rewritten" or "clustering". The version is None if the table has
-            this layout already.
+            The version, and the `kind` of the change: "rewritten" or "clustering". The version is None if the table
+            already has this layout.
 
         Raises:
             SchemaError: A column does not exist, a transform does not take columns of its type, or a rule of the table

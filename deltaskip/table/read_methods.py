@@ -50,10 +50,10 @@ class ReadingMethods(TableMethods):
                 start is newer.
             where: Predicate on the rows, as for `scan`. It may use `_change_type`, `_commit_version` and
                 `_commit_timestamp`. The default matches every change.
-            columns: Top-level columns of the table to read; those of the feed follow. The default is all columns
+            columns: Top-level columns of the table to read; the columns of the feed follow. The default is all columns
                 except the hidden ones.
-            allow_out_of_range: Whether a start after the latest version gives no changes, and a time after the last
-                commit as end means that commit. By default both raise VersionNotFound.
+            allow_out_of_range: Whether a start after the latest version means no changes, and an end time after the
+                last commit means that commit. By default both raise VersionNotFound.
             time_zone: Session time zone, as for `scan`.
             collation_version: Version of the collations that the rows will be compared with, as for `scan`.
             params: Values of the parameters of SQL text, as for `scan`.
@@ -83,19 +83,19 @@ class ReadingMethods(TableMethods):
         return ChangeScan(versions, ReadOptions(*chosen, params=params, strict=strict, ansi=ansi, hidden=hidden))
 
     def files_since(self, version: int, time_zone: str = SESSION_ZONE) -> pa.Table:
-        """Return the files that the versions after `version`, up to that of this table, added and removed.
+        """Return the files that the versions after `version`, up to this table's version, added and removed.
 
         One row for each add and remove action, in the order of the log, with the columns `version`, `action` ("add" or
         "remove"), `path` (decoded), `uri` (absolute, percent-encoded), `size` (bytes), `partition_values` (a struct,
-        typed by the schema), `data_change` (false for actions that move rows and do not change them, as those of
-        OPTIMIZE) and `deletion_vector` (a struct, null for files without one). Size and partition values are null
-        where a remove action does not have them. A version that changes the deletion vector of a file removes the file
-        and adds it. Only the commits are read, no checkpoint.
+        typed by the schema), `data_change` (false for actions that move rows without changing them, as in OPTIMIZE) and
+        `deletion_vector` (a struct, null for files without one). Size and partition values are null if a remove action
+        does not have them. A version that changes the deletion vector of a file removes the file and adds it. Only the
+        commits are read, no checkpoint.
 
         Args:
-            version: The version that is known, which must not be newer than this table.
+            version: The known version, which must not be newer than this table.
             time_zone: Time zone of timestamps without a zone in partition values.
-                The default is that of the active Spark session, and UTC without one.
+                The default is the active Spark session's, and UTC without a session.
 
         Raises:
             VersionNotFound: The version is newer than this table, or the commits after it have been cleaned up.
@@ -134,9 +134,9 @@ class ReadingMethods(TableMethods):
         """Return a streaming DataFrame of the rows of the table, and then of new rows.
 
         It is `spark.readStream.format("deltaskip")`: a query over it that is started again with its checkpoint
-        continues where it ended, and reads every row once. It begins with all rows of the latest version, whatever the
-        version of this object is, unless a start is given. Other versions that delete or change rows end the query with
-        an error.
+        continues where it ended, and reads every row once. It begins with all rows of the latest version, regardless of
+        the version of this object, unless a start is given. Other versions that delete or change rows end the query
+        with an error.
 
         Args:
             spark: A session of Spark 4.0 or newer, classic or Connect. Its workers need deltaskip.
@@ -146,15 +146,14 @@ class ReadingMethods(TableMethods):
                 exist yet.
             starting_timestamp: Read only what versions append that were committed at or after this time, a datetime,
                 a date or ISO 8601 text. Without a time zone it is in UTC.
-            max_files_per_trigger: Greatest number of files of a micro-batch. The default is all that there are.
-            ignore_deletes: Whether to pass over versions that only delete files.
-            skip_change_commits: Whether to pass over versions that delete or change rows, with the rows that they
-                write.
+            max_files_per_trigger: Maximum number of files of a micro-batch. The default is all available files.
+            ignore_deletes: Whether to skip versions that only delete files.
+            skip_change_commits: Whether to skip versions that delete or change rows, with the rows that they write.
             params: Values of the parameters of `where`, as for `scan`.
 
         Raises:
             SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
-            UnsupportedFeature: The session is one of Spark 3.5.
+            UnsupportedFeature: The session runs Spark 3.5.
             PredicateError: The predicate has no SQL text.
             InvalidArgument: An argument has a wrong value.
             InvalidArgumentType: An argument has the wrong type.

@@ -38,14 +38,14 @@ class RecomputingMethods(TableMethods):
         """Compute the statistics of the files and commit them; moves to the latest version.
 
         With a session, Spark jobs read the files. Without one, this process reads footers and values, several files at
-        once, as far as its memory goes for the statistics of `batch_files` files.
+        once; its memory must hold the statistics of `batch_files` files.
 
         Files that other writers remove or replace in the meantime are left out and reported in `Recomputed.left_out`.
 
         Args:
             spark: A session, classic or Connect, whose executors have this package. None: this process.
             where: A predicate, as in `scan`; only files that may contain a matching row are read. None for all files.
-            columns: Columns to compute statistics for; the statistics of the other columns stay as they are. None for
+            columns: Columns whose statistics are computed; the statistics of other columns are not changed. None for
                 every column that has statistics.
             collations: Versioned identifiers of the collated bounds to write, by column name, such as
                 `{"name": ["icu.UNICODE_CI.77.1"]}`. Without `collations` and `collation_versions`: the versions that
@@ -55,12 +55,12 @@ class RecomputingMethods(TableMethods):
                 the columns that a footer does not prove.
             only_missing: Read only files that lack some of the statistics.
             collation_versions: Versions such as `["77.1"]`, for the collations of all collated columns.
-            resume: Skip files that an interrupted run already finished: those that this version of the package
-                computed with the same settings and that no writer has replaced since.
+            resume: Skip files that an interrupted run already finished: files whose statistics this version of the
+                package computed with the same settings and no writer has replaced since.
             kernel_spelling: Write collated bounds a second time under the upper-case identifier that Delta Kernel
                 looks up.
             batch_files: Files for one commit.
-            progress: Called with the result so far after each commit, in place of a progress bar.
+            progress: Called with the result so far after each commit, instead of a progress bar.
             params: Values of the parameters of `where`, as in `scan`.
 
         Returns:

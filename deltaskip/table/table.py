@@ -77,12 +77,12 @@ class DeltaTable(
             `azure_storage_account_key`, …).
         float_bounds: "exact" promises that every writer of the table includes NaN in the minimum and maximum of `float`
             and `double` columns, as Spark does, or that they contain no NaN. Files whose writer is not known are then
-            skipped by predicates such as `price > 10`, too. "auto" relies on what the log says about the writers. The
+            also skipped by predicates such as `price > 10`. "auto" relies on what the log says about the writers. The
             default is the table property `deltaskip.floatBounds`, otherwise "auto".
         allow_reflection: Whether generated columns, defaults and CHECK constraints of the table may call any function
-            of the Spark session that writes to it. By default they may call Spark's own functions only, without those
-            that run other code, such as `java_method`: whoever writes to a table types its expressions. The setting
-            `spark.deltaskip.allowReflection` of a session says the same of all tables.
+            of the Spark session that writes to it. By default they may only call Spark's built-in functions, without
+            those that run other code, such as `java_method`: anyone who can write to a table can set its expressions.
+            The setting `spark.deltaskip.allowReflection` of a session applies to all tables.
 
     Raises:
         TableNotFound: There is no Delta log at the path.
@@ -138,10 +138,10 @@ class DeltaTable(
         return _restored, (SnapshotReference.of(self.snapshot),)
 
     def with_secrets(self) -> DeltaTable:
-        """Return the table, whose pickles and those of its scans contain the secrets by which it is opened.
+        """Return the table with its secrets included in its pickles, and in pickles of its scans.
 
-        Other pickles have no storage options that may be secrets, such as keys, tokens and signatures, and no token of
-        a catalog; the process that opens them finds credentials in its environment.
+        Other pickles contain no storage options that may be secrets, such as keys, tokens and signatures, and no token
+        of a catalog; the process that opens them finds credentials in its environment.
         """
         made = copy(self)
         made.snapshot = copy(self.snapshot)
@@ -163,7 +163,7 @@ class DeltaTable(
     ) -> DeltaTable:
         """Create a table without rows, and return it.
 
-        The table gets the features that its columns and properties use, and no others. A table that is replaced keeps
+        The table has the features that its columns and properties use, and no others. A table that is replaced keeps
         its id, history and features, and loses its rows, columns and properties in one commit.
 
         Args:
@@ -171,18 +171,18 @@ class DeltaTable(
             schema: Column definitions as SQL text, such as "id BIGINT GENERATED ALWAYS AS IDENTITY, ts TIMESTAMP NOT
                 NULL, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))", or a schema of PySpark, Arrow or deltaskip.
             partition_by: Names of the partition columns, and transforms such as `transforms.date("ts")` or
-                `transforms.bucket("id", 16)`, for which the table gets generated columns. Every writer of Delta fills
-                these, and predicates on `ts` and `id` skip partitions.
+                `transforms.bucket("id", 16)`, for which generated columns are added. Every Delta writer fills them, and
+                predicates on `ts` and `id` skip partitions.
             cluster_by: Names of at most four clustering columns, with dots before nested fields.
             properties: Table properties by name. `delta.feature.NAME` with the value "supported" adds a table feature.
             comment: Description of the table.
             name: Name of the table in its metadata.
-            mode: What happens if there is a table already: "error" raises TableAlreadyExists, "ignore" returns it as it
-                is, "replace" replaces it.
+            mode: What happens if a table already exists: "error" raises TableAlreadyExists, "ignore" returns it,
+                "replace" replaces it.
             storage_options: Options of object stores, as for DeltaTable.
 
         Raises:
-            TableAlreadyExists: There is a table, and the mode is "error".
+            TableAlreadyExists: A table exists, and the mode is "error".
             SchemaError: The schema cannot be parsed, or a column is not allowed.
             InvalidCommit: A rule of the protocol forbids the table.
             InvalidArgument: An argument has a wrong value.
@@ -286,7 +286,7 @@ class DeltaTable(
     def partitioning(self) -> tuple[Transform, ...]:
         """Transforms by which the table is partitioned, one for each partition column.
 
-        Generated columns that another writer has created are recognized, too. One with another expression is a
+        Generated columns that another writer has created are also recognized. A column with any other expression is a
         `transforms.Expression`.
         """
         from deltaskip.transforms.generated_columns import transform_of
@@ -370,19 +370,19 @@ class DeltaTable(
         hidden: bool = False,
         engine: Literal["local", "spark"] = "local",
     ) -> TableScan | DistributedScan:
-        """Return a scan: the files that can contain rows matching a predicate, and through Spark those rows.
+        """Return a scan: the files that can contain rows matching a predicate, and the matching rows.
 
         Args:
             where: Predicate as Spark SQL text, an expression of `deltaskip.col`, a PySpark Column, or a list of tuples
                 such as `[("id", ">", 5)]`, all of which must be TRUE, or of such lists, one of which must be. Or an
                 expression of Polars or pyarrow, where Spark has a predicate with the same answer for every row. The
                 default matches every row.
-            columns: Columns to read. `user.city` is the field `city` of the struct `user`, and comes as the column
+            columns: Columns to read. `user.city` is the field `city` of the struct `user`, returned as the column
                 `city`. The default is all columns except the hidden ones.
             limit: Maximum number of rows to read; which rows is not defined.
             time_zone: Session time zone for timestamps without a zone in literals and partition values. None means
                 that the time zone of partition values is not known; files for which it matters are kept.
-                The default is that of the active Spark session, and UTC without one.
+                The default is the active Spark session's, and UTC without a session.
             collation_version: Version of the collations that the rows will be compared with. The default is the
                 version of the running Spark session, else of the installed Spark, else of Spark 4.1. Statistics of
                 other versions are not used.
@@ -410,7 +410,7 @@ class DeltaTable(
         chosen = (where, columns, limit, time_zone, collation_version)
         options = ReadOptions(*chosen, params=params, strict=strict, ansi=ansi, hidden=hidden)
         if arguments.one_of("engine", engine, ("local", "spark")) == "spark":
-            # Only such a scan needs it.
+            # Only a distributed scan needs this import.
             from deltaskip.reading.distributed_scan import DistributedScan
 
             return DistributedScan(self.snapshot, options)
@@ -425,7 +425,7 @@ class DeltaTable(
     ) -> pa.Table:
         """Return the partitions with the numbers of their files, rows and bytes, from the log alone.
 
-        The columns are `partition_values` (a struct of all partition columns, hidden ones included), `num_files`,
+        The columns are `partition_values` (a struct of all partition columns, including hidden ones), `num_files`,
         `num_rows` (null if a file has no row count; rows that a deletion vector deletes are not counted) and
         `size_in_bytes`, in the order of the values. A table without partition columns has one partition.
 
@@ -491,14 +491,14 @@ class DeltaTable(
         """Begin a transaction on this version: add rows and files, change metadata, then `commit()`.
 
         Args:
-            read: Predicate of the rows that the transaction depends on, `"true"` for all rows. The default is that it
-                depends on none.
+            read: Predicate of the rows that the transaction depends on, `"true"` for all rows. By default it depends on
+                no row.
             operation: Name of the operation in the table's history.
             parameters: Parameters of the operation in the table's history.
             params: Values of the parameters of `read`, as in `scan`.
             look_up_files: Whether the commit checks in storage that added files exist with their sizes, and that new
                 deletion vectors can be read. False saves a request per file.
-            user_metadata: Text that the table's history has with the commit.
+            user_metadata: Text to record with the commit in the table's history.
         """
         # Reading a table must not import the code that writes.
         from deltaskip.table.table_transaction import TableTransaction
@@ -564,14 +564,14 @@ class DeltaTable(
 
 
 def _restored(reference: SnapshotReference) -> dict[str, Any]:
-    """The attributes of a table that was pickled."""
+    """The attributes of a pickled table."""
     return {"snapshot": reference.opened()}
 
 
 def table_in(
     storage: Storage, root: str, version: int | None = None, timestamp: date | str | None = None
 ) -> DeltaTable:
-    """Return the table at a location of a storage; arguments and errors are those of DeltaTable."""
+    """Return the table at a location of a storage; arguments and errors as for DeltaTable."""
     number = arguments.non_negative("version", version, f"(table {root})")
     milliseconds = None if timestamp is None else arguments.milliseconds(timestamp, root)
     table = DeltaTable.__new__(DeltaTable)

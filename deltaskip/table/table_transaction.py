@@ -30,9 +30,9 @@ from deltaskip.txn.transaction import Transaction
 
 @door
 class TableTransaction(Transaction):
-    """A transaction that takes rows beside actions, so that several writes become one version of the table.
+    """A transaction that takes rows as well as actions, so that several writes become one version of the table.
 
-    Created by `DeltaTable.transaction`. Each method sees the table with what the transaction did before:
+    Created by `DeltaTable.transaction`. Each method sees the table with the earlier changes of the transaction:
 
         with table.transaction() as txn:
             txn.append(new_orders)
@@ -43,7 +43,7 @@ class TableTransaction(Transaction):
     files that were written are deleted.
     """
 
-    # The session of the rows that are appended, which writes them to the change data feed, too.
+    # The session of the appended rows, which also writes them to the change data feed.
     _session: object = None
 
     def __init__(
@@ -80,7 +80,7 @@ class TableTransaction(Transaction):
             data: A PySpark DataFrame, or Arrow data, as for DeltaTable.append.
             schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
             time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
-                The default is that of the active Spark session, and UTC without one.
+                The default is the active Spark session's, and UTC without a session.
 
         Raises:
             SchemaError: The columns of the rows do not fit the table.
@@ -102,21 +102,21 @@ class TableTransaction(Transaction):
         partition_values: Mapping[str, object] | None = None,
         time_zone: str = SESSION_ZONE,
     ) -> None:
-        """Add Parquet files that something else wrote, as DeltaTable.add_files does. They are never deleted.
+        """Add Parquet files of other writers, as DeltaTable.add_files does. They are never deleted.
 
         Args:
             paths: Files and folders, as for DeltaTable.add_files.
             partition_values: Values of partition columns that all files have.
-            time_zone: Time zone of timestamps in the names of folders, and of constraints.
-                The default is that of the active Spark session, and UTC without one.
+            time_zone: Time zone of timestamps in directory names, and of constraints.
+                The default is the active Spark session's, and UTC without a session.
 
         Raises:
             DataFileMissing: A file or folder does not exist, or a folder contains no files.
             SchemaError: The columns of a file do not fit the table.
-            InvalidArgument: A file is in the table already, or its partition values are missing or malformed.
+            InvalidArgument: A file is already in the table, or its partition values are missing or malformed.
             RowViolation: A row violates a constraint.
             UnsupportedFeature: A constraint needs a Spark session.
-            StorageError: Storage failed, or a file is no Parquet file.
+            StorageError: Storage failed, or a file is not a Parquet file.
             InvalidArgumentType: An argument has a wrong type.
             InvalidCommit: The transaction was already committed or discarded.
         """
@@ -142,13 +142,13 @@ class TableTransaction(Transaction):
             data: A PySpark DataFrame, or Arrow data, as for DeltaTable.append.
             where: Predicate of the rows to replace. The default replaces all rows.
             partitions: "dynamic" replaces the partitions of the new rows.
-            schema_mode: "keep" refuses columns that the table lacks, "merge" adds them, "replace" takes the columns of
-                the new rows for the table's.
+            schema_mode: "keep" refuses columns that the table lacks, "merge" adds them, "replace" replaces the
+                table's columns by those of the new rows.
             params: Values of the parameters of `where`, as in `read`.
             partition_by: Partition columns of a replaced schema, and transforms; None to keep the table's.
             time_zone: Time zone of `where`, and of casts between instants and local times. For a DataFrame the
                 session's applies.
-                The default is that of the active Spark session, and UTC without one.
+                The default is the active Spark session's, and UTC without a session.
 
         Raises:
             PredicateError: The predicate is not valid, or fails for a row.
@@ -188,14 +188,14 @@ class TableTransaction(Transaction):
         params: Mapping[str, object] | Sequence[object] | None = None,
         time_zone: str = SESSION_ZONE,
     ) -> None:
-        """Delete rows, all of them without a predicate, as DeltaTable.delete does; before rows are written.
+        """Delete the rows that match a predicate, or all rows, as DeltaTable.delete does; before rows are written.
 
         Args:
             where: Predicate of the rows to delete. The default deletes all rows.
             spark: A session that reads and rewrites files that lose some rows.
             params: Values of the parameters of `where`, as in `read`.
-            time_zone: Time zone of `where`; with a session its own applies.
-                The default is that of the active Spark session, and UTC without one.
+            time_zone: Time zone of `where`; a session uses its own.
+                The default is the active Spark session's, and UTC without a session.
 
         Raises:
             PredicateError: The predicate is not valid, or fails for a row.
@@ -222,9 +222,9 @@ class TableTransaction(Transaction):
             set: New values by column, as for DeltaTable.update.
             where: Predicate of the rows to update. The default updates all rows.
             spark: A session that reads and writes the rows.
-            params: Values of the parameters of `where`, and by name of those of new values.
-            time_zone: Time zone of expressions; with a session its own applies.
-                The default is that of the active Spark session, and UTC without one.
+            params: Values of the parameters of `where`, and of new values, by name.
+            time_zone: Time zone of expressions; a session uses its own.
+                The default is the active Spark session's, and UTC without a session.
 
         Raises:
             PredicateError: The predicate or a new value is not valid, or fails for a row.

@@ -33,7 +33,7 @@ class WritingMethods(TableMethods):
         """Append rows to the latest version of the table, and move to the version that contains them.
 
         Columns are matched by name, in any letter case, and stored as Spark's ANSI store assignment does. A missing
-        column gets its default, the value of its expression, an identity value or NULL. Every row must satisfy the
+        column has its default, the value of its expression, an identity value or NULL. Every row must satisfy the
         table's constraints.
 
         Args:
@@ -43,9 +43,9 @@ class WritingMethods(TableMethods):
             schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
             txn: Application id and version, for exactly-once writes: nothing is written if the table contains this
                 version of the application, or a later one.
-            user_metadata: Text that the table's history has with the commit.
+            user_metadata: Text to record with the commit in the table's history.
             time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
-                The default is that of the active Spark session, and UTC without one.
+                The default is the active Spark session's, and UTC without a session.
 
         Returns:
             The committed version and Delta's metrics; the version is None if nothing was committed.
@@ -53,7 +53,7 @@ class WritingMethods(TableMethods):
         Raises:
             SchemaError: The columns of the rows do not fit the table.
             RowViolation: A row violates a constraint, or a value does not fit its column. Nothing was written.
-            CommitConflict: Another writer changed what this write depends on.
+            CommitConflict: Another writer changed data or metadata on which the write depends.
             UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for an expression.
             StorageError: Storage failed.
             InvalidArgument: The rows cannot be read or computed, or an argument has a wrong value.
@@ -77,23 +77,23 @@ class WritingMethods(TableMethods):
         """Append a micro-batch of Structured Streaming exactly once; for the function that foreachBatch calls.
 
         The table records the number of the batch with its rows, in one commit. A batch that the query repeats after it
-        was stopped or killed is not written again if the table has it.
+        was stopped or killed is not written again if the table already has it.
 
         Args:
             batch: The DataFrame that foreachBatch passes, of a classic or a Connect session.
             batch_id: The number of the batch that foreachBatch passes.
-            app_id: A name of the query that no other query which writes to this table has. A query with a new
+            app_id: A name of the query that is unique among queries that write to this table. A query with a new
                 checkpoint counts its batches from 0 again, so it needs a new name.
             schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
-            user_metadata: Text that the table's history has with the commit.
+            user_metadata: Text to record with the commit in the table's history.
 
         Returns:
-            The committed version and Delta's metrics; the version is None if the table has the batch already.
+            The committed version and Delta's metrics; the version is None if the table already has the batch.
 
         Raises:
             SchemaError: The columns of the rows do not fit the table.
             RowViolation: A row violates a constraint, or a value does not fit its column. Nothing was written.
-            CommitConflict: Another writer changed what this write depends on.
+            CommitConflict: Another writer changed data or metadata on which the write depends.
             UnsupportedFeature: The table needs a feature that deltaskip cannot write.
             StorageError: Storage failed.
             InvalidArgument: `batch_id` is negative.
@@ -125,27 +125,27 @@ class WritingMethods(TableMethods):
         """Replace rows of the latest version of the table by new ones, and move to the version that contains them.
 
         Columns, defaults and constraints are as for `append`. Files that lose all their rows are removed without being
-        read. In files that lose some, rows are marked by deletion vectors if `delta.enableDeletionVectors` is true;
-        otherwise these files are rewritten, and the rows that stay keep their row ids.
+        read. In files that lose some, rows are deleted by deletion vectors if `delta.enableDeletionVectors` is true;
+        otherwise these files are rewritten, and the remaining rows keep their row ids.
 
         Args:
             data: A PySpark DataFrame, or Arrow data, as for `append`.
             where: Predicate of the rows to replace, as in `scan`. Every new row must match it; a row for which it is
                 NULL neither matches nor is replaced. The default replaces all rows.
-            partitions: "static" replaces as `where` says. "dynamic" replaces the partitions of which there are new
+            partitions: "static" replaces as `where` says. "dynamic" replaces the partitions that have new
                 rows, and is "static" for a table without partitions.
-            schema_mode: "keep" refuses columns that the table lacks, "merge" adds them. "replace" takes the columns of
-                the new rows for the table's: id, properties and history of the table stay, and so does the
-                partitioning unless `partition_by` is given.
+            schema_mode: "keep" refuses columns that the table lacks, "merge" adds them. "replace" replaces the
+                table's columns by those of the new rows: id, properties and history of the table stay, and so does
+                the partitioning unless `partition_by` is given.
             params: Values of the parameters of `where`, as in `scan`.
             partition_by: Partition columns of a replaced schema, and transforms; empty for none. The default keeps
-                those of the table: hidden columns are created again, the rows must have the others.
+                the table's: hidden columns are created again, the rows must have the others.
             txn: Application id and version, for exactly-once writes: nothing is written if the table contains this
                 version of the application, or a later one.
-            user_metadata: Text that the table's history has with the commit.
+            user_metadata: Text to record with the commit in the table's history.
             time_zone: Time zone of `where`, and of casts between instants and local times. For a DataFrame the
                 session's applies.
-                The default is that of the active Spark session, and UTC without one.
+                The default is the active Spark session's, and UTC without a session.
 
         Returns:
             The committed version and Delta's metrics; the version is None if nothing was committed.
@@ -155,7 +155,7 @@ class WritingMethods(TableMethods):
             SchemaError: The columns of the rows do not fit the table.
             RowViolation: A row violates a constraint or does not match `where`, or a value does not fit its column.
                 Nothing was written.
-            CommitConflict: Another writer changed what this write depends on.
+            CommitConflict: Another writer changed data or metadata on which the write depends.
             UnsupportedFeature: The table is append-only, or needs a feature that deltaskip cannot write, or Spark for
                 an expression.
             StorageError: Storage failed.
@@ -178,23 +178,23 @@ class WritingMethods(TableMethods):
         user_metadata: str | None = None,
         time_zone: str = SESSION_ZONE,
     ) -> WriteResult:
-        """Add Parquet files of other writers in their place, and move to the version that contains them.
+        """Add Parquet files of other writers without moving them, and move to the version that contains them.
 
-        The files are neither copied nor changed, and belong to the table from then on: VACUUM deletes those in its
-        folder once they are removed from it. Their columns must be those of the table, by name or by field id as its
-        column mapping says, of types that Spark reads as the table's; missing ones are NULL. Constraints are proved
-        from statistics, and only undecided files are read. Values of identity columns must be in the files, and do
-        not move the mark of the column, as explicit values of an append do not.
+        The files are neither copied nor changed, and belong to the table from then on: VACUUM deletes files in its
+        folder once they are removed from the table. Their columns must match the table's, by name or by field id
+        according to the column mapping, with types that Spark reads as the table's; missing columns are NULL.
+        Constraints are proved from statistics, and only undecided files are read. Values of identity columns must be in
+        the files, and do not move the mark of the column, just like explicit values of an append.
 
         Args:
             paths: Files and folders: absolute paths, URIs, or paths relative to the table. A folder stands for all
                 files below it that are not hidden. Files outside of the table's folder stay outside.
-            partition_values: Values of partition columns that all files have. The others come from folders
+            partition_values: Values of partition columns that all files have. Other values come from directories
                 `column=value` above each file.
             txn: Application id and version, as in `append`.
-            user_metadata: Text that the table's history has with the commit.
-            time_zone: Time zone of timestamps in the names of folders, and of constraints.
-                The default is that of the active Spark session, and UTC without one.
+            user_metadata: Text to record with the commit in the table's history.
+            time_zone: Time zone of timestamps in directory names, and of constraints.
+                The default is the active Spark session's, and UTC without a session.
 
         Returns:
             The committed version and Delta's metrics; the version is None if nothing was committed.
@@ -202,11 +202,11 @@ class WritingMethods(TableMethods):
         Raises:
             DataFileMissing: A file or folder does not exist, or a folder contains no files.
             SchemaError: The columns of a file do not fit the table.
-            InvalidArgument: A file is in the table already, or its partition values are missing or malformed.
+            InvalidArgument: A file is already in the table, or its partition values are missing or malformed.
             RowViolation: A row violates a constraint. Nothing was committed.
-            CommitConflict: Another writer changed what this write depends on.
+            CommitConflict: Another writer changed data or metadata on which the write depends.
             UnsupportedFeature: A constraint needs a Spark session, or the table a feature that deltaskip cannot write.
-            StorageError: Storage failed, or a file is no Parquet file.
+            StorageError: Storage failed, or a file is not a Parquet file.
             InvalidArgumentType: An argument has a wrong type.
         """
         from deltaskip.data_files.add_files import add_files

@@ -64,7 +64,7 @@ class Partitioned:
     Attributes:
         schema: The columns, then the generated ones.
         partition_columns: The column of each transform.
-        hidden: Those of them that were added.
+        hidden: The ones that were added.
     """
 
     schema: StructType
@@ -151,7 +151,7 @@ def _source(schema: StructType, transform: Transform, table: str) -> tuple[Struc
 
 
 def _generated(schema: StructType, transform: Transform, fields: Sequence[StructField], table: str) -> StructField:
-    """The generated column of a transform; one of `fields` if it is there already."""
+    """The generated column of a transform; one of `fields` if it already exists."""
     _, source, collation = _source(schema, transform, table)
     logical = resolve(schema, transform.path).logical
     made = None if collation is not None else _expression(transform, quoted_path(logical), source)

@@ -37,7 +37,7 @@ def transforms_of(given: object, argument: str = "partition_by") -> tuple[Transf
             `F.partitioning.bucket(16, "id")` or `F.col("region")`: a list, one of them, or None for none.
         argument: Name of the argument, for messages.
 
-    Raises InvalidArgumentType for other values, and InvalidArgument for a PySpark column that is no transform,
+    Raises InvalidArgumentType for other values, and InvalidArgument for a PySpark column that is not a transform,
     naming it.
     """
     if given is None:
@@ -73,7 +73,7 @@ def _of_pyspark(column: object) -> Transform:
 def parse_transform(text: str) -> Transform:
     """Return the transform of SQL text such as `days(ts)`, `bucket(16, id)` or `region`.
 
-    Raises InvalidArgument for an expression that is no partition transform, naming it.
+    Raises InvalidArgument, naming the expression, if it is not a partition transform.
     """
     try:
         found = _transform(parse_sql(text), text)

@@ -33,7 +33,7 @@ class Declared:
         field: Name of the partition column.
         name: identity, year, month, day, hour, bucket or truncate.
         width: Number of buckets, or the width of `truncate`; 0 for the others.
-        hidden: Whether the column is not one that users have asked for.
+        hidden: Whether users have not requested the column.
     """
 
     source: tuple[str, ...]

@@ -193,7 +193,7 @@ def year(column: str | Sequence[str]) -> Year:
 
 @door
 def month(column: str | Sequence[str]) -> Month:
-    """Partition by the month, each of its own year.
+    """Partition by year and month.
 
     Args:
         column: Name of a column of type DATE, TIMESTAMP or TIMESTAMP_NTZ.

@@ -22,7 +22,7 @@ _FEATURES = ("collations", "domainMetadata")
 def announce(transaction: Transaction, identifiers: Iterable[str]) -> None:
     """Add versioned collation identifiers, for which the commit writes statistics, to the domain.
 
-    The table gets the features `collations` and `domainMetadata` if it lacks them, and with them writer version 7.
+    The features `collations` and `domainMetadata`, and with them writer version 7, are added to a table without them.
     # COLLATIONS RFC, Writer Requirements: "the writer should also update the domainMetadata"
     """
     listed = tuple(identifiers)
@@ -37,7 +37,7 @@ def announce(transaction: Transaction, identifiers: Iterable[str]) -> None:
 
 
 def announced(domains: Mapping[str, DomainMetadata], identifiers: Iterable[str]) -> DomainMetadata | None:
-    """Return the domain with versioned collation identifiers added; None if it lists them already.
+    """Return the domain with versioned collation identifiers added; None if it already lists them.
 
     domains: The metadata domains of the table by name.
     """

@@ -1,4 +1,4 @@
-"""The loop that writes a commit as the next version of a table, after those that other writers commit meanwhile."""
+"""The loop that writes a commit as the next version of a table, on top of the commits of other writers."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class CommitLoop:
         self._txn_id = str(uuid4())
         self.unsynced = Unsynced(base.storage)
         self.outcome_unknown = False
-        # Files of deletion vectors that were written to unite rows with those of winners, and those they replace.
+        # Deletion vector files that were written to unite rows with those of winners, and the files that they replace.
         self._written: list[str] = []
         self._superseded: list[str] = []
 
@@ -90,12 +90,12 @@ class CommitLoop:
         Args:
             intent: The reads and actions.
             look_up_files: Whether to check in storage that added files exist.
-            owns_vectors: Whether new deletion vectors were written for this transaction alone, so that vectors that are
+            owns_vectors: Whether new deletion vectors were written only for this transaction, so that vectors that are
                 united with others are deleted.
 
         Raises:
             CommitConflict: Another writer committed something that the transaction depends on.
-            TableAlreadyExists: The commit creates a table, and there is one.
+            TableAlreadyExists: The commit creates a table, and one exists.
             TableNotFound: The table was dropped, or replaced by another one.
             StorageError: Storage failed, or refuses to create a version that it does not have.
             DeltaSkipError: As `prepare` does.
@@ -127,8 +127,8 @@ class CommitLoop:
                 latest = refresh(latest)
             if latest.version < checked:
                 raise CommitConflict(
-                    f"The log of {base.root} was put back from version {checked} to version {latest.version}: open the "
-                    f"table again and repeat the operation.",
+                    f"The log of {base.root} was rolled back from version {checked} to version {latest.version}: open "
+                    f"the table again and repeat the operation.",
                     "cleaned up",
                 )
             contradictions = 0 if latest.version > before else contradictions
@@ -145,7 +145,7 @@ class CommitLoop:
                 intent, winners = united.intent, united.winners
                 already_gone += united.already_gone
                 check_conflicts(intent, prepared.isolation, winners, prepared.every_file)
-                # The winners do not conflict, but the rules are those of the version that the commit now follows.
+                # The winners do not conflict, but the rules of the version that the commit now follows apply.
                 prepared, checked = prepare(intent, latest), latest.version
             text = commit_text(prepared, latest, self._txn_id)
             if not self._is_late(latest) and self._try(text, latest):
@@ -167,13 +167,13 @@ class CommitLoop:
     def settle(self, committed: Committed) -> Snapshot | None:
         """Carry out the maintenance after a commit: write its checksum, and a checkpoint that is due.
 
-        Returns the snapshot of the commit; None where the log has to be read for it.
+        Returns the snapshot of the commit; None if the log must be read for it.
 
         Raises TableNotFound, and withdraws the commit, if the table was dropped or replaced before it was written.
         """
         try:
             if committed.latest.storage.remote:
-                # Each takes requests, and none needs the others' answers.
+                # Each takes requests, and none depends on the others.
                 with ThreadPoolExecutor(2, "deltaskip") as beside:
                     kept = beside.submit(self._check_kept, committed)
                     following = beside.submit(_read_after, committed)
@@ -191,8 +191,8 @@ class CommitLoop:
     def _check_kept(self, committed: Committed) -> None:
         """Raise TableNotFound if the table was dropped or replaced before the commit was written.
 
-        Storage creates a file if its name is free, even if the file of the version before is gone. A commit that
-        another writer has followed stays, since the table at the path could not be read without it.
+        Storage creates a file if its name is free, even if the previous version's file is gone. A commit on which
+        another writer has built stays, since the table at the path could not be read without it.
         """
         latest, storage = committed.latest, committed.latest.storage
         if committed.text is None or latest.version == BEFORE_CREATION or is_managed(storage):
@@ -291,7 +291,7 @@ class CommitLoop:
             is_local = isinstance(storage_below(latest.storage), LocalStorage)
             ours = latest.storage.read(_next_commit(latest)) == text
         except FileNotFoundError:
-            # A request may still arrive at a store, and a catalog decides by itself about all versions but the first.
+            # A request may still reach the store, and a catalog decides about all versions except the first.
             decides = is_managed(latest.storage) and latest.version != BEFORE_CREATION
             self.outcome_unknown = decides or not is_local
             return False
@@ -302,7 +302,7 @@ class CommitLoop:
 
 
 def _advanced(committed: Committed) -> Snapshot | None:
-    """The snapshot of the new version, made from the text of its commit; None where that is not possible."""
+    """The snapshot of the new version, made from the text of its commit; None if that is not possible."""
     try:
         return None if committed.text is None else advanced(committed.latest, committed.text)
     except Exception:
@@ -315,7 +315,7 @@ def _next_commit(latest: Snapshot) -> str:
 
 
 def _read_after(committed: Committed) -> Snapshot | None:
-    """The version of the commit or a later one, for the next operation; None where that is not known."""
+    """The version of the commit or a later one, for the next operation; None if it is not known."""
     if committed.latest.version == BEFORE_CREATION:
         return None
     try:
@@ -341,7 +341,7 @@ def _after_commit(
 ) -> None:
     """Write the version checksum of `version`; if a checkpoint is due, also write it and clean up the log.
 
-    If the table has symlink manifests kept up to date, those are written too. Issues a MaintenanceWarning instead of
+    If the table keeps symlink manifests up to date, they are also written. Issues a MaintenanceWarning instead of
     raising an error, since the commit itself has succeeded.
 
     Args:
@@ -349,7 +349,7 @@ def _after_commit(
         version: The version that was committed.
         text: The text of the commit, if it directly follows `latest`.
         after: The snapshot of the version, if it is known.
-        following: Reads the snapshot of the version or a later one meanwhile.
+        following: Reads the snapshot of the version, or a later one, at the same time.
     """
     commits, what = catalog_commits(latest.storage), "publication in its catalog"
     try:
@@ -385,7 +385,7 @@ def _is_read_again(after: Snapshot) -> bool:
 
 
 def _is_checkpoint_due(snapshot: Snapshot, version: int) -> bool:
-    """Whether a version gets a checkpoint, by the properties of a snapshot near it."""
+    """Whether a checkpoint of a version is due, by the properties of a snapshot near it."""
     return bool(version) and not version % snapshot.table_properties.checkpoint_interval
 
 
@@ -403,7 +403,7 @@ def _may_clean_up(snapshot: Snapshot) -> bool:
 
 
 def _write_manifests(latest: Snapshot, version: int, text: bytes | None) -> None:
-    """Bring the manifests of the partitions that the commit changed up to date; all of them if that is not known."""
+    """Update the manifests of the partitions that the commit changed; all manifests if that is not known."""
     created = latest.version == BEFORE_CREATION
     snapshot = load_snapshot(latest.storage, latest.root, version) if created else refresh(latest)
     if snapshot.table_properties.symlink_manifests:

@@ -6,9 +6,9 @@ commit in between, the winners. Each rule lists the winners that it conflicts wi
 * protocol, metaData: every winner that changes one of them; the transaction was prepared under the old one.
 * append/read: rows that the transaction would have read. Under Serializable this applies to every winner, under
   WriteSerializable only to winners that are not blind appends, since a blind append may be ordered after the
-  transaction; except if the transaction changes the metadata, under which the rows were not written. A winner without
-  data change adds no rows, and for a transaction that only rearranges rows the order does not matter. A transaction
-  that records something about what it read (a domain, the version of an application) does more than rearrange rows.
+  transaction; except if the transaction changes the metadata, because the rows were written under the old metadata.
+  A winner without data change adds no rows, and for a transaction that only rearranges rows the order does not matter.
+  A transaction that records something about its reads (a domain, an application version) does more than that.
 * metaData that is valid only for the files that the transaction knows (a new constraint, partitioning or type): every
   add.
 * delete/read: a file that the transaction read was removed.

@@ -46,12 +46,12 @@ class ChangeCost(Shown):
         skipped: Files of the table that the change neither read nor changed.
         removed: Files that were removed with all their rows, whether they were read or not.
         rewritten: Files that lost some rows, and whose other rows were written to new files.
-        marked: Files whose deleted rows are marked by deletion vectors, so that no row was written again.
+        marked: Files whose rows were deleted by deletion vectors, so that no row was written again.
         added: New data files.
         seconds: Seconds by phase: "plan" finds the files by the log, "read" finds the rows, "write" writes files and
             deletion vectors, "commit" writes the commit, with retries.
-        attempts: How often the change was carried out, more than once after conflicts with other writers. The seconds
-            are those of all attempts, the files those of the last.
+        attempts: Number of attempts, more than one after conflicts with other writers. The seconds are the sum over all
+            attempts; the files are those of the last attempt.
     """
 
     read: FileCount = FileCount()
@@ -78,12 +78,12 @@ class CostMeter:
         self._counts: dict[str, FileCount] = {}
 
     def count(self, usage: Usage, files: int, size_in_bytes: int) -> None:
-        """Add files to those of one usage."""
+        """Count files for one usage."""
         self._counts[usage] = self._counts.get(usage, FileCount()) + FileCount(files, size_in_bytes)
 
     @contextmanager
     def phase(self, name: Phase) -> Iterator[None]:
-        """Add the time of the block to that of a phase."""
+        """Add the time of the block to a phase."""
         start = time.perf_counter()
         try:
             yield

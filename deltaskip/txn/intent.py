@@ -1,4 +1,4 @@
-"""The reads and actions of a transaction, as conflict detection and preparation need them."""
+"""The reads and actions of a transaction, for conflict detection and preparation."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ class Intent:
     scans: predicates that were read. files: paths of files that were read by name, by key. apps: application
     ids whose version was read. unchanged: what the log contains for files that are added again, where the caller read
     them from the snapshot. rows_checked: whether the rows of all new files satisfy the rules of the table's features.
-    inserted: keys of new files of which no row is of a removed file.
-    row_ids_kept: whether rows that new files took over from removed ones have their row ids in these files.
+    inserted: keys of new files without any row of a removed file.
+    row_ids_kept: whether rows that new files took over from removed files have their row ids in them.
     constraints_checked: names of new constraints that the rows of all files of `base` satisfy. dropped_features:
     features that nothing in the new state uses, each with whether the history must be protected. may_be_empty: whether
-    a commit without actions records the operation. copies_state: whether files and metadata after the commit are those
-    of a version of a table, in which they were valid together. removed_scans: identities of the scans whose matching
-    rows are exactly those that it removes. rows_match: evaluates predicates over rows that other writers
+    a commit without actions records the operation. copies_state: whether files and metadata after the commit come
+    from one version of a table, in which they were valid together. removed_scans: identities of the scans whose
+    matching rows are exactly the rows that it removes. rows_match: evaluates predicates over rows that other writers
     removed; None if they cannot be evaluated. vector_files: tombstones of files with deletion vectors. removed: further
-    files that are removed with all their rows, beside those of `removes`.
+    files that are removed with all their rows, in addition to `removes`.
     """
 
     base: Snapshot
@@ -106,7 +106,7 @@ class Intent:
 
     @property
     def is_blind_append(self) -> bool:
-        """Whether it adds rows at most, and read nothing on which these rows could depend.
+        """Whether it only adds rows, and has read nothing on which these rows could depend.
 
         As in delta-spark, this holds for commits without files, such as the creation of a table.
         """
@@ -131,9 +131,9 @@ class Intent:
         return pa.concat_arrays([arrow_array(list(self.removes), pa.string()), *(each.keys for each in self.removed)])
 
     def expanded(self, keys: Collection[str] | None = None) -> Intent:
-        """A copy in which files that are removed have actions of their own. Raises InvalidCommit as put_remove.
+        """A copy in which removed files have separate actions. Raises InvalidCommit as put_remove does.
 
-        keys: those of the files; None for all of them.
+        keys: The keys of the files; None for all of them.
         """
         these, others = self.removed, []
         if keys is not None:
@@ -243,7 +243,7 @@ def logged_parameter(value: Any) -> str:
 
 
 def parameter_value(text: Any, like: Any) -> Any:
-    """Return the value of a logged parameter that is of the same kind as `like`; None if its text is not JSON."""
+    """Return the value of a logged parameter with the type of `like`; None if its text is not JSON."""
     if isinstance(like, str) or not isinstance(text, str):
         return text
     try:

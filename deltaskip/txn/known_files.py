@@ -98,17 +98,17 @@ def active_adds(base: Snapshot, keys: Iterable[str]) -> Mapping[str, AddFile]:
 
 
 def _chosen(base: Snapshot, adds: pa.RecordBatch, values: pa.StringArray) -> tuple[list[str], pa.RecordBatch]:
-    """The adds with keys of paths that are among `values`, and these keys."""
+    """The adds whose path keys are among `values`, and these keys."""
     keys = table_keys(base.table_root, adds["path"])
     rows = pc.indices_nonzero(pc.is_in(keys, value_set=values))
-    # Taking rows of nested columns is slow, even of none.
+    # Taking rows of nested columns is slow, even if there are none.
     few = len(rows) <= 1
     found = adds.slice(rows[0].as_py() if len(rows) else 0, len(rows)) if few else adds.take(rows)
     return keys.take(rows).to_pylist(), found
 
 
 def listed_files(base: Snapshot, keys: pa.StringArray) -> tuple[pa.StringArray, pa.Table]:
-    """Look up keys of paths in the snapshot, and return the keys and columns of those that are active files.
+    """Look up keys of paths in the snapshot, and return the keys and columns of those that belong to active files.
 
     The columns are path, size, partition_values, deletion_vector, base_row_id and default_row_commit_version.
     """

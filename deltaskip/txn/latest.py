@@ -14,8 +14,8 @@ from deltaskip.warning import warn
 def latest_after(snapshot: Snapshot) -> Snapshot:
     """Return the version of a table that an operation has committed, or a later one.
 
-    Where it cannot be read, issues a MaintenanceWarning and returns the version that is given: an error would say that
-    the operation failed, which would then be repeated.
+    If it cannot be read, issues a MaintenanceWarning and returns the given version: an error would say that the
+    operation failed, and it would be repeated.
     """
     found, snapshot.followed_by = snapshot.followed_by, None
     if found is not None:

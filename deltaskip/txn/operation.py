@@ -25,7 +25,7 @@ def commit_operation(
 ) -> WriteResult:
     """Commit what `act` adds to a transaction on the latest version of a table; nothing if it adds nothing.
 
-    After an error no file of the operation is left, unless storage failed before it answered whether it has the commit.
+    After an error no file of the operation is left, unless the outcome of the commit is unknown.
 
     Args:
         snapshot: A version of the table.
@@ -35,8 +35,8 @@ def commit_operation(
         repeatable: Whether `act` can be called again, on the version that another writer committed.
 
     Raises:
-        CommitConflict: Another writer changed what the operation depends on, and it is not repeatable or came too late
-            each time.
+        CommitConflict: Another writer changed data that the operation depends on, and the operation is not repeatable
+            or lost in every attempt.
     """
     cost: CostMeter | None = None
     given = snapshot
@@ -57,7 +57,8 @@ def commit_operation(
                 given.followed_by = transaction.after
                 return result
             except CommitConflict:
-                # Values of identity columns, a merged schema and the files to remove follow the version of the table.
+                # Values of identity columns, a merged schema and the files to remove depend on the version of the
+                # table.
                 transaction.discard()
                 if not left:
                     raise
@@ -86,7 +87,7 @@ def _tried(
 
 
 def record_version(transaction: Transaction, txn: tuple[str, int] | None) -> str:
-    """Make a transaction record the version of an application, unless the table has it or a later one already.
+    """Make a transaction record the version of an application, unless the table already has it or a later one.
 
     Args:
         transaction: The transaction, which then depends on the application's version.
@@ -107,8 +108,8 @@ def record_version(transaction: Transaction, txn: tuple[str, int] | None) -> str
 def committed_before(snapshot: Snapshot, txn: tuple[str, int] | None) -> str:
     """Return why a write with this version of an application commits nothing; "" if it has something to commit.
 
-    A version that was committed last is one that is repeated. A lower one may be a new write by mistake, so that a
-    WriteWarning says that nothing is written.
+    The version that was committed last is a repetition. A lower one may be a new write by mistake, so a WriteWarning
+    says that nothing is written.
     """
     last = None if txn is None else snapshot.txns.get(txn[0])
     if txn is None or last is None or last.version < txn[1]:

@@ -38,7 +38,7 @@ from deltaskip.txn.validation import Candidate, validate
 from deltaskip.txn.validation.files import is_uri
 from deltaskip.version import engine_info
 
-# Fewer removed files are checked one by one in less time than as columns.
+# Up to this number, removed files are checked faster one by one than as columns.
 _FEW_REMOVES = 32
 # Characters that java.net.URI leaves in a path.
 _NOT_ENCODED = "!$&'()*+,-./:;=@_~"
@@ -46,7 +46,7 @@ _NOT_ENCODED = "!$&'()*+,-./:;=@_~"
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A transaction all of whose actions are allowed as the commit after `candidate.base`.
+    """A transaction whose actions are all allowed in the commit after `candidate.base`.
 
     every_file: whether the transaction is valid only for the files of its snapshot, so that every new file conflicts.
     """
@@ -73,8 +73,8 @@ def prepare(intent: Intent, base: Snapshot) -> Prepared:
 def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
     """The commit that follows `latest`, as JSON lines; commitInfo comes first, as in-commit timestamps require.
 
-    Row ids, row commit versions and the in-commit timestamp are assigned for this version. A file that the table has is
-    named as the log names it, since not every reader knows that two spellings are one path.
+    Row ids, row commit versions and the in-commit timestamp are assigned for this version. A file of the table is
+    named as in the log, since not every reader knows that two spellings are one path.
     """
     candidate, version = prepared.candidate, latest.version + 1
     intent, known = candidate.intent, candidate.known
@@ -86,7 +86,7 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
         configuration = with_enablement(metadata.configuration, latest, version, timestamp)
         metadata = replace(metadata, configuration=configuration)
     if metadata is not None and any(intent.dropped_features.values()):
-        # RFC Checkpoint Protection: versions before this one are not to be cleaned up piecemeal.
+        # RFC Checkpoint Protection: earlier versions must not be cleaned up piecemeal.
         name = TableProperties.checkpoint_protection_version.name
         metadata = replace(metadata, configuration={**metadata.configuration, name: str(version)})
     adds, mark = [_as_logged(add, known.get(key)) for key, add in intent.adds.items()], None
@@ -128,7 +128,7 @@ def _removed(intent: Intent, base: Snapshot) -> pa.Table | None:
 
 
 def _as_logged(add: AddFile, known: Known | None) -> AddFile:
-    """The add with the path as the log has it."""
+    """The add with the path as logged."""
     return add if known is None or known.path == add.path else replace(add, path=known.path)
 
 
@@ -177,7 +177,7 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
 
 
 def _known(intent: Intent, base: Snapshot) -> Mapping[str, Known]:
-    """The entries of the snapshot for files that are removed, and for adds that may not be of new files."""
+    """The entries of the snapshot for removed files, and for adds whose files may not be new."""
     new = {key for key, add in intent.adds.items() if key not in intent.removes and _is_new(base.table_root, add)}
     looked_up = (*intent.removes, *(key for key in intent.adds if key not in new))
     wanted = dict.fromkeys(key for key in looked_up if key not in intent.unchanged)
@@ -185,10 +185,10 @@ def _known(intent: Intent, base: Snapshot) -> Mapping[str, Known]:
 
 
 def _is_new(root: str, add: AddFile) -> bool:
-    """Whether the add is of a new file, unless its path was not made for it.
+    """Whether the add is of a new file, assuming that its path was generated for it.
 
-    It changes data and brings no row ids, and its path is spelled as Spark would write it, so that an active file
-    cannot have another spelling of it.
+    It changes data and has no row ids, and its path is spelled as Spark would write it, so that an active file cannot
+    have the path in another spelling.
     """
     if not add.data_change or add.deletion_vector is not None or add.base_row_id is not None:
         return False

@@ -72,8 +72,8 @@ class RemovedFiles:
 def removes_as_listed(removed: RemovedFiles, base: Snapshot) -> pa.Table | None:
     """Return the remove actions as columns, with the paths and row ids that a snapshot lists for the files.
 
-    None unless the columns, compared as they are, show that every file is once in `removed` and active in the snapshot
-    with the same deletion vector and partition values. Then each action has to be checked by itself.
+    None unless the columns, compared as logged, show that every file is once in `removed` and active in the snapshot
+    with the same deletion vector and partition values. If not, each action must be checked by itself.
     # PROTOCOL, Row Tracking: a remove has the row ids of the path's last add
     """
     if len(pc.unique(removed.keys)) != len(removed):

@@ -15,13 +15,13 @@ class WriteResult(Shown):
     """The result of an operation on a table.
 
     Attributes:
-        version: The version that was committed; None if nothing was, since the application's version was committed
-            before or nothing would have changed.
+        version: The version that was committed; None if nothing was committed, because the application's version had
+            been committed before or nothing would have changed.
         operation: Name of the operation in the table's history.
         metrics: Delta's metrics of the operation, such as numOutputRows, by name.
-        cost: Files and bytes that a change of rows read, skipped, rewrote and marked, and its seconds by phase; None of
-            operations that do not change existing rows.
-        nothing_written: Why nothing was committed, where that is because of `txn`: the table has this version of the
+        cost: Files and bytes that a change of rows read, skipped, rewrote and marked, and its seconds by phase; None
+            for operations that do not change existing rows.
+        nothing_written: Why nothing was committed, if the reason is `txn`: the table has this version of the
             application, or a later one. Otherwise "".
     """
 

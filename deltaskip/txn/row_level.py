@@ -1,4 +1,4 @@
-"""Row-level concurrency: two changes that mark different rows of one file by deletion vectors do not conflict.
+"""Row-level concurrency: two changes that delete different rows of one file by deletion vectors do not conflict.
 
 A deletion vector is a set of positions in a file that never changes, so that a transaction which comes after a winner
 can unite both sets instead of being repeated. For each file that winners removed or added again, that is active before
@@ -20,12 +20,12 @@ and after them, and that the transaction changes or has read:
 
 Rows that the transaction reads and winners removed: a transaction that removes exactly the rows which match its
 predicates (DELETE, UPDATE, overwrite by predicate) has read no other row, so that the third line decides. For other
-transactions (MERGE) the predicates are evaluated over the removed rows; if they cannot be, it is a conflict.
+transactions (MERGE) the predicates are evaluated over the removed rows; if that is impossible, it is a conflict.
 
 A winner's *new* files are always checked against the predicates (`txn.conflicts`): a winner
-that sets x = 15 and a transaction that deletes where x > 10 are a conflict, although they mark different rows. So the
-result is that of the winners first and the transaction then, under Serializable. Under WriteSerializable blind appends
-may be ordered after it; a commit that marks rows is never a blind append.
+that sets x = 15 and a transaction that deletes where x > 10 are a conflict, although they mark different rows. So
+under Serializable the result is as if the transaction followed the winners. Under WriteSerializable blind appends may
+be ordered after it; a commit that marks rows is never a blind append.
 
 # PROTOCOL, Deletion Vectors; Add File and Remove File
 """
@@ -68,8 +68,8 @@ class United:
         intent: The transaction with the united vectors.
         winners: The winners without the files that are settled.
         written: Files of deletion vectors that were written, below the table's root.
-        superseded: Locations of files of deletion vectors that the transaction refers to no longer.
-        already_gone: Number of rows that the transaction would have removed and that were gone.
+        superseded: Locations of deletion vector files that the transaction no longer refers to.
+        already_gone: Number of rows that the transaction would have removed and that were already gone.
     """
 
     intent: Intent
@@ -81,7 +81,7 @@ class United:
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """A file that is settled: its add action after the winners, the rows that they marked, and all rows that go."""
+    """A settled file: its add action after the winners, the rows that they deleted, and all rows to delete."""
 
     now: AddFile
     marked: _Rows
@@ -90,9 +90,9 @@ class _Shared:
 
 
 def unite(intent: Intent, winners: Winners, latest: Snapshot) -> United:
-    """Return the transaction as it follows the winners, for the files in which they only marked rows.
+    """Return the transaction on top of the winners, for the files in which they only deleted rows by vectors.
 
-    Other files are left as they are, so that conflict detection finds them.
+    Other files are unchanged, so that conflict detection finds them.
 
     Args:
         intent: The transaction.
@@ -120,7 +120,7 @@ def unite(intent: Intent, winners: Winners, latest: Snapshot) -> United:
 
 
 def _candidates(intent: Intent, winners: Winners) -> list[str]:
-    """Keys of the files of the winners that the transaction changes or has read by a predicate."""
+    """Keys of the winners' files that the transaction changes or has read by a predicate."""
     found: dict[str, None] = {}
     removed, raw, _ = winners.paths(is_remove=True)
     touched = set(intent.touched)
@@ -196,12 +196,12 @@ def _united(intent: Intent, winners: Winners, settled: Mapping[str, _Shared]) ->
             continue
         replaced.append(add)
         if len(shared.union) == len(shared.marked):
-            # The winners removed all its rows of this file.
+            # The winners removed all rows of this file that it would remove.
             del removes[key]
         elif len(shared.union) < _count(shared.now, add):
             marking.append(key)
     if not marking and not replace(intent, adds=adds, removes=removes).actions:
-        # The winners removed all its rows; repeated, it finds none.
+        # The winners removed all rows that it would remove; repeated, it finds none.
         return United(intent, winners)
     written: tuple[str, ...] = ()
     if marking:
@@ -222,7 +222,7 @@ def _united(intent: Intent, winners: Winners, settled: Mapping[str, _Shared]) ->
 
 
 def _count(now: AddFile, add: AddFile) -> int:
-    """The number of rows in a file; that of the transaction's own add, which was checked, if the winners' has none."""
+    """The number of rows in a file; if the winners' add lacks it, from the transaction's add, which was checked."""
     for each in (now, add):
         found = num_records(parsed_stats(each.stats))
         if found is not None:

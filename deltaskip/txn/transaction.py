@@ -53,13 +53,13 @@ class Transaction(Unpicklable):
         parameters: Parameters of the operation in the table's history.
         look_up_files: Whether to check in storage, before the commit, that added files exist with their sizes and that
             new deletion vectors can be read.
-        user_metadata: Text that the table's history has with the commit (userMetadata).
+        user_metadata: Text that is recorded with the commit in the table's history (userMetadata).
 
     Attributes:
         snapshot: The version of the table that the transaction reads.
         cost: Counts the cost of the transaction's changes of rows.
-        already_gone: Number of rows that the transaction would have removed and that another writer removed before it.
-        after: The version that was committed; None before that, and where the log has to be read for it.
+        already_gone: Number of rows that the transaction would have removed and that another writer removed first.
+        after: The version that was committed; None before that, and if the log must be read for it.
         new_folders: The folders that the creation of the table makes; None if there is a table.
         unsynced: The data files that the commit makes durable.
         turn: The turn of the operation, if it takes one, which ends with the commit.
@@ -100,7 +100,7 @@ class Transaction(Unpicklable):
     ) -> None:
         """Commit, unless the block has committed or added no action; discard the transaction if the block raised.
 
-        If the commit fails, a transaction that wrote data files is discarded, too; another one stays open.
+        If the commit fails, a transaction that wrote data files is also discarded; otherwise it stays open.
         """
         if self._committed is not None:
             return
@@ -117,7 +117,7 @@ class Transaction(Unpicklable):
     def discard(self) -> None:
         """End the transaction without a commit, and delete the data files that were written for it.
 
-        Files stay if a commit may have added them, because storage failed before it answered. Nothing happens if the
+        Files stay if the outcome of a commit is unknown, because it may have added them. Nothing happens if the
         transaction has ended.
         """
         if self._committed is not None or self._discarded:
@@ -166,7 +166,7 @@ class Transaction(Unpicklable):
     def schema(self) -> StructType:
         """The schema of the table with the transaction's changes.
 
-        Raises SchemaError if `set_metadata` got one that cannot be parsed.
+        Raises SchemaError if the schema passed to `set_metadata` cannot be parsed.
         """
         return self.snapshot.schema if self._intent.metadata is None else parse_schema(self.metadata.schema_string)
 
@@ -204,7 +204,7 @@ class Transaction(Unpicklable):
 
         Args:
             scan: The scan.
-            removes: Whether the rows that match are exactly those that the transaction removes, so that it does not
+            removes: Whether the rows that match are exactly the rows that the transaction removes, so that it does not
                 depend on other rows of these files.
         """
         pending = self._pending
@@ -222,7 +222,7 @@ class Transaction(Unpicklable):
         self._pending.put_read(texts("paths", paths))
 
     def read_app(self, app_id: str) -> int | None:
-        """Return the version that an application committed last or None, and make the transaction depend on it.
+        """Return the version that an application committed last, or None, and make the transaction depend on it.
 
         Args:
             app_id: Identifier of the application, as in `set_app_version`.
@@ -248,12 +248,12 @@ class Transaction(Unpicklable):
     def add_written(self, *files: AddFile, delete: Callable[[], None] | None = None, inserted: bool = False) -> None:
         """Add new files whose rows satisfy every rule of the table, which `deltaskip.rows` has checked.
 
-        All other adds of the transaction must be of such files, too.
+        All other adds of the transaction must also be of such files.
 
         Args:
             files: Add actions.
             delete: Deletes the files; `discard` calls it.
-            inserted: Whether every row of the files is a new one, and none is of a file that is removed.
+            inserted: Whether every row of the files is new, and none comes from a removed file.
 
         Raises:
             InvalidCommit: A path was already added in this transaction.
@@ -264,16 +264,16 @@ class Transaction(Unpicklable):
         fed = bool(pending.cdc_files)
         self.add(*files)
         if inserted:
-            # The last ones that were put.
+            # The actions that were put last.
             pending.inserted.update(islice(reversed(pending.adds), len(files)))
         pending.rows_checked = True
         if files and fed:
             self.feed_inserts(files)
 
     def feed_inserts(self, files: Sequence[AddFile]) -> None:
-        """Write rows of added files to the change data feed too. Raises InvalidCommit if they cannot be read again.
+        """Also write rows of added files to the change data feed. Raises InvalidCommit if they cannot be read again.
 
-        # PROTOCOL, Add CDC File: readers of a commit with change files read nothing else.
+        # PROTOCOL, Add CDC File: readers of a commit with change data files read nothing else.
         """
         raise InvalidCommit(
             f"A transaction on {self.snapshot.root} with files of the change data feed accepts no more rows, because "
@@ -281,12 +281,12 @@ class Transaction(Unpicklable):
         )
 
     def undo_by(self, delete: Callable[[], None]) -> None:
-        """Let `discard` delete files that were written, beside those of `add_written`, by calling `delete`."""
+        """Let `discard` call `delete`, which deletes files that were written in addition to those of `add_written`."""
         self._check_open()
         self._undo.append(delete)
 
     def keep_row_ids(self) -> None:
-        """Declare that rows of removed files which new files contain have the row ids that they had."""
+        """Declare that rows that new files contain from removed files keep their row ids."""
         self._pending.row_ids_kept = True
 
     def read_matching_rows(self, match: RowsMatch) -> None:
@@ -305,7 +305,7 @@ class Transaction(Unpicklable):
     def add_again(self, *files: AddFile) -> None:
         """Add active files again with different statistics or tags, without looking them up in the snapshot.
 
-        Use it for bulk updates of statistics. Everything but statistics and tags must be as in this snapshot, and
+        Use it for bulk updates of statistics. Everything except statistics and tags must be as in this snapshot, and
         `data_change` must be False; this is not checked.
 
         Args:
@@ -456,8 +456,8 @@ class Transaction(Unpicklable):
         The transaction conflicts with every commit that sets a version of the same application.
 
         Args:
-            app_id: Identifier of the application, such as that of a streaming query.
-            version: The application's own version, 0 or greater, such as the number of a micro-batch.
+            app_id: Identifier of the application, such as a streaming query.
+            version: The application's version, 0 or greater, such as the number of a micro-batch.
         """
         name, number = text("app_id", app_id), non_negative("version", version)
         if number is None:
@@ -465,7 +465,7 @@ class Transaction(Unpicklable):
         self._pending.txns[name] = Txn(name, number, current_ms())
 
     def set_parameters(self, parameters: Mapping[str, object]) -> None:
-        """Set parameters of the operation in the table's history (operationParameters), beside those it has.
+        """Add parameters of the operation to the table's history (operationParameters).
 
         Args:
             parameters: Values by name, of any kind that has a JSON form.
@@ -505,11 +505,11 @@ class Transaction(Unpicklable):
         self._pending.vector_files.update((file.path, file) for file in files)
 
     def allow_empty(self) -> None:
-        """Let the commit contain nothing but the operation and its metrics, as those of a VACUUM do."""
+        """Let the commit contain only the operation and its metrics, as the commits of a VACUUM do."""
         self._pending.may_be_empty = True
 
     def copy_state(self) -> None:
-        """State that files and metadata after the commit are those of a version of this table, or of another.
+        """State that files and metadata after the commit come from one version of this table, or of another.
 
         Those files and that metadata were consistent in that version, so the new metadata is not checked against the
         files that the commit removes. Files that other writers add conflict.
@@ -576,7 +576,7 @@ class Transaction(Unpicklable):
             raise InvalidCommit(f"This transaction on {root} was discarded: begin another one.")
 
     def _finish(self, committed: Committed) -> int:
-        # From here on the files of the commit stay, unless it was withdrawn.
+        # From now on the files of the commit stay, unless it was withdrawn.
         self._committed, self.already_gone = committed.version, committed.already_gone
         self.turn.end()
         kill_point("committed")

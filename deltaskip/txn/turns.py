@@ -1,11 +1,11 @@
 """Turns: processes that change one local table wait for each other, instead of losing conflicts.
 
 If several processes change the same files, only one can commit, and the reads and writes of the others are lost.
-A lock of a folder of the table, which the system releases when a process ends, lets them follow each other. It protects
-nothing: commits are atomic without it, and where it cannot be had, an operation goes on as if there were none.
+A lock of a folder of the table, which the system releases when a process ends, makes them take turns. It is advisory:
+commits are atomic without it, and if it cannot be acquired, an operation continues without it.
 
 There are two kinds of turns. The turn of an operation lasts while the operation reads and writes; an operation waits
-for it after it has lost, and from the beginning while its process has lost or waited lately. the turn of a commit lasts
+for it after it has lost, and from the beginning while its process has lost or waited lately. The turn of a commit lasts
 for one attempt of a commit whose actions do not depend on the order.
 """
 
@@ -22,7 +22,7 @@ from deltaskip.storage import LocalStorage, join
 from deltaskip.storage.location import LOG_FOLDER
 
 _LONGEST_SECONDS = 5.0
-# A commit waits for other commits only, and an operation that has not lost may go on without its turn.
+# A commit waits only for other commits, and an operation that has not lost may continue without its turn.
 _SHORT_SECONDS = 0.5
 _FIRST_PAUSE_SECONDS = 0.0005
 _LONGEST_PAUSE_SECONDS = 0.004
@@ -56,7 +56,7 @@ class Turn:
 
     @property
     def is_taken(self) -> bool:
-        """Whether all others that take turns wait for the end of this one."""
+        """Whether all others that take turns wait for this one to end."""
         return self._handle is not None
 
     def take_if_busy(self) -> None:

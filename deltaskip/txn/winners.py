@@ -72,7 +72,7 @@ class Winners:
         return Winners(self.base, replace(self.commits, actions=actions.filter(left)))
 
     def new_rows(self, blind_appends: bool) -> Snapshot | None:
-        """The adds with data change as a snapshot of their own, to be scanned; None if there are none.
+        """The adds with data change as a separate snapshot, to be scanned; None if there are none.
 
         blind_appends: whether to include the adds of commits whose commitInfo marks them as blind appends.
         """
@@ -103,7 +103,7 @@ def read_winners(base: Snapshot, latest: Snapshot, after: int) -> Winners:
     wanted = range(after + 1, latest.version + 1)
     missing = [version for version in wanted if version not in files]
     if missing:
-        # The snapshot itself does not need them, since there is a newer checkpoint.
+        # The snapshot itself does not need these commits, since there is a newer checkpoint.
         files.update((file.version, file) for file in list_commits(latest.storage, latest.root, missing[0]))
         missing = [version for version in wanted if version not in files]
     if missing:

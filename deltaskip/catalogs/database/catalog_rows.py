@@ -117,7 +117,7 @@ class CatalogRows:
         return True
 
     def change_namespace(self, namespace: Namespace, change: Callable[[dict[str, str]], dict[str, str]]) -> bool:
-        """Give a namespace the properties that `change` makes of its present ones; False if it does not exist."""
+        """Replace the properties of a namespace by the result of `change` for them; False if it does not exist."""
         this_one = NAMESPACES.c.id == self._namespace_id(namespace)
 
         def update(connection: Connection, _lost: bool) -> bool:
@@ -131,7 +131,7 @@ class CatalogRows:
         return self._write(update)
 
     def remove_namespace(self, namespace: Namespace) -> bool:
-        """Remove a namespace; False if there was none. Raises ConstraintViolated if something is in it."""
+        """Remove a namespace; False if there was none. Raises ConstraintViolated if it is not empty."""
         this_one = NAMESPACES.c.id == self._namespace_id(namespace)
 
         def delete(connection: Connection, lost: bool) -> bool:
@@ -171,7 +171,7 @@ class CatalogRows:
         }
 
     def _named(self, ident: CatalogIdentifier) -> dict[str, Any]:
-        """The columns of a table's row that its name decides."""
+        """The columns of a table's row that follow from its name."""
         return {
             "id": self._table_id(ident),
             "namespace_id": self._namespace_id(ident.namespace),
@@ -200,7 +200,7 @@ class CatalogRows:
 
 
 def _stored(location: str) -> str:
-    """The location as text that every database can keep: bytes of a path that are not UTF-8 are percent-encoded."""
+    """The location as text that every database can store: bytes of a path that are not UTF-8 are percent-encoded."""
     try:
         location.encode()
     except UnicodeEncodeError:

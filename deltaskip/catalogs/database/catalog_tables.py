@@ -25,8 +25,8 @@ from deltaskip.errors import CatalogError
 
 CATALOG_METADATA = MetaData()
 
-# Names have any length, and databases compare texts in different ways: keys are digests of names, so that the primary
-# key alone decides which of two writers of one name succeeds, with exact letters.
+# Names have any length, and databases compare strings in different ways: keys are digests of names, so that only the
+# primary key decides which of two writers of one name succeeds, and letter case matters.
 _ID = String(64)
 
 VERSION = Table("deltaskip_schema", CATALOG_METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
@@ -108,4 +108,4 @@ _LOCK = int.from_bytes(b"dltskip")
 
 
 STEPS: tuple[Callable[[Connection], None], ...] = (CATALOG_METADATA.create_all,)
-"""Step i brings the tables from version i to i + 1; version 0 has none."""
+"""Step i upgrades the tables from version i to i + 1; version 0 has no tables."""

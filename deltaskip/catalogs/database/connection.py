@@ -29,7 +29,7 @@ class ConstraintViolated(DeltaSkipError):
     """A primary or foreign key refused a row.
 
     Attributes:
-        lost: Whether the row may be that of an earlier attempt of the same write, whose answer was lost.
+        lost: Whether the row may come from an earlier attempt of the same write, whose answer was lost.
     """
 
     def __init__(self, message: str, lost: bool) -> None:
@@ -48,7 +48,7 @@ class Database:
         url: The parsed URL.
 
     Raises:
-        InvalidArgument: The text is no URL of a database, or there is no driver for it.
+        InvalidArgument: The URL is not a database URL, there is no driver for it, or the database is in memory.
         CatalogError: The driver is not installed.
     """
 
@@ -64,7 +64,7 @@ class Database:
         keep_secret(*self._secrets)
         if self.is_sqlite and self.url.database in (None, "", ":memory:"):
             raise InvalidArgument(
-                f"A catalog needs a database that stays, not {self.shown}: name a file, such as sqlite:///catalog.db."
+                f"A catalog needs a persistent database, not {self.shown}: name a file, such as sqlite:///catalog.db."
             )
         self._engine = self._created()
         self._process = os.getpid()
@@ -192,7 +192,7 @@ def _on_sqlite_transaction(connection: Connection) -> None:
 
 
 def _with_driver(url: URL) -> URL:
-    """The URL with a driver that is installed, if it names none: SQLAlchemy's choice depends on its release."""
+    """The URL with an installed driver, if it names none: SQLAlchemy's choice depends on its release."""
     if url.drivername == "postgres":
         url = url.set(drivername="postgresql")
     if url.drivername == "postgresql":
@@ -212,6 +212,6 @@ def _shown(url: URL) -> str:
 
 
 def _is_retried(error: SQLAlchemyError) -> bool:
-    """Whether the database ended this transaction for a deadlock, or because another one changed what it read."""
+    """Whether the database ended this transaction for a deadlock, or because another one changed data that it read."""
     cause = getattr(error, "orig", None)
     return (getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)) in ("40001", "40P01")

@@ -36,7 +36,7 @@ class SqlCatalog(LocatedCatalog):
     """A catalog in a database: SQLite and Postgres, and others that SQLAlchemy connects to.
 
     The database keeps names, namespaces and locations; everything else about a table is in its Delta log. Several
-    processes can use one catalog at the same time, and of several that create a table of one name, one succeeds.
+    processes can use one catalog at the same time; if several create a table of one name, one succeeds.
 
         catalog = SqlCatalog("sqlite:///catalog.db")
         catalog.create_namespace("sales")
@@ -51,7 +51,7 @@ class SqlCatalog(LocatedCatalog):
         storage_options: Options of object stores for all tables, as for DeltaTable.
 
     Raises:
-        InvalidArgument: The URL is no URL of a database, or names no database that stays.
+        InvalidArgument: The URL is not a database URL, or the database is in memory.
         CatalogError: SQLAlchemy or the driver of the database is not installed.
     """
 
@@ -95,7 +95,7 @@ class SqlCatalog(LocatedCatalog):
             raise TableNotFound(f"The catalog {self.name} has no table {entry.identifier}.")
 
     def new_location(self, ident: CatalogIdentifier) -> str:
-        """Each call returns another one, so that no leftover is in its way."""
+        """Each call returns a new location, so that no leftover files conflict."""
         if self.warehouse is None:
             raise InvalidArgument(
                 f"The catalog {self.name} has no folder for the table {ident}: open the catalog with warehouse=, or "
@@ -117,7 +117,7 @@ class SqlCatalog(LocatedCatalog):
         return self._rows.namespace(namespace) if namespace else {}
 
     def add_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        """Raises NamespaceNotFound if the one above was dropped."""
+        """Raises NamespaceNotFound if the parent was dropped."""
         if self._rows.add_namespace(namespace, properties):
             return
         if self._rows.namespace(namespace) is None:
@@ -162,7 +162,7 @@ class SqlCatalog(LocatedCatalog):
         return os.path.splitext(os.path.abspath(file))[0] + ".warehouse"
 
     def _refused(self, ident: CatalogIdentifier) -> TableAlreadyExists | NamespaceNotFound:
-        """The error for a row that a key refused: the name is taken, or the namespace is gone."""
+        """The error for a row that a key refused: the name is taken, or the namespace was dropped."""
         if self._rows.table(ident) is None and self.find_namespace(ident.namespace) is None:
             return self._no_namespace(ident.namespace)
         return TableAlreadyExists(f"The catalog {self.name} already has a table {ident}.")

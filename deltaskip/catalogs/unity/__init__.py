@@ -1,4 +1,4 @@
-"""Unity Catalog: external tables, and tables whose commits the catalog decides about."""
+"""Unity Catalog: external tables, and managed tables, whose commits the catalog ratifies."""
 
 from deltaskip.catalogs.unity.unity_catalog import UnityCatalog
 

@@ -23,7 +23,7 @@ _API = "/api/2.1/unity-catalog"
 _PROTOCOL = "1.0"
 _TRIES = 5
 _CONNECT_SECONDS = 10.0
-# For one call, with its repetitions.
+# For one call, including its repetitions.
 _CALL_SECONDS = 30.0
 _PIECE_BYTES = 1 << 16
 _LONGEST_ANSWER = 256 << 20
@@ -79,12 +79,12 @@ class UnityClient:
     """Sends requests to a server of Unity Catalog. It can be used by several threads.
 
     Args:
-        url: URL of the server, such as "https://host:8080"; its path may be that of the API.
-        token: Bearer token of the requests, without regard to white space around it, or what gets one; None if the
-            server needs none.
+        url: URL of the server, such as "https://host:8080", with or without the path of the API.
+        token: Bearer token, or client credentials that obtain one; surrounding white space is stripped. None if the
+            server needs no token.
 
     Raises:
-        InvalidArgument: The URL is not one, or the token cannot be a part of a request.
+        InvalidArgument: The URL is invalid, or the token cannot be sent in a header.
         CatalogError: The package requests is not installed.
     """
 
@@ -107,7 +107,7 @@ class UnityClient:
     def endpoints(self, catalog: str) -> frozenset[str] | None:
         """Return the requests of the Delta API that the server knows; None if it does not have this API.
 
-        Raises Refused if there is no such catalog.
+        Raises Refused if the catalog does not exist.
         """
         if catalog not in self._endpoints:
             query = {"catalog": catalog, "protocol-versions": _PROTOCOL}
@@ -129,7 +129,7 @@ class UnityClient:
         return self._endpoints[catalog]
 
     def has_delta_api(self, catalog: str) -> bool:
-        """Whether the server has the Delta API. Raises Refused if there is no such catalog."""
+        """Whether the server has the Delta API. Raises Refused if the catalog does not exist."""
         return self.endpoints(catalog) is not None
 
     def load_table(self, name: TableName) -> LoadedTable:
@@ -147,9 +147,9 @@ class UnityClient:
         return True
 
     def stage_table(self, name: TableName) -> StagingTable:
-        """Return the place of a new table that the catalog will manage. Raises Refused.
+        """Return the location of a new table that the catalog will manage. Raises Refused.
 
-        A place whose answer was lost stays empty and has no name, so that the request is repeated.
+        If the answer is lost, the request is repeated: the first location stays empty and has no name.
         """
         path, body = f"{_schema(name)}/staging-tables", {"name": name.table}
         return self._read(StagingTable.of, self._send("POST", path, body=body, again=True))
@@ -181,7 +181,7 @@ class UnityClient:
         return self._deleted(path, {})
 
     def rename_table(self, name: TableName, new: str) -> None:
-        """Give a table another name in its schema. Raises Refused."""
+        """Rename a table within its schema. Raises Refused."""
         self._post(f"{_table(name)}/rename", {"new-name": new})
 
     def credentials(self, name: TableName, uuid: str) -> tuple[Credential, ...]:
@@ -205,7 +205,7 @@ class UnityClient:
         return (self._read(Credential.of_older, self._post("/temporary-table-credentials", body)),)
 
     def staging_credentials(self, uuid: str) -> tuple[Credential, ...]:
-        """Return credentials of the place of a table that is being created. Raises Refused."""
+        """Return credentials of the location of a table that is being created. Raises Refused."""
         answer = self._get(f"/delta/v1/staging-tables/{quote(uuid, safe='')}/credentials")
         return self._read(_credentials, answer)
 
@@ -264,14 +264,14 @@ class UnityClient:
         Args:
             what: The kind of object, as the paths of the API spell it.
             name: Its full name.
-            with_content: Whether the server deletes all that is in it, in one transaction; otherwise it must be empty.
+            with_content: Whether the server also deletes its contents, in one transaction; otherwise it must be empty.
         """
         return self._deleted(f"/{what}/{quote(name, safe='')}", {"force": str(with_content).lower()})
 
     # Requests
 
     def _read(self, of: Callable[[Mapping[str, Any]], T], answer: Mapping[str, Any]) -> T:
-        """The content of an answer. Raises CatalogError for one of another form than the API's."""
+        """The content of an answer. Raises CatalogError if its form is not the API's."""
         try:
             return of(answer)
         except DeltaSkipError:
@@ -310,11 +310,10 @@ class UnityClient:
 
         Args:
             method: HTTP method.
-            path: Path below that of the API.
+            path: Path below the path of the API.
             query: Parameters of the URL.
             body: Object of the body.
-            again: Whether the request changes nothing that another one would miss, so that it is repeated if the
-                connection or the server fails.
+            again: Whether the request is idempotent, so that it is repeated if the connection or the server fails.
         """
         # The path does not contain the name of a new object.
         of = f" of {body['name']}" if method == "POST" and body is not None and "name" in body else ""
@@ -327,7 +326,7 @@ class UnityClient:
             token = None if self._client is None else self._client.token(self._session)
             try:
                 answer = self._answer(method, path, query, body, until, token)
-            # requests lets errors of urllib3 and of Python through, such as those of a redirected or odd answer.
+            # requests does not wrap all errors of urllib3 and Python, such as for a redirected or unusual answer.
             except (self._requests.exceptions.RequestException, OSError, ValueError, LookupError) as error:
                 if _was_never_sent(error) or again:
                     if last or not _pause(attempt, until):
@@ -338,7 +337,7 @@ class UnityClient:
                 return _object(where, answer, method == "GET")
             refused = _refused(where, answer)
             if refused.status == 401 and self._client is not None and not renewed:
-                # The token may have been withdrawn before its end.
+                # The token may have been revoked before it expires.
                 renewed = bool(self._client.token(self._session, token))
                 continue
             failed = refused.status >= 500 and refused.status != 501
@@ -398,7 +397,7 @@ def root_of(url: str) -> str:
 
 
 def _header_text(token: str) -> str:
-    """The token as a part of a header. Raises InvalidArgument, without showing it, where it cannot be one."""
+    """The token for a header. Raises InvalidArgument, without showing the token, if it cannot be in a header."""
     text = token.strip()
     if not text or not text.isascii() or not text.isprintable() or " " in text:
         wrong = "must have ASCII characters only, without spaces or line ends in it" if text else "must not be empty"
@@ -439,7 +438,7 @@ def _object(where: str, answer: _Answer, asked: bool) -> Mapping[str, Any]:
 
 
 def _refused(where: str, answer: _Answer) -> Refused:
-    """The error of an answer, in the form of the Delta API or of the older one."""
+    """The error of an answer, in the form of the Delta API or of the older API."""
     try:
         found = parse_json(answer.content) if answer.content else {}
     except ValueError:
@@ -479,9 +478,9 @@ def _reason(error: BaseException) -> str:
 
 
 def _pause(attempt: int, until: float, wanted: str | None = None) -> bool:
-    """Sleep before the next attempt, for as many seconds as the server asks for, if it does.
+    """Sleep before the next attempt, for the number of seconds that the server requests, if any.
 
-    until: The time by which the call has failed. False, without sleeping, if it is too late for another attempt.
+    until: The deadline of the call. Returns False, without sleeping, if it is too late for another attempt.
     """
     longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0**attempt)
     try:

@@ -1,4 +1,4 @@
-"""The log of a table of Unity Catalog: read with the commits that the catalog has ratified, and committed through it.
+"""The log of a table in Unity Catalog: read with the commits that the catalog has ratified, and committed through it.
 
 # PROTOCOL, Catalog-managed tables; Unity Catalog, ManagedTablesSpec
 """
@@ -36,7 +36,7 @@ class ManagedLog(CatalogCommits):
     Args:
         client: The client of the catalog.
         name: Name of the table.
-        loaded: The table as the catalog has it now.
+        loaded: The catalog's present entry of the table.
         root: Location of the table.
         below: Returns the storage of its files.
     """
@@ -137,7 +137,7 @@ class ManagedLog(CatalogCommits):
         return operation in self._last.permitted
 
     def _ask(self) -> LoadedTable:
-        """The table as the catalog has it now. Raises TableNotFound if the name is no longer that of this table."""
+        """The catalog's present entry of the table. Raises TableNotFound if the name no longer refers to this table."""
         try:
             loaded = self._client.load_table(self._name)
         except Refused as refused:
@@ -158,7 +158,7 @@ class ManagedLog(CatalogCommits):
         Raises:
             FileExistsError: Another commit has the version.
             OutcomeUnknown: It is not known whether the catalog ratified the commit.
-            TableNotFound, InvalidCommit: It did not.
+            TableNotFound, InvalidCommit: The catalog did not ratify it.
         """
         request = [*updates, {"action": "add-commit", "commit": commit.to_json()}]
         # A commit of data alone, or with a new mark of row ids, succeeds even if another writer changes the entry.
@@ -181,7 +181,7 @@ class ManagedLog(CatalogCommits):
                             return
                         raise
                     case "UpdateRequirementConflictException":
-                        # Another writer has changed the entry; this commit is still the next one, or it is not.
+                        # Another writer has changed the entry; this commit may or may not still be the next one.
                         if self._is_ratified(commit, text):
                             return
                         etag = self._last.etag if asserts else None
@@ -292,7 +292,7 @@ class NewLog(CatalogCommits):
         in_doubt(True)
         storage.put_if_absent(join(folder, commit_name(latest.version + 1)), text)
         if not storage.remote:
-            # Delta Kernel writes its commits into this folder, and does not make it.
+            # Delta Kernel writes its commits into this folder, but does not create it.
             placeholder = f"{LOG_FOLDER}/{STAGED_FOLDER}/.new"
             storage.put(join(latest.root, placeholder), b"", durable=False)
             delete_file(storage, latest.root, placeholder, log_names)
@@ -308,12 +308,12 @@ class NewLog(CatalogCommits):
 
 
 class ExternalLog(CatalogCommits):
-    """The log of an external table, which stands alone: the catalog is only told of changes of the metadata.
+    """The log of an external table, which does not need the catalog: the catalog is only notified of metadata changes.
 
     Args:
         client: The client of the catalog.
         name: Name of the table.
-        uuid: Identifier of the table in the catalog; None for a server without the Delta API, which is told nothing.
+        uuid: Identifier of the table in the catalog; None for a server without the Delta API, which is not notified.
     """
 
     manages = False
@@ -330,11 +330,11 @@ class ExternalLog(CatalogCommits):
         return None
 
     def commit(self, latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None]) -> None:
-        """See CatalogCommits.commit; the catalog has no part in it."""
+        """See CatalogCommits.commit; the catalog is not involved."""
         raise AssertionError("The commits of external tables are written into their log.")
 
     def after_commit(self, latest: Snapshot, version: int, text: bytes | None) -> None:
-        """See CatalogCommits.after_commit: tells the catalog of changes of the metadata."""
+        """See CatalogCommits.after_commit: notifies the catalog of changes of the metadata."""
         if self._uuid is None or text is None:
             return
         parsed = parsed_commit(latest.root, version, text)

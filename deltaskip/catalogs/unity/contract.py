@@ -1,4 +1,4 @@
-"""Requirements of the catalog for the tables that it manages: features and properties of version 0, kept from then on.
+"""Requirements of the catalog for tables that it manages: features and properties that version 0 sets and later keep.
 
 # Unity Catalog, ManagedTablesSpec, Create a Table: the authoritative set is what the server answers.
 """
@@ -19,7 +19,7 @@ from deltaskip.schema.properties import TableProperties, is_delta_property
 TABLE_ID = "io.unitycatalog.tableId"
 """Property of a managed table: its identifier in the catalog."""
 
-# The creation of a table chooses the values of these.
+# Creating a table chooses the values of these properties.
 _CHOSEN = (
     TableProperties.max_column_id.name,
     TableProperties.row_id_column.name,
@@ -42,11 +42,11 @@ _SUGGESTED = (
 
 
 def new_properties(staging: StagingTable, given: Mapping[str, str], ident: CatalogIdentifier) -> dict[str, str]:
-    """Return the properties to create a managed table with, among them those that add features.
+    """Return the properties with which a managed table is created, including those that add features.
 
     Args:
         staging: The requirements and suggestions of the catalog.
-        given: Properties of the user, which come before suggested ones.
+        given: Properties of the user, which take precedence over suggested ones.
         ident: Name of the table, for messages.
 
     Raises:
@@ -88,7 +88,7 @@ def kept_properties(latest: Snapshot, given: Mapping[str, str]) -> dict[str, str
 def check_lengths(properties: Mapping[str, str], what: str) -> None:
     """Raise InvalidArgument for a property that the server cannot keep.
 
-    # Unity Catalog, PropertyDAO: columns of 255 characters, which a longer text fails with an internal error
+    # Unity Catalog, PropertyDAO: columns of 255 characters; a longer value fails with an internal error
 
     Args:
         properties: Properties of a table or namespace.

@@ -1,4 +1,4 @@
-"""Updates of the catalog's copy of a table's metadata: the whole for a new table, the changes of a commit.
+"""Updates of the catalog's copy of a table's metadata: everything for a new table, the changes of a commit.
 
 # Unity Catalog, ManagedTablesSpec, Write a Commit: changes of metadata are in the request of their commit.
 """
@@ -21,7 +21,7 @@ from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo, join
 from deltaskip.storage.location import LOG_FOLDER
 
-# The server derives them; clients neither write them into the log nor send them.
+# The server derives these; clients neither write them into the log nor send them.
 _DERIVED = frozenset(
     (
         *VERSION_PROPERTIES, "delta.clusteringColumns",
@@ -39,7 +39,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class ParsedCommit:
-    """The changes of a commit other than those of files.
+    """The changes of a commit other than file actions.
 
     Attributes:
         change: Protocol, metadata and domains of the commit.
@@ -99,8 +99,8 @@ def creation_request(table: Snapshot, location: str, managed: bool, timestamp_ms
 
     Args:
         table: The table.
-        location: Its location as the server names it.
-        managed: Whether the catalog will decide about its commits.
+        location: Its location in the server's spelling.
+        managed: Whether the catalog will ratify its commits.
         timestamp_ms: Time of the version.
     """
     request: dict[str, Any] = {
@@ -164,7 +164,7 @@ def _field(field: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _domains(domains: Mapping[str, DomainMetadata]) -> dict[str, Any]:
-    """The domains that the API has a form for, by name."""
+    """The domains that the API can represent, by name."""
     found: dict[str, Any] = {}
     for name, member in _MIRRORED.items():
         domain = domains.get(name)

@@ -45,7 +45,7 @@ class TableName:
 
 @dataclass(frozen=True, slots=True)
 class RatifiedCommit:
-    """A commit that the catalog has decided for and that may not be published yet.
+    """A commit that the catalog has ratified, and that may not be published yet.
 
     Attributes:
         version: Version of the table.
@@ -63,7 +63,7 @@ class RatifiedCommit:
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> RatifiedCommit:
-        """Return the commit of a JSON object. Raises CatalogError if its file is not that of the version."""
+        """Return the commit of a JSON object. Raises CatalogError if its file does not belong to the version."""
         version, name = _int(answer, "version"), _text(answer, "file-name")
         found = _STAGED_NAME.fullmatch(name)
         if found is None or int(found[1]) != version:
@@ -84,7 +84,7 @@ class RatifiedCommit:
 
 @dataclass(frozen=True, slots=True)
 class LoadedTable:
-    """A table as the catalog has it.
+    """The catalog's entry of a table.
 
     Attributes:
         uuid: Identifier of the table in the catalog.
@@ -95,7 +95,7 @@ class LoadedTable:
         partition_columns: Names of the partition columns.
         commits: Commits that may not be published, in ascending order.
         latest: The latest version; None if the server does not know it.
-        permitted: Maintenance operations that clients may run beside those that the protocol permits.
+        permitted: Maintenance operations that clients may run in addition to those that the protocol permits.
     """
 
     uuid: str
@@ -144,7 +144,7 @@ class Credential:
     """Temporary credentials of a storage path.
 
     Attributes:
-        prefix: Path that they are for.
+        prefix: Path for which they are valid.
         options: Storage options, named as for DeltaTable; empty where the storage needs none.
         expires_ms: When they expire, in milliseconds since the epoch; None if they do not.
     """
@@ -187,7 +187,7 @@ _OLDER = {
 
 @dataclass(frozen=True, slots=True)
 class ProtocolOffer:
-    """Table features and properties that the catalog requires of a new table, or suggests.
+    """Table features and properties that the catalog requires or suggests for a new table.
 
     Attributes:
         features: Names of the features.
@@ -218,7 +218,7 @@ class StagingTable:
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> StagingTable:
-        """Return the place of a JSON object. Raises CatalogError if it lacks what the API requires."""
+        """Return the location of a JSON object. Raises CatalogError if it lacks what the API requires."""
         return cls(
             _text(answer, "table-id"),
             _text(answer, "location"),
@@ -229,7 +229,7 @@ class StagingTable:
 
 
 def entry(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a catalog, schema or table of the older API. Raises CatalogError without a name, or for odd properties."""
+    """Return a catalog, schema or table of the older API. Raises CatalogError without a name or valid properties."""
     _text(answer, "name")
     if answer.get("properties") is not None:
         _object(answer, "properties")

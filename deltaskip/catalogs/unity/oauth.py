@@ -1,4 +1,4 @@
-"""Tokens that a client gets with its own id and secret, without a user: OAuth client credentials.
+"""Tokens that a client obtains with its id and secret, without a user: OAuth client credentials.
 
 # RFC 6749, 4.4 Client Credentials Grant, 2.3.1 Client Password, 5 Issuing an Access Token
 """
@@ -19,10 +19,10 @@ SECRETS = {"token": "the token of the catalog", "client_secret": "the client_sec
 """Arguments of a login that are secrets, with their names in messages."""
 
 _LOGIN = (*SECRETS, "client_id", "token_url")
-# Where a workspace of Databricks gives tokens to service principals.
+# Where a Databricks workspace issues tokens to service principals.
 _PATH = "/oidc/v1/token"
 _SECONDS = 30.0
-# A token is renewed this long before it ends, or after half of its life if that is shorter.
+# A token is renewed this long before it expires, or after half of its lifetime if that is shorter.
 _EARLY_SECONDS = 60.0
 
 
@@ -30,10 +30,10 @@ def login_token(server: str, login: Mapping[str, str]) -> str | ClientCredential
     """Return the token of requests, or an object that requests one; None without either.
 
     Args:
-        server: URL of the server, without a path of its API.
+        server: URL of the server, without the path of the API.
         login: The arguments token, client_id, client_secret, token_url and scope that were given.
 
-    Raises InvalidArgument if a client is not whole, or has a token of its own.
+    Raises InvalidArgument if a client's id or secret is missing, or a token is also given.
     """
     if not login.keys() - {"token"}:
         return login.get("token")
@@ -44,7 +44,7 @@ def login_token(server: str, login: Mapping[str, str]) -> str | ClientCredential
 
 
 def completed_login(login: Mapping[str, str], configured: Mapping[str, object]) -> Mapping[str, str]:
-    """Return the arguments of a login with the secret that the configuration has, if they have none."""
+    """Return the arguments of a login, with the secret from the configuration if they have none."""
     if login.keys() & SECRETS.keys():
         return login
     wanted = ("client_secret",) if "client_id" in login else _LOGIN
@@ -60,10 +60,10 @@ class ClientCredentials:
         url: URL of the token endpoint, such as "https://host/oidc/v1/token".
         client_id: Identifier of the client (of a service principal).
         client_secret: Its secret.
-        scope: Scopes that the token is to have, with spaces between them; "" asks for none.
+        scope: Scopes to request for the token, separated by spaces; "" requests none.
 
     Raises:
-        InvalidArgument: The URL, the identifier or the secret is not one.
+        InvalidArgument: The URL is invalid, or the identifier or the secret is empty.
     """
 
     def __init__(self, url: str, client_id: str, client_secret: str, scope: str) -> None:
@@ -78,14 +78,14 @@ class ClientCredentials:
         self._renew_at = 0.0
 
     def token(self, session: Any, refused: str | None = None) -> str:
-        """Return a token that does not end soon.
+        """Return a token that does not expire soon.
 
         Args:
             session: A session of the package requests.
-            refused: A token that the catalog does not take any more, so that another one is asked for.
+            refused: A token that the catalog no longer accepts, so that a new one is requested.
 
         Raises:
-            CatalogError: The server does not give a token.
+            CatalogError: The server does not issue a token.
         """
         with self._lock:
             if time.monotonic() >= self._renew_at or self._token == refused:
@@ -96,7 +96,7 @@ class ClientCredentials:
             return self._token
 
     def _asked(self, session: Any) -> tuple[str, float]:
-        """A new token, and the seconds for which it holds."""
+        """A new token, and the seconds for which it is valid."""
         form = {"grant_type": "client_credentials", **({"scope": self.scope} if self.scope else {})}
         try:
             answer = session.post(

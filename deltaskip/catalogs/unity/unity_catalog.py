@@ -49,7 +49,7 @@ from deltaskip.table.table import DeltaTable, table_in
 _NAME = re.compile(r"[A-Za-z0-9_@-]{1,255}")
 _RENAME = "POST /v1/catalogs/{catalog}/schemas/{schema}/tables/{table}/rename"
 _STORAGE_ROOT = "storage_root"
-"""Property of a catalog or schema: where the server puts the managed tables in it. It is given when it is created."""
+"""Property of a catalog or schema: where the server creates its managed tables. It is set on creation."""
 _VIEWS = ("VIEW", "MATERIALIZED_VIEW", "METRIC_VIEW")
 # Credentials are renewed before a request that they begin can outlast them.
 _MARGIN_MS = 60_000
@@ -57,7 +57,7 @@ _MARGIN_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class _UnityEntry(TableEntry):
-    """A table as the server has it; loaded: None if the server lacks the Delta API."""
+    """The server's entry of a table; loaded: None if the server lacks the Delta API."""
 
     loaded: LoadedTable | None = None
     uuid: str | None = None
@@ -69,22 +69,22 @@ class UnityCatalog(LocatedCatalog):
     Namespaces are schemas of one catalog, and tables are named "schema.table"; without `catalog` namespaces are
     catalogs and the schemas in them, and tables are named "catalog.schema.table".
 
-    A table that is created without the property `location` is managed: the server chooses its place, decides which
-    commits it has, and deletes its files when it is dropped.
+    A table that is created without the property `location` is managed: the server chooses its location, ratifies its
+    commits, and deletes its files when it is dropped.
 
     Args:
         url: URL of the server, such as "https://host:8080".
         catalog: Name of a catalog of the server.
         token: Bearer token of the requests; None if the server needs none.
-        storage_options: Options of object stores, as for DeltaTable, beside the credentials that the server gives.
-        name: Name of the catalog, for messages and SQL. The default is that of `catalog`, or "unity".
-        client_id: Identifier of a client (a service principal) that gets tokens by itself, in place of `token`.
+        storage_options: Options of object stores, as for DeltaTable, in addition to the server's credentials.
+        name: Name of the catalog, for messages and SQL. The default is `catalog`, or "unity".
+        client_id: Identifier of a client (a service principal) that obtains tokens, instead of `token`.
         client_secret: Secret of the client.
-        token_url: URL at which it gets tokens. The default is that of Databricks, /oidc/v1/token of the server.
-        scope: Scopes of the tokens, with spaces between them. The default is that of Databricks, "all-apis".
+        token_url: URL at which the client obtains tokens. The default is Databricks', /oidc/v1/token of the server.
+        scope: Scopes of the tokens, separated by spaces. The default is Databricks', "all-apis".
 
     Raises:
-        InvalidArgument: The URL or the name of the catalog is not one, or a token and a client are given.
+        InvalidArgument: The URL or the name of the catalog is invalid, or both a token and a client are given.
         CatalogError: The package requests is not installed.
     """
 
@@ -254,7 +254,7 @@ class UnityCatalog(LocatedCatalog):
             return table_in(storage, root, version, timestamp)
 
     def _storage(self, entry: _UnityEntry) -> tuple[CatalogStorage, str]:
-        """The storage of a table, with its log as the catalog knows it, and its location."""
+        """The storage of a table, with the log that the catalog knows, and its location."""
         name, client = self._given_name(entry.identifier), self._client
         below = VendedStorage(entry.location, self.storage_options, lambda: client.credentials(name, entry.uuid or ""))
         with self._converted():
@@ -346,7 +346,7 @@ class UnityCatalog(LocatedCatalog):
         return StagedTable(entry.identifier, transaction, order, lambda: table_in(storage, root))
 
     def _at(self, location: str) -> VendedStorage:
-        """The storage of a place at which the catalog has no table yet."""
+        """The storage of a location at which the catalog has no table yet."""
         return VendedStorage(location, self.storage_options, lambda: self._client.path_credentials(location))
 
     def _register(self, name: TableName, table: Snapshot, place: str, managed: bool) -> _UnityEntry:
@@ -367,7 +367,7 @@ class UnityCatalog(LocatedCatalog):
         return _UnityEntry(ident, loaded.location, managed, loaded, loaded.uuid)
 
     def _created(self, name: TableName, request: Mapping[str, Any]) -> LoadedTable:
-        """Let the server create a table. Where its answer is lost, looks before it tries again."""
+        """Let the server create a table. If the answer is lost, checks whether the table exists before a retry."""
         unknown: OutcomeUnknown | None = None
         for _ in range(_TRIES):
             try:
@@ -448,8 +448,8 @@ class UnityCatalog(LocatedCatalog):
     def drop_namespace(self, namespace: str | Sequence[str], cascade: bool = False) -> bool:
         """See TableCatalog.drop_namespace.
 
-        With `cascade` the server drops all that is in it in one transaction, also views, volumes, functions and models:
-        all of it, or nothing.
+        With `cascade` the server drops its contents in one transaction, including views, volumes, functions and models:
+        everything or nothing.
         """
         found = namespace_of(namespace)
         if not found or not arguments.flag("cascade", cascade):
@@ -483,7 +483,7 @@ class UnityCatalog(LocatedCatalog):
         return (full[0], full[1]) if len(full) == 2 else None
 
     def _name(self, ident: CatalogIdentifier) -> TableName | None:
-        """The three parts of a table's name; None for a name that no table of the server can have."""
+        """The three parts of a table's name; None for a name that no table on the server can have."""
         parts = self._schema_parts(ident.namespace)
         if parts is None or not all(map(_NAME.fullmatch, (*parts, ident.name))):
             return None
@@ -532,7 +532,7 @@ _NO_TABLE = ("NoSuchTableException", "TABLE_NOT_FOUND")
 def _opened_again(
     given: tuple[str, str | None, Mapping[str, str], str], login: Mapping[str, str], entry: _UnityEntry
 ) -> Storage:
-    """The storage of a table that was pickled, whose catalog may be configured in this process."""
+    """The storage of a pickled table, whose catalog may be configured in this process."""
     url, catalog, options, name = given
     login = completed_login(login, configured(name) or {})
     opened = UnityCatalog(url, catalog, storage_options=options, name=name, **login)
@@ -548,7 +548,7 @@ def _opened_again(
 
 
 def _place(location: str) -> str:
-    """A location as the server names it: the URI of a local path, and others as they are."""
+    """A location in the server's spelling: the URI of a local path, and other locations unchanged."""
     found = parse_location(location)
     return uri_of(found) if is_local(found) else found
 
@@ -570,13 +570,13 @@ def _described(properties: Mapping[str, str]) -> dict[str, Any]:
 class VendedStorage:
     """Opens the storage of a location, and opens it again with new credentials before its credentials expire.
 
-    Local files, and storages for which the user has given credentials, need none from the server.
+    Local files, and storages with credentials of the user, need none from the server.
 
     Args:
         location: Path or URI of the table.
-        options: Storage options of the user, which come before those of the server.
-        ask: Asks the server for credentials.
-        given: Credentials that the server has given already.
+        options: Storage options of the user, which take precedence over the server's.
+        ask: Requests credentials from the server.
+        given: Credentials that the server has already issued.
     """
 
     def __init__(
@@ -604,13 +604,13 @@ class VendedStorage:
             return self._storage
 
     def _opened_with(self) -> dict[str, str]:
-        """The options to open the storage with."""
+        """The options with which the storage is opened."""
         self._expires_ms = None
         _, root = open_storage(self._location) if self._location.startswith("file:") else (None, self._location)
         if is_local(root) or any(name in self._options for name in _OWN):
             return self._options
         given, self._given = (self._ask() if self._given is None else self._given), None
-        # s3a and s3 are one store.
+        # s3a and s3 are the same store.
         key = self._location.partition("://")[2]
         matching = [each for each in given if key.startswith(each.prefix.partition("://")[2].rstrip("/"))]
         if not matching:
@@ -626,4 +626,4 @@ _OWN = (
     "azure_storage_sas_key", "azure_storage_token", "google_service_account", "google_service_account_key",
     "google_bearer_token", "google_skip_signature",
 )  # fmt: skip
-"""Options by which a user gives credentials of his own."""
+"""Options by which a user passes credentials."""

@@ -1,6 +1,6 @@
 """The join of a MERGE over Arrow columns: by hash on keys that are compared for equality, then by the other conditions.
 
-Keys compare as in Spark: NULL equals nothing, but NULL by `<=>`; NaN equals NaN, and 0.0 equals -0.0.
+Keys compare as in Spark: NULL equals only NULL, and only by `<=>`; NaN equals NaN, and 0.0 equals -0.0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk, 
 from deltaskip.schema.types import FLOATING, STRING, ArrayType, DataType, StructType
 
 Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any]]
-"""Rows that match: those of the target and, at the same place, those of the source."""
+"""Rows that match: indexes of target rows and, at the same position, of source rows."""
 
 # Pairs that are compared at once where no key narrows them.
 _AT_ONCE = 1 << 20
@@ -39,8 +39,8 @@ class JoinKey:
     """Two expressions that are compared for equality.
 
     Attributes:
-        target: The one over the target.
-        source: The one over the source.
+        target: The expression over the target.
+        source: The expression over the source.
         null_safe: Whether NULL equals NULL.
     """
 
@@ -116,7 +116,7 @@ def _table(
     columns: Mapping[str, pa.Array],
     rows: int,
 ) -> pa.Table:
-    """The values of keys in the form that is hashed, with the number of each row, without rows that match nothing."""
+    """The values of keys in the form that is hashed, with the index of each row, without rows that match nothing."""
     arrays: list[pa.Array] = []
     kept: npt.NDArray[Any] = np.ones(rows, np.bool_)
     for node, key in zip(nodes, keys, strict=True):
@@ -133,12 +133,12 @@ def _table(
 
 
 def _bare(data_type: DataType | None) -> DataType | None:
-    """The type without its nullability, which plays no part in a comparison."""
+    """The type without nullability, which does not matter to a comparison."""
     return None if data_type is None else all_nullable(data_type)
 
 
 def _hashed(values: pa.Array, type_: Any) -> pa.Array:
-    """Values in a form in which those that Spark takes for equal are identical; none is NULL."""
+    """Values in a form in which values that Spark considers equal are identical; none is NULL."""
     if isinstance(type_, StructType | ArrayType):
         return _framed(values, type_)
     if type_ in FLOATING:
@@ -236,7 +236,7 @@ def _filtered(
     source: Mapping[str, pa.Array],
     expressions: MergeExpressions,
 ) -> Pairs:
-    """The pairs for which the rest of the condition is TRUE too."""
+    """The pairs for which the rest of the condition is also TRUE."""
     rows, partners = pairs
     if residual is None or not len(rows):
         return pairs

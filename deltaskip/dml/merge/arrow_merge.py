@@ -49,7 +49,7 @@ from deltaskip.schema.types import (
     nested_types,
 )
 
-# Bytes of rows that are joined at once, at least; and of files that are read ahead.
+# The least bytes of rows that are joined at once, and bytes of files that are read ahead.
 _AT_ONCE_BYTES = 64 << 20
 _AHEAD_BYTES = 256 << 20
 # A piece of the table has a share of 1 / _SHARE of the bytes of the source, if the source is large.
@@ -84,7 +84,7 @@ class ArrowMerge:
     Args:
         join: The merge.
         source: The columns of the source.
-        data: The rows of the source; none of them for `check`.
+        data: The rows of the source; `check` needs none.
     """
 
     def __init__(self, join: MergeJoin, source: SourceColumns, data: pa.Table) -> None:
@@ -115,7 +115,7 @@ class ArrowMerge:
         self._met = np.zeros(self._rows, np.bool_)
         self._counts = dict.fromkeys(range(len(join.clauses)), 0)
         self._parts: dict[int, ArrowPart] = {}
-        # The types of values, each with that of a column that stores them.
+        # The types of values, each with the type of the column that stores them.
         self._casts: list[tuple[DataType, DataType]] = []
         self._wheres = [
             None if each.where is None else self._scopes[each.kind].condition(expression_node(each.where))
@@ -139,7 +139,7 @@ class ArrowMerge:
         return MatchedRows(_by_file(found.deleted, files), _by_file(found.updated, files), new, inserted, counts)
 
     def check(self) -> None:
-        """Bind the condition and the values, and plan the rows to write; none of this depends on rows."""
+        """Bind the condition and the values, and plan the rows to write. The result does not depend on any row."""
         joined_rows(self._scopes["matched"], expression_node(self._join.on), self._source, 0)
         for number, clause in enumerate(self._join.clauses):
             if clause.action != "delete":
@@ -148,7 +148,7 @@ class ArrowMerge:
                 self._write(number, old, {} if clause.kind == "not matched by source" else self._source, 0, None)
 
     def decides_expressions(self) -> bool:
-        """Whether rows match by keys, and every condition and expression has a value here for every row."""
+        """Whether rows match by keys, and deltaskip evaluates every condition and expression for every row."""
         fields = (*self._join.snapshot.schema.fields, *self._columns.schema.fields)
         return (
             not any(map(_is_special, fields))
@@ -206,7 +206,7 @@ class ArrowMerge:
             yield self._together(batches, names)
 
     def _together(self, batches: Sequence[_OfFile], names: Sequence[str]) -> _TargetRows:
-        """The rows of batches, each with the number of its file."""
+        """The rows of batches, each with the index of its file."""
         positions = np.concatenate([each.batch.positions for each in batches])
         numbers = np.repeat([each.number for each in batches], [len(each.batch) for each in batches])
         columns = {name: pa.concat_arrays([each.batch.columns[name] for each in batches]) for name in names}
@@ -217,7 +217,7 @@ class ArrowMerge:
         return _TargetRows(numbers, positions, columns, ids)
 
     def _piece(self, batch: _TargetRows, rows: npt.NDArray[Any], partners: npt.NDArray[Any], found: _Changes) -> None:
-        """Apply the clauses to pairs: `rows` of the batch, each with its row of the source in `partners`."""
+        """Apply the clauses to pairs: each of `rows` of the batch with the source row in `partners`."""
         join = self._join
         self._met[partners] = True
         if join.inserts_only:
@@ -392,7 +392,7 @@ class ArrowMerge:
 def needed_columns(join: MergeJoin, names: Names) -> set[str]:
     """Return the columns of the target that must be read to carry out a merge in this process.
 
-    names: The names of both sides, as expressions of matched rows have them.
+    names: The names of both sides, as in expressions of matched rows.
     """
     if join.numbers(action="update") and not all(
         field.type == VOID or (isinstance(each.columns.get(field.name), FromSource) and each.kind == "matched")
@@ -420,7 +420,7 @@ def columns_of_table(data: pa.Table) -> dict[str, pa.Array]:
 
 
 class _OfFile(NamedTuple):
-    """Some rows of a file, by the file's number, with their bytes."""
+    """Some rows of a file: the index of the file, the rows, and their bytes."""
 
     number: int
     batch: StoredBatch
@@ -429,7 +429,7 @@ class _OfFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _TargetRows:
-    """Rows of files: numbers of the files, positions, columns, and row ids if the table has row tracking."""
+    """Rows of files: file indexes, positions, columns, and row ids if the table has row tracking."""
 
     numbers: npt.NDArray[Any]
     positions: npt.NDArray[Any]
@@ -439,7 +439,7 @@ class _TargetRows:
 
 @dataclass(slots=True)
 class _Changes:
-    """Rows that change: numbers of files and positions in them, piece by piece."""
+    """Rows that change: file indexes and positions, piece by piece."""
 
     deleted: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
     updated: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
@@ -451,7 +451,7 @@ def _has_value(node: Node) -> bool:
 
 
 def _is_special(field: StructField) -> bool:
-    """Whether Spark reads or compares a column in another way than deltaskip."""
+    """Whether Spark may read or compare a column differently from deltaskip."""
     types: list[DataType] = list(nested_types(field.type))
     if any(each in (VARIANT, VOID) or isinstance(each, UnknownType) for each in types):
         return True

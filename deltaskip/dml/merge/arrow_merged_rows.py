@@ -54,7 +54,7 @@ class ArrowPart:
     def store(
         self, identities: Mapping[str, IdentityColumn], has_warned: bool
     ) -> tuple[Mapping[str, IdentityColumn], bool]:
-        """Compute the rows as they are stored; identity columns and the warning continue from these states."""
+        """Compute the rows as they are stored, starting from these states of identity columns and the warning."""
         rules = self._rules
         rules.has_warned = has_warned
         rules.identities = {name: identities.get(name, state) for name, state in rules.identities.items()}

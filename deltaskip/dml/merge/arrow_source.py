@@ -1,4 +1,4 @@
-"""The source of a MERGE without Spark: Arrow data, and its keys' values, which decide the files of the table."""
+"""The source of a MERGE without Spark: Arrow data, and the values of its keys, which select files of the table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ArrowMergeSource(MergeSource):
 
     Args:
         rows: The rows.
-        table: The table that gets them, for messages.
+        table: The target table, for messages.
         alias: The name of the source in expressions; None for none.
         time_zone: The time zone of expressions.
     """
@@ -51,7 +51,7 @@ class ArrowMergeSource(MergeSource):
         return self._given.schema_for(table_schema)
 
     def prepared(self, join: MergeJoin, schema: StructType) -> ArrowSourceRows:
-        """The rows, with which the merge was carried out over no rows, which checks its expressions."""
+        """The rows, after a merge without rows has checked the expressions."""
         columns = SourceColumns(schema, self._alias, self._time_zone, self._now)
         ArrowMerge(join, columns, columns.nothing).check()
         return ArrowSourceRows(partial(self._given.table, self._table), columns, join.snapshot)
@@ -93,17 +93,17 @@ class ArrowSourceRows(SourceRows):
         return ArrowMerge(join, self.columns, self.data).matched()
 
     def decides_every_row(self, join: MergeJoin) -> bool:
-        """Return whether this process knows what the merge makes of every row, whatever rows there are.
+        """Return whether this process can carry out the merge for every row, whatever rows there are.
 
         It does if rows match by keys, and if every expression, cast and rule has a value for every row. Raises the
-        errors of `MergeSource.prepared` that are not about a part that is left to Spark.
+        errors of `MergeSource.prepared`, except for parts that are left to Spark.
         """
         try:
             merge = ArrowMerge(join, self.columns, self.columns.nothing)
             if not merge.decides_expressions():
                 return False
         except DeltaSkipError:
-            # Spark raises the error for it, if it is one there.
+            # If it is an error in Spark, Spark raises it.
             return False
         merge.check()
         return merge.decides_stored_values()
@@ -111,14 +111,14 @@ class ArrowSourceRows(SourceRows):
     def is_little(self, join: MergeJoin, copies_here: Callable[[], bool]) -> bool:
         """Return whether this process carries out a merge in the time that jobs of a cluster take to start.
 
-        copies_here: Whether it would also copy all rows of the files sooner than a job does.
+        copies_here: Whether it would also copy all rows of the files before a job would have.
         """
         snapshot, files = join.snapshot, join.files.listed
         columns = needed_columns(
             join, Names(snapshot.schema, self.columns.schema, join.target_alias, self.columns.alias)
         )
         if join.properties.change_data_feed:
-            # Change files have all columns of the rows before they changed.
+            # Change data files have all columns of the rows before the change.
             columns = set(snapshot.schema.names)
         if not is_little_to_read(snapshot, files, columns):
             return False
@@ -135,7 +135,7 @@ class ArrowSourceRows(SourceRows):
         if not len(known):
             return KeyValues(None, None, found.null_count > 0)
         least, greatest = _extremes(known)
-        # In a large source nearly all keys are distinct, which its first rows show.
+        # If nearly all keys of a large source are distinct, its first rows show that.
         listed, most = distinct and key.equal and key.type not in FLOATING, most_values(key.type)
         listed = listed and len(known.slice(0, 2 * most).unique()) <= most
         values = key_literals(known.unique(), key.type, domain_values) if listed else None

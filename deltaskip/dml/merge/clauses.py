@@ -1,6 +1,6 @@
 """The clauses of a MERGE as the caller gives them, and the checks that need no schema.
 
-# delta-spark, DeltaMergeInto; the same clauses are refused, with other texts
+# delta-spark, DeltaMergeInto; the same clauses are refused, with other messages
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class MergeClause:
     """A WHEN clause.
 
     Attributes:
-        kind: The rows that the clause applies to: pairs of a source and a target row, source rows without a target row,
-            or target rows without a source row.
+        kind: The rows that the clause applies to: pairs of a source row and a target row, source rows without a target
+            row, or target rows without a source row.
         action: The action on these rows: update, delete or insert.
         where: Its condition, SQL text, a PySpark Column or an expression of `deltaskip.col`; None if it applies to
-            all rows that no clause before it applies to.
+            all rows to which no earlier clause applies.
         values: Expressions by column name; None for all columns of the source by name, and for deletions.
         except_: Columns that a clause for all columns leaves out.
     """
@@ -50,7 +50,7 @@ class MergeClause:
 def check_clauses(clauses: Iterable[MergeClause], table: str) -> None:
     """Check number and order of the clauses.
 
-    Raises InvalidArgument if there are none, or if one without a condition is not the last of its kind.
+    Raises InvalidArgument if there are none, or if a clause without a condition is not the last of its kind.
     """
     found = list(clauses)
     if not found:
@@ -65,7 +65,7 @@ def check_clauses(clauses: Iterable[MergeClause], table: str) -> None:
 
 
 def reads_only_changed_rows(clauses: Iterable[MergeClause]) -> bool:
-    """Whether a merge depends on no target row but those that it changes.
+    """Whether a merge depends only on target rows that it changes.
 
     An unchanged row that matches matters only if it prevents the insertion of a row of the source.
     """

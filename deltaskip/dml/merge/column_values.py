@@ -38,8 +38,8 @@ class ClauseGroup:
     """Clauses of one action whose rows are written by one plan.
 
     Attributes:
-        numbers: Numbers of the clauses.
-        columns: The columns that rows have when they are written; the others follow from them or are numbered.
+        numbers: Indexes of the clauses.
+        columns: The columns of the rows to write; the others are generated or identity columns.
         kept: Columns whose values in the table do not change.
     """
 
@@ -51,7 +51,7 @@ class ClauseGroup:
 def clause_groups(join: MergeJoin, numbers: Sequence[int]) -> list[ClauseGroup]:
     """Divide clauses of one action by the generated and identity columns that they set.
 
-    Those that a clause does not set are computed or numbered when the row is written; an updated row keeps its
+    Columns that a clause does not set are computed or numbered when the row is written; an updated row keeps its
     identity values.
     """
     updates = bool(numbers) and join.clauses[numbers[0]].action == "update"
@@ -123,7 +123,7 @@ def column_text(
 
 
 def check_stored(source: DataType, target: DataType, path: tuple[str, ...], table: str, evolves: bool = False) -> bool:
-    """Return whether a column stores values of a type as ANSI store assignment does; otherwise by a cast.
+    """Return True if ANSI store assignment stores values of the type in a column, False if they need an explicit cast.
 
     # delta-spark, UpdateExpressionsSupport: values are cast as by CAST in ANSI mode; structs have the same fields
 
@@ -223,7 +223,7 @@ def _is_given(
         return True
     if identity_of(field) is not None:
         return field.name in special
-    # A default of a row to insert is computed with the others, once.
+    # The default of an inserted row is computed once, with the other values.
     return DEFAULT_KEY in field.metadata or any(_is_set(field, join, number) for number in numbers)
 
 

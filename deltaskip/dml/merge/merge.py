@@ -54,7 +54,7 @@ class Merge:
     Attributes:
         on: The condition: SQL text, a PySpark Column or an expression of `deltaskip.col`.
         clauses: The clauses in their order.
-        source_alias: The name of the source in expressions; None for that of its DataFrame, see `default_aliases`.
+        source_alias: The name of the source in expressions; None for the alias of its DataFrame, see `default_aliases`.
         target_alias: The name of the table in expressions; None for none.
         evolves: Whether new columns of the source are added to the table.
     """
@@ -155,7 +155,7 @@ class _Resolved:
         on: Its condition, not bound.
         names: The names of both sides.
         incoming: The schema of the source.
-        template: The condition on rows of the table, for the values of the source.
+        template: The condition on rows of the table that values of the source complete.
         configuration: Properties to set with a changed schema, or None.
         sees_all: Whether a clause may apply to any row of the table.
     """
@@ -304,7 +304,7 @@ def merge_source(rows: GivenRows, alias: str | None, spark: Any, time_zone: str,
 
     Args:
         rows: Its rows.
-        alias: The name of the source in expressions; None for that of its DataFrame.
+        alias: The name of the source in expressions; None for the alias of its DataFrame.
         spark: A session for Arrow data; None to join them in this process.
         time_zone: Time zone of expressions in this process.
         snapshot: The table.

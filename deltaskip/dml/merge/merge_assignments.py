@@ -163,7 +163,7 @@ def _all_columns(
     table: str,
     hidden: Collection[str],
 ) -> Sequence[tuple[str, Assigned]]:
-    """The assignments of `*`: columns of the table from those of the source with the same name."""
+    """The assignments of `*`: each column of the table from the source column of the same name."""
     left_out = frozenset(map(fold_name, clause.except_))
     unknown = left_out - frozenset(map(fold_name, schema.names)) - frozenset(map(fold_name, source.names))
     if unknown:
@@ -303,7 +303,7 @@ def _new_parts(known: DataType, given: DataType) -> DataType | None:
 
 
 def _both_parts(one: DataType, other: DataType) -> DataType:
-    """The type with the fields of both, which are parts of one type of the source."""
+    """The type with the fields of both, which are parts of one source type."""
     match one, other:
         case StructType(fields), StructType(theirs):
             found = {field.name: field for field in fields}
@@ -320,7 +320,7 @@ def _both_parts(one: DataType, other: DataType) -> DataType:
 
 
 def _parts(key: str, table: str) -> tuple[str, ...]:
-    """The parts of a name as SQL has it."""
+    """The parts of a name in SQL syntax."""
     try:
         named = parse_sql(key)
     except PredicateError as error:

@@ -27,8 +27,8 @@ class MergeJoin:
 
     Attributes:
         snapshot: The target.
-        files: The files of the target that may contain rows that match, or that a clause for rows without a source
-            row may change.
+        files: The files of the target that may contain matching rows, or rows that a clause for unmatched target rows
+            may change.
         on: The condition as the caller wrote it.
         clauses: The clauses in their order; a row goes to the first of its kind whose condition is TRUE.
         schema: The schema of the target after the merge.
@@ -55,7 +55,7 @@ class MergeJoin:
     evolves: bool = False
 
     def numbers(self, kind: ClauseKind | None = None, action: ClauseAction | None = None) -> list[int]:
-        """Return the numbers of the clauses of a kind, of an action, or of both."""
+        """Return the indexes of the clauses of a kind, of an action, or of both."""
         return [
             i
             for i, clause in enumerate(self.clauses)
@@ -83,11 +83,11 @@ class MatchedRows:
     """The rows that the join found.
 
     Attributes:
-        deleted: For each file of the join the positions of rows that are deleted; None if none are.
+        deleted: For each file of the join the positions of deleted rows; None if no row is deleted.
         updated: The same for rows that are updated.
         new: The rows to write; None if there are none.
         inserts: Whether `new` may have rows to insert.
-        counts: Number of rows of the target that each clause changes, by the clause's number.
+        counts: Number of rows of the target that each clause changes, by the index of the clause.
     """
 
     deleted: RowPositions | None = None
@@ -103,8 +103,8 @@ class MergingEngine(Protocol):
     def merge_source(self, session: Any, data: Any, alias: str | None) -> MergeSource:
         """Return the source of a merge for rows: a DataFrame of the session, or an Arrow table.
 
-        session: The session, or a DataFrame of it. alias: The name of the source in expressions; None for that of the
-        DataFrame.
+        session: The session, or a DataFrame of it. alias: The name of the source in expressions; None for the alias of
+        the DataFrame.
         """
 
 
@@ -135,7 +135,7 @@ class MergeSource(Protocol):
         """
 
     def release(self) -> None:
-        """Give up the rows that are kept."""
+        """Release the cached rows."""
 
 
 class SourceRows(Protocol):

@@ -154,13 +154,13 @@ class MergeExpressions:
         return self.array(node, columns, rows), type_of(node) or VOID
 
     def cast(self, name: str, values: pa.Array, source: DataType, target: DataType) -> pa.Array:
-        """Return values for a column as CAST converts them to its type. Raises PredicateError if one cannot be."""
+        """Return values as CAST converts them to the type of a column. Raises PredicateError if a cast fails."""
         scope = StructType((StructField(name, source),))
         node = bind_expression(Cast(Column((name,)), target), scope, time_zone=self._zone)
         return self.array(node, {name: values}, len(values))
 
     def needs_session(self, given: str | Node, why: object) -> UnsupportedFeature:
-        """Return the error for an expression that only Spark can evaluate. given: Its text, or as it is bound."""
+        """Return the error for an expression that only Spark can evaluate. given: SQL text, or a bound node."""
         text = given if isinstance(given, str) else self._text(given)
         return needs_session(text, f"a merge into {self._table}", why, PASS_SESSION)
 

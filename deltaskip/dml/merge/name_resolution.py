@@ -19,12 +19,12 @@ _SIDES: tuple[MergeSide, MergeSide] = ("target", "source")
 
 
 def default_aliases(target: str | None, source: str | None, of_frame: bool) -> tuple[str | None, str | None]:
-    """Return the names of both sides, where a caller has given them none: `target` and `source`.
+    """Return the names of both sides, by default `target` and `source`.
 
     Args:
-        target: The name of the target that is given.
-        source: The name of the source that is given.
-        of_frame: Whether the source is a DataFrame, which may have a name of its own. Then the default is None.
+        target: The given name of the target, or None.
+        source: The given name of the source, or None.
+        of_frame: Whether the source is a DataFrame, which may have an alias. Then the default is None.
     """
     names = (target, source)
     found = [
@@ -44,7 +44,7 @@ def condition_of(on: object, schema: StructType, target: str | None, source: str
         target: The name of the table in expressions; None for `target`.
         source: The name of the source.
 
-    Raises PredicateError for text in a list that is no name.
+    Raises PredicateError if the list contains a string that is not a name.
     """
     given = list(on) if isinstance(on, list | tuple) else [on]
     if not given or not all(isinstance(name, str) and name.strip() for name in given):
@@ -85,14 +85,14 @@ class Names:
 
     @property
     def source_has_any_name(self) -> bool:
-        """Whether any name before a column may be one of the source's DataFrame."""
+        """Whether any qualifier of a column may be an alias inside the source's DataFrame."""
         return self._relations[1].qualifiers is None
 
     def resolved(self, parts: tuple[str, ...]) -> tuple[MergeSide, tuple[str, ...]]:
         """Return the side that a name is a column of, and its path there.
 
         Raises:
-            UnknownName: Neither side has the column, or no side has the name before it.
+            UnknownName: Neither side has the column, or no side has the qualifier.
             AmbiguousName: Both sides have it.
             InsideCollection: The path continues inside an array or map.
             PredicateError: The column has no such field.
@@ -101,12 +101,12 @@ class Names:
         return _SIDES[number], found.logical
 
     def name(self, side: MergeSide, path: tuple[str, ...]) -> tuple[str, ...]:
-        """Return how expressions name a column of a side."""
+        """Return the name of a column of a side in expressions."""
         qualifiers = self._relations[_SIDES.index(side)].qualifiers
         return (*qualifiers[0], *path) if qualifiers else path
 
     def side(self, parts: tuple[str, ...]) -> tuple[MergeSide, tuple[str, ...]] | None:
-        """Return the same, or None if it is not certain."""
+        """Return the result of `resolved`, or None if it is not certain."""
         try:
             return self.resolved(parts)
         except PredicateError:

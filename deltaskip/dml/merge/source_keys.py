@@ -3,8 +3,8 @@
 The ON condition is weakened to a condition on target rows alone, by the values of the source's keys: `t.k = s.k`
 matches only rows with `min(s.k) <= t.k <= max(s.k)`, and with `t.k IN (…)` while they are few.
 Soundness: each step returns a predicate that is TRUE for every target row for which the condition is TRUE with some
-row of the source. Comparisons whose operands Spark would convert in a way that may not keep their order or their
-equality say nothing.
+row of the source. A comparison for which Spark would convert the operands in a way that may not preserve order or
+equality is ignored.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from deltaskip.schema.types import (
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 
-# Most integers and strings of a key, which stay in one array, and most other values that cost less than they prune.
+# The most integers and strings of a key, which stay in one array, and the most other values that pay off by pruning.
 _MOST_VALUES, _MOST_LITERALS = 250_000, 1_000
 
 _COMPARED = (*INTEGRAL_BITS, FLOAT, DOUBLE, STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ)
@@ -90,7 +90,7 @@ class KeyValues:
         least: The least value; None if every value is NULL.
         greatest: The greatest value.
         has_null: Whether some value is NULL.
-        values: All distinct values but NULL; None if they are not known, as when they are many.
+        values: All distinct values except NULL; None if they are not known or too many.
     """
 
     least: Any
@@ -101,7 +101,7 @@ class KeyValues:
 
 @dataclass(frozen=True, slots=True)
 class _KeyComparison:
-    """A comparison of the target with a key of the source, which stands for the predicate that its values give."""
+    """A comparison of the target with a source key: a placeholder for the predicate that the key's values give."""
 
     op: str
     target: Node
@@ -123,7 +123,7 @@ _Part = _KeyComparison | _All | _Any | Node
 
 @dataclass(frozen=True, slots=True)
 class MatchTemplate:
-    """The condition that ON puts on rows of the target, once the values of the source's keys are known.
+    """The condition that ON imposes on target rows once the values of the source's keys are known.
 
     Attributes:
         keys: The keys.
@@ -164,7 +164,7 @@ def match_template(on: Node, snapshot: Snapshot, source: StructType, names: Name
 
 
 def most_values(type_: DataType) -> int:
-    """Return the most distinct values of a key that are worth their comparison with files."""
+    """Return the maximum number of distinct values of a key that are worth comparing with files."""
     return _MOST_VALUES if _is_in_array(type_) else _MOST_LITERALS
 
 
@@ -223,7 +223,7 @@ class _Template:
         return self._of_target(node)
 
     def _of_target(self, node: Node) -> Node:
-        """The condition itself if it is about the target alone; TRUE otherwise."""
+        """The condition itself if it is only about the target; TRUE otherwise."""
         if not columns_of(node):
             return TRUE_LITERAL
         found = self._on_side(node, "target")
@@ -271,7 +271,7 @@ class _Template:
         return declares_char(field)
 
     def _on_side(self, node: Node, side: str) -> Node | None:
-        """The expression with columns named without alias; None if a column is not certainly one of this side."""
+        """The expression with columns named without alias; None if a column may not belong to this side."""
         failed = False
 
         def renamed(part: Node) -> Node:
@@ -311,7 +311,7 @@ def _keeps_order(target: Node, key: Node) -> bool:
         return False
     if one != STRING:
         return True
-    # The bounds of the key are those under its own collation, which the comparison must use, too.
+    # The bounds of the key hold under the key's collation, which the comparison must also use.
     if any(isinstance(part, Collate) for side in (target, key) for part in walk(side)):
         return False
     try:
@@ -344,7 +344,7 @@ def _compared(op: str, target: Node, key: SourceKey, found: KeyValues) -> Node:
 
 
 def _bound(op: str, target: Node, value: Any, type_: DataType) -> list[Node]:
-    # NaN is greater than every number, and bounds of files leave it out.
+    # NaN is greater than every number, and bounds of files do not include it.
     if isinstance(value, float) and math.isnan(value):
         return []
     return [Compare(op, target, Literal(value, type_))]

@@ -611,7 +611,7 @@ class Batch:
         return constant_of(value, arrow_type(type_))
 
     def completed(self, found: Values | Partly, node: Node, args: Sequence[Values], type_: DataType) -> Values:
-        """The values that were found, and those of the rows that were left over."""
+        """The values that were found, combined with the values of rows that were left over."""
         if not isinstance(found, Partly):
             return found
         places = arrow_array(np.flatnonzero(found.rest).astype(np.int64))

@@ -94,7 +94,7 @@ class Evaluator:
         return pc.if_else(arrow_array(unknown), scattered(array_of(decided, type_), unknown), found)
 
     def mask(self, columns: Columns, rows: int) -> npt.NDArray[Any]:
-        """Return for each row whether a predicate is TRUE. Arguments and errors are those of `values`."""
+        """Return for each row whether a predicate is TRUE. Arguments and errors as for `values`."""
         if not rows:
             return np.zeros(0, np.bool_)
         found, unknown = self._found(columns, rows)
@@ -106,7 +106,7 @@ class Evaluator:
     def may_be_true(self, columns: Columns, rows: int) -> npt.NDArray[Any]:
         """Return for each row whether a predicate is TRUE, or its value is not known, or Spark raises.
 
-        Arguments are those of `values`. Nothing is raised.
+        Arguments as for `values`. Nothing is raised.
         """
         found = np.ones(rows, np.bool_)
         pending, failures = [np.arange(rows)] if rows else [], 0
@@ -151,7 +151,7 @@ class Evaluator:
         return found, unknown
 
     def _found(self, columns: Columns, rows: int) -> tuple[pa.Array, npt.NDArray[Any]]:
-        """As `_batch`; an error is that of the first row that fails."""
+        """As `_batch`; raises the error of the first row that fails."""
         try:
             return self._batch(columns, rows)
         except LookupError as error:
@@ -191,7 +191,7 @@ def never_fails(node: Node) -> bool:
     """Whether a bound expression has a value here for every row, with and without ANSI mode.
 
     Such are comparisons, IN, IS NULL, CASE and logic over columns, constants, integers that are made wider, days of
-    times, fields of dates and times, lengths and trimmed texts.
+    times, fields of dates and times, lengths and trimmed strings.
     """
     match node:
         case Literal() | FieldRef():

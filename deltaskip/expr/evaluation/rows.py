@@ -87,7 +87,7 @@ def left_to_spark(node: Node) -> str | None:
             if is_unknown(part.name):
                 known = meant_function(part.name) or " A session may have it."
                 return f"{part.name} is not a built-in function of Spark.{known}"
-            # Functions without a name of their own have another notation.
+            # Functions without a name have another notation.
             return f"{to_sql(part) if part.name[-1] in '])' else f'The function {part.name}'} is left to Spark."
     return None
 

@@ -25,7 +25,7 @@ def array_type(node: Node) -> ArrayType | None:
 
 
 def plain_wider(left: DataType, right: DataType) -> DataType | None:
-    """The common type without promotion of strings: of a float and an integer it is a float in ANSI mode, too."""
+    """The common type without promotion of strings: of a float and an integer it is a float even in ANSI mode."""
     if FLOAT in (left, right) and (left in INTEGRAL_BITS or right in INTEGRAL_BITS):
         return FLOAT
     if is_nested(left) and is_nested(right) and not same_type(left, right):

@@ -171,7 +171,7 @@ def _converted_column(args: Sequence[Values], call: Call, zone: Zone) -> Values 
 
 
 def _ascii_start(text: str) -> str:
-    """The text up to the first character beyond ASCII, which is no digit."""
+    """The text up to the first character beyond ASCII, which is not a digit."""
     return text[: next(at for at, each in enumerate(text + "\x80") if not each.isascii())]
 
 
@@ -196,7 +196,7 @@ def _bitmap_bucket(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 def _bitmap_bucket_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     given = numbers(column(args[0]))
     with np.errstate(over="ignore"):
-        # Towards zero: what a number is above a multiple of a power of two is its last bits.
+        # Towards zero: the last bits of a number are its remainder by a power of two.
         below = (given + (given & (_BITMAP - 1) != 0) * _BITMAP) >> 15
         return made(np.where(given > 0, 1 + ((given - 1) >> 15), below), pa.int64(), args[0])
 

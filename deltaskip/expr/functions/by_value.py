@@ -1,6 +1,6 @@
 """Functions for whole columns by their values of one row, each computed once.
 
-A Python value costs some hundred nanoseconds, so this is for what has no form in pyarrow and is no kernel.
+A Python value costs some hundred nanoseconds, so this is for functions that neither pyarrow nor a kernel has.
 """
 
 from __future__ import annotations

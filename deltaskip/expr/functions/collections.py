@@ -205,7 +205,7 @@ def _join_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
             array = listed(lists.lengths, lists.valid, pc.fill_null(elements_of(array.values, lists), args[2]))
         else:
             raise NotByColumn
-    # pyarrow joins with another text in each row, too.
+    # pyarrow also joins with a different separator in each row.
     return pc.binary_join(array, args[1])
 
 
@@ -408,7 +408,7 @@ def _reverse_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _zip_node(*args: Node) -> Node:
-    """The node of `arrays_zip(args)`, with the names of the fields: those of columns, or numbers."""
+    """The node of `arrays_zip(args)`, with the names of the fields: names of columns, or numbers."""
     names: list[Node] = []
     for at, arg in enumerate(args):
         match arg:
@@ -507,7 +507,7 @@ def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _or_of_arrays(row: FunctionRow, signature: Signature, compute: Compute, by_column: ByColumn) -> Function:
-    """A function of strings that arrays have, too."""
+    """A function of strings that also takes arrays."""
     assert isinstance(row, Function)
     plain = row
 
@@ -545,7 +545,7 @@ COLLECTIONS: Mapping[str, FunctionRow] = {
         by_column=lambda args, call, zone: _compacted(column(args[0])),
     ),
     "sort_array": Function(_sort_signature, _sort, by_column=_sort_column),
-    # With a comparison it is a function of its own.
+    # With a comparison it is a separate function.
     "array_sort": Function(
         array_to(ordered_array),
         _sorted_last,

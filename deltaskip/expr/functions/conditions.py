@@ -126,7 +126,7 @@ def _nanvl_signature(args: tuple[Node, ...]) -> Typed:
     if types == [FLOAT, FLOAT]:
         return args, FLOAT
     if types[0] == FLOAT and types[1] != DOUBLE:
-        # Spark takes it for a float first, and casts what is around it, before it makes it a double.
+        # Spark first types it as a float, and casts its surroundings, before it makes it a double.
         return None
     cast = [implicit_cast(arg, DOUBLE) for arg in args]
     found = tuple(arg for arg in cast if arg is not None)
@@ -150,7 +150,7 @@ def _nanvl_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def searched(value: Node, *rest: Node) -> Node | None:
-    """Return CASE for `decode(value, searched, result, …, otherwise)`, where NULL is found, too; None for a charset."""
+    """Return CASE for `decode(value, searched, result, …, otherwise)`, which also finds NULL; None for a charset."""
     if len(rest) < 2:
         return None
     pairs = [(rest[at], rest[at + 1]) for at in range(0, len(rest) - 1, 2)]

@@ -43,7 +43,7 @@ _LEAST = -(2**31)
 
 
 def struct_node(*args: Node, names: Mapping[int, str] | None = None) -> Node:
-    """Return the node of `struct(args)`, whose fields have the names of columns, or that of their number.
+    """Return the node of `struct(args)`, whose fields are named after columns, or by number.
 
     Args:
         args: The values of the fields.
@@ -280,7 +280,7 @@ def _length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _type_name(args: tuple[Node, ...]) -> Typed:
-    """The type's name as a constant, which `typeof` is in Spark, too: its argument is not evaluated."""
+    """The type's name as a constant, as in Spark: the argument of `typeof` is not evaluated."""
     type_ = type_of(args[0]) if len(args) == 1 and not is_collated(*args) else None
     return None if type_ is None or type_ in INTERVALS else ((Literal(simple_string(type_), STRING),), STRING)
 

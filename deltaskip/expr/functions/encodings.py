@@ -1,4 +1,4 @@
-"""Functions of bytes and their texts: digits, base 64, character sets, UTF-8, hashes of security.
+"""Functions between bytes and strings: digits, base 64, character sets, UTF-8, cryptographic hashes.
 
 # Spark 4.1, mathExpressions.scala, stringExpressions.scala, hash.scala, misc.scala
 """
@@ -102,14 +102,14 @@ def _hex_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _with_odd(found: pa.Array, given: pa.Array) -> Values | Partly:
-    """Values that are null for texts of another form, which are left over."""
+    """Values that are null for strings of another form, which are left over."""
     if found.null_count == given.null_count:
         return found
     return Partly(found, numpy_values(pc.and_(found.is_null(), given.is_valid())))
 
 
 def _encode_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`encode(text, charset)`: all texts together, which are then cut by their numbers of characters."""
+    """`encode(text, charset)`: all strings together, which are then cut by their lengths in characters."""
     text, charset = column(args[0]), constant(args[1]).upper()
     if charset == "UTF-8" or (charset in _WITH_ASCII and _is_ascii(text)):
         return text.cast(pa.binary())
@@ -172,7 +172,7 @@ def _binary_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _tried_signature(args: tuple[Node, ...]) -> Typed:
-    """The same with an argument that cannot fail, because Spark gives NULL for its errors, too."""
+    """The same with an argument that cannot fail, because Spark also returns NULL for errors of the argument."""
     return _binary_signature(args) if args and is_plain(args[0]) else None
 
 

@@ -48,7 +48,7 @@ class Function:
     `order`: the order in which Spark evaluates the arguments; None: from the first to the last.
     `decisive`: the arguments whose NULL skips the errors of those that Spark evaluates after them; None: all if a NULL
         argument makes the result NULL, and none if it does not.
-    `zero_decides`: a zero as the last argument, which Spark evaluates first, skips the errors of the others, too.
+    `zero_decides`: a zero as the last argument, which Spark evaluates first, also skips the errors of the others.
     `directions`: for each argument, 1 if it never falls with it, -1 if it never rises, whatever the others are, else 0.
     """
 
@@ -143,7 +143,7 @@ def with_counts(signature: Signature, *places: int) -> Signature:
 
 
 def uncast(count: int) -> Signature:
-    """Text of so many strings, to which Spark casts nothing but NULL."""
+    """A string function of this many strings; Spark casts only NULL to their type."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         known = all(type_of(arg) in (STRING, VOID) for arg in args)

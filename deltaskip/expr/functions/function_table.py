@@ -77,7 +77,7 @@ _FAMILIES: Sequence[Mapping[str, FunctionRow]] = (
 _ROWS = [(name, row) for family in _FAMILIES for name, row in family.items()]
 
 FUNCTIONS: Mapping[str, Function] = {name: row for name, row in _ROWS if isinstance(row, Function)}
-"""Functions with values of their own."""
+"""Functions that return a value, unlike `Replaced` and `Present`."""
 
 REPLACED: Mapping[str, Replaced] = {name: row for name, row in _ROWS if isinstance(row, Replaced)}
 """Functions that stand for other expressions."""

@@ -126,7 +126,7 @@ def _with_array(values: pa.Array, type_: ArrayType, seeds: pa.Array, wide: bool)
 
 
 def _hash_signature(result: DataType) -> Signature:
-    """Any number of values, each of its own type. Spark hashes a collated string by its collation's key."""
+    """Any number of values of any types. Spark hashes a collated string by its collation key."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         types = [type_of(arg) for arg in args]

@@ -1,4 +1,4 @@
-"""Functions of JSON texts.
+"""Functions of JSON strings.
 
 # Spark 4.1, jsonExpressions.scala, JacksonParser, JacksonGenerator
 """
@@ -84,14 +84,14 @@ _NAMED_TIMES = ("epoch", "now", "today", "tomorrow", "yesterday")
 _MOST_EXPONENT = 400
 _SCALARS = (*INTEGRAL_BITS, FLOAT, DOUBLE, BOOLEAN, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _CORRUPT = "_corrupt_record"
-# Kinds of values in kernels.json_paths, and its texts of objects and arrays.
+# Kinds of values in kernels.json_paths, and its text for objects and arrays.
 _NOTHING, _STRING, _INTEGER, _REAL, _BOOLEAN, _OBJECT, _LIST, _NULL, _TWICE, _LEFT = 0, 1, 2, 3, 4, 5, 6, 7, 64, 255
 _NO_CONTAINERS, _AS_THEY_STAND, _WRITTEN = range(3)
 _COMMA = arrow_scalar(",", pa.string())
 
 
 class _Mismatch(ValueError):
-    """A JSON value is not one of the type that is read."""
+    """A JSON value does not have the type that is read."""
 
 
 def _of_texts(result: DataType, count: int) -> Signature:
@@ -105,7 +105,7 @@ def _of_texts(result: DataType, count: int) -> Signature:
 
 
 def _path(text: str) -> list[JsonStep] | None:
-    """The steps of a path; None if it is not one."""
+    """The steps of a path; None if it is invalid."""
     if text[:1] != "$":
         return None
     steps: list[JsonStep] = []
@@ -288,7 +288,7 @@ def _from(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _read(value: Any, type_: DataType, zone: Zone) -> Any:
-    """A JSON value as one of a type. Raises _Mismatch if it is not one."""
+    """A JSON value as a value of a type. Raises _Mismatch if it does not have the type."""
     match type_, value:
         case _, None:
             return None
@@ -315,7 +315,7 @@ def _read(value: Any, type_: DataType, zone: Zone) -> Any:
 
 
 def _from_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly:
-    """Values of the type; texts of other forms are left over."""
+    """Values of the type; strings of other forms are left over."""
     texts = column(args[0])
     rest = np.zeros(len(texts), np.bool_)
     assert call.type is not None
@@ -324,7 +324,7 @@ def _from_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly:
 
 
 def _member(texts: pa.Array, steps: Sequence[JsonStep], type_: DataType, rest: np.ndarray, zone: Zone) -> pa.Array:
-    """The members at the end of a path as a type, null where they are not of it; `rest` gets the rows left over."""
+    """The members at the end of a path as a type, null if they do not have it; rows left over are added to `rest`."""
     found, kinds = _at_path(texts, steps, _containers(type_))
     rest |= kinds >= _TWICE
     return _typed(found, kinds, type_, rest, zone)[0]
@@ -541,7 +541,7 @@ def _to_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _texts(values: pa.Array, type_: DataType) -> pa.Array:
-    """The values of a column as JSON texts, null where they are."""
+    """The values of a column as JSON strings; nulls stay null."""
     match type_:
         case ArrayType(element):
             lists = lists_of(values)

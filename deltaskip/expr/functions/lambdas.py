@@ -161,7 +161,7 @@ def _sort_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _numbered(node: Node) -> bool:
-    """Whether a lambda function takes the number of the element, too."""
+    """Whether a lambda function also takes the index of the element."""
     return isinstance(node, Lambda) and len(node.names) == 2
 
 
@@ -393,7 +393,7 @@ def _sorted_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
         signs = np.sign(numpy_values(found))
         before[start:end] = np.bincount(one[signs > 0] - start, minlength=end - start)
         if (signs != np.sign(before[one] - before[other])).any():
-            # It is no order.
+            # It is not an order.
             raise NotByColumn
     return listed(lists.lengths, lists.valid, elements.take(arrow_array(np.lexsort((before, owners)))))
 

@@ -42,7 +42,7 @@ def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     try:
         return changed_together(column(args[0]), lambda text: text.translate(masks), "\0")
     except Undecided as error:
-        # Which texts are left to Spark is found one by one.
+        # Strings that are left to Spark are found one by one.
         raise NotByColumn from error
 
 
@@ -64,7 +64,7 @@ def _masked(text: str, masks: tuple[str | None, ...]) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def _mask(character: str, masks: tuple[str | None, ...]) -> str:
-    """The replacement of a character. Java masks each half of a surrogate pair, which is no letter."""
+    """The replacement of a character. Java masks each half of a surrogate pair, which is not a letter."""
     if character > "\uffff":
         return character if masks[3] is None else 2 * masks[3]
     category = unicodedata.category(character)

@@ -1,4 +1,4 @@
-"""Numbers to texts of a format, and back.
+"""Numbers to formatted strings, and back.
 
 # Spark 4.1, numberFormatExpressions.scala, FormatNumber; Java 17, DecimalFormat
 """
@@ -99,7 +99,7 @@ def _char_column(args: Sequence[Values], call: Call, zone: Zone) -> Any:
 
 
 def _digits(values: pa.Array) -> tuple[pa.Array, int]:
-    """Integers or decimals as texts of their digits without the point, and how many of them are behind it."""
+    """Integers or decimals as strings of digits without the point, and how many digits follow the point."""
     if not pa.types.is_decimal(values.type):
         return values.cast(pa.string()), 0
     whole = pa.decimal128(38, 0)
@@ -175,7 +175,7 @@ class _Pattern:
 
 @lru_cache(maxsize=256)
 def _pattern(text: str) -> _Pattern:
-    """The pattern of a text. Raises Undecided for what is not made of `#`, `0`, `,` and `.`."""
+    """The pattern of a string. Raises Undecided for characters other than `#`, `0`, `,` and `.`."""
     found = _PATTERN.fullmatch(text or "#,###,###,###,###,###,##0")
     before = found[1] + found[2] if found else ","
     if found is None or before[:1] == "," or before[-1:] == ",":

@@ -144,7 +144,7 @@ def _check_divisor(left: Values, right: Values) -> None:
 
 
 def _no_trap(divisor: np.ndarray) -> np.ndarray:
-    """The divisors with 1 for 0 (where there is no value) and for -1 (whose remainder is 0, too)."""
+    """The divisors, with 1 instead of 0 (which has no result) and of -1 (whose remainder is also 0)."""
     return np.where((divisor == 0) | (divisor == -1), divisor.dtype.type(1), divisor)
 
 
@@ -324,7 +324,7 @@ def _tried(op: str) -> Function:
         found = (_additive_signature if op in "+-" else _arithmetic_signature)(op)(args)
         if found is None or all(is_numeric(type_of(arg)) for arg in args):
             return found
-        # If operands are no numbers, Spark also catches failures inside them (TryEval), such as that of the cast.
+        # If operands are not numbers, Spark also catches failures inside them (TryEval), such as a failing cast.
         if not all(isinstance(arg, FieldRef | Literal) for arg in args):
             return None
         return tuple(map(_safe, found[0])), found[1]

@@ -299,7 +299,7 @@ def _bad(replacement: str, what: str) -> EvaluationError:
 
 
 def _split(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
-    """`split(text, pattern, limit)`: what is between the matches; with a limit above 0, the last part is the rest."""
+    """`split(text, pattern, limit)`: the parts between the matches; with a limit above 0, the last part is the rest."""
     rows, pattern, limit = column(args[0]), constant(args[1]), constant(args[2]) if len(args) == 3 else -1
     most = limit if limit > 0 else _EACH
     matches = _search(rows, compiled(pattern if pattern else _CHARACTER), (0,), most)

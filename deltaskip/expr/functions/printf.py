@@ -74,7 +74,7 @@ def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _piece(part: str | _Specifier, args: Sequence[Values], types: Sequence[DataType]) -> Values | None:
-    """A part of the texts of all rows; None for values that are written one by one."""
+    """A part of the string of every row; None for values that are written one by one."""
     if isinstance(part, str):
         return constant_of(part, pa.string())
     if part.argument >= len(args) or part.flags not in ("", "0") or part.precision is not None or part.upper:
@@ -107,7 +107,7 @@ class _Specifier:
 def _formatted(template: str, values: Sequence[Any], types: Sequence[DataType]) -> str:
     """`format_string(template, values)`.
 
-    Raises EvaluationError where Java refuses the template or a value, and Undecided for what is left to Spark.
+    Raises EvaluationError where Java refuses the template or a value, and Undecided where the result is left to Spark.
     """
     found: list[str] = []
     for part in _template_parts(template):
@@ -129,7 +129,7 @@ def _formatted(template: str, values: Sequence[Any], types: Sequence[DataType]) 
 
 @lru_cache(maxsize=256)
 def _template_parts(template: str) -> tuple[str | _Specifier, ...]:
-    """Return the texts and specifiers of a template. Raises as `formatted`."""
+    """Return the literal parts and specifiers of a template. Raises as `formatted` does."""
     found: list[str | _Specifier] = []
     at = ordinary = 0
     while at < len(template):

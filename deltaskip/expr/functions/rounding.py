@@ -151,7 +151,7 @@ def _floats(values: pa.Array, scale: int, rounding: str) -> Values | Partly:
 def _whole_floats(values: pa.Array, given: np.ndarray, rounding: str) -> Values | Partly:
     """Doubles or floats as whole numbers: the text of a number is on the side of a half where the number is.
 
-    Halves with so many digits that their text is another number in some versions of Java are left over.
+    Halves with so many digits that some versions of Java write another number are left over.
     """
     large = len(given) > 0 and not (np.fmin.reduce(given) > -FEW_DIGITS and np.fmax.reduce(given) < FEW_DIGITS)
     halves = None
@@ -161,7 +161,7 @@ def _whole_floats(values: pa.Array, given: np.ndarray, rounding: str) -> Values 
     if rounding == "half even":
         found = np.rint(given)
     else:
-        # The greatest number below a half: a half itself would round what is below one to the next number.
+        # The greatest number below a half: a half would round the number just below it up.
         found = np.trunc(given + np.copysign(np.nextafter(given.dtype.type(0.5), given.dtype.type(0)), given))
     # A zero of Java's decimals has no sign.
     found += 0

@@ -215,7 +215,7 @@ def _with_rest(found: Any, text: Values, change: Callable[[str], str] | None = N
         # The case of a letter depends on those beside it up to a blank.
         changed = changed_together(text.filter(pc.invert(ascii_only)), change, " \0 ")
     except Undecided:
-        # Which texts are left to Spark is found one by one.
+        # Strings that are left to Spark are found one by one.
         return Partly(found, rest)
     return pc.if_else(ascii_only, found, scattered(changed, rest))
 
@@ -323,7 +323,7 @@ def _repeat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _check_sizes(sizes: pa.Array) -> None:
-    """Raise NotByColumn for texts that are long, or longer than Arrow's arrays together."""
+    """Raise NotByColumn for long strings, or if they would not fit into one Arrow array."""
     known = pc.max_element_wise(sizes, constant_of(0, sizes.type))
     if (pc.max(known).as_py() or 0) > _MOST_WRITTEN or (pc.sum(known).as_py() or 0) >= _MOST_TOGETHER:
         raise NotByColumn

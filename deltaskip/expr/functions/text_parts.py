@@ -115,7 +115,7 @@ def _overlay(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _overlay_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`overlay(text, new, position, length)` with a constant place and, if the length is that of the new text, text."""
+    """`overlay(text, new, position, length)` with a constant position, and a constant length or new text."""
     text, position = column(args[0]), constant(args[2])
     length = constant(args[3]) if len(args) == 4 else -1
     length = length if length >= 0 else len(constant(args[1]))
@@ -218,7 +218,7 @@ def _replace_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _find_in_set(word: str, texts: str) -> int:
-    """`find_in_set(word, texts)`: from 1 among texts with commas between, 0 if it is none of them."""
+    """`find_in_set(word, texts)`: the position, from 1, in a comma-separated list; 0 if the word is not in it."""
     if "," in word:
         return 0
     parts = texts.split(",")

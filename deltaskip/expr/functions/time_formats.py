@@ -55,7 +55,7 @@ from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_MINUTE, MICROS_
 from deltaskip.schema.types import DATE, DATETIMES, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 _DEFAULT = Literal("yyyy-MM-dd HH:mm:ss", STRING)
-# Widths of the fields of texts whose places are always the same.
+# Widths of the fields in strings with fixed positions.
 _FIXED = {"y": (4,), "M": (2,), "L": (2,), "d": (2,), "H": (2,), "m": (2,), "s": (2,), "S": tuple(range(1, 7))}
 _MOST_CELLS = 1 << 22
 _YEAR_1000 = days_from_civil(1000, 1, 2) * MICROS_PER_DAY
@@ -67,7 +67,7 @@ def _written(micros: int, pattern: str, zone: Zone) -> str:
 
 
 def _written_column(micros: np.ndarray, pattern: str, zone: Zone, given: Values) -> pa.Array:
-    """The texts of instants; those of a part of the pattern are made once for each of its values."""
+    """Instants as strings; a part of the pattern is formatted once for each distinct value."""
     local = local_times(micros, zone)
     day, time = local // MICROS_PER_DAY, local % MICROS_PER_DAY
     parts: list[Values] = []
@@ -261,7 +261,7 @@ def _seconds_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | 
 
 
 def _micros_read(given: pa.Array, pattern: str, zone: Zone | None) -> tuple[np.ndarray, np.ndarray]:
-    """The instants, or local microseconds, of texts, and which texts are left over."""
+    """The instants, or local microseconds, of strings, and which strings are left over."""
     layout = _layout(pattern)
     offsets = np.frombuffer(given.buffers()[1], np.int32)[given.offset : given.offset + len(given) + 1]
     width = sum(each for _, each in layout)
@@ -303,7 +303,7 @@ def _micros_read(given: pa.Array, pattern: str, zone: Zone | None) -> tuple[np.n
 
 
 def _layout(pattern: str) -> list[tuple[str | PatternField, int]]:
-    """The parts of a pattern with the number of their bytes, for texts in which this is always the same."""
+    """The parts of a pattern with their widths in bytes, if the widths are always the same."""
     found: list[tuple[str | PatternField, int]] = []
     seen: set[str] = set()
     digits = False
@@ -351,7 +351,7 @@ def _seconds_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _without_pattern(args: tuple[Node, ...], result: DataType) -> Typed:
-    """The signature of (time, pattern), of which Spark does not evaluate the pattern: it may be NULL, or none."""
+    """The signature of (time, pattern). Spark does not evaluate the pattern: it may be NULL, or invalid."""
     if not is_plain(args[1]):
         # The pattern may fail where it is constant.
         return None
@@ -372,7 +372,7 @@ def _tried(result: DataType) -> Callable[[tuple[Node, ...]], Typed]:
 def _tried_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
     if len(args) == 2:
         return _read_column(args, call, zone)
-    # Other texts that a cast reads are left over.
+    # Other strings that a cast accepts are left over.
     pattern = "yyyy-MM-dd" if call.type == DATE else "yyyy-MM-dd HH:mm:ss"
     micros, unlike = _micros_read(column(args[0]), pattern, None if call.type == DATE else zone)
     early = micros < _YEAR_1000

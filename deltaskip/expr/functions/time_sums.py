@@ -197,7 +197,7 @@ def _counted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _packed(days: int) -> int:
-    """Months with the day of the month, so that differences are those of java.time."""
+    """Months with the day of the month, so that differences are as in java.time."""
     year, month, day = civil_from_days(days)
     return (year * 12 + month) * 32 + day
 

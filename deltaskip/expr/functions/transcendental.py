@@ -1,7 +1,7 @@
 """Exponentials, logarithms, powers, roots and angles, to the last bit as the JVM computes them.
 
-Most are those of StrictMath. For sin, cos, tan, tanh and cbrt Spark calls Math, which processors and versions of Java
-compute differently: they have a value here where all of them give the same one, and are left to Spark elsewhere.
+Most are functions of StrictMath. For sin, cos, tan, tanh and cbrt Spark calls Math, which processors and versions of
+Java compute differently: a value on which all of them agree is returned, others are left to Spark.
 
 # Spark 4.1, mathExpressions.scala
 """
@@ -191,7 +191,7 @@ def _log_preimage(call: Call, compute: Callable[..., object], time_zone: str) ->
 
 
 def _power_preimage(call: Call, compute: Callable[..., object], time_zone: str) -> Inverted:
-    """A power of a constant rises, or falls below 1; that of a number to a constant above 0 falls to 0 and rises."""
+    """A power of a constant base is monotone; with a constant exponent above 0, it is monotone below 0 and above 0."""
     match call.args:
         case (Literal(float() as base), _) if base > 0 and base != 1 and math.isfinite(base):
             return monotone(1 if base > 1 else -1, at=1, slack=_SLACK)(call, compute, time_zone)

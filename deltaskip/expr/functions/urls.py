@@ -46,7 +46,7 @@ _LONGEST_HOST = 255
 
 
 class BadUrl(EvaluationError):
-    """A text that is no URL."""
+    """A string is not a valid URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def parsed(text: str) -> Url:
 def _server(text: str, authority: str) -> tuple[str | None, str | None]:
     """The user and the host of an authority."""
     if _REGISTERED.fullmatch(authority):
-        # A name like this is no host.
+        # A name like this is not a host.
         return None, None
     user, at, server = authority.rpartition("@")
     host, colon, port = server.partition(":")

@@ -253,7 +253,7 @@ def _by_type(items: _Items, target: DataType, zone: Zone, tried: bool) -> tuple[
 
 
 def _converted(items: _Items, source: DataType, rows: npt.NDArray[np.int64], target: DataType, zone: Zone) -> Converted:
-    """The items of one type as values of another; all fail if there is no such cast."""
+    """The items of one type as values of another; all fail if the cast does not exist."""
     if not castable(source, target) or (source, target) == (BOOLEAN, TIMESTAMP):
         return Converted(pa.nulls(len(rows), arrow_type(target)))
     if (source, target) == (LONG, TIMESTAMP):
@@ -307,7 +307,7 @@ def _to_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         return column(args[0])
     names = list(_names_in(type_))
     if any(character >= _FIRST_BEHIND for name in names for character in name):
-        # Java's order of names is another one than that of bytes.
+        # Java does not order names by their bytes.
         raise NotByColumn
     metadata = variant_of(dict.fromkeys(names, VariantPrimitive(VOID, None)))[1]
     try:

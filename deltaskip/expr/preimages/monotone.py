@@ -40,12 +40,12 @@ def monotone(
             0 if nothing is known; by default it never falls. It is NULL in none or all of a part.
         at: The place of the argument.
         cuts: The values of the argument at which the second part begins, and those after it.
-        slack: How many doubles the result may be beside that of a function that rises or falls; twice the error of `f`
+        slack: How many doubles the result may be away from a monotone function; twice the error of `f`
             suffices.
         inside: A value of the argument around which the function has values. Below and above, from some value on, it
             may be NULL or fail.
         null_instead: Whether it is NULL without ANSI mode where it fails.
-        f: The function of the values of the arguments, if it is not that of one row.
+        f: The function of the arguments' values, if it differs from the function of one row.
     """
     directions = directions or (1,)
 

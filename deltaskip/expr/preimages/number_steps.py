@@ -1,6 +1,6 @@
 """Steps of numbers (see steps): casts among them and to text, arithmetic with a constant, rounding.
 
-* Integers, narrowing or not: f(x) = x; Spark raises if x does not fit, and no result is there.
+* Integers, narrowing or not: f(x) = x; if x does not fit, Spark raises and there is no result.
 * An integer or decimal to decimal: multiplied by a power of ten, or divided by one and rounded half up: both are
   non-decreasing.
 * To double or float: the nearest one, non-decreasing. Double to integer: towards zero; NaN and what does not fit raise.
@@ -8,7 +8,7 @@
   middles to the neighboring doubles; NaN and the infinities become NULL.
 * x + c, x - c, c - x, x * c, x div c, x / c: monotone in x for each sign of c in exact arithmetic, and so after any
   rounding, which is monotone itself. Overflow raises for integers and decimals; doubles have infinities, and NaN, which
-  stays NaN and is a piece of its own where the function is falling.
+  stays NaN and is a separate piece if the function is falling.
 * x % n is congruent to x modulo |n| and has the sign of x, so each residue class has one of two results: Periodic.
 * Numbers to text: injective; a text that is not printed for any number matches nothing.
 """
@@ -343,7 +343,7 @@ def _quotient(x: int, by: int) -> int:
 
 
 def _floating(domain: Domain, f: Callable[[float], Any], falls: bool, inverse: Callable[[float], float]) -> Step:
-    """The step of a function of floating-point numbers. inverse: A number whose result is near, but for roundings."""
+    """The step of a function of floating-point numbers. inverse: A number whose result is near, up to rounding."""
     pieces = (MonotonePiece(domain.low, NAN, not falls), MonotonePiece(NAN, NAN + 1))
 
     def near(result: int) -> int:
@@ -499,7 +499,7 @@ def half_rounded(call: Call, compute: Callable[..., Any], time_zone: str) -> Inv
     """Return the preimage of `round` and `bround`.
 
     A double is rounded by its text. Java 17 does not always write the shortest one, but one between the middles to the
-    neighboring doubles: the result is between those of the middles.
+    neighboring doubles: the result is between the results of the midpoints.
     """
     match call.args:
         case (operand, Literal(int() as places)):

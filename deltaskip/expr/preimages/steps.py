@@ -138,7 +138,7 @@ class Enclosed:
 Step: TypeAlias = Shift | Floor | Times | ZoneShift | Monotone | Periodic | Invertible | Prefix | Prepend | Enclosed
 
 Inverted: TypeAlias = tuple[Node, tuple[Step, ...]] | None
-"""The only argument of a call that is no constant, and the function's steps, outermost first; None without any."""
+"""The only argument of a call that is not constant, and the function's steps, outermost first; None without any."""
 
 Preimage: TypeAlias = Callable[[Call, Callable[..., object], str], Inverted]
 """The value of a typed call for one row (functions.function.Compute), and the name of the session's time zone."""

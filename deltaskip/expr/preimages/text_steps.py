@@ -3,8 +3,8 @@
 In UTF-8 order the strings that start with p are those in [p, successor of p). Where the result is a prefix p of the
 argument x, or x a prefix of the result, the two differ by what follows:
 
-* f(x) = x up to one of several texts, or all of x. f(x) <= x gives x >= a for f(x) >= a. If f(x) < b but x >= b, f(x)
-  is a prefix of b, and x starts with it and one of the texts.
+* f(x) = x up to one of several strings, or all of x. f(x) <= x gives x >= a for f(x) >= a. If f(x) < b but x >= b,
+  f(x) is a prefix of b, and x starts with it and one of the strings.
 * x is a prefix of f(x), and x <= f(x) gives x < b for f(x) < b. If f(x) >= a but x < a, x is a prefix of a.
 """
 
@@ -28,7 +28,7 @@ ASCII_IN_ANOTHER_CASE = (
 )
 """All characters beyond ASCII that begin with an ASCII letter in lower or in upper case."""
 
-# Longer texts are bounded by less than all of their prefixes.
+# For longer bounds, the set is widened instead of adding every prefix.
 _MOST_BYTES = 200
 
 
@@ -74,7 +74,7 @@ def concatenated(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 
 def _without_constants(args: Sequence[Node]) -> Sequence[Node]:
-    """The arguments from the first one that is no constant on."""
+    """The arguments from the first one on that is not constant."""
     return args[next((place for place, arg in enumerate(args) if not isinstance(arg, Literal)), len(args)) :]
 
 
@@ -147,7 +147,7 @@ def trimmed_steps(at_start: bool, at_end: bool, text_first: bool) -> Preimage:
 
 
 def _up_to(ends: Sequence[bytes], left_out: Sequence[bytes] = ()) -> Enclosed:
-    """The step of an argument up to one of some texts, or all of it; one that begins with `left_out` may be any."""
+    """The step of an argument up to one of some strings, or all of it; one that begins with `left_out` may be any."""
 
     def around(low: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         yield from map(span_of_prefix, left_out)

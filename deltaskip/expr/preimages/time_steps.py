@@ -1,4 +1,4 @@
-"""Steps of dates and timestamps: casts, fields, truncation, arithmetic of days and months, texts (see steps).
+"""Steps of dates and timestamps: casts, fields, truncation, arithmetic of days and months, formatting (see steps).
 
 Local time is the instant plus an offset. In a fixed zone the offset is one number. In other zones it is between the
 least and the greatest offset in the zone's history; these are found by sampling every few days, and widened by an hour
@@ -67,7 +67,7 @@ from deltaskip.schema.types import DATE, DATETIMES, INTEGER, LONG, STRING, TIMES
 
 _CYCLE_DAYS = 146_097
 _BEYOND = 1 << 80
-# For more days, texts are bounded by their years.
+# For more days, the strings are bounded by their years.
 _MOST_DAYS = 62
 _HOUR = 3_600 * MICROS_PER_SECOND
 _FIRST_YEAR, _LAST_YEAR = days_from_civil(0, 1, 1), days_from_civil(10_000, 1, 1)
@@ -126,7 +126,7 @@ def date_cast(source: DataType, target: DataType, time_zone: str) -> tuple[Step,
 
 
 def text_cast(target: DataType) -> Step | None:
-    """Return the step of a CAST of text to a date or timestamp: how the texts of some days may begin."""
+    """Return the step of a CAST of a string to a date or timestamp: how strings for some days may begin."""
     if target not in DATETIMES:
         return None
     # A zone in the text moves an instant by less than a day, and the session's by no more.
@@ -163,7 +163,7 @@ def _texts_of_days(first: int, last: int, timed: bool) -> Iterator[tuple[bytes, 
 
 
 def _without_more(text: bytes) -> Spans:
-    """The texts that begin with a text and have no `-` after it."""
+    """The strings that begin with a string and have no `-` after it."""
     begin, end = span_of_prefix(text + b"-")
     return (text, begin), (end, span_of_prefix(text)[1])
 
@@ -179,7 +179,7 @@ def cyclic_field(name: str) -> Preimage:
 
 
 def of_field_text(name: str, texts: Sequence[str], first: int) -> Preimage:
-    """Return the preimage of the text of such a field; the texts are those of the numbers from `first` on."""
+    """Return the preimage of such a field as text. texts: The text of each number from `first` on."""
     places = {text.encode(): first + place for place, text in enumerate(texts)}
     text = Invertible(Domain(first, first + len(texts)), _TEXTS, places.get)
     return lambda call, compute, time_zone: (call.args[0], (text, _field_step(name)))
@@ -266,7 +266,7 @@ def same_number(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 
 def days_added(sign: int, numbers: Preimage | None = None) -> Preimage:
-    """Return the preimage of a date plus days, or minus days for -1; that of `numbers` for what is no date."""
+    """Return the preimage of a date plus days, or minus days for -1; the preimage `numbers` if it is not a date."""
 
     def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
         match call.args:
@@ -321,7 +321,7 @@ def interval_added(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 
 def date_made(call: Call, compute: Callable[..., object], time_zone: str) -> Inverted:
-    """Return the preimage of `make_date(year, month, day)` with two constants, of which each value makes a date."""
+    """Return the preimage of `make_date(year, month, day)` with two constants, if every value makes a valid date."""
     match call.args:
         case (_, Literal(int() as month), Literal(int() as day)) if (month, day) != (2, 29):
             return monotone(inside=2000)(call, compute, time_zone)
@@ -384,7 +384,7 @@ def _add_months(days: int, months: int) -> int:
 
 
 def _descends(pattern: str) -> bool:
-    """Whether the texts of a pattern sort as times do: year first, then each smaller unit once, without a gap."""
+    """Whether the strings of a pattern sort as times do: year first, then each smaller unit once, without a gap."""
     try:
         items = pattern_items(pattern)
     except EvaluationError:

@@ -80,7 +80,7 @@ _CATEGORIES = frozenset(group + kind for group, kinds in _KINDS.items() for kind
 
 
 def _property_named(name: str, insensitive: bool) -> Set | None:
-    """The set of `\\p{name}`; None for names that are not known here, and for those of a letter case under (?i)."""
+    """The set of `\\p{name}`; None for unknown names, and for names of a letter case under (?i)."""
     if insensitive and name in _OF_CASE:
         return None
     if name in _OF_ASCII:
@@ -150,7 +150,7 @@ class Syntax:
     """A regular expression that has been read.
 
     groups: How many capturing groups it has.
-    repeated: Those of them that stand in a repeated part.
+    repeated: The ones inside a repeated part.
     """
 
     part: Part
@@ -230,7 +230,7 @@ class _PatternReader:
         return parts[0] if len(parts) == 1 else Series(tuple(parts))
 
     def quoted(self) -> list[Part]:
-        """Characters between `\\Q` and `\\E`, of which a quantifier repeats the last."""
+        """Characters between `\\Q` and `\\E`; a quantifier repeats the last one."""
         end = self.pattern.find("\\E", self.at + 2)
         text = self.pattern[self.at + 2 : None if end < 0 else end]
         self.at = len(self.pattern) if end < 0 else end + 2

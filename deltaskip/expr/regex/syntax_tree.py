@@ -16,7 +16,7 @@ ALL: Ranges = ((0, LAST),)
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """One character of a set. Whether those of `unsure` are in it depends on the version of Java."""
+    """One character of a set. Whether the characters `unsure` are in it depends on the version of Java."""
 
     ranges: Ranges
     unsure: Ranges = ()

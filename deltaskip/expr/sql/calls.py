@@ -97,7 +97,7 @@ class Calls(ReadingState):
     def _argument(self, words: tuple[str, ...], separated: bool) -> Rule:
         """An argument. A star and the names of a lambda function are read before it.
 
-        words: Words that may follow; they are no predicates. separated: Whether one of them came before.
+        words: Words that may follow; they are not predicates. separated: Whether one of them came before.
         """
         tokens = self.tokens
         if separated:
@@ -116,7 +116,7 @@ class Calls(ReadingState):
         return value
 
     def _begins_plainly(self) -> bool:
-        """Whether an argument has a value: no star, and no name of its own."""
+        """Whether an argument is a value: not a star, and not a named argument."""
         tokens = self.tokens
         after = tokens.peek()
         if tokens.key == "*":
@@ -142,7 +142,7 @@ class Calls(ReadingState):
         return count + 1 if tokens.peek(count).is_symbol(")") and tokens.peek(count + 1).is_symbol("->") else 0
 
     def _bind_names(self) -> list[tuple[str, ...]]:
-        """Read the names of a lambda function and its arrow, if it is one. They are no columns in its body."""
+        """Read the names of a lambda function and its arrow, if it is one. The names are not columns in its body."""
         found: list[tuple[str, ...]] = []
         while count := self._names_of_lambda():
             tokens = [self.tokens.advance() for _ in range(count + 1)]

@@ -111,7 +111,7 @@ class ExpressionReader(Primaries):
 
     Args:
         text: The expression.
-        checked: Whether what a predicate of rows cannot have is refused: aggregates, parameters without a value, and
+        checked: Whether to refuse what a predicate of rows cannot have: aggregates, parameters without a value, and
             functions with a wrong number of arguments.
 
     Attributes:
@@ -158,7 +158,7 @@ class ExpressionReader(Primaries):
             legs = []
 
     def _negates(self) -> bool:
-        """Whether NOT negates what follows, and is no column."""
+        """Whether NOT is a negation, and not a column."""
         after = self.tokens.peek()
         if after.kind == "word" and after.text.upper() in (*PREDICATES, "DIV"):
             # The function like(a, b), or a column of this name.
@@ -269,7 +269,7 @@ class ExpressionReader(Primaries):
                 likes = [Like(left, pattern, case_insensitive=insensitive) for pattern in patterns]
                 legs = tuple(map(Not, likes) if negated else likes)
                 return legs[0] if len(legs) == 1 else And(legs) if quantifier == "ALL" else Or(legs)
-            # The name is that of a function.
+            # The name is a function.
             self._check_kind(quantifier.lower(), mark[0])
             given = function_node(quantifier.lower(), tuple(patterns)), mark
         pattern = yield self._value(COMPARISON, given)
@@ -316,7 +316,7 @@ class ExpressionReader(Primaries):
         return ">" * count
 
     def _plain_operand(self, level: int) -> Node | None:
-        """A number, a string or a name that nothing but a weaker operator follows, without rules for it."""
+        """A number, a string or a name that only a weaker operator follows, without rules for it."""
         tokens = self.tokens
         token, after = tokens.token, tokens.peek()
         if after.kind == "word" and after.text.upper() not in ("AND", "OR"):

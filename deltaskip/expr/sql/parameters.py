@@ -33,7 +33,7 @@ def with_parameters(where: object, params: object) -> object:
             as a value stands for the values of IN, as in `id IN (:ids)`.
 
     Raises:
-        PredicateError: A parameter has no value, or the value is not one of Spark SQL.
+        PredicateError: A parameter has no value, or a value that Spark SQL does not have.
         InvalidArgument: A value has no parameter, or the predicate is not text.
         InvalidArgumentType: `params` is neither a mapping nor a list, or a value has a wrong type.
     """

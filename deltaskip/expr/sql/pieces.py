@@ -77,7 +77,7 @@ class ReadingState:
 
     Args:
         text: The expression.
-        checked: Whether what a predicate of rows cannot have is refused.
+        checked: Whether to refuse what a predicate of rows cannot have.
 
     Attributes:
         tokens: Its tokens.

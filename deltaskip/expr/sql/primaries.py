@@ -1,4 +1,4 @@
-"""Primary expressions: literals, names, CASE and what is in parentheses, with what follows them directly."""
+"""Primary expressions: literals, names, CASE and parentheses, with the operators that follow them directly."""
 
 from __future__ import annotations
 

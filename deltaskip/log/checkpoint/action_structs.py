@@ -122,7 +122,7 @@ class AddRows:
         return StatsStruct(columns, collated, widened, alone=not self._as_json)
 
     def _with_logged(self, columns: Sequence[StatColumn]) -> Sequence[StatColumn]:
-        """The columns, and those with statistics in the log that the properties no longer ask for."""
+        """The columns, and further columns with statistics in the log that the properties no longer require."""
         snapshot = self._snapshot
         every = indexed_columns(
             snapshot.schema,

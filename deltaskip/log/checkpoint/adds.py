@@ -22,7 +22,7 @@ _NEEDED = frozenset(ADD_FIELDS.needed)
 
 @dataclass(frozen=True, slots=True)
 class AddGroup:
-    """The adds of one row group of a checkpoint: every reader of them decodes and checks them here.
+    """The adds of one row group of a checkpoint; every reader of adds decodes and checks them by this class.
 
     instants: returns the paths of bounds that are instants (see `stats_texts`); called only if statistics are read.
 
@@ -39,7 +39,7 @@ class AddGroup:
         return self.part.add_rows(self.group)
 
     def is_null(self, name: str) -> bool:
-        """Whether the footer proves that a column of FILE_SCHEMA is null in every add. Never true of a required one."""
+        """Whether the footer proves that a column of FILE_SCHEMA is null in every add. Never true if it is required."""
         if name in _NEEDED or (name == "stats" and self._has_struct()):
             return False
         return self.part.all_null(("add", ADD_FIELDS.logged[name]), self.group)
@@ -55,7 +55,7 @@ class AddGroup:
         return self.decoded(adds, names)
 
     def structs(self, columns: Sequence[str]) -> pa.StructArray:
-        """The `add` structs as the log has them. columns: dotted Parquet paths, see `CheckpointPart.read`."""
+        """The `add` structs as logged. columns: dotted Parquet paths, see `CheckpointPart.read`."""
         adds = one_chunk(self.part.read(columns, [self.group])["add"])
         adds = _valid(adds) if adds.null_count else adds
         self._check(len(adds) == len(self))

@@ -54,7 +54,7 @@ _SMALL = ("protocol", "metaData", "txn", "domainMetadata", "sidecar")
 _PARALLEL_OPENS = 16
 _FEW_ROWS = 1024
 _SOME_ROWS = 8192
-# Rows of a checkpoint that is held, and for how many choices of columns.
+# The most rows of a checkpoint that is cached, and the most selections of columns.
 _HELD_ROWS = 2048
 _MOST_HELD = 12
 _TAIL_BYTES = 64 << 10
@@ -64,8 +64,8 @@ _END, _MAGIC = struct.Struct("<I4s"), b"PAR1"
 class CheckpointPart:
     """A Parquet file of a checkpoint that contains adds.
 
-    The footer is read once. Each read opens the file again, so that a snapshot holds no file handles; of a file with
-    other contents that has the name by then nothing is read.
+    The footer is read once. Each read opens the file again, so that a snapshot holds no file handles; a file that was
+    replaced by other contents is not read.
     """
 
     def __init__(
@@ -78,18 +78,18 @@ class CheckpointPart:
         size: int | None = None,
         content: pa.Buffer | None = None,
     ) -> None:
-        """size: bytes of the file, if they are known. content: the bytes, of a small file that is far away."""
+        """size: bytes of the file, if known. content: the bytes of a small remote file."""
         self.path = path
         self.version = version
         self.metadata = metadata
         self._storage = storage
-        # Other facts of a file in an object store than its size would take a request.
+        # Facts other than the size of a file in an object store would take a request.
         self._known: FileInfo | None = None if storage.remote else storage.info(path)
         self._size = size
         self._content = content
         self.root = root
         self._add_rows: dict[int, int] = {}
-        # Whether columns are decoded once and held, since the checkpoint is small; by row group and columns.
+        # Whether columns are decoded once and cached, since the checkpoint is small; by row group and columns.
         self.is_held = False
         self._held: dict[tuple[int, tuple[str, ...]], list[pa.RecordBatch]] = {}
 
@@ -184,7 +184,7 @@ class CheckpointPart:
         with self._storage.open_input(self.path) as source:
             other = self._size is not None and source.size() != self._size
             other = other or (self._known is not None and self._storage.info(self.path) != self._known)
-            # A writer may write the checkpoint of a version again; that of another table has other statistics.
+            # A writer may write the checkpoint of a version again; another table's has other statistics.
             if other and not read_metadata(source).equals(self.metadata):
                 raise not_found(self.path)
             yield open_reader(source, self.metadata, self._storage.remote)
@@ -300,7 +300,7 @@ class CheckpointPart:
 
     @cached_property
     def _numbers_below(self) -> dict[str, list[int]]:
-        """Numbers of the Parquet columns with a dotted path, or below it."""
+        """Indexes of the Parquet columns with a dotted path, or below it."""
         found: dict[str, list[int]] = {}
         for number, path in enumerate(self.columns):
             end = len(path)
@@ -314,7 +314,7 @@ class CheckpointPart:
         return name in self._numbers_below
 
     def _numbers(self, names: Sequence[str]) -> list[int]:
-        """Numbers of the Parquet columns with these names, or below them; those that the file lacks are omitted."""
+        """Indexes of the Parquet columns with these names, or below them; names that the file lacks are omitted."""
         return [number for name in names for number in self._numbers_below.get(name, ())]
 
 
@@ -336,7 +336,7 @@ class Checkpoint:
 def open_checkpoint(
     storage: Storage, root: str, ref: CheckpointRef, done: Callable[[int], object] = lambda _: None
 ) -> Checkpoint:
-    """Open a checkpoint: read every footer and the small actions. done: gets the number of files that were opened.
+    """Open a checkpoint: read every footer and the small actions. done: called with the number of opened files.
 
     Raises CorruptLog with the name of the file that is missing or damaged.
     """
@@ -363,7 +363,7 @@ def open_checkpoint(
 def open_part(storage: Storage, root: str, version: int, path: str, size: int | None = None) -> CheckpointPart:
     """Read the footer of one Parquet file of the checkpoint of a version. Raises CorruptLog as open_checkpoint does.
 
-    size: The bytes that the file is said to have.
+    size: The size of the file in bytes, as listed or recorded.
     """
     with _reading(root, version, path), storage.open_input(path, size) as source:
         content = source.read_buffer() if isinstance(source, pa.BufferReader) else None
@@ -373,7 +373,7 @@ def open_part(storage: Storage, root: str, version: int, path: str, size: int | 
 
 
 def inline_adds(storage: Storage, root: str, file: LogFile) -> Replay:
-    """Return the adds that a JSON checkpoint contains itself. Raises CorruptLog as open_checkpoint does."""
+    """Return the adds in a JSON checkpoint itself, not in sidecars. Raises CorruptLog as open_checkpoint does."""
     return _inline_adds(read_commits(storage, root, [file]))
 
 
@@ -477,7 +477,7 @@ def _sidecar_location(root: str, ref: CheckpointRef, sidecar: Sidecar) -> str:
 
 
 def _is_same(location: str, folder: str) -> bool:
-    """Whether two locations are one folder: through another link, or with a scheme that is s3a instead of s3."""
+    """Whether two locations are the same folder, such as through a link, or with the scheme s3a instead of s3."""
     location, folder = location.rstrip("/"), folder.rstrip("/")
     if is_local(location) and is_local(folder):
         return location == folder or os.path.realpath(location) == os.path.realpath(folder)
@@ -532,7 +532,7 @@ def open_reader(source: pa.NativeFile, metadata: pq.FileMetaData | None = None, 
 def read_metadata(source: pa.NativeFile) -> pq.FileMetaData:
     """Return the footer of an open file, whose column chunks pyarrow can describe. Raises what pyarrow does.
 
-    Raises ValueError if pyarrow would end the process for the metadata of a column chunk.
+    Raises ValueError if pyarrow would abort the process for the metadata of a column chunk.
     """
     size = source.size()
     tail = source.read_at(min(size, _TAIL_BYTES), max(0, size - _TAIL_BYTES))

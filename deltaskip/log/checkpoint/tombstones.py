@@ -30,7 +30,7 @@ _LOGGED = {field.logged: field.name for field in _FIELDS if field.name != "exten
 def tombstones(snapshot: Snapshot, newer_than_ms: int) -> Iterator[pa.StructArray]:
     """Yield batches (REMOVE_TYPE) of removes later than `newer_than_ms` whose (path, dvId) was not added again.
 
-    Removes of the snapshot's checkpoint are streamed; those of newer commits are in memory.
+    Removes in the snapshot's checkpoint are streamed; removes in newer commits are in memory.
     """
     removed, mentioned = _of_commits(snapshot, newer_than_ms)
     if snapshot.checkpoint is not None:

@@ -108,7 +108,7 @@ def write_checkpoint(
     check_maintainable(snapshot.protocol, f"Version {snapshot.version} of {snapshot.root}")
     commits = catalog_commits(snapshot.storage)
     if commits is not None and commits.manages:
-        # PROTOCOL, Maintenance Operations on Catalog-managed Tables: only of versions that are published
+        # PROTOCOL, Maintenance Operations on Catalog-managed Tables: only for published versions
         commits.publish(snapshot.version)
     check_same_table(snapshot)
     own = snapshot.segment.checkpoint

@@ -16,7 +16,7 @@ class WrittenCheckpoint(Shown):
     Attributes:
         version: Version of the table.
         path: Location of the checkpoint file.
-        written: False if the version had a checkpoint already; the sizes below are then 0.
+        written: False if the version already had a checkpoint; the sizes below are then 0.
         num_actions: Number of actions in the checkpoint.
         num_adds: Number of active files.
         table_bytes: Size of the active files in bytes.

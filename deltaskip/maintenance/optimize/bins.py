@@ -32,7 +32,7 @@ REWRITE_COLUMNS = (
     "tags",
     "clustering_provider",
 )
-"""Columns of FILE_SCHEMA that are read of files to rewrite."""
+"""Columns of FILE_SCHEMA that are read for files to rewrite."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +41,7 @@ class Bin:
 
     Attributes:
         files: The files.
-        partition: Number of their partition among those of the plan.
+        partition: Index of the files' partition in the plan.
         new_files: Number of files to write.
         tries: Number of times that another writer changed one of the files while they were rewritten.
     """
@@ -64,7 +64,7 @@ class Plan:
     Attributes:
         scan: The files of the partitions to optimize.
         strategy: How their rows are ordered.
-        bins: The files, those of one new file or cube together.
+        bins: The files, grouped by new file or cube.
         considered: Number of files of the partitions to optimize.
         considered_bytes: Size of these files.
         clustered: Number and size of files that are clustered by the same columns, and the ids of their cubes.
@@ -144,7 +144,7 @@ def _many_deleted(batch: FileBatch, rows: pa.Array) -> npt.NDArray[Any]:
 
 
 def _partitions(files: DataFiles) -> Iterator[npt.NDArray[Any]]:
-    """The numbers of the files of each partition, in the order in which they were written.
+    """The indexes of the files of each partition, in the order in which they were written.
 
     Values are compared by meaning: an instant in two spellings is one partition, and null equals null.
     # PROTOCOL, Partition Value Serialization
@@ -161,10 +161,10 @@ def _partitions(files: DataFiles) -> Iterator[npt.NDArray[Any]]:
 
 
 def _packed(files: DataFiles, numbers: npt.NDArray[Any], target_bytes: int) -> Iterator[DataFiles]:
-    """Files of about the target size in all, neighbors together; a file alone only if it has many deleted rows.
+    """Groups of neighboring files of about the target size together; a single file only if it has many deleted rows.
 
-    Files that were written after each other stay together, so that bounds of columns that grow with time stay narrow.
-    Files that remain alone are packed again, the smallest first.
+    Files that were written one after the other stay together, so that bounds of columns that grow with time stay
+    narrow. Files that remain alone are packed again, the smallest first.
     """
     sizes = numpy_values(one_chunk(files.logged["size"]))
     alone: list[int] = []

@@ -1,8 +1,8 @@
-"""The order of rows along a curve: a cell of a grid for each row, and the place of each cell on the curve.
+"""The order of rows along a curve: a cell of a grid for each row, and the position of each cell on the curve.
 
 The values of each column are divided at their quantiles, so that every side of the grid has about the same number of
-rows, whatever the distribution. NULL comes first, as in Spark. Rows of one cell are in any order: where they end up
-decides how well files are skipped, and never whether a row is found.
+rows, whatever the distribution. NULL comes first, as in Spark. Rows of one cell are in any order: the order decides
+how well files are skipped, and never whether a row is found.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ SAMPLE_ROWS = 1 << 16
 
 _GRID_BITS = 20
 _Cells = npt.NDArray[np.int32]
-"""Numbers of parts or of cells, which have at most 24 bits."""
+"""Indexes of parts or of cells, which have at most 24 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """The places at which the values of one column are divided.
+    """The values at which a column is divided into parts.
 
     Attributes:
-        values: Ascending values; a value is in the part with the number of cuts that are not greater. They repeat where
-            a value is frequent, so that its part is as wide as its share of the rows.
+        values: Ascending values; the index of a value's part is the number of cuts that are not greater. A frequent
+            value repeats, so that its part is as wide as its share of the rows.
         nulls: Number of parts for NULL, before the parts of values.
     """
 
@@ -51,19 +51,19 @@ def cuts_of(sample: npt.NDArray[Any], nulls: int, bits: int) -> Cuts:
     Args:
         sample: The values of the sample that are not null.
         nulls: Number of null values of the sample.
-        bits: Number of bits in the number of a part.
+        bits: Number of bits in the index of a part.
     """
     places, before = cut_places(len(sample), nulls, bits)
     return Cuts(np.sort(sample)[places], before)
 
 
 def cut_places(values: int, nulls: int, bits: int) -> tuple[npt.NDArray[np.int64], int]:
-    """Return the places of the cuts among this number of ordered values, and the number of parts for NULL before them.
+    """Return the positions of the cuts among this many sorted values, and the number of parts for NULL before them.
 
     Args:
         values: Number of values that are not null.
         nulls: Number of nulls.
-        bits: Number of bits in the number of a part.
+        bits: Number of bits in the index of a part.
     """
     parts = 1 << bits
     before = min(parts - 1, max(1, round(parts * nulls / (values + nulls)))) if nulls else 0
@@ -83,12 +83,12 @@ def cells_of(values: npt.NDArray[Any], is_null: npt.NDArray[Any] | None, cuts: C
 
 
 def places_on(curve: CurveName, cells: Sequence[npt.NDArray[Any]], bits: int) -> npt.NDArray[Any]:
-    """Return the place of each row on the curve through the grid.
+    """Return the position of each row on the curve through the grid.
 
     Args:
         curve: "range" takes one column; the others any number.
         cells: For each column the part of each row.
-        bits: Number of bits in the number of a part.
+        bits: Number of bits in the index of a part.
     """
     if curve == "range" or len(cells) == 1:
         return cells[0]
@@ -102,7 +102,7 @@ def places_on(curve: CurveName, cells: Sequence[npt.NDArray[Any]], bits: int) ->
 
 @lru_cache(maxsize=8)
 def _table(curve: CurveName, columns: int, bits: int) -> _Cells:
-    """The place of each cell, which is numbered column by column."""
+    """The position of each cell; cells are numbered column by column."""
     if columns * bits > 24:
         raise InvalidArgument(f"A curve through {columns} columns of {1 << bits} parts has too many cells.")
     grid = np.arange(1 << (columns * bits), dtype=np.int32)
@@ -123,7 +123,7 @@ def _interleaved(axes: Sequence[_Cells], bits: int) -> _Cells:
 
 
 def _hilbert_axes(axes: Sequence[_Cells], bits: int) -> list[_Cells]:
-    """The axes such that their interleaved bits are the place on the Hilbert curve.
+    """The axes such that their interleaved bits are the position on the Hilbert curve.
 
     # J. Skilling, Programming the Hilbert curve, AIP Conference Proceedings 707 (2004)
     """

@@ -1,4 +1,4 @@
-"""The gain of an OPTIMIZE, and the result of the last one: number of files, and how many an equality filter reads."""
+"""The gain of an OPTIMIZE, expected and measured: the number of files, and how many an equality filter reads."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class ExpectedGain:
         kind: "compaction" or "clustering".
         files: Number of files that it rewrites.
         bytes: Size of these files.
-        new_files: Number of files that take their place.
-        deleted_rows: Number of rows that are marked as deleted and dropped.
-        zorder: Columns by which ordering rows would gain most, with the number of files that filters on each would
-            read; empty if none would gain, and for clustered tables.
+        new_files: Number of files that replace them.
+        deleted_rows: Number of rows deleted by deletion vectors that are dropped.
+        zorder: Columns by which Z-ordering would gain most, with the number of files that filters on each would read;
+            empty if none would gain, and for clustered tables.
     """
 
     kind: str
@@ -69,7 +69,7 @@ class MeasuredGain:
         versions: Its first and last version.
         files_before: Number of files before it.
         files_after: Number of files after it.
-        filters: The files that filters read, for its columns, or for the columns for which it made a difference.
+        filters: The files that filters read, for its columns, or for the columns on which it had an effect.
     """
 
     versions: tuple[int, int]
@@ -129,7 +129,7 @@ def measured_gain(snapshot: Snapshot, coverage: TableCoverage, history: Iterable
 
 
 def _zorder(coverage: TableCoverage, files: int) -> Iterable[FilterGain]:
-    """The columns whose filters would gain most, as long as one more column still gains for all."""
+    """The columns whose filters would gain most; columns are added as long as filters on all of them gain."""
     candidates = sorted(
         (
             (column.files_met, column.name)

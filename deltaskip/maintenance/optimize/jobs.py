@@ -1,8 +1,8 @@
-"""Jobs of OPTIMIZE: bins that are rewritten and committed together, on top of what other writers commit meanwhile.
+"""Jobs of OPTIMIZE: bins that are rewritten and committed together, on top of other writers' commits.
 
-Rows only move, so that other writers' appends never conflict, and their changes do only where they touch a file of the
+Rows only move, so other writers' appends never conflict, and their changes conflict only if they touch a file of the
 job: a bin is committed if each of its files is still in the table with the deletion vector with which it was read.
-Otherwise its new files are deleted, and the bin is rewritten from what the table then has.
+Otherwise its new files are deleted, and the bin is rewritten from the files that the table then has.
 
 # delta-spark, OptimizeTableCommand: it commits again if all files that it read are still there
 """
@@ -57,7 +57,7 @@ class Execution:
         strategy: How the rows of the bins are ordered.
         parameters: Parameters of the operation in the table's history.
         spark: The session that rewrites files; None to do it in this process.
-        small: Whether this process rewrites the files rather than Spark, since they are small in all.
+        small: Whether this process rewrites the files rather than Spark, since their total size is small.
         finished: Called with each bin whose new files are written.
     """
 
@@ -68,7 +68,7 @@ class Execution:
     finished: Callable[[Bin], None]
 
     def rewritings(self, snapshot: Snapshot) -> Sequence[Rewriting]:
-        """Return what rewrites files of a version of the table, the preferred engine first."""
+        """Return the engines that rewrite files of a version of the table, the preferred one first."""
         here = ArrowRewriting(snapshot)
         if self.spark is None:
             return [here]
@@ -100,7 +100,7 @@ class CommittedBins:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Done:
-    """A bin, and the files that take its place."""
+    """A bin, and the files that replace it."""
 
     bin: Bin
     written: WrittenRows
@@ -141,7 +141,7 @@ def run_job(
         transaction.undo_by(partial(_delete, snapshot, done, keep))
         try:
             if record_version(transaction, write.txn):
-                # Another process has done it meanwhile.
+                # Another process has already done it.
                 transaction.discard()
                 return None, broken
             _put(transaction, done)
@@ -201,7 +201,7 @@ class _Memory:
 
     @contextmanager
     def turn(self, size_bytes: int) -> Iterator[None]:
-        """Wait until the files that are rewritten here take at most _MEMORY_BYTES with these, or are these alone."""
+        """Wait until the files being rewritten take at most _MEMORY_BYTES with these, or only these are left."""
         with self._changed:
             self._changed.wait_for(lambda: not self._running_bytes or self._running_bytes + size_bytes <= _MEMORY_BYTES)
             self._running_bytes += size_bytes
@@ -246,7 +246,7 @@ def _rewritten(snapshot: Snapshot, bins: Sequence[Bin], execution: Execution) ->
 def _gaining(snapshot: Snapshot, done: list[_Done], strategy: Strategy) -> list[_Done]:
     """The bins whose new files are fewer, or free of deleted rows; the new files of others are deleted.
 
-    Rows with NaN are in files of their own where the footers of others prove that they have none.
+    Rows with NaN are in separate files if footers prove that other files have none.
     """
     if strategy.kind != "compaction":
         return done
@@ -256,7 +256,7 @@ def _gaining(snapshot: Snapshot, done: list[_Done], strategy: Strategy) -> list[
 
 
 def _chosen(rewritings: Sequence[Rewriting], files: pa.Table, layout: DataFileLayout) -> Rewriting:
-    """The first engine that can rewrite files; the last one if none can, whose error says why."""
+    """The first engine that can rewrite files; if none can, the last one, whose error says why."""
     return next((each for each in rewritings[:-1] if each.can_rewrite(files, layout)), rewritings[-1])
 
 
@@ -289,7 +289,7 @@ def _delete(snapshot: Snapshot, done: Sequence[_Done], kept: Sequence[_Done] = (
 
 
 def _same_shape(one: Snapshot, other: Snapshot) -> bool:
-    """Whether files that were written for one version are right for the other."""
+    """Whether files that were written for one version are valid for the other."""
 
     def shape(snapshot: Snapshot) -> tuple[Any, ...]:
         metadata = snapshot.metadata

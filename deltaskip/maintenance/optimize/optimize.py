@@ -59,10 +59,10 @@ def optimize(
         snapshot: A version of the table.
         request: The arguments of the OPTIMIZE.
         spark: The session that rewrites large files; None to do it in this process.
-        write: How the commits are recorded. Only the last one has the version of the application, so that the rest
-            is done if the process is killed.
+        write: How the commits are recorded. Only the last one has the version of the application, so that the rest is
+            done by a repetition if the process is killed.
         dry_run: Whether only the plan is returned.
-        progress: Called after each group of files, in place of a bar.
+        progress: Called after each group of files, instead of a progress bar.
     """
     if progress is None:
         with ProgressBar(f"Optimizing {table_name(snapshot.root)}", blocks=True) as bar:
@@ -79,7 +79,7 @@ def optimize(
     repeated = committed_before(snapshot, txn)
     if repeated:
         return replace(done.result(), nothing_written=repeated)
-    # Where Spark does not order rows, those of a bin must fit in memory.
+    # If Spark does not order the rows, the rows of a bin must fit in memory.
     divides = plan.strategy.columns and spark is None
     pending = deque(
         each for bin_ in plan.bins for each in (parts_in_memory(bin_, plan.strategy) if divides else (bin_,))
@@ -97,7 +97,7 @@ def optimize(
         job = list(_next_job(pending))
         latest = refresh(snapshot)
         if latest.version > planned:
-            # Bins that wait are of the version of the plan, however often others were planned again.
+            # Waiting bins belong to the version of the plan, even if other bins were planned again.
             job, broken = _still_there(latest, job)
             pending.extend(_again(latest, broken, done))
             snapshot = latest
@@ -140,7 +140,7 @@ class _Running:
         )
 
     def expected(self, bins: Sequence[Bin]) -> OptimizeResult:
-        """Return what rewriting these bins would do."""
+        """Return the expected result of rewriting these bins."""
         count, size = sum(each.new_files for each in bins), sum(each.size_in_bytes for each in bins)
         return self._of(bins, FileSizes(count, size))
 
@@ -208,7 +208,7 @@ def _still_there(latest: Snapshot, bins: Sequence[Bin]) -> tuple[list[Bin], list
 
 
 def _again(latest: Snapshot, broken: Sequence[Bin], done: _Running) -> Iterator[Bin]:
-    """The bins with those of their files that the table still has, as it has them now."""
+    """The bins with those of their files that the table still has, in their present state."""
     strategy, time_zone = done.plan.strategy, done.plan.scan.time_zone
     for each in broken:
         if each.tries + 1 >= _MOST_TRIES:

@@ -53,28 +53,28 @@ class OptimizeResult(Shown):
     """The result of an OPTIMIZE, committed or expected.
 
     Attributes:
-        version: The last version that was committed; None if nothing was.
+        version: The last version that was committed; None if nothing was committed.
         versions: All versions that were committed.
         operation: Name of the operation in the table's history.
         metrics: Delta's metrics of the operation, such as numRemovedFiles, over all commits.
         kind: "compaction", "zorder" or "clustering"; "purge" where deletion vectors are dropped.
         columns: Names of the columns that order the rows.
-        curve: How they do: "range", "zorder" or "hilbert"; None for compaction.
-        added: Sizes of the new files; of a dry run the expected number and size.
+        curve: The curve: "range", "zorder" or "hilbert"; None for compaction.
+        added: Sizes of the new files; for a dry run the expected number and size.
         removed: Sizes of the files that they replace.
         partitions: Number of partitions with new files.
         bins: Number of groups of files that were rewritten together.
         considered: Number of files of the table, or of the partitions that `where` selects.
         considered_bytes: Their size.
-        vectors_removed: Number of deletion vectors that are not needed any more.
-        deleted_rows: Number of rows that they marked.
-        left_out: Number of files that stay as they are, because other writers changed them again and again.
+        vectors_removed: Number of deletion vectors that are no longer needed.
+        deleted_rows: Number of rows that they deleted.
+        left_out: Number of files that were not rewritten, because other writers changed them in every attempt.
         clustered_before: Number and size of files that were clustered by the same columns, and the number of their
             cubes.
         started_ms: When it began, in milliseconds since the epoch.
         ended_ms: When it ended.
         dry_run: Whether nothing was written.
-        nothing_written: As of WriteResult.
+        nothing_written: As in WriteResult.
     """
 
     version: int | None

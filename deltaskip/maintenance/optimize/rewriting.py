@@ -51,8 +51,8 @@ class RowOrder:
 
     Attributes:
         columns: The columns that order them.
-        curve: How they do.
-        new_files: Number of files, of about the same number of rows each.
+        curve: The curve.
+        new_files: Number of files, each with about the same number of rows.
     """
 
     columns: tuple[Resolved, ...]
@@ -71,16 +71,16 @@ class Rewriting(Protocol):
     """Writes rows of a table's files into new files. Implemented with pyarrow in this process, and with Spark."""
 
     def can_rewrite(self, files: pa.Table, layout: DataFileLayout) -> bool:
-        """Return whether this engine reads and writes all columns of files; the arguments are those of `rewrite`."""
+        """Return whether this engine reads and writes all columns of files; arguments as for `rewrite`."""
 
     def rewrite(
         self, files: pa.Table, order: RowOrder | None, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
-        """Write the rows of files of one partition that are not deleted. After an error no file is left.
+        """Write the live rows of files of one partition. After an error no file is left.
 
         Args:
             files: `DataFiles.listed`.
-            order: How the rows are ordered; None to write them as they are, into one file.
+            order: How the rows are ordered; None to write them unchanged, into one file.
             row_ids: Where to write row ids, which `layout.extra` lists too; None to write none.
             layout: The place and the contents of the files.
 
@@ -121,7 +121,7 @@ class ArrowRewriting(Rewriting):
 
 
 def placed(batches: Sequence[pa.RecordBatch], order: RowOrder) -> npt.NDArray[np.int64]:
-    """Return the numbers of the rows along the curve."""
+    """Return the indexes of the rows in the order of the curve."""
     chosen = order.columns[:_MOST_COLUMNS]
     bits = side_bits(len(chosen))
 
@@ -149,10 +149,10 @@ def placed(batches: Sequence[pa.RecordBatch], order: RowOrder) -> npt.NDArray[np
 
 
 def _ranks(values: npt.NDArray[Any], is_null: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.int64]:
-    """Numbers in the order of the values, equal for equal ones; nulls first."""
+    """Numbers in the order of the values, equal for equal values; nulls first."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    # NaN differs from itself, which does no harm here.
+    # NaN differs from itself, which is harmless here.
     steps = np.concatenate([[0], (ordered[1:] != ordered[:-1]).astype(np.int64)]) if len(values) else order
     found = np.empty(len(values), np.int64)
     found[order] = np.cumsum(steps) + 1
@@ -162,7 +162,7 @@ def _ranks(values: npt.NDArray[Any], is_null: npt.NDArray[np.bool_] | None) -> n
 
 
 def _sorted(places: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """The numbers of the rows in the order of their places; rows of one place stay in their order."""
+    """The indexes of the rows, stably sorted by their positions on the curve."""
     low = np.argsort((places & 0xFFFF).astype(np.uint16), kind="stable")
     high = places >> 16
     if not len(places) or int(high.max()) == 0:
@@ -175,7 +175,7 @@ def _sorted(places: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 
 
 def _contiguous(batches: list[pa.RecordBatch]) -> pa.Table:
-    """The rows of all batches with each column in one piece, where Arrow can join it. Empties the list.
+    """The rows of all batches with each column in one chunk, if Arrow can join it. Empties the list.
 
     Only one column is in memory twice at a time.
     """
@@ -191,7 +191,7 @@ def _contiguous(batches: list[pa.RecordBatch]) -> pa.Table:
 
 
 def _give_back_memory() -> None:
-    """Return unused memory to the system; Arrow's pool keeps that of ended threads otherwise."""
+    """Return unused memory to the system; otherwise Arrow's pool keeps the memory of ended threads."""
     pa.default_memory_pool().release_unused()
 
 
@@ -211,7 +211,7 @@ def _write(table: pa.Table, rows: npt.NDArray[np.int64], new_files: int, layout:
 
     with ThreadPoolExecutor(os.cpu_count() or 1, "deltaskip") as pool:
         running = [pool.submit(one, part) for part in parts]
-    # A file that cannot be written leaves the others, which end before its error is raised.
+    # If a file cannot be written, the others are still completed before the error is raised.
     failed = next((error for error in (each.exception() for each in running) if error is not None), None)
     done = [each.result() for each in running if each.exception() is None]
     if failed is not None:
@@ -225,7 +225,7 @@ def _write(table: pa.Table, rows: npt.NDArray[np.int64], new_files: int, layout:
 def _order_values(
     columns: Sequence[pa.Array], column: Resolved
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None] | Texts:
-    """Return numbers in the order of a column's values, and a mask of the nulls, None if there are none; or its texts.
+    """Return numbers in the order of a column's values, and a mask of the nulls or None; for strings, their Texts.
 
     Args:
         columns: The top-level column, in chunks.
@@ -260,7 +260,7 @@ def _numbers(arrays: Sequence[pa.Array], kind: pa.DataType) -> npt.NDArray[Any]:
 
 
 def _fixed(array: pa.Array, kind: type[np.generic]) -> npt.NDArray[Any]:
-    """The values in the buffer of an array; those of nulls are undefined."""
+    """The values in the buffer of an array, undefined for nulls."""
     buffer = array.buffers()[1]
     if buffer is None or not len(array):
         return np.zeros(len(array), kind)
@@ -272,13 +272,13 @@ def _decimal_values(array: pa.Array) -> npt.NDArray[Any]:
     if buffer is None or not len(array):
         return np.zeros(len(array), np.float64)
     halves = np.frombuffer(buffer, np.int64)[2 * array.offset : 2 * (array.offset + len(array))].reshape(-1, 2)
-    # Near values may become equal, which only places them together.
+    # Close values may become equal, which only places them together.
     found: npt.NDArray[Any] = halves[:, 1].astype(np.float64) * 2.0**64 + halves[:, 0].view(np.uint64)
     return found
 
 
 def _sort_keys(arrays: Sequence[pa.Array], column: Resolved) -> Sequence[pa.Array]:
-    """The texts as binary, under the collation of the column where this process has it."""
+    """The strings as binary, under the collation of the column if this process has it."""
     declared = collation_of(column)
     try:
         collation = None if declared is None else find(declared)
@@ -288,10 +288,10 @@ def _sort_keys(arrays: Sequence[pa.Array], column: Resolved) -> Sequence[pa.Arra
     return [key.cast(pa.binary()) if pa.types.is_string(key.type) else key for key in keys]
 
 
-# Texts are compared eight bytes at a time, as numbers, and further bytes are read only of those that are still equal to
-# a cut, so that texts with long beginnings in common are divided as well as others.
+# Strings are compared eight bytes at a time, as numbers, and further bytes are read only if they are still equal to a
+# cut, so that strings with long common prefixes are divided as well as others.
 class Texts:
-    """The order of texts: binary values of a column, nulls included.
+    """The order of strings: binary values of a column, including nulls.
 
     Args:
         arrays: The values in chunks, in binary order under the column's collation.
@@ -305,11 +305,11 @@ class Texts:
         self._skip = _common_prefix(least, greatest)
 
     def cells(self, sample: _Numbers, bits: int) -> npt.NDArray[np.int32]:
-        """Return the part of each text between the quantiles of a sample; nulls are in part 0.
+        """Return the part of each string between the quantiles of a sample; nulls are in part 0.
 
         Args:
-            sample: Numbers of the rows of the sample.
-            bits: Number of bits in the number of a part.
+            sample: Indexes of the rows of the sample.
+            bits: Number of bits in the index of a part.
         """
         values = [value for value in self._array.take(arrow_array(sample)).to_pylist() if value is not None]
         places, before = cut_places(len(values), len(sample) - len(values), bits)
@@ -323,14 +323,14 @@ class Texts:
         return found
 
     def ranks(self) -> _Numbers:
-        """Return the numbers of the texts in their order, nulls first."""
+        """Return the rank of each string, nulls first."""
         order = pc.array_sort_indices(self._array, order="ascending", null_placement="at_start")
         found = np.empty(len(self._array), np.int64)
         found[numpy_values(order).astype(np.int64)] = np.arange(len(found))
         return found
 
     def _between(self, cuts: Sequence[bytes], texts: _Numbers) -> _Numbers:
-        """The number of cuts that are not greater than each of these texts. texts: numbers of their rows."""
+        """The number of cuts that are not greater than each of these strings. texts: indexes of their rows."""
         if not cuts:
             return np.zeros(len(texts), np.int64)
         ends = pa.array(cuts, pa.large_binary())
@@ -350,7 +350,7 @@ class Texts:
             firsts = low[rows][rows_by_cut]
             starts = np.flatnonzero(np.diff(firsts, prepend=-1))
             for start, end in zip(starts, [*starts[1:], len(rows)], strict=True):
-                # Texts that begin alike are between the same cuts.
+                # Strings with the same prefix are between the same cuts.
                 part = rows_by_cut[start:end]
                 first, last = int(firsts[start]), int(high[rows[part[0]]])
                 among = cut_keys[first:last]
@@ -360,7 +360,7 @@ class Texts:
 
 
 def _keys(array: pa.Array, at: int, rows: _Numbers) -> npt.NDArray[np.uint64]:
-    """Eight bytes of each of these texts, from `at` on, as a number in their order; missing bytes are the least."""
+    """Eight bytes of each of these strings, from `at` on, as a number with the same order; missing bytes are 0."""
     _, offsets_buffer, data_buffer = array.buffers()
     found = np.zeros(len(rows), np.uint64)
     if data_buffer is None or offsets_buffer is None or not len(rows):

@@ -23,7 +23,7 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS, indexed_columns
 
 DEFAULT_TARGET_BYTES = 1 << 30
-"""Size of optimized files, as in delta-spark; the table property `delta.targetFileSize` comes first."""
+"""Size of optimized files, as in delta-spark; the table property `delta.targetFileSize` takes precedence."""
 
 _UNORDERED = (StructType, ArrayType, MapType)
 
@@ -41,8 +41,8 @@ class OptimizeRequest:
         zorder_by: Names of the columns to Z-order by.
         full: Whether all files of a clustered table are rewritten.
         time_zone: Time zone of the predicate.
-        purge: Whether each file with a deletion vector is rewritten, alone, and no other.
-        predicates: Texts of the predicate in the table's history; None for `where`.
+        purge: Whether only files with a deletion vector are rewritten, each by itself.
+        predicates: The predicate in the table's history; None for `where`.
     """
 
     where: str | None = None
@@ -59,12 +59,12 @@ class Strategy:
     """The strategy of an OPTIMIZE of one version of a table.
 
     Attributes:
-        kind: "compaction" joins small files, "zorder" orders all rows of each partition, "clustering" those of files
-            that are not clustered yet, "purge" rewrites files with a deletion vector without deleted rows.
+        kind: "compaction" joins small files, "zorder" orders all rows of each partition, "clustering" orders the rows
+            of files that are not clustered yet, "purge" rewrites files with a deletion vector without deleted rows.
         columns: The columns that order the rows; none for compaction.
-        curve: How they do.
+        curve: The curve.
         target_bytes: Size of new files.
-        full: Whether files that are clustered already are clustered again.
+        full: Whether files that are already clustered are clustered again.
     """
 
     kind: Literal["compaction", "zorder", "clustering", "purge"]
@@ -91,7 +91,7 @@ def strategy_of(snapshot: Snapshot, request: OptimizeRequest) -> Strategy:
         SchemaError: A column does not exist, is a partition column, or has no statistics; or there are Z-order columns,
             and the table is clustered.
         UnsupportedFeature: The table is clustered, and the request has a predicate.
-        InvalidArgument: The request is for all files of a clustered table, and this one is not.
+        InvalidArgument: The request is for all files of a clustered table, and the table is not clustered.
     """
     target = request.target_bytes or snapshot.table_properties.target_file_bytes or DEFAULT_TARGET_BYTES
     if request.purge:
@@ -179,7 +179,7 @@ def _check_distinct(snapshot: Snapshot, columns: Sequence[Resolved]) -> None:
 
 
 def _check_statistics(snapshot: Snapshot, columns: Sequence[Resolved]) -> None:
-    """Refuse columns without statistics, by which no file could be skipped, and those without an order.
+    """Refuse columns without statistics, by which no file could be skipped, and columns without an order.
 
     # delta-spark, DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS
     """

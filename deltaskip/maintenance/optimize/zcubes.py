@@ -42,7 +42,7 @@ class Clustering:
 
     Attributes:
         files: All files of the table.
-        cubes: Numbers of the files of each new cube.
+        cubes: Indexes of the files of each new cube.
         clustered: Number and size of the files that are clustered by the same columns, and the ids of their cubes.
     """
 
@@ -58,9 +58,9 @@ def cube_tags(strategy: Strategy) -> dict[str, str | None]:
 
 
 def to_cluster(files: DataFiles, strategy: Strategy) -> Clustering:
-    """Return which files are clustered together: new files, and cubes that are small beside them.
+    """Return which files are clustered together: new files, and cubes that are small compared with them.
 
-    Files that other columns have clustered, or another provider, stay as they are unless all files are clustered again.
+    Files that were clustered by other columns, or by another provider, are kept unless all files are clustered again.
     """
     sizes = numpy_values(one_chunk(files.logged["size"]))
     providers = files.logged["clustering_provider"].to_pylist()
@@ -118,7 +118,7 @@ def _divided(numbers: list[int], sizes: Any) -> list[list[int]]:
 
 
 def _cube_of(tags: Mapping[str, Any]) -> tuple[str | None, list[str] | None]:
-    """The id and the columns of the cube of a file; None for a file without one."""
+    """The id and the columns of the cube of a file; None for a file without a cube."""
     cube = tags.get(_ID)
     if not cube:
         return None, None

@@ -63,7 +63,7 @@ class RecomputingEngine(Protocol):
 class DataFile:
     """A file to read, or a piece of it.
 
-    number: of the file in the job. size: in bytes. piece: (i, n) for piece i of n of the file's row groups.
+    number: index of the file in the job. size: in bytes. piece: (i, n) for piece i of n of the file's row groups.
     """
 
     number: int
@@ -75,7 +75,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class ComputedFile:
-    """The computed statistics of a file: as an add action contains them, its rows, and how many columns were read."""
+    """The computed statistics of a file in the form of an add action, its rows, and how many columns were read."""
 
     stats: str
     num_records: int
@@ -85,9 +85,9 @@ class ComputedFile:
 def computed_here(
     snapshot: Snapshot, files: Iterable[pa.RecordBatch], request: StatisticsRequest, *, merge: bool, job_files: int
 ) -> Iterator[pa.Table]:
-    """Compute the statistics of `files` in this process, several files at once. Arguments are those of computed_tables.
+    """Compute the statistics of `files` in this process, several files at once. Arguments as for computed_tables.
 
-    Raises what stats.compute raises for a file.
+    Raises as stats.compute does for a file.
     """
     reader, storage = FileReader(request), snapshot.storage
     readers = _REMOTE_READERS if storage.remote else os.cpu_count() or 1
@@ -122,18 +122,18 @@ def computed_tables(
     merge: bool,
     job_files: int,
 ) -> Iterator[pa.Table]:
-    """Yield the statistics of files as `add` actions contain them: RESULT_SCHEMA, one table for each `job_files` files.
+    """Yield the statistics of files in the form of `add` actions: RESULT_SCHEMA, one table per `job_files` files.
 
     The columns of the results: path, as logged (with dv_id the key of the logical file); num_records, the physical rows
     of the file; scanned, the number of columns whose values were read; logged_stats and everything after it, as logged.
-    Rows that a deletion vector deletes count in no bound and no null count.
+    Rows that a deletion vector deletes do not count for bounds and null counts.
 
     Args:
         snapshot: The version of the table that the files are part of.
         files: Rows of FILE_SCHEMA. The iterable is consumed while the results are.
         request: The statistics to compute for each file.
-        compute: Returns the statistics of files, numbered by their position, in their order; it gets the deletion
-            vectors of the files, too, as the log has them.
+        compute: Returns the statistics of files, numbered by their position, in their order; its further argument is
+            the deletion vectors of the files, as logged.
         merge: Keep the logged statistics of columns that are not part of the request.
         job_files: Files for one call of `compute`.
     """
@@ -157,7 +157,7 @@ def facts_of(
         storage: Storage of the file.
         file: The file.
         table_root: URI of the table.
-        options: Options of the store of the deletion vector, if it is another one.
+        options: Options of the store of the deletion vector, if it differs from the file's.
     """
     deleted = None
     if file.deletion_vector is not None:

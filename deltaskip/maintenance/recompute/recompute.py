@@ -1,7 +1,7 @@
 """Recomputation of statistics: the same files are added again with new statistics, with dataChange false.
 
-Each table of results becomes one commit, so that memory is bounded and an interrupted job loses only what was not yet
-committed. Files that other writers replaced or removed in the meantime are left out; the others are committed.
+Each table of results becomes one commit, so that memory is bounded and an interrupted job loses only uncommitted
+results. Files that other writers replaced or removed in the meantime are left out; the others are committed.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def recompute(
         request: The files and statistics.
         spark: A session whose jobs read the files; None for this process.
         batch_files: Files for one commit.
-        progress: Called with the result so far after each commit, in place of a progress bar.
+        progress: Called with the result so far after each commit, instead of a progress bar.
 
-    Raises what Transaction.commit raises, and CommitConflict if the table's schema or features changed.
+    Raises as Transaction.commit does, and CommitConflict if the table's schema or features changed.
     """
     compute = computed_here
     if spark is not None:
@@ -76,9 +76,9 @@ def commit_statistics(
 
     identifiers: the versioned collations whose bounds the statistics contain, which the table will list.
     parameters: of the operation COMPUTE STATS in the table's history. progress: called after each commit,
-    in place of a bar.
+    instead of a progress bar.
     columns: the columns that were computed, whose provenance the files' tags will contain.
-    Raises CommitConflict if the table's schema or features changed, and what Transaction.commit raises.
+    Raises CommitConflict if the table's schema or features changed, and as Transaction.commit does.
     """
     if progress is None:
         label = f"Recomputing statistics of {table_name(snapshot.root)}"
@@ -100,7 +100,7 @@ def commit_statistics(
 
 
 def _computed(results: Iterable[pa.Table], snapshot: Snapshot) -> Iterator[pa.Table]:
-    """The results; the error of a missing data file names the table, which may be in another place."""
+    """The results; the error of a missing data file names the table, which may be at another location."""
     try:
         yield from results
     except DataFileMissing as error:

@@ -19,7 +19,7 @@ class ColumnPlan(Shown):
             every predicate on the column keeps it.
         files_met: Average number of files of the table that an equality predicate keeps now, as in `ColumnCoverage`.
             None if the column has no bounds, no file shows how its values are distributed, or overlap is not measured.
-        files_met_then: The same afterwards, if the files without bounds overlap as the others do.
+        files_met_then: The same afterwards, if the files without bounds overlap like the others.
     """
 
     lacking: int
@@ -37,7 +37,7 @@ class RecomputePlan(Shown):
         bytes: Total size of the files to read.
         done: Number of files that are skipped because an interrupted run already finished them.
         wide: Number of files to read whose bounds are wide because rows were deleted, and would become tight.
-        columns: The columns that would get statistics, by name.
+        columns: The columns whose statistics would be computed, by name.
         collations: Versioned identifiers of the collated bounds that would be written.
         not_indexed: Number of columns that the table's properties leave out of the statistics, as in `Recomputed`.
     """
@@ -62,14 +62,14 @@ class Recomputed(Shown):
 
     Attributes:
         files: Number of files whose statistics were committed.
-        unchanged: Number of files whose statistics in the log were already equal to the computed ones. Those whose tags
+        unchanged: Number of files whose statistics in the log were already equal to the computed ones. Files whose tags
             did not contain the provenance of their statistics were committed with it.
         rows: Row count of the files that were read.
         bytes: Size of the files that were read.
         left_out: Paths, as logged, of files that other writers removed or replaced during the run.
         versions: Versions of the table that were committed, in order.
-        not_indexed: Number of columns that get no statistics because `delta.dataSkippingStatsColumns` or
-            `delta.dataSkippingNumIndexedCols` of the table leaves them out; 0 where `columns` names the columns.
+        not_indexed: Number of columns without statistics because `delta.dataSkippingStatsColumns` or
+            `delta.dataSkippingNumIndexedCols` of the table leaves them out; 0 if `columns` names the columns.
     """
 
     files: int = 0

@@ -86,7 +86,7 @@ class RecomputeRequest:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The operation parameters in the table's history: equal if and only if files get the same statistics."""
+        """The operation parameters in the table's history: equal if and only if the same statistics are computed."""
         request = self.statistics
         pairs = zip(request.columns, request.collations, strict=True)
         return {
@@ -114,7 +114,7 @@ def recompute_request(
 
     collations: as in stats.compute; None for the versions that the metadata domain `collations` lists and, if the table
     has the feature, `spark_version`, the collation version of the session, as far as this process can evaluate them.
-    Raises what stats.compute raises for columns and collations.
+    Raises as stats.compute does for columns and collations.
     """
     try:
         columns = None if columns is None else texts("columns", columns)
@@ -178,9 +178,9 @@ def not_done(files: pa.RecordBatch, done: pa.Array | None) -> pa.RecordBatch:
 def _default_collations(
     snapshot: Snapshot, columns: Sequence[StatColumn], spark_version: str | None
 ) -> dict[str, list[str]]:
-    """The collated bounds of each column without a choice by the caller; see recompute_request.
+    """The default collated bounds of each column; see recompute_request.
 
-    A table without the feature `collations` gets none: adding it would lock out writers that do not know it.
+    A table without the feature `collations` has none: adding it would lock out writers that do not know it.
     """
     listed = kept_versions(snapshot.domains)
     if spark_version is None or not has_feature_or_preview(snapshot.protocol, "collations"):
@@ -244,7 +244,7 @@ def _is_of(info: CommitInfo | None, parameters: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """The amount that a recomputation would read.
+    """The amount of data that a recomputation would read.
 
     files, bytes: number and total size of the files to read. done: files that are skipped because an interrupted run
     already finished them. wide: files to read whose bounds are wide because rows were deleted, and would become tight.
@@ -280,7 +280,7 @@ def recompute_plan(snapshot: Snapshot, request: RecomputeRequest, overlap: bool 
 
 
 def _recompute_work(snapshot: Snapshot, request: RecomputeRequest) -> _Work:
-    """The amount that DeltaTable.recompute_stats would read for this request; bounds are not compared."""
+    """The amount of data that DeltaTable.recompute_stats would read for this request; bounds are not compared."""
     before = finished_files(snapshot, request)
     lacking = [0] * len(request.statistics.columns)
     chosen = done = size = wide = 0

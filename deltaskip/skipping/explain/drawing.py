@@ -1,4 +1,4 @@
-"""The counts that a plot shows, and their places: columns of lines, and texts. The formats draw the same."""
+"""The counts that a plot shows, and its layout: columns of lines, and text. All formats draw the same."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A plot: its size, its texts, and the columns, all in pixels.
+    """A plot: its size, lines of text and columns, all in pixels.
 
     left, top: Upper left corner of the columns.
     lefts: Left edge of each column, from `left`; the last column is the whole predicate.

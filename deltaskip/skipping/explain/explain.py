@@ -154,7 +154,7 @@ class _Tally:
 def _tree(term: Term, leaves: list[Leaf]) -> Tree:
     """The tree above the leaves, which are appended to `leaves` from left to right.
 
-    A condition without a leaf of the user's predicate follows from several of them, and becomes a leaf of its own.
+    A condition that follows from several leaves of the user's predicate becomes a separate leaf.
     """
     match term:
         case Leaf():
@@ -218,7 +218,8 @@ def _count_needed(
     """Add to each leaf the number of files that would be kept without it, and without the conditions that it implies.
 
     critical: Files that would be kept if this part kept them; this part skips all of them. Under AND, a child is needed
-    for a file if no other child skips it. Under OR, every child is: all of them skip it, and one that kept it would do.
+    for a file if no other child skips it. Under OR, every child is needed: all skip the file, and one that kept it
+    would suffice.
     """
     match tree:
         case bool():
@@ -247,7 +248,7 @@ def _count_implied(
     needed: list[int],
     conclusions: Mapping[int, tuple[int, ...]],
 ) -> None:
-    """Set the counts of the leaves of an AND that imply other conditions: those are gone without the leaf, too."""
+    """Set the counts of the leaves of an AND that imply other conditions, which would be lost with the leaf."""
     fails_of = {child: fails for child, fails in zip(children, failing, strict=True) if type(child) is int}
     groups: dict[tuple[int, ...], list[int]] = {}
     for i in fails_of:
@@ -281,7 +282,7 @@ def _keep(lane: Lane) -> npt.NDArray[np.bool_]:
 
 
 def _missing(stat: StatLeaf, batch: FileBatch, live: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_] | None:
-    """Active files without the statistic; None for no file. A file with nothing but NULL does not need bounds."""
+    """Active files without the statistic; None for no file. A file with only NULL does not need bounds."""
     statistics = batch.statistics
     if stat.field is None:
         values = statistics.num_records()

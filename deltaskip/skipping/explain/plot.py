@@ -44,7 +44,7 @@ _STYLE = (
 )
 _PNG_LEVELS = 126
 _PNG_ANCHORS = {"left": "ls", "middle": "ms", "right": "rs"}
-# Fonts of the system with more than Latin letters; Pillow's own has ASCII and some punctuation.
+# Fonts of the system with more than Latin letters; Pillow's default font has ASCII and some punctuation.
 _FONTS = ("DejaVuSansMono.ttf", "NotoSansMono-Regular.ttf", "LiberationMono-Regular.ttf", "DejaVuSans.ttf")
 _NO_CHARACTER = "\uffff"
 
@@ -72,7 +72,7 @@ def write_plot(path: Path, matrix: Matrix, title: str, legend: Sequence[tuple[st
 
 
 def plot_svg(matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> str:
-    """Return the plot as an SVG document; the arguments are those of `write_plot`."""
+    """Return the plot as an SVG document; arguments as for `write_plot`."""
     plan = drawing(matrix, title, legend, lambda text, _: _CHARACTER_WIDTH * len(text))
     size = f'width="{plan.width}" height="{plan.height}"'
     parts = [

@@ -42,7 +42,7 @@ from deltaskip.stats.layout import StatField, StatLeaf
 _TOGETHER = "all parts"
 _GROUP = "statsWithCollation"
 _MOST_TEXTS = 1000
-"""JSON texts of a batch that are searched for collations."""
+"""Number of JSON strings of a batch that are searched for collations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Conclusions:
 
 
 def conclusions_by_field(conclusions: Mapping[int, Leaf]) -> Conclusions:
-    """Return the leaves from `together`, by their places in the tree, for look-ups by column."""
+    """Return the leaves from `together`, by their positions in the tree, for look-ups by column."""
     by_field: dict[StatField, tuple[int, ...]] = {}
     for i, leaf in conclusions.items():
         for column in {stat.field for stat in Program(leaf).stat_leaves if stat.field is not None}:
@@ -164,8 +164,8 @@ def reason_of_leaf(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> str:
 def can_skip(leaf: Leaf, facts: LeafFacts) -> bool:
     """Return whether the leaf can skip files: a rule compares it with bounds or partition values that some file has.
 
-    Null counts and single values do not count, because they skip files of NULL or of one value only; but they are all
-    that IS NULL, IS NOT NULL and comparisons without a reason need.
+    Null counts and single values do not count, because they skip only files of NULL or of one value; but IS NULL, IS
+    NOT NULL and comparisons without a reason need no more.
     """
     if isinstance(leaf.term, Drop) or facts.dropped or not facts.files:
         return True
@@ -261,7 +261,7 @@ def _unguarded(term: Term) -> Term:
 def logged_collations(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the collation identifiers under `statsWithCollation`, as written and sorted.
 
-    In JSON, only the first texts of each batch are searched.
+    In JSON, only the first strings of each batch are searched.
     """
     found = {
         path[3]

@@ -186,7 +186,7 @@ class Explain:
             cells = (part, "", "", "") if isinstance(part, str) else _cells(self.leaves[part])
             rows.append(_html_row(cells, "td", depth))
         table = f"<table><caption>{escaped(self.summary())}</caption>{''.join(rows)}</table>"
-        # As an image, so that its styles are not those of the page.
+        # As an image, so that the styles of the page do not apply to it.
         picture = base64.b64encode(plot_svg(self.matrix, self.summary(), self._legend()).encode()).decode()
         return f'<div>{table}<img alt="files kept and skipped" src="data:image/svg+xml;base64,{picture}"/></div>'
 

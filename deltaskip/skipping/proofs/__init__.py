@@ -1,1 +1,1 @@
-"""The proofs: from a predicate to the Program that no file with a matching row fails."""
+"""The proofs: from a predicate to a Program that every file with a matching row passes."""

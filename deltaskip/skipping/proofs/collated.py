@@ -46,7 +46,7 @@ _BOUNDS: dict[str, tuple[tuple[Side, Op], ...]] = {
 }
 _WITH_TIES: dict[Op, Op] = {"lt": "le", "gt": "ge"}
 _MOST_VALUES = 64
-"""Maximum number of values of an IN list that are searched one by one; of longer lists, the least and greatest."""
+"""Maximum number of values of an IN list that are searched one by one; for longer lists, only the extremes are."""
 
 StatFieldOf = Callable[[FieldRef], StatField | None]
 
@@ -194,7 +194,7 @@ class _Subject:
         return Proof(all_of([ValuesPossible(self.field), prefixed]))
 
     def _bound(self, side: Side, op: Op, value: str) -> CollatedBound:
-        """A bound in an order that Spark follows: that of `coarser`, if there is one."""
+        """A bound in an order that Spark follows: the order of `coarser`, if there is one."""
         if self.coarser is None:
             return CollatedBound(self.field, side, op, value, self.collation, self.keys)
         return CollatedBound(self.field, side, _WITH_TIES.get(op, op), value, self.coarser, self.keys)
@@ -269,7 +269,7 @@ def spellings(identifier: CollationId, collation: str) -> tuple[str, ...]:
 
 
 def _coarser(order: Collation) -> Collation | None:
-    """The case-insensitive order of the same library, for a case-sensitive one that ignores accents."""
+    """The case-insensitive order of the same library, for a case-sensitive collation that ignores accents."""
     if order.exact_keys:
         return None
     name = order.id.name_parts

@@ -2,8 +2,8 @@
 
 If a row makes the predicate TRUE, its source value s is in the set X of values that the predicate admits, and the
 generated column g contains E(s), or NULL if the writer's session returned NULL: "g IS NULL or g in E(X)" is necessary.
-If E is NULL only where its input is NULL, "g in E(X)" is, unless E(X) has the empty string, for which the log has
-NULL, and if X is NULL alone and E(NULL) is NULL, "g IS NULL".
+If E is NULL only where its input is NULL, "g in E(X)" is necessary, unless E(X) contains the empty string, which the
+log stores as NULL; and if X is only NULL and E(NULL) is NULL, "g IS NULL" is necessary.
 
 * Points of X: E of each point, for any E.
 * Spans of X under a monotone E: E(s) is between E of the two ends. E must have a value at both ends, so that nothing in
@@ -13,8 +13,8 @@ NULL, and if X is NULL alone and E(NULL) is NULL, "g IS NULL".
 * A predicate that reads E(s) itself: g replaces it.
 
 If E depends on the time zone of the writer's session, local time is within a day of UTC: the ends move outwards by a
-day. For dates it matters only where a zone skipped a day, as local midnight of that day is that of the next one.
-Texts of times sort as times do in years 0 to 9999; earlier ones begin with "-", later ones with "+".
+day. For dates it matters only where a zone skipped a day, as local midnight of that day is midnight of the next one.
+Formatted times sort as times do in years 0 to 9999; earlier ones begin with "-", later ones with "+".
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _or_null(columns: Sequence[Derived], condition: Node, of_null: bool = False)
 
 
 def _may_be_null(one: Derived, condition: Node) -> bool:
-    """Whether a column may be NULL in a row whose source is not NULL and whose value of the rule has the condition."""
+    """Whether a column may be NULL in a row whose source is not NULL and for which the rule satisfies the condition."""
     values = written_as_null(one)
     try:
         return values is None or any(evaluate(condition, {one.column.logical: value}) is True for value in values)

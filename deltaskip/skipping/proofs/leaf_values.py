@@ -84,7 +84,7 @@ def literals_of(values: Sequence[Node]) -> list[Any] | None:
 
 
 def _under_collation(node: Node) -> bool:
-    """Whether some part of a leaf compares strings under a collation; the rules are those of UTF8_BINARY."""
+    """Whether some part of a leaf compares strings under a collation; the rules hold for UTF8_BINARY only."""
     for part in walk(node):
         if isinstance(part, Collate) or (isinstance(part, FieldRef) and part.collation):
             return any(_compares_under_collation(each) for each in walk(node))

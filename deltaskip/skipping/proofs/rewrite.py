@@ -4,7 +4,7 @@
 induction over a predicate without NOT above AND/OR (expr.normalize):
 
 * AND: a row that makes the AND TRUE makes each child TRUE, so every may(child) holds. Its value of a column is admitted
-  by all children, so the intersection of the sets that they admit is a condition, too.
+  by all children, so the intersection of the sets that they admit is also a condition.
 * OR: a row makes some child TRUE, so some may(child) holds.
 * A leaf over one column: the set of values for which it may be TRUE (proofs.preimage), as a condition on bounds and
   null counts (proofs.terms).
@@ -113,7 +113,7 @@ def rewrite(
     """
     derived = _derived(schema, mode, partition_columns, properties or {})
     columns, collations = TableColumns(schema, mode), collations or Collations(SPARK_VERSION)
-    # Conditions that are derived of generated columns read partition columns that the predicate does not name.
+    # Conditions on generated columns read partition columns that the predicate does not name.
     partitioned = bool(derived) or any(isinstance(part, FieldRef) and part.partition for part in walk(node))
     return Program(_Rewriter(columns, time_zone, derived, collations, clock, partitioned=partitioned).may(node))
 
@@ -290,7 +290,7 @@ class _Rewriter:
             assert statistics is not None
             # Spans that overlap each other and a file's range each overlap it together (Helly): nothing new is proved.
             alone = all(len(each.spans) == 1 and not each.cycles and not each.null for _, each in group)
-            # Unless a leaf excludes NaN, which is outside of a file's range.
+            # Except when a leaf excludes NaN, which is outside of a file's range.
             hides_nan = statistics.kind is BoundKind.DOUBLE and not has_nan(met)
             if not (alone and met.spans) or (hides_nan and any(has_nan(each) for _, each in group)):
                 terms.append(within(statistics, met))
@@ -298,7 +298,7 @@ class _Rewriter:
         return terms
 
     def _derivations(self, nodes: Sequence[Node], found: Found | None) -> list[Term]:
-        """Conditions on the columns that are generated from the one that the leaves read."""
+        """Conditions on the columns that are generated from the column that the leaves read."""
         if not self.derived:
             return []
         from deltaskip.skipping.proofs.generated import derive

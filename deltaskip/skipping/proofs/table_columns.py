@@ -30,7 +30,7 @@ class TableColumns:
     schema: StructType
     mode: MappingMode
     _by_name: dict[str, StructField] = field(init=False, repr=False, compare=False)
-    # By column, which is one object in all of a predicate. It is kept, so that no other one has its identity.
+    # By the identity of a column, which is one object in a predicate. It is kept, so that its identity is not reused.
     _known: dict[int, tuple[FieldRef, StatField | None]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -84,7 +84,7 @@ class TableColumns:
         )
 
     def is_not_null(self, column: FieldRef) -> Proof:
-        """Some row is not NULL only if nullCount is not numRecords. A struct has no count of its own."""
+        """Some row is not NULL only if nullCount is not numRecords. A struct has no count."""
         statistics = self.stat_field(column)
         if statistics is None or isinstance(statistics.type, StructType):
             return _uncounted(column)

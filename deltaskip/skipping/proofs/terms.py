@@ -34,7 +34,7 @@ from deltaskip.skipping.proofs.preimage.value_sets import PointSpans, ValueSet, 
 from deltaskip.stats.layout import BoundKind, StatField
 
 _FEW = 8
-"""Maximum number of spans with terms of their own; more spans are searched by bisection."""
+"""Maximum number of spans with one term each; more spans are searched by bisection."""
 
 _MOST = 64
 """The same for kinds of columns that no kernel searches; more spans are replaced by their hull."""
@@ -155,7 +155,7 @@ def _points(field: StatField, spans: Spans) -> pa.Array:
 class Proof:
     """A condition on the statistics of a file that holds whenever some row of it makes the leaf TRUE.
 
-    reason: why the condition is always true, or weaker than bounds would allow; "" where the rule is complete. Of a
+    reason: why the condition is always true, or weaker than bounds would allow; "" where the rule is complete. For a
     Drop, why no row matches. The rule that gives up sets it: it must be true of the leaf and the schema, whatever
     statistics the log holds.
     """
@@ -165,7 +165,7 @@ class Proof:
 
 
 def every(proofs: Sequence[Proof]) -> Proof:
-    """The conjunction; its reason is that of the proofs, unless one of them is complete."""
+    """The conjunction; it has the reasons of the proofs, unless one of them is complete."""
     term = all_of([proof.term for proof in proofs])
     if isinstance(term, Drop):
         return Proof(term, joined_reasons(proof.reason for proof in proofs if isinstance(proof.term, Drop)))

@@ -130,7 +130,7 @@ def value_of(derived: Derived, value: Any) -> Any:
 def wrapping_values(derived: Derived) -> tuple[int, int] | None:
     """Return the least source value that can be truncated, and the result for lower ones without ANSI mode.
 
-    None if the rule is no truncation of whole numbers, or truncates every value of the source.
+    None if the rule is not a truncation of whole numbers, or truncates every value of the source.
     """
     rule, type_ = derived.rule, derived.column.type
     if not isinstance(rule, ColumnTransform) or rule.name != "truncate" or type_ not in INTEGRAL_BITS:
@@ -143,10 +143,10 @@ def wrapping_values(derived: Derived) -> tuple[int, int] | None:
 
 
 def written_as_null(derived: Derived) -> tuple[str | bytes, ...] | None:
-    """Return the values of the rule that a partition column has as NULL, beside the NULL of a NULL source.
+    """Return the values of the rule that a partition column stores as NULL, apart from NULL for a NULL source.
 
-    The log has NULL for the empty string. Whole numbers, dates, parts of times and texts that are made of a text are
-    never NULL of a value, whatever the session.
+    The log has NULL for the empty string. Whole numbers, dates, parts of times, and strings derived from a string are
+    never NULL for a value, in any session.
 
     Returns:
         None if a writer may have written NULL for any value of the source.
@@ -178,7 +178,7 @@ def written_as_null(derived: Derived) -> tuple[str | bytes, ...] | None:
 
 
 def _is_text_of_text(node: Node) -> bool:
-    """Whether a text is made of the source by functions that have a value for all texts, in every session."""
+    """Whether a string is derived from the source by functions that are defined for all strings, in every session."""
     match node:
         case FieldRef(type=type_) | Literal(str(), type_) | Literal(int(), type_):
             return type_ in (STRING, INTEGER)

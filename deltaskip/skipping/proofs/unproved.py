@@ -123,7 +123,7 @@ def _strict_columns(node: Node) -> tuple[FieldRef, ...]:
 def null_only_with(node: Node) -> FieldRef | None:
     """Return the column if `node` is a chain of casts of it that are NULL exactly where the column is; else None.
 
-    NaN as a decimal is NULL; without ANSI mode, so are malformed texts, and numbers that are too large for a decimal.
+    NaN as a decimal is NULL; without ANSI mode, so are malformed strings, and numbers that are too large for a decimal.
     """
     while isinstance(node, Cast) and not node.safe and not isinstance(node.type, DecimalType):
         if type_of(node.child) in (FLOAT, DOUBLE, STRING, None):

@@ -77,7 +77,7 @@ class SparkCatalog(LocatedCatalog):
     # Tables
 
     def table_exists(self, ident: Ident) -> bool:
-        """Tables of other formats exist, too."""
+        """Tables of other formats also exist."""
         return self._found(identifier_of(ident)) is not None
 
     def find_entry(self, ident: CatalogIdentifier) -> TableEntry | None:
@@ -176,7 +176,7 @@ class SparkCatalog(LocatedCatalog):
                 raise self._without_delta(entry.identifier, "renamed", error) from None
 
     def new_location(self, ident: CatalogIdentifier) -> str:
-        """Each call returns another folder below that of the database."""
+        """Each call returns a new folder below the database's folder."""
         parts = self._parts(ident)
         database = None if parts is None else self._database(parts[0])
         if parts is None or database is None:
@@ -284,7 +284,7 @@ class SparkCatalog(LocatedCatalog):
         return list(self._spark.sql(statement).collect())
 
     def _add_pointer(self, parts: tuple[str, str], location: str) -> None:
-        """Add a view that stands for the table. Reading it by Spark's SQL fails with an error that names the cure."""
+        """Add a view that stands for the table. Reading it by Spark SQL fails with an error that says what to do."""
         name = display_name(parts)
         why = f"{name} is a Delta table, and this server has no Delta: read {location} through deltaskip."
         self._spark.sql(
@@ -397,7 +397,7 @@ def _change_database(spark: SparkSession, name: str, before: Mapping[str, str], 
 
 
 def _settable(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties that are no clause of their own."""
+    """The properties without a separate clause."""
     if OWNER in properties:
         raise InvalidArgument("The property owner of a namespace is kept by Spark and cannot be set.")
     own = {key: value for key, value in properties.items() if key not in (COMMENT, LOCATION)}

@@ -73,7 +73,7 @@ def extract(child: Node, name: Node) -> Node:
 
 
 def cast(child: Node, type_json: str, mode: str | None) -> Node:
-    """A cast to a Spark type in JSON. mode: "try" or "ansi" in any letter case; None is that of the session."""
+    """A cast to a Spark type in JSON. mode: "try" or "ansi" in any letter case; None is the session's."""
     return cast_node(child, lambda: parse_type(type_json), mode)
 
 

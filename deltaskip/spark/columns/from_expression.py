@@ -223,7 +223,7 @@ def _value(value: Any, java_type: Any) -> Node:
 
 
 def _field(tree: Any) -> Node:
-    """A field of a struct, which is a column of its own if the struct is one."""
+    """A field of a struct, which is a column if the struct is a column."""
     child = expression_to_node(tree.child())
     name = str(tree.childSchema().fields()[tree.ordinal()].name())
     if not isinstance(child, n.Column):
@@ -232,7 +232,7 @@ def _field(tree: Any) -> Node:
 
 
 def _is_collating(tree: Any) -> bool:
-    """Whether a cast changes nothing but the collation of a string."""
+    """Whether a cast only changes the collation of a string."""
     child = tree.child()
     return str(tree.dataType().json()).startswith('"string') and (
         child.resolved() and str(child.dataType().json()).startswith('"string')

@@ -74,7 +74,7 @@ def carrier_sql(carrier: bool | float | str | None) -> str:
 
 
 def decoded_sql(carrier: str, data_type: DataType, target: spark_types.DataType) -> str:
-    """SQL text of the values of type `target` (`data_type` in Spark, with its collation) from that of carriers.
+    """SQL text of the values of type `target` (`data_type` in Spark, with its collation) from SQL text of carriers.
 
     It takes a fraction of the requests to the JVM that a Column takes.
     """

@@ -1,7 +1,7 @@
 """The join of a MERGE through Spark: source and target are joined once, and the result is persisted.
 
-Expressions are resolved by Spark where their names have the meaning that SQL gives them: those of matched rows over the
-join, those of rows without a target row over the source, and those of rows without a source row over the target.
+Spark resolves expressions where their names have SQL's meaning: expressions of matched rows over the join, of rows
+without a target row over the source, and of rows without a source row over the target.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class MergedFrames:
             source = F.broadcast(source)
         wheres = self._conditions("matched")
         if wheres:
-            # The condition of a join must be deterministic, and so must those of clauses.
+            # The condition of a join must be deterministic, and so must the conditions of clauses.
             _ = side.join(source, _column(join.on) & _any(wheres)).schema
         return side.join(source, _column(join.on), how)
 
@@ -179,7 +179,7 @@ class MergedFrames:
         return found.select(FILE, POSITION, *ids, *others)
 
     def _taken_columns(self, kind: str) -> list[Column]:
-        """Columns that clauses of a kind take from the source by name, under names of their own."""
+        """Columns that clauses of a kind take from the source by name, under generated names."""
         found = []
         for clause in self._join.clauses:
             if clause.kind != kind:
@@ -197,8 +197,8 @@ class MergedFrames:
     def _changed(self, pairs: DataFrame) -> DataFrame:
         """The rows of the join with the number of their clause, and for updates the new values.
 
-        Rows of the target without a match, to which no clause applies, are left out; pairs of rows stay all, since
-        they show which rows of the source have a match, and which rows of the target have several.
+        Unmatched target rows to which no clause applies are left out. All matched pairs are kept, because they show
+        which source rows have a match, and which target rows have several.
         """
         join = self._join
         if join.inserts_only:
@@ -298,7 +298,7 @@ class MergedFrames:
         return rows, self._plan(group, rows)
 
     def _inserted(self, group: ClauseGroup, changed: DataFrame | None) -> tuple[DataFrame, RowPlan]:
-        """The rows that clauses of a group insert: those of the source without a match."""
+        """The rows that clauses of a group insert: rows of the source without a match."""
         rows = self._given.select("*", *self._taken_columns("not matched"))
         if changed is not None:
             met = changed.where(F.col(SOURCE_ROW).isNotNull()).select(F.col(SOURCE_ROW).alias("__deltaskip_met"))

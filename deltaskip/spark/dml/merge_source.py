@@ -45,7 +45,7 @@ class SparkMergeSource(MergeSource):
     Args:
         spark: A session, classic or Connect.
         data: The DataFrame.
-        alias: The name of the source in expressions; None for that of the DataFrame.
+        alias: The name of the source in expressions; None for the DataFrame's.
     """
 
     def __init__(self, spark: SparkSession, data: DataFrame, alias: str | None) -> None:
@@ -133,7 +133,7 @@ class SparkMergeSource(MergeSource):
         return True
 
     def _names_are_known(self, join: MergeJoin, schema: StructType, alias: str | None) -> bool:
-        """Whether all columns have types of Delta, and names in expressions are those of the DataFrame."""
+        """Whether all columns have types of Delta, and names in expressions refer to the DataFrame."""
         if len(schema.fields) < len(self._data.schema.fields):
             return False
         # Any qualifier is assumed here to be one of the DataFrame.

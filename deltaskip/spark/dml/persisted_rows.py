@@ -33,7 +33,7 @@ from deltaskip.spark.session.releases import held_rows
 from deltaskip.spark.write.write_dataframe import RowsToWrite, can_collect, collected_rows, write_dataframes
 
 FILE = "__deltaskip_file"
-"""The number of the file that a row comes from; NULL for an inserted row."""
+"""The index of the file that a row comes from; NULL for an inserted row."""
 POSITION = "__deltaskip_position"
 """The position of the row in that file."""
 CHANGE = "__deltaskip_change"
@@ -146,7 +146,7 @@ class PersistedRows(NewRows):
             yield change, self.frame.where(F.col(CHANGE) == change), plan
 
     def is_read_again(self, change: str, plan: RowPlan) -> bool:
-        """Whether rows are written alone, and read from their files for change files, since values cannot be repeated.
+        """Whether rows are written alone and read from their files for the change data feed: values cannot be repeated.
 
         change: The kind of change. plan: The plan by which the rows are written.
         """

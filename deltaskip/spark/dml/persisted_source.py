@@ -32,7 +32,7 @@ from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.session_settings import described_jobs
 
 SOURCE_ROW = "__deltaskip_source_row"
-"""The number of a row of the source."""
+"""The index of a row of the source."""
 
 # Bytes of a value of a DataFrame in memory, if Spark does not report them.
 _VALUE_BYTES = 40
@@ -47,7 +47,7 @@ class PersistedSource:
     Args:
         session: The session, classic or Connect.
         data: The DataFrame.
-        alias: The name of the source in expressions; None for that of the DataFrame.
+        alias: The name of the source in expressions; None for the DataFrame's.
         table: The table that is merged into, for messages.
     """
 

@@ -87,7 +87,7 @@ class TableFrames:
         Args:
             files: `DataFiles.listed` of the files.
             row_ids: The columns of materialized row ids; None to return no row ids.
-            names: Names of the columns with the number of the file, the position and the row id.
+            names: Names of the columns with the index of the file, the position and the row id.
             first: The number of the first file.
         """
         file, position, row_id = names

@@ -196,7 +196,7 @@ class SparkPlugin(Unmeasured, Proxy):
         """TableCatalog: give a table another name."""
         target = self._named(new)
         if target.namespace[:1] == (self._name,) and not self._catalog.namespace_exists(target.namespace):
-            # Spark takes the name as it is written, also with that of the catalog.
+            # Spark uses the name as written, also with the catalog's name.
             target = CatalogIdentifier(target.namespace[1:], target.name)
         self._catalog.rename_table(self._named(old), target)
 

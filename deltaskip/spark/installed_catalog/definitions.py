@@ -24,14 +24,14 @@ from deltaskip.transforms import Bucket, Date, DateHour, Identity, Month, Transf
 from deltaskip.transforms.parse_transforms import parse_transform
 
 _EXISTENCE_DEFAULT = "EXISTS_DEFAULT"
-# Properties that Spark adds to those of the user.
+# Properties that Spark adds to the user's.
 _OF_SPARK = ("owner", "is_managed_location", "table_type", "collation")
 _OPTION_PREFIX = "option."
 _LOCAL = re.compile(r"file:(?://)?(?=/)")
 
 
 def read_order(fields: Iterable[StructField], table: DeltaTable) -> list[StructField]:
-    """Return columns in the order in which readers return them: those of the partition come last."""
+    """Return columns in the order in which readers return them: partition columns come last."""
     return sorted(fields, key=lambda field: field.name in table.partition_columns)
 
 
@@ -77,7 +77,7 @@ def described(jvm: Jvm, given: Sequence[Any]) -> Definition:
         given: A TableInfo of Spark; or in Spark 4.0 the columns, transforms and properties.
 
     Raises:
-        InvalidArgument: A transform is not one that tables have.
+        InvalidArgument: Tables cannot have a transform.
         UnsupportedFeature: A constraint is not a CHECK.
     """
     if len(given) == 1:

@@ -32,7 +32,7 @@ def install_in_session(session: object, name: str, catalog: TableCatalog) -> Cal
     Raises:
         UnsupportedFeature: The session is one of Spark Connect, or of a release that is not known.
         InvalidArgument: The session was stopped, or has a catalog of this name.
-        InvalidArgumentType: `session` is no session.
+        InvalidArgumentType: `session` is not a session.
     """
     spark = checked(session)
     _check_supported(spark, catalog)

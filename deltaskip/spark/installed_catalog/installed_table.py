@@ -30,7 +30,7 @@ class _TableWithColumns(Unmeasured, Proxy):
 
     Args:
         jvm: The session's JVM.
-        name: Its name with that of the catalog.
+        name: Its name, with the catalog's name.
         text: A description of the table, for comparing plans.
     """
 

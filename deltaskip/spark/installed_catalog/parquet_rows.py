@@ -39,7 +39,7 @@ class ParquetRows(Proxy):
     Args:
         jvm: The session's JVM.
         snapshot: The snapshot of the table.
-        fields: The columns to read; those of the partition come last in the rows.
+        fields: The columns to read; partition columns come last in the rows.
         files: The files, rows of Scan.files().
         expressions: The conditions that Spark requires of the rows, by which readers may leave out row groups.
         text: A description of the scan, for comparing plans.
@@ -138,7 +138,7 @@ class ParquetRows(Proxy):
         return scan.createReaderFactory()
 
     def _data_schema(self, schema: StructType) -> Any:
-        """The columns of files that have those of a schema."""
+        """The columns of files that contain the columns of a schema."""
         mode = self._snapshot.mapping_mode
         stored = data_columns(schema, physical_schema(schema, mode), self._snapshot.partition_columns)
         return self.jvm.schema(data_schema(stored, mode))

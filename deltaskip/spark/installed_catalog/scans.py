@@ -260,7 +260,7 @@ def _python_batch(jvm: Jvm, scan: TableScan, schema: Any) -> Any:
 
     Args:
         jvm: The session's JVM.
-        scan: The scan; rows that do not match its predicate are returned, too.
+        scan: The scan; rows that do not match its predicate are also returned.
         schema: Its columns, as a schema of the JVM.
 
     Raises UnsupportedFeature for files that pyarrow cannot read as Spark would.

@@ -1,4 +1,4 @@
-"""Writing rows for Spark: appends, and overwrites of all rows, of those of a predicate, or of whole partitions."""
+"""Writing rows for Spark: appends, and overwrites of all rows, of rows that match a predicate, or of partitions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Target:
 
     Attributes:
         jvm: The session's JVM.
-        name: Name of the table, with that of the catalog.
+        name: Name of the table, with the catalog's name.
         table: The table, in the version that the statement has found, or one that is staged.
         latest: For a staged table, returns the latest version of the table that it replaces.
     """
@@ -67,7 +67,7 @@ class Target:
         Args:
             rows: A DataFrame of the JVM with the columns of the table.
             replaced: Which rows of the table they replace; None for none.
-            plan: The logical plan that the rows come from; None for that of the DataFrame.
+            plan: The logical plan that the rows come from; None for the DataFrame's.
         """
         read = set(_versions_read(rows.queryExecution().logical() if plan is None else plan, self._uri))
         frame = DataFrame(rows, self.jvm.spark)

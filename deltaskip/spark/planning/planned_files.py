@@ -41,7 +41,7 @@ from deltaskip.spark.session.checks import cores, running_interpreter
 from deltaskip.spark.session.releases import without_pandas_warning
 
 COMMIT_BYTES = 16 << 20
-"""Bytes of commits that one task reads; a larger commit is a task of its own."""
+"""Bytes of commits that one task reads; a larger commit is a separate task."""
 
 BROADCAST_BYTES = 32 << 20
 """Up to this number of bytes of commits, the files that they end are broadcast."""

@@ -82,7 +82,7 @@ def _pieces(spark: SparkSession, scan: LogScan) -> DataFrame:
 
 
 def _read_fields(scan: LogScan) -> list[StructField]:
-    """The columns to read: the requested ones and those of the predicate; all if the latter are not known."""
+    """The columns to read: requested columns and columns of the predicate; all if the latter are not known."""
     schema = scan.snapshot.schema
     check_has_columns(schema, scan.snapshot.table_root)
     parsed = scan.parsed

@@ -10,7 +10,7 @@ from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.stored_rows import StoredRows, listed_twice
 
 PIECE, PIECES = "__deltaskip_piece", "__deltaskip_pieces"
-"""Columns after those of a file: which share of its row groups to read, and of how many."""
+"""Columns after a file's columns: which share of its row groups to read, and of how many shares."""
 
 
 def rows_runner(

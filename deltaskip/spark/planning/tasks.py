@@ -44,7 +44,7 @@ KEY_FIELDS = [
     pa.field("__deltaskip_dv", pa.string()),
     pa.field("__deltaskip_order", pa.int64()),
 ]
-"""Columns after those of the file list: canonical path, dvId (null without a deletion vector), and order."""
+"""Columns after the file list's: canonical path, dvId (null without a deletion vector), and order."""
 
 ENDED_SCHEMA = pa.schema(
     [
@@ -70,7 +70,7 @@ class GroupsTask:
     Attributes:
         path: Location of the file.
         version: Version of the checkpoint.
-        groups: Numbers of the row groups.
+        groups: Indexes of the row groups.
     """
 
     path: str

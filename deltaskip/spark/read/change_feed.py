@@ -31,16 +31,16 @@ _MOST_CONSTANT_SCANS = 8
 _NOTHING = arrow_scalar(0, pa.int64())
 
 _TYPED = tuple(field for field in FEED_FIELDS if field.name == CHANGE_TYPE)
-"""The column that change files have, and others have not."""
+"""The column that only change data files have."""
 
 _FILE_COLUMNS = dict(zip(FEED_NAMES, ("change_type", "version", "timestamp"), strict=True))
 
 
 def changes_to_dataframe(spark: SparkSession, scan: ChangeScan) -> DataFrame:
-    """Return a DataFrame of the changes that match a scan, with its columns and those of the feed.
+    """Return a DataFrame of the changes that match a scan, with its columns and the columns of the feed.
 
-    Change files, whole files and rows of files at known positions are one group of Spark scans each, whatever the
-    number of versions; where the files can be listed here, the first two are one scan.
+    Change data files, whole files and rows of files at known positions are one group of Spark scans each, whatever the
+    number of versions; if Spark does not have to list the files, the first two are one scan.
     """
     session = session_facts(spark, scan)
     scan = read_by(scan, session)
@@ -68,7 +68,7 @@ def _plans(scan: ChangeScan, listing: Listing) -> Iterator[ReadPlan]:
 
 
 def _unlisted(scan: ChangeScan, listing: Listing, change_files: FileGroup, whole: FileGroup) -> ReadPlan | None:
-    """All rows of the change files and of the whole files without deleted rows, by a scan that has their values.
+    """All rows of the change data files and of the whole files without deleted rows, by a scan that has their values.
 
     None if they have one value, or if Spark has to list the files.
     """
@@ -83,9 +83,9 @@ def _chosen(rows: FileGroup, which: pa.BooleanArray) -> FileGroup:
 
 
 def _live(scan: ChangeScan, listing: Listing, rows: FileGroup, names: Sequence[str], wanted: WantedRows) -> ReadPlan:
-    """All rows of files but the deleted ones, with columns of the feed as if they were partition columns.
+    """The live rows of files, with columns of the feed as if they were partition columns.
 
-    The many rows of one version are read by a scan of their own, with its values as constants. All others are read by
+    If one version has many rows, they are read by a separate scan, with its values as constants. All others are read by
     one scan that is joined with the values of their files: a scan for each version would take longer to plan and
     compile than to run.
     """
@@ -110,7 +110,7 @@ def _live(scan: ChangeScan, listing: Listing, rows: FileGroup, names: Sequence[s
 
 
 def _partly(scan: ChangeScan, listing: Listing, rows: FileGroup) -> ReadPlan:
-    """The rows at the positions; each file is scanned once for all versions that changed rows of it."""
+    """The rows at the positions; each file is scanned once for all versions that changed its rows."""
     assert rows.positions is not None
     coded = one_chunk(rows.files["uri"]).dictionary_encode()
     of_entry = numpy_values(coded.indices).astype(np.int64)
@@ -140,7 +140,7 @@ def _plan(
 
 
 def _with_values(files: pa.Table, names: Sequence[str]) -> pa.Table:
-    """The files with columns of the feed among their partition values."""
+    """The files with the columns of the feed added to their partition values."""
     partitions = one_chunk(files["partition_values"])
     columns = {f.name: one_chunk(pc.struct_field(partitions, [f.name])) for f in partitions.type}
     columns.update({name: _feed_column(files, name) for name in names})

@@ -28,7 +28,7 @@ from deltaskip.spark.read.session_facts import other_server, refuse_other_server
 from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
 from deltaskip.spark.session.releases import broadcast_rows
 
-# Names after the format that `statements.statement.path_of` does not take for a path.
+# Names after the format that `statements.statement.path_of` does not consider a path.
 _BY_PATH = " Write the whole path after the name of the format, such as deltaskip.`/data/orders`, or register a view."
 
 
@@ -76,7 +76,7 @@ def matching(
     columns: Sequence[str] | None,
     beside: Sequence[Column] = (),
 ) -> DataFrame:
-    """The rows of `frame`, which has the columns of the schema, that match a predicate, in the columns that are wanted.
+    """The rows of `frame`, which has the columns of the schema, that match a predicate, with the selected columns.
 
     Columns of type char(n) are padded, see `with_declared_lengths`.
 
@@ -86,7 +86,7 @@ def matching(
         schema: The columns.
         where: SQL text, a pyspark Column, an expression of `deltaskip.col`, a node, or None for every row.
         columns: Top-level columns in their order; None for all, in the order of the schema.
-        beside: Columns of `frame` to keep after those of the table.
+        beside: Columns of `frame` to keep after the table's columns.
 
     Raises PredicateError for a column that does not exist.
     """
@@ -104,7 +104,7 @@ def with_declared_lengths(frame: DataFrame, struct: StructType, beside: Sequence
     """`frame` with char(n) columns padded to length n, as Spark reads them, and the type in the column's metadata.
 
     Spark pads a literal that is compared with such a column only if the metadata has the type.
-    beside: columns of `frame` to keep after those of the table.
+    beside: columns of `frame` to keep after the table's columns.
     """
     if not any(CHAR_VARCHAR_KEY in f.metadata for f in struct.fields):
         return frame
@@ -164,14 +164,14 @@ def _padded(column: Column, data_type: DataType) -> Column:
 def query(spark: SparkSession, text: str, scans: Mapping[str, ListedScan], conditions: Mapping[str, str]) -> DataFrame:
     """Return the DataFrame of a query.
 
-    The relations are passed to Spark with the query, under names of their own that it gives up again, on a classic
-    session as soon as the query is analyzed, on Spark Connect as a part of its plan.
+    The relations are passed to Spark under unique temporary names: on a classic session until the query is analyzed, on
+    Spark Connect as a part of its plan.
 
     Args:
         spark: The session.
         text: The query, with `{name}` for each relation and doubled braces for other ones.
         scans: By name, which rows of a table the relation may leave out.
-        conditions: By name, the predicate of the rows of the relation, as SQL text, where it is not all rows.
+        conditions: By name, the predicate of the rows of the relation, as SQL text, if it is not all rows.
 
     Raises PredicateError if Spark refuses the query.
     """

@@ -1,4 +1,4 @@
-"""Listing of the files of a read: by a list that Spark is given, or by Spark with few tasks."""
+"""Listing of the files of a read: by a list that is passed to Spark, or by Spark with few tasks."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def unlisted_scan(
     Args:
         spark: A classic session.
         schema: Columns of the files.
-        root: Location that plans show.
+        root: Location that Spark's plans show.
         paths: The spark_path of each file.
         sizes: Bytes of each file.
         times: Milliseconds since the epoch at which each file was written.
         options: Options of Spark's Parquet reader.
-        values: Tuples of partition values, whose columns follow those of the files; None for no such columns.
-        codes: For each file the number of its row of `values`.
+        values: Tuples of partition values, whose columns follow the files' columns; None for no such columns.
+        codes: For each file the index of its row of `values`.
     """
     jvm = Jvm(spark)
     jvm.call_back()

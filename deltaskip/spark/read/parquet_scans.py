@@ -33,11 +33,11 @@ from deltaskip.spark.session.releases import broadcast_rows, metadata_column, pa
 FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
 
 UNPUSHED: dict[DataType, str] = {FLOAT: "1F", DOUBLE: "1D"}
-"""Types of which Spark's Parquet reader must get no predicate, with the number one as SQL text.
+"""Types whose predicates must not reach Spark's Parquet reader, with the number one as SQL text.
 
 The reader compares with bounds and dictionaries as Java compares objects: -0.0 is not 0.0, and NaN, which most writers
 leave out of the bounds, is not expected. It would skip row groups with matching rows. The product of a column and one
-has the same values, and Spark pushes no predicate on it down.
+has the same values, and Spark does not push down predicates on it.
 """
 
 _READER_OPTIONS = {
@@ -88,7 +88,7 @@ def scanned_rows(spark: SparkSession, plan: ReadPlan) -> DataFrame:
 
 
 def widened(spark: SparkSession, schema: StructType) -> str | None:
-    """The first column whose type was widened, if this version of Spark does not read such."""
+    """The first column whose type was widened, if this version of Spark does not read such columns."""
     if not spark.version.startswith("3."):
         return None
     return next((field.name for field in schema.fields if TYPE_CHANGES_KEY in field.metadata), None)
@@ -113,9 +113,9 @@ def tuples_of(spark: SparkSession, table: PartitionTuples) -> DataFrame:
 
 
 def with_values_of_files(frame: DataFrame, plan: ReadPlan, path: str, values: Mapping[str, pa.Array]) -> DataFrame:
-    """Rows of a plan with a value of their file in further columns.
+    """Rows of a plan with values of their file in further columns.
 
-    So few rows that something else chooses are joined with their files, and not all that are read.
+    Only the rows of `frame`, which the caller has filtered, are joined with the values, not every row that is scanned.
 
     Args:
         frame: The rows.
@@ -204,7 +204,7 @@ def _joined(spark: SparkSession, plan: ReadPlan, scan: JoinedScan) -> DataFrame:
 def _entries(spark: SparkSession, plan: ReadPlan, scan: EntryScan) -> DataFrame:
     """The rows of all entries in the table's columns. Each file is read once.
 
-    The rows that no entry has are dropped before the entries multiply those that are left.
+    Rows without an entry are dropped before the others are multiplied by their entries.
     """
     marked, every = scan.marked, arrow_array(np.arange(len(scan.rows), dtype=np.int64))
     values = {f"__deltaskip_entry_{i}": carriers(scan.values[f.name], f.type) for i, f in enumerate(scan.fields)}
@@ -219,7 +219,7 @@ def _entries(spark: SparkSession, plan: ReadPlan, scan: EntryScan) -> DataFrame:
         of_file[_ANY_WORDS] = marked.joint_words(scan.files, len(every))
         holds, same_row = _is_bit(_ANY_WORDS, 1), _is_bit(_WORDS, 1)
     frame = _with_files(_files(spark, plan, scan, located=True), _PATH, of_file).where(_of_file(_PATH, holds))
-    # The number is NULL for no row, but Spark must not conclude that the join above may drop such rows.
+    # The index is never NULL, but Spark must not conclude that the join above may drop such rows.
     same = F.expr(f"{_of_file(_PATH, _FILE)} = {_ENTRY_FILE} AND {same_row}")
     frame = _with_rows(frame, entries, same, "inner")
     named = [*zip(plan.partitions.fields, partitions, strict=True), *zip(scan.fields, values, strict=True)]
@@ -230,7 +230,7 @@ def _entries(spark: SparkSession, plan: ReadPlan, scan: EntryScan) -> DataFrame:
 def _with_files(frame: DataFrame, path: str, files: Mapping[str, pa.Array]) -> DataFrame:
     """Rows with the values of their files, which `_of_file` reads.
 
-    Spark finds a number in half the time that it needs for a text of this length.
+    Spark looks up a number in half the time that it needs for a string of this length.
     """
     same = F.expr(f"xxhash64({path}) = xxhash64({_KEY})")
     return _with_rows(frame, pa.table(files), same, "left")
@@ -242,9 +242,9 @@ def _with_rows(frame: DataFrame, rows: pa.Table, same: Column, how: str) -> Data
 
 
 def _of_file(path: str, value: str) -> str:
-    """A value of a row's file as SQL text, from that of the value in the rows of `_with_files`.
+    """A value of a row's file as SQL text, from the SQL text of the value in the rows of `_with_files`.
 
-    It raises an error if the join has found no file, or another one, whose path has the same hash.
+    It raises an error if the join has found no file, or another file whose path has the same hash.
     """
     lost = f"raise_error(concat('deltaskip has no log entry for the data file ', {path}))"
     return f"CASE WHEN NOT ({path} <=> {_KEY}) THEN {lost} ELSE {value} END"
@@ -257,7 +257,7 @@ def _is_bit(words: str, value: int) -> str:
 
 
 def _projected(plan: ReadPlan, frame: DataFrame, partition_values: Mapping[str, str]) -> DataFrame:
-    """The columns of the table and those beside them. partition_values: SQL text by logical name."""
+    """The columns of the table, and the columns beside them. partition_values: SQL text by logical name."""
     wanted = plan.wanted
     for name in partition_values.keys() & {field.name for field in wanted.own}:
         value = f"coalesce({partition_values[name]}, {quoted_name(name)})"
@@ -280,7 +280,7 @@ def _files(spark: SparkSession, plan: ReadPlan, scan: FileScan, located: bool) -
         named = zip(_hive_names(plan), plan.partitions.fields, strict=True)
         fields += [spark_types.StructField(name, logical_type(field)) for name, field in named]
     if not data.fields and not plan.wanted.own:
-        # Without a field the reader would infer a schema; a field that no file has still counts the rows.
+        # Without a field the reader would infer a schema; with a field that no file has, it still counts the rows.
         fields.append(spark_types.StructField(_NOTHING, spark_types.BooleanType()))
     schema, paths = spark_types.StructType(fields), [plan.paths[row] for row in scan.rows]
     given = _given(plan, scan)
@@ -300,7 +300,7 @@ def _files(spark: SparkSession, plan: ReadPlan, scan: FileScan, located: bool) -
 def _listed_by_spark(
     spark: SparkSession, scan: FileScan, schema: spark_types.StructType, paths: Sequence[str]
 ) -> list[DataFrame]:
-    """Spark's scans of the files: one, and another one for each path that it cannot read together with others."""
+    """Spark's scans of the files: one for most files, and one for each path that cannot be read with others."""
     reader = spark.read.schema(schema).options(**_READER_OPTIONS)
     if isinstance(scan, HiveScan):
         reader = reader.option("basePath", scan.base_path)
@@ -322,7 +322,7 @@ def _given(plan: ReadPlan, scan: FileScan) -> tuple[Sequence[int], Sequence[int]
 def _with_location(frame: DataFrame, hidden: bool) -> DataFrame:
     """A scan with the file path of each row and its row number in the file.
 
-    hidden: Whether the files have a column named as Spark's metadata.
+    hidden: Whether the files have a column with the name of Spark's metadata column.
     """
     if not hidden:
         return frame.selectExpr("*", f"{METADATA}.file_path AS {_PATH}", f"{METADATA}.row_index AS {_ROW}")
@@ -336,23 +336,23 @@ def _keys(paths: Sequence[str]) -> pa.StringArray:
 
 
 def _hive_names(plan: ReadPlan) -> list[str]:
-    """The names of the partition columns in folders."""
+    """The names of the partition columns in directory names."""
     names = dict(zip(plan.table.schema.names, plan.stored_schema.names, strict=True))
     return [names[field.name] for field in plan.partitions.fields]
 
 
 def _own_fields(plan: ReadPlan) -> list[spark_types.StructField]:
-    """The columns that files have under their own names."""
+    """The columns that files have under the same names."""
     return [spark_types.StructField(field.name, logical_type(field)) for field in plan.wanted.own]
 
 
 def _own_names(plan: ReadPlan) -> list[str]:
-    """Names of those that are not columns of the table."""
+    """Names of the `own` columns that are not columns of the table."""
     return [field.name for field in plan.wanted.own if field.name not in plan.table.schema.names]
 
 
 def _partition_values(plan: ReadPlan, scan: FileScan) -> dict[str, str]:
-    """SQL texts of the partition values in the rows of `_files`, by logical name of the partition column."""
+    """SQL text of each partition value in the rows of `_files`, by logical name of the partition column."""
     table = plan.partitions
     if isinstance(scan, ConstantScan):
         values = zip(table.fields, _carried(table, table.tuples.slice(scan.code, 1)), strict=True)
@@ -374,11 +374,11 @@ def _carried(table: PartitionTuples, rows: pa.Int64Array) -> list[pa.Array]:
 def _selected(
     plan: ReadPlan, frame: DataFrame, partition_values: Mapping[str, str], beside: Sequence[str] = ()
 ) -> DataFrame:
-    """The table's columns in the order of the schema, of a DataFrame of the files' columns under physical names.
+    """The table's columns in the order of the schema, from a DataFrame of the files' columns under physical names.
 
-    They are SQL text where that is possible: a request to the JVM for each text, and six for others.
+    They are SQL text where possible: a text needs one request to the JVM, another column six.
 
-    partition_values: the SQL text of each partition column, by logical name. beside: that of further columns.
+    partition_values: the SQL text of each partition column, by logical name. beside: the SQL text of further columns.
     """
     mode = plan.table.mapping_mode
     fields = zip(plan.table.schema.fields, plan.stored_schema.fields, strict=True)

@@ -1,7 +1,7 @@
 """The facts of a Spark session on which reading depends; it is asked once for each read.
 
 A server of Spark Connect other than Spark's, such as Sail, may ignore options of Spark's Parquet reader without an
-error, and return other rows for it. Rows are read in this process and sent to it, and other calls are refused.
+error, and so return wrong rows. Rows are read in this process and sent to it, and other calls are refused.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def session_facts(spark: SparkSession, scan: PlannedScan, listing: bool = True) 
         version=str(spark.version),
         time_zone=str(spark.conf.get("spark.sql.session.timeZone")),
         ansi=in_ansi(spark),
-        # Versions without the setting have lines.
+        # Versions without the setting divide the text into lines.
         has_lines=not needs.has_base64
         or str(spark.conf.get("spark.sql.chunkBase64String.enabled", "true")).lower() != "false",
         has_collations=HAS_COLLATIONS,

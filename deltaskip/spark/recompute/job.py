@@ -153,7 +153,7 @@ def _rows(
     vectors: pa.StructArray | None,
     task_bytes: int,
 ) -> list[Any]:
-    """Rows of TASK_RESULT for files and pieces of files. Arguments are those of file_statistics."""
+    """Rows of TASK_RESULT for files and pieces of files. Arguments as for file_statistics."""
     if isinstance(storage, HadoopStorage):
         return rows_by_way_of_spark(spark, storage, table_root, files, vectors, request)
     tasks = balanced_tasks(files, task_bytes, cores(spark), footers_only=request.mode == "footer")
@@ -166,7 +166,7 @@ def _rows(
 
 
 def _whole_files(files: Sequence[DataFile], rows: Sequence[Any], request: StatisticsRequest) -> list[ComputedFile]:
-    """The results in the order of the files, with those of pieces merged."""
+    """The results in the order of the files, with results of pieces merged."""
     stats: list[str | None] = [None] * len(files)
     records, scanned = [0] * len(files), [0] * len(files)
     pieces: dict[int, list[FileFacts]] = {}

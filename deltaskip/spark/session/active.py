@@ -33,7 +33,7 @@ def active_session() -> SparkSession | None:
 
 
 def running_session() -> Any:
-    """The active session of this thread, classic or Connect, or else that of the process; None without one."""
+    """The active session of this thread, classic or Connect, or else the process's; None without one."""
     for each in (getattr(sys.modules.get(_CONNECT), "SparkSession", None), SparkSession):
         # Spark 3.5 does not tell the active session of Connect.
         active = getattr(each, "getActiveSession", None)
@@ -74,7 +74,7 @@ def in_ansi(spark: SparkSession) -> bool:
 def session_time_zone() -> str | None:
     """The time zone of the active session of this process, classic or Connect; None without one that answers.
 
-    A thread that has no session takes that of the process.
+    A thread that has no session uses the process's.
     """
     try:
         active = running_session()

@@ -57,7 +57,7 @@ def cores(spark: SparkSession) -> int:
 def running_interpreter(spark: SparkSession) -> Iterator[None]:
     """Within the block, Python functions are prepared for workers that have this package.
 
-    By default the workers of a local session run `python3` of PATH, which need not be that of the environment in use;
+    By default the workers of a local session run `python3` of PATH, which may belong to another environment;
     in the block they run the interpreter of this process. Settings of the user take precedence: PYSPARK_PYTHON,
     spark.pyspark.python. On a cluster, and through Spark Connect, a small job asks once whether executors have the
     package.
@@ -84,7 +84,7 @@ def running_interpreter(spark: SparkSession) -> Iterator[None]:
 
 
 def runs_locally(master: object) -> bool:
-    """Whether tasks run in the process of the driver's JVM. The master local-cluster has executors of their own."""
+    """Whether tasks run in the process of the driver's JVM. The master local-cluster has separate executors."""
     return master == "local" or str(master).startswith("local[")
 
 

@@ -1,4 +1,4 @@
-"""Errors of Spark, py4j and Hadoop as errors of this package that name the table, the reason and the cure."""
+"""Errors of Spark, py4j and Hadoop as errors of this package that name the table, the reason and what to do."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Jvm:
         ensure_callback_server_started(self._gateway)
 
     def activate(self) -> None:
-        """Make the session that of this thread of the JVM, whose settings Spark's readers take."""
+        """Make the session active in this thread of the JVM: Spark's readers use the active session's settings."""
         self.view.org.apache.spark.sql.classic.SparkSession.setActiveSession(self.spark._jsparkSession)
 
     def array(self, of: Any, items: Iterable[Any]) -> Any:

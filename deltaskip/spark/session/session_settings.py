@@ -47,7 +47,7 @@ def _put(spark: SparkSession, key: str, value: str | None) -> None:
 
 @contextmanager
 def described_jobs(spark: SparkSession, act: str) -> Iterator[None]:
-    """Within the block, jobs that this thread starts have a description, after that of the user if there is one.
+    """Within the block, jobs that this thread starts have a description, after the user's if there is one.
 
     The description belongs to the thread and stays until it is changed, so the former one is restored at the end. A
     client of Spark Connect cannot set it; there the block changes nothing.

@@ -1,7 +1,7 @@
 """Writes of the data source: Python workers write data files, and a Python process of the driver commits them.
 
 The files of a task that fails or runs twice are not in the messages that Spark passes to `commit`. A task deletes its
-own files when it fails; those of a worker that is killed stay, for VACUUM to find.
+own files when it fails; files of a killed worker stay, for VACUUM to find.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def written_by_task(plan: PlannedWrite, batches: Iterator[pa.RecordBatch], is_do
 def delete_uncommitted(messages: Sequence[TaskFiles | None]) -> None:
     """Delete the files of a write that Spark gives up.
 
-    If all tasks have succeeded, the commit was tried. It has deleted the files itself, unless storage failed before it
-    answered whether it has the commit; then they stay.
+    If all tasks have succeeded, the commit was tried. A failed commit has deleted the files itself, unless its outcome
+    is unknown; then they stay.
     """
     if all(message is not None for message in messages):
         return

@@ -140,7 +140,7 @@ class SourceOptions:
 
     @property
     def time_zone(self) -> str:
-        """Time zone of the predicate: that of the session where it is told, otherwise UTC, see `session_checks`."""
+        """Time zone of the predicate: the session's if it is given, otherwise UTC, see `session_checks`."""
         return self._told_zone or "UTC"
 
     @property
@@ -153,7 +153,7 @@ class SourceOptions:
         return "ansi" not in self.given or self.flag("ansi")
 
     def session_checks(self, snapshot: Snapshot) -> SessionChecks:
-        """Return what a read assumes of the session."""
+        """Return what a read assumes about the session."""
         return SessionChecks.of(snapshot, self.given.get("where"), self._told_zone is not None, "ansi" in self.given)
 
     def flag(self, name: str) -> bool:
@@ -267,7 +267,7 @@ class SourceOptions:
         return table.changes(start, end, *chosen, time_zone=self.time_zone, ansi=self.ansi)
 
     def narrowed(self, scan: TableScan | ChangeScan, predicates: Sequence[Node]) -> TableScan | ChangeScan:
-        """Return a scan of the rows of another one that match these predicates, too.
+        """Return a scan of the rows of another scan that also match these predicates.
 
         Predicates that cannot be evaluated without Spark are left out.
         """

@@ -49,7 +49,7 @@ class PlannedWrite:
         version: The version; BEFORE_CREATION if the write creates the table.
         append: How rows become files; its layout has no storage.
         replaced: The rows that the new ones replace; None for an append, and for a new table.
-        time_zone: Time zone of casts; None if it is that of the session, which only the rows determine.
+        time_zone: Time zone of casts; None for the session's, which only the rows determine.
         new_folders: The local folders that a write which creates the table makes.
     """
 

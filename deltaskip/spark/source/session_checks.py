@@ -49,7 +49,7 @@ class SessionChecks:
         Args:
             snapshot: The table.
             where: Its predicate; None if there is none.
-            zone_told: Whether the time zone is that of the session.
+            zone_told: Whether the time zone is the session's.
             ansi_told: Whether the mode is.
         """
         depending = None if zone_told else _depending(snapshot, where)

@@ -38,7 +38,7 @@ class SourceWriteOptions:
 
     @property
     def time_zone(self) -> str | None:
-        """The time zone; None if it was not given. Raises InvalidArgument if there is no such time zone."""
+        """The time zone; None if it was not given. Raises InvalidArgument if the time zone does not exist."""
         zone = self.source.given.get("timezone")
         return None if zone is None else time_zone_argument(zone, self.source.path)
 
@@ -66,7 +66,7 @@ class SourceWriteOptions:
 
     @property
     def user_metadata(self) -> str | None:
-        """Text that the table's history has with the commit."""
+        """Text to record with the commit in the table's history."""
         return self.source.given.get("usermetadata")
 
     @property

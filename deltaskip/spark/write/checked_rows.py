@@ -50,7 +50,7 @@ def rows_to_write(frame: DataFrame, plan: RowPlan, identity_tasks: int = 0, firs
         plan: The plan.
         identity_tasks: Greatest number of partitions of `frame`, among which values of identity columns are divided;
             needed if the plan has such columns to fill.
-        first_rule: Number of the plan's first rule among those of all plans of a job.
+        first_rule: Index of the plan's first rule among the rules of all plans of a job.
 
     Raises:
         InvalidArgument: `identity_tasks` is missing.

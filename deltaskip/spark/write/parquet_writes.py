@@ -1,4 +1,4 @@
-"""Data files that Spark writes from a DataFrame: one job, into a folder of their own below the table's root.
+"""Data files that Spark writes from a DataFrame: one job, into a separate folder below the table's root.
 
 Spark's own Parquet writer makes the files. It writes into a new folder, so that two writers, and the attempts of a task
 that Spark repeats, cannot disturb each other; nothing is visible before a commit adds the files.

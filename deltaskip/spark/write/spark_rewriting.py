@@ -183,7 +183,7 @@ class _Side:
 
 
 def _ascending(value: Any) -> Any:
-    """The value as a key in Spark's order: NaN is the greatest number, and texts are in the order of their bytes."""
+    """The value as a key in Spark's order: NaN is the greatest number, and strings are in the order of their bytes."""
     if isinstance(value, float):
         return (value != value, 0.0 if value != value else value)
     if isinstance(value, str):
@@ -227,7 +227,7 @@ def _binary(value: bytes) -> str:
 
 
 def _part_sql(name: str, side: _Side, key: _SortKey) -> str:
-    """SQL text of the number of the part that contains a value: a tree of comparisons, without those of equal cuts."""
+    """SQL text of the index of the part that contains a value: a tree of comparisons with distinct cuts."""
     firsts: dict[Any, int] = {}
     for i, cut in enumerate(side.cuts):
         firsts[_ascending(cut)] = i

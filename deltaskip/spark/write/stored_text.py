@@ -41,9 +41,9 @@ _UNRESOLVED = frozenset({
 })  # fmt: skip
 _SUBQUERIES = frozenset({"ScalarSubquery", "Exists", "InSubquery", "ListQuery", "LateralSubquery"})
 _BUILT_IN = (["builtin"], ["system", "builtin"])
-# Spark puts settings, environment variables and properties of the JVM in place of these, in strings, too.
+# Spark replaces these by settings, environment variables and JVM properties, also inside strings.
 _VARIABLE = re.compile(r"\$\{[^}\s]+\}")
-# Words before a parenthesis that are no functions.
+# Words before a parenthesis that are not functions.
 _KEYWORDS = frozenset({
     "ALL", "AND", "ANY", "AS", "BETWEEN", "BY", "CASE", "CAST", "DISTINCT", "ELSE", "ESCAPE", "EXTRACT", "FILTER",
     "FOR", "FROM", "ILIKE", "IN", "IS", "LIKE", "NOT", "OR", "OVERLAY", "POSITION", "REGEXP", "RLIKE", "SOME",

@@ -1,4 +1,4 @@
-"""The rules that every commit must meet, checked against the version that it follows."""
+"""The rules that every commit must satisfy, checked against the version that it follows."""
 
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.validate import validate

@@ -25,8 +25,8 @@ from deltaskip.txn.known_files import Known, known_files
 class Candidate:
     """A transaction as the commit after `base`.
 
-    known: what `base` contains for the files that are removed or added again, by their keys. removed: the files that
-    are removed with all their rows as columns of remove actions, which are as `base` contains them.
+    known: the entries of `base` for files that are removed or added again, by their keys. removed: the files that are
+    removed with all their rows, as columns of remove actions, exactly as in `base`.
     """
 
     intent: Intent
@@ -93,7 +93,7 @@ class Candidate:
     def brings_rows(self, key: str, add: AddFile) -> bool:
         """Whether the add may bring rows that the table did not contain.
 
-        A file that is added again with a deletion vector that deletes as many rows as before, or more, brings none.
+        A file that is added again with a deletion vector that deletes at least as many rows as before brings none.
         """
         old = self.known.get(key)
         if not add.data_change:

@@ -81,7 +81,7 @@ def _check_assigned(candidate: Candidate) -> None:
 def _check_kept(candidate: Candidate) -> None:
     """A column keeps its id and physical name, and a new column takes neither from a column that was dropped."""
     base = candidate.base
-    # Fields of different structs may have one physical name, as those have which were there before the mapping.
+    # Fields of different structs may share a physical name, as fields from before the mapping do.
     old = dict(_by_physical_path(base.schema, ()))
     by_id = {field.metadata.get(ID_KEY): field for field in old.values()}
     highest = base.table_properties.well_formed().max_column_id or 0

@@ -24,7 +24,7 @@ _RESERVED_PREFIX = "delta."
 
 
 def check_domains(candidate: Candidate) -> None:
-    """Check the domains that the commit sets, and that the clustering columns are still there."""
+    """Check the domains that the commit sets, and that the clustering columns still exist."""
     base = candidate.base
     for name, domain in candidate.intent.domains.items():
         ends = domain.removed and _FEATURES_OF.get(name) in candidate.intent.dropped_features
@@ -52,7 +52,7 @@ def check_app_versions(candidate: Candidate) -> None:
             raise refusal(
                 "txn.version",
                 f"The application {app_id} cannot go back to version {txn.version} in {candidate.place}, which "
-                f"contains its version {before.version}: skip what it has committed already",
+                f"contains its version {before.version}: skip batches that are already committed",
             )
 
 

@@ -1,4 +1,4 @@
-"""Rules for file actions: adds, removes and CDC files, one by one and in all.
+"""Rules for file actions: adds, removes and CDC files, one by one and together.
 
 # PROTOCOL, Add File and Remove File, Add CDC File, Deletion Vectors, Partition Value Serialization
 """
@@ -46,7 +46,7 @@ _URI_TEXT = re.compile(
     r"(?:[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ud800-\udfff\"<>\\^`{|}\[\]#?%]|%[0-9A-Fa-f]{2})+"
 )
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:/")
-# Operations that replace whole files by unrelated rows: those of the removes are deleted, those of the adds inserted.
+# Operations that replace whole files by unrelated rows: rows of removes are deleted, rows of adds are inserted.
 _OVERWRITES = ("TRUNCATE", "RESTORE", "CLONE", "REPLACE TABLE", "CREATE OR REPLACE TABLE", "RTAS", "STREAMING UPDATE")
 _READERS = 32
 _VECTORS = 256
@@ -244,8 +244,8 @@ def _check_changes(candidate: Candidate) -> None:
     if intent.cdc_files or not candidate.properties.change_data_feed:
         return
     # PROTOCOL, Add CDC File: without CDC files all rows of the removes are deletions and all rows of the adds are
-    # insertions, as they are of rows that a transaction deletes and inserts. Files that are added again differ from
-    # their removes by the deletion vectors alone.
+    # insertions, which is right for a transaction that deletes and inserts rows. Files that are added again differ
+    # from their removes only by the deletion vectors.
     removed = candidate.removed is not None or any(
         key not in intent.adds and remove.data_change for key, remove in intent.removes.items()
     )
@@ -282,7 +282,7 @@ def check_data_files(candidate: Candidate) -> None:
     """
     wanted = list(_wanted(candidate))
     if len(wanted) <= 1 or not candidate.base.storage.remote:
-        # A local file answers sooner than a thread begins.
+        # Looking up a local file takes less time than starting a thread.
         for file in wanted:
             _check_size(candidate, file)
     else:
@@ -323,7 +323,7 @@ def _with_new_vectors(candidate: Candidate) -> Iterator[tuple[str, AddFile, Dele
 
 
 def _check_vectors(candidate: Candidate, found: Sequence[tuple[str, AddFile, DeletionVectorDescriptor]]) -> None:
-    """Each vector can be read, deletes rows that its file has, and none that it should keep deleted comes back."""
+    """Each vector can be read, deletes rows that its file has, and restores no row that should stay deleted."""
     rule = "files.deletion-vector"
     try:
         new = _rows(candidate, found, [vector for _, _, vector in found])

@@ -126,7 +126,7 @@ def _has_iceberg(data_type: DataType, version: int) -> bool:
 
 
 def _is_iceberg_s(old: DataType, new: DataType) -> bool:
-    """Whether Iceberg has the change of types, too."""
+    """Whether Iceberg also allows the change of types."""
     match old, new:
         case DecimalType(_, scale), DecimalType(_, wider):
             return scale == wider

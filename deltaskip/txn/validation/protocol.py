@@ -20,10 +20,10 @@ from deltaskip.txn.validation.candidate import Candidate
 
 
 def check_protocol(candidate: Candidate) -> None:
-    """Check a protocol action: consistent in itself, and no less than the protocol that the table has.
+    """Check a protocol action: consistent in itself, and not lower than the table's protocol.
 
-    A protocol action alone cannot drop a feature: its traces in the table have to be removed first. Inconsistencies
-    that the table already has are not caused by the commit, and stop nothing.
+    A protocol action alone cannot drop a feature: its traces in the table must be removed first. Inconsistencies that
+    the table already has are not caused by the commit, and are accepted.
     """
     old, new = candidate.base.protocol, candidate.protocol
     if candidate.intent.protocol is None or new == old:
@@ -60,7 +60,7 @@ def check_uses(candidate: Candidate) -> None:
 
 
 def check_features(candidate: Candidate) -> None:
-    """Check that the features of the table, before and after the commit, allow it and are supported here."""
+    """Check that the features of the table, before and after the commit, allow it and are supported."""
     base, intent = candidate.base, candidate.intent
     where = f"Version {base.version} of {base.root}"
     summary = _summary(candidate)
@@ -119,7 +119,7 @@ def _check_not_lowered(candidate: Candidate, old: Protocol, new: Protocol) -> No
 def _summary(candidate: Candidate) -> CommitSummary:
     intent, known = candidate.intent, candidate.known
     if intent.copies_state:
-        # The properties are those of the version, and so are the vectors; the rows that it lacks go for another reason.
+        # Properties and deletion vectors come from the restored version; the rows that it lacks go for another reason.
         return CommitSummary(sets_domains=bool(intent.domains), rows_checked=intent.rows_checked)
     new_vectors = any(
         add.deletion_vector is not None and (key not in known or known[key].dv_id != add.deletion_vector.unique_id)

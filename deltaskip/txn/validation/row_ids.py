@@ -1,4 +1,4 @@
-"""Rules for row ids: each row has its own, and files keep theirs.
+"""Rules for row ids: each row has a unique id, and files keep theirs.
 
 # PROTOCOL, Row Tracking
 """
@@ -28,7 +28,7 @@ _ROW_COUNT = r'"numRecords"\s*:\s*(?P<rows>\d{1,18})'
 
 
 def check_row_ids(candidate: Candidate) -> None:
-    """Check the row ids that adds bring, and the row count of files that get new ones."""
+    """Check the row ids of adds, and the row count of files that need new row ids."""
     if not tracks_rows(candidate.protocol, candidate.properties):
         return
     given: dict[str, AddFile] = {}
@@ -100,7 +100,7 @@ def _check_every_file(candidate: Candidate, intent: Intent) -> None:
 
 
 def _check_given(candidate: Candidate, given: dict[str, AddFile]) -> None:
-    """Ids that new files bring, such as files that are restored, were assigned before, and belong to no other file."""
+    """Ids of new files, such as restored ones, must have been assigned before, and belong to no other file."""
     mark = high_water_mark(candidate.base)
     starts, ends = np.zeros(len(given), np.int64), np.zeros(len(given), np.int64)
     for i, add in enumerate(given.values()):
@@ -130,10 +130,10 @@ def _check_batch(
     starts: npt.NDArray[np.int64],
     ends: npt.NDArray[np.int64],
 ) -> None:
-    """Refuse if a file of the batch has an id of the disjoint ranges, which ascend."""
+    """Refuse if a file of the batch has an id in the ranges, which are disjoint and ascending."""
     batch = batch.filter(pc.is_valid(batch["base_row_id"]))
     found = pc.struct_field(pc.extract_regex(batch["stats"].cast(pa.string()), _ROW_COUNT), "rows")
-    # A file has one row at least if its count is unknown.
+    # A file without a row count has at least one row.
     rows = pc.fill_null(found.cast(pa.int64()), arrow_scalar(1, pa.int64())).to_numpy(zero_copy_only=False)
     batch, rows = batch.filter(arrow_array(rows > 0)), rows[rows > 0]
     first = batch["base_row_id"].to_numpy(zero_copy_only=False)

@@ -1,6 +1,6 @@
 """Rules for a schema and its partition columns by themselves: names, types, collations, identity and expressions.
 
-A problem that the schema before the commit had too is not caused by the commit, and stops nothing.
+A problem that the schema already had before the commit is not caused by the commit, and is accepted.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from deltaskip.schema.types import (
 )
 from deltaskip.txn.validation.candidate import Candidate
 
-# Spark's Parquet writer and delta-spark refuse them in the names of columns that are not mapped.
+# Spark's Parquet writer and delta-spark refuse these characters in names of columns that are not mapped.
 _NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
 _PROVIDERS = ("spark", "icu")
 _ATOMIC = (PrimitiveType, DecimalType)
@@ -201,7 +201,7 @@ def _collations(field: StructField) -> Iterator[tuple[str, str]]:
 def _unreadable(identifier: CollationId) -> str | None:
     """Why Spark cannot read a table with the collation; None if it can.
 
-    # Spark 4.1, DataType.fromJson: the provider is spark or icu, in any letter case, whichever the name belongs to
+    # Spark 4.1, DataType.fromJson: the provider is spark or icu, in any letter case, and need not match the name
     """
     if identifier.provider.lower() not in _PROVIDERS:
         return f"whose provider {identifier.provider!r} no reader knows: the providers are spark and icu"
@@ -272,7 +272,7 @@ def _expressions(state: _SchemaState) -> Iterator[tuple[str, str]]:
 
 
 def _resolves(parts: Sequence[str], schema: StructType) -> bool:
-    """Whether the name is that of a column, or of something in it; only fields of structs are checked."""
+    """Whether the name refers to a column, or to something inside it; only fields of structs are checked."""
     current: DataType = schema
     for part in parts:
         if not isinstance(current, StructType):

@@ -31,8 +31,8 @@ _RULE_KEYS = (INVARIANTS_KEY, GENERATION_KEY, IDENTITY_PREFIX)
 def check_changes(candidate: Candidate) -> bool:
     """Check the changes that a metaData action makes.
 
-    Returns whether the commit is valid only if its base has no other files than those that the commit removes, so
-    that other writers must not add any.
+    Returns whether the commit is valid only if it removes every file of its base, so that other writers must not add
+    any.
     """
     if candidate.intent.copies_state:
         return True
@@ -160,7 +160,7 @@ def _widens(candidate: Candidate) -> bool:
 
 
 def _shortened(candidate: Candidate, old: DataType, new: DataType) -> bool:
-    """Whether values of the old type may be none of a char(n) or varchar(n) in the new one."""
+    """Whether values of the old type may be too long for a char(n) or varchar(n) in the new one."""
     match old, new:
         case StructType(), StructType():
             before = {physical_name(field, candidate.base.mapping_mode): field.type for field in old.fields}
@@ -197,7 +197,7 @@ def _check_nested(candidate: Candidate, old: DataType, new: DataType, name: str)
 
 
 def _check_type_changes(candidate: Candidate, old: StructField, new: StructField, name: str) -> None:
-    """`delta.typeChanges` keeps its entries, and new ones lead from each old type to the new one."""
+    """`delta.typeChanges` keeps its entries, and new entries lead from each old type to the new one."""
     rule = "schema.type-changes"
     try:
         after = type_changes(new.metadata)
@@ -309,7 +309,7 @@ def _uses_changed(candidate: Candidate, old: dict[str, StructField], parts: tupl
 
 
 def _shape(type_: DataType) -> object:
-    """The type without the names and metadata of nested fields, since other ones change no expression."""
+    """The type without the names and metadata of nested fields, which do not affect expressions."""
     match type_:
         case StructType(fields):
             return {field.name: _shape(field.type) for field in fields}

@@ -51,8 +51,8 @@ _Path = tuple[str, ...]
 class StatisticsRules:
     """The rules for the statistics of a commit's files, by physical paths of columns.
 
-    types: of every leaf. orders: how to compare the bounds of each leaf that has an order. not_null: leaves that can be
-    null in no row; counted: those of them for which the table's properties require statistics. clustering: the
+    types: of every leaf. orders: how to compare the bounds of each leaf that has an order. not_null: leaves that are
+    never null; counted: those of them for which the table's properties require statistics. clustering: the
     clustering columns.
     """
 
@@ -151,7 +151,7 @@ class _StatisticsCheck:
         for name in collated:
             unlisted = self._unlisted(name)
             if unlisted is not None:
-                # Bounds that the file has already are kept, such as those of a retired version.
+                # Bounds that the file already has are kept, such as bounds of a retired version.
                 had = (parsed_stats(candidate.stats_before(key)) or {}).get(_COLLATED)
                 if not isinstance(had, dict) or name not in had:
                     self.refuse(rule, unlisted)
@@ -276,7 +276,7 @@ def _date(value: Any) -> int | None:
 
 
 def _timestamp(value: Any) -> int | None:
-    """Microseconds of the local time; None where a zone makes it incomparable with other texts."""
+    """Microseconds of the local time; None if a zone makes it incomparable with other strings."""
     if not isinstance(value, str):
         raise ValueError(value)
     parsed = read_timestamp(value)

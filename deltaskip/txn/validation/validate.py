@@ -138,7 +138,7 @@ def _is_plain_remove(remove: RemoveFile) -> bool:
 
 
 def _are_texts(values: Mapping[str, str | None] | None) -> bool:
-    """Whether it is a map of strings as most are, or none."""
+    """Whether it is a map of strings, or missing."""
     if values is None or not values:
         return values is None or type(values) is dict
     return (
@@ -162,7 +162,7 @@ def _check_metadata(candidate: Candidate) -> None:
 
 
 def _check_properties(candidate: Candidate) -> None:
-    """Check the properties that a metaData action sets or removes; those that the table has already are not checked."""
+    """Check the properties that a metaData action sets or removes; the table's other properties are not checked."""
     old, new = candidate.base.metadata.configuration, candidate.metadata.configuration
     for name, text in new.items():
         if old.get(name) != text:

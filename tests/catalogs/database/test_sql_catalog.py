@@ -396,7 +396,7 @@ class TestArguments:
 
     @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:"])
     def test_a_database_in_memory_is_refused(self, url: str) -> None:
-        with pytest.raises(InvalidArgument, match="a database that stays"):
+        with pytest.raises(InvalidArgument, match="a persistent database"):
             SqlCatalog(url)
 
     @pytest.mark.parametrize("arguments", [{"url": 1}, {"warehouse": 1}, {"catalog": 1}, {"name": 1}])

@@ -3,7 +3,7 @@
 The expression is decomposed from the outside in: the row of each function has its steps (expr.preimages.steps), which
 map the set of its wanted results back to its argument, down to the column. The set of every step contains all arguments
 with a wanted result, so the column's set contains all of its values that produce one. NULL passes through every step as
-NULL; a function that is not NULL of NULL is evaluated there, and the steps of casts have what becomes NULL.
+NULL; a function that is not NULL for NULL is evaluated there, and the steps of casts know which values become NULL.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def preimage(node: Node, results: ValueSet, time_zone: str) -> tuple[FieldRef, V
         child, steps = found_steps
         before = _pulled(steps, _with_overflow(node, steps, results))
     except EvaluationError:
-        # A step is not known everywhere.
+        # The step is not known for every value.
         return None
     if before is None:
         return None
