@@ -132,7 +132,7 @@ class Insert(Statement):
                 return _write(session, self, table, rows, [], fixed)
             frame, scans = session.read(query)
             _check_count(len(frame.columns), columns, shown)
-            frame = _with_names(frame.toDF(*(field.name for field in columns)), columns, shown)
+            frame = _with_names(frame, columns, bool(self.columns), shown)
         given = [f"{value} AS {quoted_name(field.name)}" for field, value in fixed if value is not None]
         if given:
             frame = frame.selectExpr("*", *given)
@@ -178,25 +178,40 @@ def _check_count(given: int, columns: Sequence[StructField], shown: str) -> None
         )
 
 
-def _with_names(frame: Any, columns: Sequence[StructField], shown: str) -> Any:
+def _with_names(frame: Any, columns: Sequence[StructField], listed: bool, shown: str) -> Any:
     """A query's DataFrame with the names of the table's columns, also inside structs; values are given by position.
 
-    # Spark 4.1, TableOutputResolver.resolveColumnsByPosition
+    # Spark 4.1, TableOutputResolver.resolveColumnsByPosition; delta-spark 4.4, DeltaAnalysis: a query whose columns
+    # have the table's names gives fields by name, and so does a list of columns inside arrays and maps.
+
+    Args:
+        frame: The query.
+        columns: The columns of the table that it gives, in its order.
+        listed: Whether the statement lists them.
+        shown: The table, for messages.
     """
+    same = [*map(fold_name, frame.columns)] == [fold_name(field.name) for field in columns]
+    by_position, inside = listed or not same, not listed and not same
+    frame = frame.toDF(*(field.name for field in columns))
     nested = [field for field in columns if any(isinstance(each, StructType) for each in nested_types(field.type))]
     if not nested:
         return frame
     given = schema_of(frame.select(*(quoted_name(field.name) for field in nested)).schema)
     casts = {}
     for field, source in zip(nested, given.fields, strict=True):
-        named = _named(source.type, field.type, f"{display_name([field.name])} of {shown}")
+        named = _named(source.type, field.type, f"{display_name([field.name])} of {shown}", by_position, inside)
         if named != source.type:
             casts[field.name] = f"CAST({quoted_name(field.name)} AS {type_text(named)}) AS {quoted_name(field.name)}"
     return frame.selectExpr(*(casts.get(field.name, quoted_name(field.name)) for field in columns)) if casts else frame
 
 
-def _named(given: DataType, target: DataType, where: str) -> DataType:
-    """The type of a value with the names of the target's fields. Raises SchemaError if a struct has too few fields."""
+def _named(given: DataType, target: DataType, where: str, by_position: bool, inside: bool) -> DataType:
+    """The type of a value with the names of the target's fields.
+
+    by_position, inside: Whether fields of structs are given by position, at this place and inside arrays and maps.
+
+    Raises SchemaError if a struct has too few fields, or their order is another one where position does not decide.
+    """
     match given, target:
         case StructType(theirs), StructType(fields):
             if len(theirs) < len(fields):
@@ -204,13 +219,22 @@ def _named(given: DataType, target: DataType, where: str) -> DataType:
                     f"A struct of {len(theirs)} fields is given by position for {where}, which has {len(fields)}: give "
                     f"a value to each field, or write BY NAME."
                 )
+            names = [fold_name(field.name) for field in fields]
+            order = [names.index(name) for name in (fold_name(a.name) for a in theirs) if name in names]
+            if not by_position and order != sorted(order):
+                raise SchemaError(
+                    f"The fields of a struct for {where} are in another order than the table's, and only the form of "
+                    f"the statement decides whether Spark stores them by name or by position: write BY NAME, or give "
+                    f"them in the table's order."
+                )
             pairs = zip(theirs, fields, strict=False)
-            own = [replace(a, name=b.name, type=_named(a.type, b.type, where)) for a, b in pairs]
+            own = [replace(a, name=b.name, type=_named(a.type, b.type, where, by_position, inside)) for a, b in pairs]
             return StructType((*own, *theirs[len(fields) :]))
         case ArrayType(element), ArrayType(other):
-            return replace(given, element=_named(element, other, where))
+            return replace(given, element=_named(element, other, where, inside, inside))
         case MapType(key, value), MapType(other_key, other_value):
-            return replace(given, key=_named(key, other_key, where), value=_named(value, other_value, where))
+            named = (_named(key, other_key, where, inside, inside), _named(value, other_value, where, inside, inside))
+            return replace(given, key=named[0], value=named[1])
         case _:
             return given
 

@@ -139,6 +139,30 @@ def test_fields_of_structs_are_given_by_position_too(catalog: MemoryCatalog, spa
         sql(catalog, spark, "INSERT INTO db.s SELECT 5, named_struct('a', 1)")
 
 
+def test_fields_in_another_order_are_refused_where_the_form_of_the_statement_decides(
+    catalog: MemoryCatalog, spark: Any
+) -> None:
+    """delta-spark 4.4 stores these by name, though the same values under other names of columns by position."""
+    sql(catalog, spark, "CREATE TABLE db.s (id INT, s STRUCT<a: INT, b: INT>, l ARRAY<STRUCT<c: INT, d: INT>>)")
+    turned = "named_struct('b', 1, 'a', 2)", "array(named_struct('d', 3, 'c', 4))"
+    straight = "named_struct('a', 2, 'b', 1)", "array(named_struct('c', 4, 'd', 3))"
+    refused = (
+        f"SELECT 1 AS id, {turned[0]} AS s, {straight[1]} AS L",
+        f"SELECT 1 AS id, {straight[0]} AS s, {turned[1]} AS l",
+        f"(id, s, l) SELECT 1, {straight[0]}, {turned[1]}",
+        f"(id, s, l) VALUES (1, {straight[0]}, {turned[1]})",
+    )
+    for query in refused:
+        with pytest.raises(SchemaError, match="another order than the table's"):
+            sql(catalog, spark, f"INSERT INTO db.s {query}")
+    sql(catalog, spark, f"INSERT INTO db.s BY NAME SELECT 1 AS id, {turned[0]} AS s, {turned[1]} AS l")
+    sql(catalog, spark, f"INSERT INTO db.s SELECT 2, {turned[0]}, {turned[1]}")
+    sql(catalog, spark, f"INSERT INTO db.s (id, s, l) SELECT 3, {turned[0]}, {straight[1]}")
+    assert sql(catalog, spark, "SELECT * FROM db.s ORDER BY id") == [
+        (1, (2, 1), [(4, 3)]), (2, (1, 2), [(3, 4)]), (3, (1, 2), [(4, 3)]),
+    ]  # fmt: skip
+
+
 def test_rule_28_default_in_values(catalog: MemoryCatalog, spark: Any) -> None:
     sql(
         catalog, spark,
