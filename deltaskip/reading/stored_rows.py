@@ -183,15 +183,18 @@ class StoredRows:
         """
         vectors = one_chunk(files["deletion_vector"])
         for number in range(len(files)):
-            deleted = None
+            file, deleted = files.slice(number, 1), None
             if vectors[number].is_valid:
-                known = files.slice(number, 1)
-                if opened is not None:
-                    counts = arrow_array([opened.parquet.metadata.num_rows], pa.int64())
-                    known = pa.table({"uri": known["uri"], "num_records": counts})
+                if opened is None:
+                    # The log may have another number of rows than the file.
+                    with self.open(file, None if groups is None else groups.footer) as own:
+                        yield from ((number, batch) for _, batch in self.live(file, groups, own))
+                    continue
+                counts = arrow_array([opened.parquet.metadata.num_rows], pa.int64())
+                known = pa.table({"uri": file["uri"], "num_records": counts})
                 vector = vectors.slice(number, 1)
                 [deleted] = read_deleted_rows(self.storage, self._table_root, known, vector)
-            for batch in self._batches(files.slice(number, 1), groups, opened):
+            for batch in self._batches(file, groups, opened):
                 if deleted is not None and len(batch):
                     batch = batch.filter(batch.not_at(deleted))
                 if len(batch):

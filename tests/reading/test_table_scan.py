@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.errors import DataFileMissing, PredicateError, StorageError, UnsupportedFeature
+from deltaskip.errors import CorruptDeletionVector, DataFileMissing, PredicateError, StorageError, UnsupportedFeature
 
 
 @pytest.fixture
@@ -146,3 +147,26 @@ def test_a_limit_beyond_all_rows_is_none(tmp_path: Path) -> None:
         assert (scan.to_arrow().num_rows, scan.files().num_rows, scan.count()) == (2, 1, 2)
         assert ds.read_pandas(table, limit=limit).shape == (2, 1)
         assert (table.scan().head(limit).shape, len(list(scan.to_batches()))) == ((2, 1), 1)
+
+
+def test_a_file_that_is_shorter_than_its_deletion_vector_is_neither_read_nor_changed(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "k INT, v STRING", properties={"delta.enableDeletionVectors": "true"})
+    table.append([{"k": i, "v": "a"} for i in range(100)])
+    table.delete("k % 2 = 0")
+    [file] = (tmp_path / "t").glob("*.parquet")
+    pq.write_table(pa.table({"k": pa.array(range(10), pa.int32()), "v": ["a"] * 10}), file)
+    version = table.version
+    doors: list[Callable[[], object]] = [
+        lambda: table.scan().to_arrow(),
+        lambda: table.scan("k = 3").to_arrow(),
+        lambda: list(table.scan().to_batches()),
+        lambda: table.delete("k = 3"),
+        lambda: table.update({"v": "'z'"}, "k = 1"),
+        lambda: table.overwrite([{"k": 3, "v": "n"}], where="k = 3"),
+        lambda: table.merge([{"k": 5, "v": "m"}], "k").when_matched_update_all().execute(),
+        lambda: table.optimize(),
+    ]
+    for door in doors:
+        with pytest.raises(CorruptDeletionVector, match="of a file that has 10"):
+            door()
+    assert table.refresh().version == version
