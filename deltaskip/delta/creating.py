@@ -29,6 +29,7 @@ from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import COLLATIONS_KEY, IDENTITY_PREFIX, LONG, StructField, StructType
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.catalog.session_tables import NamedTable, default_location, name_parts, named_table, register_table
+from deltaskip.spark.session.active import time_zone_of
 from deltaskip.storage import open_storage
 from deltaskip.table.conversion import convert_to_delta
 from deltaskip.table.table import DeltaTable
@@ -201,7 +202,7 @@ def converted(
     if not isinstance(identifier, str):
         raise InvalidArgumentType.of("identifier", "a str", identifier)
     location, name = _location(spark, identifier)
-    zone = spark.conf.get("spark.sql.session.timeZone")
+    zone = time_zone_of(spark)
     try:
         return convert_to_delta(location, partition_schema, time_zone=zone), name
     except DataFileMissing as error:

@@ -18,6 +18,7 @@ from deltaskip.features.enabling import FEATURE_PREFIX, READER_VERSION, WRITER_V
 from deltaskip.features.registry import FEATURES, feature_named, has_feature, no_feature
 from deltaskip.schema.calendar import EPOCH, parse_timestamp, zone_of
 from deltaskip.spark.catalog.session_tables import default_location, named_table, register_table
+from deltaskip.spark.session.active import time_zone_of
 from deltaskip.storage import scheme_of
 from deltaskip.table.delta_rows import RESTORED, restored_row
 from deltaskip.table.table import DeltaTable
@@ -68,7 +69,7 @@ def restored_to_timestamp(spark: SparkSession, table: DeltaTable, timestamp: str
 
 def moment_of(spark: SparkSession, timestamp: str) -> datetime:
     """Return the time that Spark reads in a text. Raises SchemaError, which is an AnalysisException, if it is none."""
-    micros = parse_timestamp(timestamp, zone_of(str(spark.conf.get("spark.sql.session.timeZone"))))
+    micros = parse_timestamp(timestamp, zone_of(time_zone_of(spark)))
     if micros is None:
         raise SchemaError(
             f"[DELTA_TIMESTAMP_INVALID] The provided timestamp ('{timestamp}') cannot be converted to a valid "

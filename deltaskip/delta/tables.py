@@ -47,6 +47,7 @@ from deltaskip.maintenance.optimize.optimize import optimize
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest
 from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.spark.columns.spark_types import with_declarations
+from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.checks import checked
 from deltaskip.table import table as tables
 from deltaskip.table.delta_rows import (
@@ -529,7 +530,7 @@ class DeltaOptimizeBuilder(Unpicklable):
         with spark_errors():
             where = " AND ".join(f"({each})" for each in self._where) if len(self._where) > 1 else None
             where = self._where[0] if len(self._where) == 1 else where
-            zone = str(self._spark.conf.get("spark.sql.session.timeZone"))
+            zone = time_zone_of(self._spark)
             predicates = tuple(_text(parse_sql(each)) for each in self._where)
             request = OptimizeRequest(where, zorder_by=tuple(columns), time_zone=zone, predicates=predicates)
             recorded = WriteOptions(user_metadata=user_metadata(self._spark))

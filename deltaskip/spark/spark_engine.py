@@ -27,6 +27,7 @@ from deltaskip.spark.session.active import (
     in_ansi,
     local_session,
     session_time_zone,
+    time_zone_of,
 )
 from deltaskip.spark.session.checks import checked, running_interpreter
 from deltaskip.spark.session.error_conversion import spark_errors_named
@@ -282,7 +283,7 @@ def _stream_to_dataframe(spark: SparkSession, options: Mapping[str, str]) -> Dat
     Raises UnsupportedFeature for Spark 3.5.
     """
     _register_format(spark, options["path"])
-    given = {"timeZone": str(spark.conf.get("spark.sql.session.timeZone")), "ansi": str(in_ansi(spark)).lower()}
+    given = {"timeZone": time_zone_of(spark), "ansi": str(in_ansi(spark)).lower()}
     return spark.readStream.format("deltaskip").options(**{**given, **options}).load()
 
 

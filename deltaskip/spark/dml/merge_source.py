@@ -35,6 +35,7 @@ from deltaskip.spark.columns.spark_types import collectable, nullable
 from deltaskip.spark.dml.merge_join import MergedFrames
 from deltaskip.spark.dml.persisted_source import PersistedSource
 from deltaskip.spark.dml.spark_execution import SparkExecution
+from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.error_conversion import expected_errors, row_errors_named
 from deltaskip.spark.session.session_settings import described_jobs
 
@@ -59,7 +60,7 @@ class SparkMergeSource(MergeSource):
     @property
     def time_zone(self) -> str:
         """The time zone of the session."""
-        return str(self._spark.conf.get("spark.sql.session.timeZone"))
+        return time_zone_of(self._spark)
 
     def schema_for(self, table_schema: StructType) -> StructType:
         """Columns of types that Delta does not have are left out."""

@@ -34,7 +34,7 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.read.parquet_scans import scanned_rows
 from deltaskip.spark.read.session_facts import listing_of
-from deltaskip.spark.session.active import in_ansi
+from deltaskip.spark.session.active import in_ansi, time_zone_of
 from deltaskip.spark.session.checks import runs_locally
 
 _POSITION = "__deltaskip_position"
@@ -55,7 +55,7 @@ class TableFrames:
     @property
     def time_zone(self) -> str:
         """The time zone of the session."""
-        return str(self._spark.conf.get("spark.sql.session.timeZone"))
+        return time_zone_of(self._spark)
 
     @property
     def session(self) -> SparkSession:

@@ -43,6 +43,7 @@ from deltaskip.spark.installed_catalog.catalyst_predicates import required_of_ro
 from deltaskip.spark.installed_catalog.definitions import read_order
 from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, reads_exactly
 from deltaskip.spark.read.session_facts import session_facts
+from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.checks import running_interpreter
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.spark.source.batch_read import BatchReader, FilePartition, partitions_of
@@ -242,7 +243,7 @@ def _width(field: StructField) -> int:
 
 def _scan(jvm: Jvm, table: DeltaTable, required: Sequence[Node], columns: Sequence[str]) -> TableScan:
     """The scan of a table in the session's time zone, by the predicates that can be bound."""
-    zone = str(jvm.spark.conf.get("spark.sql.session.timeZone"))
+    zone = time_zone_of(jvm.spark)
     bound = []
     for node in required:
         try:

@@ -25,6 +25,7 @@ from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.read.file_paths import is_hidden
 from deltaskip.spark.read.parquet_scans import scanned_rows, widened
 from deltaskip.spark.read.session_facts import other_server, refuse_other_server, session_facts
+from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
 from deltaskip.spark.session.releases import broadcast_rows
 
@@ -48,7 +49,7 @@ def scan_to_dataframe(
     if other_server(spark) is not None:
         if metadata:
             refuse_other_server(spark, f"Reading {scan.snapshot.table_root} with the positions of its rows")
-        here: Any = scan.replanned(spark.conf.get("spark.sql.session.timeZone"), scan.collation_version)
+        here: Any = scan.replanned(time_zone_of(spark), scan.collation_version)
         return broadcast_rows(spark, here.to_arrow())
     session = session_facts(spark, scan, listing)
     return plan_to_dataframe(spark, scan_plan(scan, session, metadata, filtered))

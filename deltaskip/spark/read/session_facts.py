@@ -20,7 +20,7 @@ from deltaskip.reading.session_scan import Listing, SessionFacts, SessionNeeds
 from deltaskip.schema.spark_collations import unknown_collations
 from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.spark.columns.spark_types import HAS_COLLATIONS, has_type
-from deltaskip.spark.session.active import in_ansi, running_session
+from deltaskip.spark.session.active import in_ansi, running_session, time_zone_of
 
 Answer = TypeVar("Answer")
 
@@ -41,7 +41,7 @@ def session_facts(spark: SparkSession, scan: PlannedScan, listing: bool = True) 
     return SessionFacts(
         needs=needs,
         version=str(spark.version),
-        time_zone=str(spark.conf.get("spark.sql.session.timeZone")),
+        time_zone=time_zone_of(spark),
         ansi=in_ansi(spark),
         # Versions without the setting divide the text into lines.
         has_lines=not needs.has_base64

@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+_TIME_ZONE = "spark.sql.session.timeZone"
 _CONNECT = "pyspark.sql.connect.session"
 _CONF = {
     "spark.ui.enabled": "false",
@@ -18,7 +19,7 @@ _CONF = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
-    "spark.sql.session.timeZone": "UTC",
+    _TIME_ZONE: "UTC",
     "spark.sql.shuffle.partitions": "2",
 }
 
@@ -71,6 +72,11 @@ def in_ansi(spark: SparkSession) -> bool:
     return str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
 
 
+def time_zone_of(spark: SparkSession) -> str:
+    """The time zone of the session."""
+    return str(spark.conf.get(_TIME_ZONE))
+
+
 def session_time_zone() -> str | None:
     """The time zone of the active session of this process, classic or Connect; None without one that answers.
 
@@ -78,7 +84,7 @@ def session_time_zone() -> str | None:
     """
     try:
         active = running_session()
-        return None if active is None else str(active.conf.get("spark.sql.session.timeZone"))
+        return None if active is None else time_zone_of(active)
     except Exception:  # a session that was stopped, or whose server is gone
         return None
 
