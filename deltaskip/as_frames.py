@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip import arguments
 from deltaskip.doors import first_line
-from deltaskip.errors import InvalidArgument, InvalidArgumentType, ReadWarning
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, ReadWarning, UnsupportedFeature
 from deltaskip.warning import warn
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ class AsFrames:
                 issued if they lose digits, which is possible from 2**53 on. "arrow" for columns that stay in Arrow, so
                 that integers with NULL stay integers, and dates stay dates.
             options: Arguments of `pyarrow.Table.to_pandas`, such as types_mapper.
+
+        Raises:
+            UnsupportedFeature: A date has a year outside 1 to 9999, which only types="arrow" can contain.
         """
         arguments.choice("types", types, "numpy", "arrow")
         return _pandas_frame(self.to_arrow(), types, options)
@@ -75,6 +78,13 @@ def _pandas_frame(table: pa.Table, types: str, options: Mapping[str, Any]) -> pa
 def _of_pyarrow(table: pa.Table, options: Mapping[str, Any]) -> pandas.DataFrame:
     try:
         return table.to_pandas(**options)
+    except ValueError as error:
+        if "out of range" not in str(error):
+            raise
+        raise UnsupportedFeature(
+            f"pandas stores dates as objects of Python, whose years are 1 to 9999 ({first_line(error)}): pass "
+            f"types='arrow'."
+        ) from error
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise

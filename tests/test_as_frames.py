@@ -33,6 +33,20 @@ def test_what_has_rows_becomes_a_data_frame(tmp_path: Path) -> None:
     assert [int(each["timestamp"].timestamp() * 1000) for each in entries] == [each.timestamp_ms for each in history]
 
 
+@pytest.mark.parametrize("days", [4_000_000, -4_000_000])
+@pytest.mark.parametrize("column", ["d DATE", "d STRUCT<x: DATE>", "d ARRAY<DATE>"])
+def test_dates_beyond_the_years_of_python_stay_in_arrow(tmp_path: Path, days: int, column: str) -> None:
+    pytest.importorskip("pandas")
+    dates = pa.array([days], pa.int32()).cast(pa.date32())
+    arrays = {"STRUCT": pa.StructArray.from_arrays([dates], ["x"]), "ARRAY": pa.ListArray.from_arrays([0, 1], dates)}
+    table = ds.DeltaTable.create(tmp_path / "t", column)
+    table.append(pa.table({"d": arrays.get(column.removeprefix("d ").split("<")[0], dates)}))
+    with pytest.raises(ds.UnsupportedFeature, match="1 to 9999"):
+        table.scan().to_pandas()
+    found = pa.array(table.scan().to_pandas(types="arrow")["d"])
+    assert found.equals(table.scan().to_arrow()["d"].combine_chunks())
+
+
 def test_a_schema_becomes_one_of_arrow(tmp_path: Path) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT NOT NULL, s STRUCT<a: INT>, ts TIMESTAMP")
     fields = [pa.field("id", pa.int64(), False), pa.field("s", pa.struct({"a": pa.int32()}))]
