@@ -324,7 +324,7 @@ def test_errors_are_those_of_spark(lake: Any, catalog: Any) -> None:
         "REPLACE TABLE lake.db.nothing AS SELECT 1 AS a": "TABLE_OR_VIEW_NOT_FOUND",
         "DROP TABLE lake.db.nothing": "TABLE_OR_VIEW_NOT_FOUND",
         "SELECT * FROM lake.db.taken VERSION AS OF 9": "versions? 0",
-        "CREATE TABLE lake.db.other (id INT) USING parquet": "only be 'delta', not 'parquet': leave it out",
+        "CREATE TABLE lake.db.other (id INT) USING parquet": "only be 'delta', not 'parquet': omit it",
     }
     for statement, message in cases.items():
         with pytest.raises(Exception, match=message):

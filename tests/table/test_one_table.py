@@ -243,7 +243,7 @@ def test_a_log_that_was_put_back_conflicts(tmp_path: Path) -> None:
     transaction.set_app_version("app", 1)
     shutil.rmtree(tmp_path / "t")
     shutil.copytree(tmp_path / "backup", tmp_path / "t")
-    with pytest.raises(CommitConflict, match="put back from version 2 to version 1"):
+    with pytest.raises(CommitConflict, match="rolled back from version 2 to version 1"):
         transaction.commit()
 
 
