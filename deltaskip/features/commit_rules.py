@@ -1,4 +1,4 @@
-"""The table of rules that every commit must satisfy. Searching for the name of a rule finds its check."""
+"""The table of rules that every commit must satisfy. A search for the name of a rule finds its check."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class CommitRule:
     Attributes:
         name: The name, such as "files.size"; the part before the dot is the kind of action.
         requires: The requirement, as a sentence.
-        source: Where it comes from: a section of the protocol, the collations RFC, or delta-spark.
+        source: The source of the rule: a section of the protocol, the collations RFC, or delta-spark.
     """
 
     name: str

@@ -92,7 +92,7 @@ def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_t
 
     Args:
         rows: The rows, each with its plan. The plans are for one table and have the same columns.
-                A write with rows that get values of identity columns has no other rows.
+            A write with rows that get values of identity columns has no other rows.
         layout: The place and the contents of the files.
         most_tasks: The greatest number of tasks that write rows of a table without partitions; None for no limit.
 
