@@ -1,6 +1,6 @@
 """Checks of arguments: a wrong type raises InvalidArgumentType, a wrong value InvalidArgument.
 
-Each function returns the argument in the form that the caller works with.
+Each function returns the checked argument in the type that the caller needs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def text(argument: str, value: object) -> str:
 
 
 def unicode_text(argument: str, value: object) -> str:
-    """Return the value if it is a string that UTF-8 can encode, which has no unpaired surrogates."""
+    """Return the value if it is a string without unpaired surrogates, which UTF-8 can encode."""
     found = text(argument, value)
     try:
         found.encode()
@@ -52,12 +52,12 @@ def unicode_text(argument: str, value: object) -> str:
 
 
 def text_or_none(argument: str, value: object) -> str | None:
-    """Return the value if it is such a string, or None."""
+    """Return the value if it is a string that UTF-8 can encode, or None."""
     return None if value is None else unicode_text(argument, value)
 
 
 def texts(argument: str, value: object) -> tuple[str, ...]:
-    """Return the values if they are strings. One string is not a list of its characters."""
+    """Return the values if they are strings. A single string is refused, not read as a list of characters."""
     if isinstance(value, str):
         raise InvalidArgumentType(f"{argument} must be a list of str, not a str: use [{value!r}].")
     if not isinstance(value, Iterable):
@@ -66,7 +66,7 @@ def texts(argument: str, value: object) -> tuple[str, ...]:
 
 
 def names(argument: str, value: object) -> tuple[str, ...]:
-    """Return names of columns; a single name stands for a list of it, and None for no names."""
+    """Return names of columns. A single name becomes a tuple of one name, and None an empty tuple."""
     if value is None:
         return ()
     return (value,) if isinstance(value, str) else texts(argument, value)
@@ -108,7 +108,7 @@ def app_version(argument: str, value: object) -> tuple[str, int] | None:
 def non_negative(argument: str, value: object, place: str = "") -> int | None:
     """Return an integer of 0 or more, such as a version or a limit; None stays None.
 
-    Any type with `__index__` is an integer, except bool. place: The table, as the end of the message of an error.
+    Any type with `__index__` is an integer, except bool. place: The table, as the end of an error message.
     """
     if value is None:
         return None
@@ -123,7 +123,7 @@ def non_negative(argument: str, value: object, place: str = "") -> int | None:
         number = index(value)
     except TypeError as error:
         raise InvalidArgumentType.of(argument, "an int", value) from error
-    # Python refuses to show longer ones.
+    # Python refuses to convert longer integers to text.
     if number.bit_length() > _MOST_BITS:
         raise InvalidArgument(f"{argument} must have at most {_MOST_BITS} bits, not {number.bit_length():,}.")
     if number < 0:
@@ -156,7 +156,7 @@ def choice(argument: str, value: object, *choices: str) -> str:
 
 
 def collation_version(argument: str, value: object) -> str:
-    """Return the version of a collation, such as 77.1, if it has a valid form."""
+    """Return the version of a collation, such as 77.1, if it is well-formed."""
     version = text(argument, value)
     if not _VERSION.fullmatch(version):
         raise InvalidArgument(f"{argument} must be the version of a collation such as '77.1', not {version!r}.")
@@ -190,7 +190,7 @@ def path(argument: str, value: object) -> str:
 
 
 def paths(argument: str, value: object) -> tuple[str, ...]:
-    """Return paths or URIs as text; a single one stands for a list of it."""
+    """Return paths or URIs as text. A single path becomes a tuple of one path."""
     if isinstance(value, str | os.PathLike):
         return (path(argument, value),)
     if not isinstance(value, Iterable):
@@ -229,6 +229,6 @@ def milliseconds(timestamp: object, table: str, argument: str = "timestamp") -> 
         timestamp = datetime(timestamp.year, timestamp.month, timestamp.day)
     moment = instance(argument, timestamp, datetime, "a datetime, a date or a str")
     if moment != moment:
-        # NaT of pandas
+        # The value is NaT of pandas.
         raise InvalidArgumentType.of(argument, "a datetime, a date or a str", timestamp)
     return ((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)

@@ -1,4 +1,4 @@
-"""Rows that are an Arrow table, as DataFrames of pandas and Polars."""
+"""Conversion of Arrow tables to DataFrames of pandas and Polars."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     import polars
     import pyarrow as pa
 
-# Integers up to this one are exact as doubles.
+# The greatest integer up to which all integers are exact as doubles.
 _EXACT_DOUBLE = 1 << 53
 
 
 class AsFrames:
-    """Base class of objects with `to_arrow`: returns their rows as DataFrames of other libraries."""
+    """Base class of objects with `to_arrow`. It returns their rows as DataFrames of other libraries."""
 
     __slots__ = ()
 
@@ -33,8 +33,8 @@ class AsFrames:
 
         Args:
             types: "numpy" for pandas' default types, in which integers with NULL become doubles; a ReadWarning is
-                issued if they lose digits, which is possible from 2**53 on. "arrow" for columns that stay in Arrow, so
-                that integers with NULL stay integers, and dates stay dates.
+                issued if they lose digits, which is possible from 2**53 on. "arrow" for columns of Arrow types:
+                integers with NULL stay integers, and dates stay dates.
             options: Arguments of `pyarrow.Table.to_pandas`, such as types_mapper.
 
         Raises:

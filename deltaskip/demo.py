@@ -1,6 +1,6 @@
 """A demonstration on a sample table: create it, prune it, read the kept files, and compare with a full read.
 
-The table has 200 Parquet files in 10 date partitions, and a name column with a case-insensitive collation. Its log is
+The table has 200 Parquet files in 10 date partitions, and a name column with a case-insensitive collation. The log has
 one commit. Statistics come from the Parquet footers, as Delta writers record them; bounds of the names are computed
 under their collation.
 """
@@ -73,7 +73,7 @@ MIN_JAVA = 17
 
 _ACT = "The demo with Spark"
 
-# The files hold plain strings; only the table's schema knows how they compare.
+# The files contain plain strings; only the table's schema has their collation.
 _OF_PLAIN_STRINGS = PREDICATE.replace("name =", "name COLLATE UNICODE_CI =")
 
 _METADATA = {"name": {"__COLLATIONS": {"name": COLLATION}}}
@@ -93,7 +93,7 @@ Read = tuple[tuple[int, int], int]
 class Outcome:
     """Result of the demo: files and bytes kept, matching rows, and times in seconds (the better of two runs each).
 
-    kept_files: files that planning kept. read_files: files that the engine has read, as its plan reports.
+    kept_files: Files that planning kept. read_files: Files that the engine read, as its plan reports.
     """
 
     engine: str
@@ -121,8 +121,8 @@ class Outcome:
 class DemoEngine:
     """Functions that write the table, read the kept files, and read all files.
 
-    collation_version: version by which the engine compares the names. Both reads return the number of matching rows, a
-    digest of them, and the number of files that were read.
+    collation_version: The version by which the engine compares the names. Both reads return the number of matching
+    rows, a digest of the rows, and the number of files that were read.
     """
 
     name: str
@@ -155,8 +155,8 @@ def run(keep: Path | None, report: Report) -> Outcome:
 def make_table(root: Path, write: Callable[[Path], None], version: str | None = None) -> None:
     """Create the demo's table: write data files with `write`, then version 0 of the log from their footers.
 
-    version: of the collation for which the bounds of the names are computed; None for the running or installed
-    Spark's.
+    version: The collation version for which the bounds of the names are computed; None for the version of the running
+    or installed Spark.
     """
     write(root)
     log = root / LOG_FOLDER
@@ -177,7 +177,7 @@ def write_with_pyarrow(root: Path) -> None:
 
 
 def write_with_spark(spark: Any, root: Path) -> None:
-    """Write the same rows with Spark: one task per half day, one file per surname in it."""
+    """Write the same rows with Spark: one task per half day, one file per surname of a task."""
     per_day = ROWS_PER_FILE * FILES_PER_DAY
     surnames = ", ".join(f"'{name}'" for name in SURNAMES)
     surname = f"element_at(array({surnames}), 1 + cast(id % {per_day} div {ROWS_PER_FILE} AS int))"
@@ -270,7 +270,7 @@ def _engine(scratch: Path, session: ExitStack) -> tuple[DemoEngine, str | None]:
 
 
 def _why_no_collated_bounds(made: DemoEngine) -> str | None:
-    """Why the names have no collated bounds, so that only the days skip files; None if they have them."""
+    """The reason why the names have no collated bounds, so that only the days skip files; None if they have bounds."""
     if find(f"{COLLATION}.{made.collation_version}") is not None:
         return None
     return (
@@ -322,7 +322,7 @@ def _pyarrow_engine() -> DemoEngine:
 
 
 def _why_no_spark() -> str | None:
-    """Why Spark cannot be used; None if it can be tried."""
+    """The reason why Spark cannot be used; None if it can be tried."""
     try:
         version = engine(_ACT).version
     except SparkUnavailable as error:
@@ -402,9 +402,9 @@ def _first_commit(root: Path, version: str) -> Iterator[dict[str, Any]]:
 
 
 def _footer_statistics(path: Path) -> dict[str, Any]:
-    """Statistics of the file in the log's form, from the footer of its only row group.
+    """Statistics of the file as the log stores them, from the footer of its only row group.
 
-    The demo's values have no NaN, no long strings and whole seconds, so the footer's bounds are used as they are.
+    The demo's values have no NaN, no long strings and whole seconds, so the footer's bounds are used unchanged.
     """
     footer = pq.read_metadata(path)
     if footer.num_row_groups != 1:
@@ -421,7 +421,7 @@ def _footer_statistics(path: Path) -> dict[str, Any]:
 
 
 def _collated(path: Path, names: Collation | None) -> dict[str, Any]:
-    """Bounds of the names under their collation; nothing if it is not available."""
+    """Bounds of the names under their collation; empty if the collation is not available."""
     if names is None:
         return {}
     column = pq.read_table(path, columns=["name"], partitioning=None).column("name").combine_chunks()

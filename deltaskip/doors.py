@@ -1,10 +1,10 @@
 """The boundary of the package: public functions and methods raise only errors of deltaskip, without secrets.
 
-Calls of other libraries convert their errors to the classes in `errors`, with what to do. `door`, which decorates each
-public function, method and class, converts any other error: to a StorageError, OutOfMemory or UnexpectedError that
-names the function, the table and the reason. A call that does not fit the function's signature is an
-InvalidArgumentType. Interrupts, warnings that a filter turns into errors, and exceptions that do not derive from
-Exception pass, except panics of libraries that are written in Rust.
+Calls of other libraries convert their errors to the classes in `errors`, with instructions. `door` decorates each
+public function, method and class. It converts any other error to a StorageError, OutOfMemory or UnexpectedError that
+names the function, the table and the reason. A call that does not fit the signature raises InvalidArgumentType.
+Interrupts, warnings that a filter turns into errors, and exceptions that do not derive from Exception pass, except
+panics of libraries that are written in Rust.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _SPECIAL = frozenset(
     ("__arrow_c_stream__", "__call__", "__contains__", "__enter__", "__exit__", "__init__", "__iter__", "__len__",
      "__next__", "__repr__", "__str__", "_repr_html_")
 )  # fmt: skip
-# The attributes of exceptions, besides `args`, from which their text is made.
+# The attributes of exceptions that contain their text, besides `args`.
 _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
 _OF_ARGUMENTS = (InvalidArgument, InvalidArgumentType, PredicateError)
-# Arguments with the same meaning: names of this and of other libraries.
+# Names of arguments with the same meaning, in this library and others.
 _SAME_ARGUMENT = (
     ("where", "condition", "filter", "filters", "predicate", "replaceWhere", "partition_filter", "partition_filters"),
     ("on", "condition", "predicate"),
@@ -58,10 +58,10 @@ _SAME_ARGUMENT = (
     ("version", "versionAsOf", "version_as_of"),
     ("timestamp", "timestampAsOf", "timestamp_as_of"),
 )
-# The names of an argument that is a session; the second one is delta-spark's.
+# The names of the session argument, in deltaskip and in delta-spark.
 _SESSION_NAMES = ("spark", "sparkSession")
 _LONGEST = 300
-# The most characters of a message, which may quote an expression of a table: the middle of a longer one is cut out.
+# The most characters of a message, which may quote an expression of a table. The middle of a longer message is cut.
 _LONGEST_MESSAGE = 10_000
 _LONGEST_END = 2_000
 # The module of the exception of a panic, which does not derive from Exception and would end a worker or a server.
@@ -74,14 +74,14 @@ _state = local()
 
 
 class Redacted(Exception):
-    """Stands for the exception of another library whose text held a secret."""
+    """Replaces the exception of another library whose text contains a secret."""
 
 
 class Unpicklable:
-    """Base class of objects that can be used in this process only, such as those with a connection or with actions.
+    """Base class of objects that only this process can use, such as objects with a connection or with actions.
 
     Attributes:
-        instead: The alternative to pickling one, for messages.
+        instead: The alternative to pickling the object, for messages.
     """
 
     __slots__ = ()
@@ -95,7 +95,7 @@ class Unpicklable:
 
 
 class NotCalled:
-    """Base class of values of attributes that are methods in other libraries, such as `schema` of a table."""
+    """Base class for the values of attributes that are methods in other libraries, such as `schema` of a table."""
 
     __slots__ = ()
 
@@ -106,9 +106,9 @@ class NotCalled:
 
 
 def door(of: T) -> T:
-    """Mark a public function or class, as a decorator: no error of another library leaves it, and no secret.
+    """Decorate a public function or class, so that it raises no error of another library, and no secret.
 
-    All public methods and properties of a class are marked, inherited ones too.
+    All public methods and properties of a class are decorated, also inherited methods and properties.
     """
     if isinstance(of, type):
         for name in dir(of):
@@ -120,7 +120,7 @@ def door(of: T) -> T:
 
 
 def is_door(function: object) -> bool:
-    """Whether the function, method or property is marked."""
+    """Whether `door` has decorated the function, method or property."""
     if isinstance(function, property):
         inner: object = function.fget
     else:
@@ -184,11 +184,11 @@ def _guarded(function: Callable[..., Any]) -> Any:
                 raise
         else:
             return _guarded_rows(result, function, args, named) if type(result) is GeneratorType else result
-        # Raised outside of the block; inside, the exception with its secrets would be the context of this one.
+        # The error is raised outside of the block. Inside, the exception with its secrets would become its context.
         try:
             raise found
         finally:
-            # The traceback holds this frame, and with it the objects of the callers' frames.
+            # The traceback refers to this frame, and so to the objects of the callers' frames.
             del found
 
     setattr(guarded, _MARK, True)
@@ -217,12 +217,12 @@ def _guarded_rows(
 def _leaving(
     error: BaseException, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
 ) -> BaseException:
-    """The error to raise instead of one that leaves the function."""
+    """The error to raise instead of an error that leaves the function."""
     if not isinstance(error, Exception) and type(error).__module__ != _RUST:
         return error
     spark_s = type(error).__module__.startswith("pyspark.") and function.__module__.startswith("deltaskip.delta")
     if isinstance(error, Warning) or spark_s:
-        # The names of delta-spark raise the errors of PySpark, as delta-spark does.
+        # Functions with delta-spark's names raise the errors of PySpark, as delta-spark does.
         return error
     found = error if isinstance(error, DeltaSkipError) else _converted(error, function, args, named)
     if isinstance(found, _OF_ARGUMENTS) and (said := _misplaced_session(function, args, named)):
@@ -268,7 +268,7 @@ def _converted(
 
 
 def _wrong_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Why Python refuses to call the function with the arguments; None if it does not."""
+    """The reason why Python refuses to call the function with the arguments; None if it accepts them."""
     known = signature(function)
     try:
         known.bind(*args, **named)
@@ -290,7 +290,7 @@ def _wrong_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict
 
 
 def _meant(name: str, parameters: list[str]) -> str | None:
-    """The argument that another name means; None if it is not known."""
+    """The argument that another name means; None if the name is unknown."""
     same = {each for group in _SAME_ARGUMENT if name in group for each in group}
     return next((each for each in parameters if each in same), None) or nearest(name, parameters)
 
@@ -305,7 +305,7 @@ def _named(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[str, li
 
 
 def _misplaced_session(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """How to pass the session that was given as another argument; None if none was."""
+    """The correct call for a session that was given as another argument; None if no session was."""
     given = [*zip(signature(function).parameters, args, strict=False), *named.items()]
     place = next((each for each, value in given if each not in _SESSION_NAMES and _is_session(value)), None)
     if place is None:
@@ -332,10 +332,10 @@ def first_line(error: BaseException) -> str:
 
 
 def _table_of(values: list[object]) -> str:
-    """The table that the arguments name, such as ` of DeltaTable('/data/t', version=3)`; empty if none does."""
+    """The table that the arguments name, such as ` of DeltaTable('/data/t', version=3)`; empty if no argument does."""
     if getattr(_state, "is_naming", False):
         return ""
-    # The repr of an object whose __init__ has failed fails at a door, too.
+    # The repr of an object whose __init__ has failed also fails at a door.
     _state.is_naming = True
     try:
         named = [found[:_LONGEST] for value in values[:_MOST_NAMED] if (found := _name_of(value))]
@@ -366,16 +366,16 @@ def _redact(error: DeltaSkipError) -> None:
 
 
 def _bounded(text: str) -> str:
-    """A message without secrets; a long one is shortened to its beginning and its end, which says what to do."""
+    """A message without secrets. A long message keeps its beginning and its end, which has the instructions."""
     if len(text) <= _LONGEST_MESSAGE + _LONGEST_END:
         return redacted(text)
-    # Twice as much text is searched, so that a secret at a cut is found.
+    # Twice as much text is searched, to find a secret at the cut.
     begin, end = redacted(text[: 2 * _LONGEST_MESSAGE]), redacted(text[-2 * _LONGEST_END :])
     return f"{begin[:_LONGEST_MESSAGE]} … {end[-_LONGEST_END:]}"
 
 
 def _clean(error: BaseException) -> BaseException:
-    """The exception, or a Redacted in its place if its text contains a secret."""
+    """The exception, or a Redacted instead if its text contains a secret."""
     if isinstance(error, DeltaSkipError):
         return error
     try:

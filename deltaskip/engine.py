@@ -1,4 +1,4 @@
-"""The engine that reads rows and runs jobs: its interface, and its implementation, loaded when it is first needed.
+"""The engine that reads rows and runs jobs: its interface, and its implementation, which is loaded on first use.
 
 Importing deltaskip and planning a scan import nothing of Spark.
 """
@@ -28,13 +28,13 @@ SESSION_ZONE = "session"
 
 _COLUMN_PACKAGE = "pyspark"
 _ENGINE = "deltaskip.spark.spark_engine"
-"""The module whose constant `ENGINE` is the implementation. It is in a package above, so only its name is known."""
+"""The module whose constant `ENGINE` is the implementation. Its package is above, so it is loaded by name."""
 _INSTALL = "Run: pip install 'deltaskip[spark]'"
 _T = TypeVar("_T")
 
 
 class PlannedScan(Protocol):
-    """A scan that can be planned again as a session evaluates its predicate; see `LogScan`."""
+    """A scan that can be planned again for the settings of a session; see `LogScan`."""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -65,21 +65,21 @@ class PlannedScan(Protocol):
         """The bound predicate; a TRUE literal if the scan has none."""
 
     def replanned(self, time_zone: str, collation_version: str, ansi: bool | None = None) -> Self:
-        """The scan in the session's time zone, version of the collations and mode; itself if they are the same."""
+        """The scan in the session's time zone, collation version and ANSI mode; the same scan if nothing differs."""
 
 
 class ListedScan(PlannedScan, Protocol):
     """The members of a scan that an engine needs to read its rows; see `Scan`."""
 
     def files(self) -> pa.Table:
-        """The files that may hold matching rows."""
+        """The files that may contain matching rows."""
 
 
 class Engine(Protocol):
     """Operations that need a query engine. Sessions, columns and DataFrames are the engine's objects.
 
-    A package above this one that needs more of an engine declares a separate protocol, such as `ChangingEngine` of
-    `dml`; the implementation has all of them.
+    A package above that needs more methods declares a separate protocol, such as `ChangingEngine` of `dml`. The
+    implementation has the methods of all protocols.
     """
 
     @property
@@ -89,14 +89,14 @@ class Engine(Protocol):
     def scan_to_dataframe(self, session: Any, scan: ListedScan, metadata: bool = False, listing: bool = True) -> Any:
         """A DataFrame of exactly the rows that match the scan, with the table's schema.
 
-        metadata: add the column `_metadata` (file_path, row_index, row_id, row_commit_version). listing: whether the
+        metadata: Add the column `_metadata` (file_path, row_index, row_id, row_commit_version). listing: Whether the
         engine lists the files, instead of taking their sizes and times from the log.
         """
 
     def query(self, session: Any, text: str, scans: Mapping[str, ListedScan], conditions: Mapping[str, str]) -> Any:
         """A DataFrame of a query, in which `{name}` stands for all rows of the files that a scan keeps.
 
-        conditions: By name, the predicate of the rows that the name stands for, as SQL text, if it is not all rows.
+        conditions: By name, the predicate of the rows that the name stands for, as SQL text; no entry for all rows.
         """
 
     def arrow_to_dataframe(self, session: Any, rows: pa.Table) -> Any:
@@ -115,16 +115,16 @@ class Engine(Protocol):
         """Whether the active session of this process has a function of this name."""
 
     def collation_version(self, session: Any) -> str | None:
-        """The version by which the session compares collated strings; None if it does not report one."""
+        """The version by which the session compares collated strings; None if it does not report a version."""
 
     def active_collation_version(self) -> str | None:
-        """The collation version of the active session; None if there is no session or it does not report one."""
+        """The collation version of the active session; None without a session, or if it does not report a version."""
 
     def files_read(self, frame: Any) -> int | None:
-        """The number of data files that the engine read for a DataFrame that has run; None if it does not report it."""
+        """The number of data files that the engine read for a DataFrame that has run; None if it is not reported."""
 
     def session_time_zone(self) -> str | None:
-        """The time zone of the active session of this process; None without a session that answers."""
+        """The time zone of the active session of this process; None if no session answers."""
 
     def session_ansi(self) -> bool | None:
         """Whether the active session of this process evaluates in ANSI mode; None without a session."""
@@ -190,24 +190,24 @@ def is_column(value: object) -> bool:
 
 
 def session_function(name: str) -> bool:
-    """Return whether the active session has a function of this name; False without one. Never loads the library."""
+    """Return whether the active session has this function; False without a session. Never loads the library."""
     return _asked(lambda: _loaded().session_function(name)) or False
 
 
 def zone_or_session(time_zone: str) -> str:
-    """Return a time zone; for SESSION_ZONE the active session's, and UTC without one. Never loads the library."""
+    """Return a time zone; for SESSION_ZONE the active session's, or UTC without a session. Never loads the library."""
     if time_zone != SESSION_ZONE:
         return time_zone
     return _asked(lambda: _loaded().session_time_zone()) or "UTC"
 
 
 def session_ansi() -> bool | None:
-    """Return whether the active session evaluates in ANSI mode; None without one. Never loads the library."""
+    """Return whether the active session evaluates in ANSI mode; None without a session. Never loads the library."""
     return _asked(lambda: _loaded().session_ansi())
 
 
 def _asked(question: Callable[[], _T]) -> _T | None:
-    """The answer of the engine; None if the process has not loaded its library, which is not loaded for it."""
+    """The answer of the engine; None if the process has not loaded its library. The question does not load it."""
     if f"{_COLUMN_PACKAGE}.sql" not in sys.modules:
         return None
     try:
@@ -226,9 +226,9 @@ def _loaded() -> Engine:
 def register_format(spark: Any) -> None:
     """Let a session find the format `deltaskip` of `spark.read`, `spark.readStream`, and `df.write`.
 
-    Spark finds it by itself if deltaskip is installed for the interpreter of its Python workers, which is
-    `PYSPARK_PYTHON`, or else `python3`. After this call a local classic session runs the interpreter of this process
-    for it, unless `PYSPARK_PYTHON` or `spark.pyspark.python` names another.
+    Spark finds the format without this call if deltaskip is installed for the interpreter of its Python workers:
+    `PYSPARK_PYTHON`, or else `python3`. After this call, a local classic session uses the interpreter of this process
+    for the format, unless `PYSPARK_PYTHON` or `spark.pyspark.python` names another interpreter.
 
     Args:
         spark: A session of Spark 4.0 or newer, classic or Connect.

@@ -1,8 +1,8 @@
 """Exceptions and warnings of deltaskip.
 
-Every exception derives from `DeltaSkipError` and from one builtin exception, so that `except ValueError` or
-`except FileNotFoundError` work as well. A message says what is wrong and what to do; it names the table or the
-argument, and for a scan the version.
+Every exception derives from `DeltaSkipError` and from one builtin exception, so `except ValueError` or `except
+FileNotFoundError` work as well. A message has the problem and the solution; it names the table or the argument, and
+for a scan the version.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -64,7 +64,7 @@ class InvalidArgumentType(DeltaSkipError, TypeError):
 
         Args:
             argument: Name of the argument.
-            expected: What the function accepts, with its article, such as `an int`.
+            expected: The accepted type, with its article, such as `an int`.
             value: The value that was passed.
         """
         return cls(f"{argument} must be {expected}, not {type(value).__name__}.")
@@ -122,7 +122,7 @@ class UnsupportedFeature(DeltaSkipError, RuntimeError):
     """The table requires a protocol version or table feature that deltaskip does not support.
 
     Attributes:
-        needs_session: Whether it is possible with a Spark session.
+        needs_session: Whether the operation is possible with a Spark session.
     """
 
     def __init__(self, message: str, needs_session: bool = False) -> None:
@@ -131,7 +131,7 @@ class UnsupportedFeature(DeltaSkipError, RuntimeError):
 
 
 class RowViolation(DeltaSkipError, ValueError):
-    """A new row violates a rule of the table, or one of its values does not fit the column.
+    """A new row violates a rule of the table, or a value of the row does not fit its column.
 
     Attributes:
         rule: Name of the rule: the name of a CHECK constraint, or a description such as "NOT NULL of id".
@@ -169,7 +169,7 @@ class PredicateError(DeltaSkipError, ValueError):
 class NotProvable(PredicateError):
     """The log cannot prove the answer: statistics are missing, or some files only partly match.
 
-    The predicate itself is valid. Read the rows through Spark instead, or recompute the table's statistics.
+    The predicate is valid. Read the rows through Spark instead, or recompute the table's statistics.
     """
 
 
@@ -200,7 +200,7 @@ class InvalidCommit(DeltaSkipError, ValueError):
     """The protocol does not allow these actions in one commit, or not on this table.
 
     Attributes:
-        rule: Name of the rule that refused the commit, as in the documentation's table of rules; "" if none did,
+        rule: Name of the rule that refused the commit, as in the documentation's table of rules; "" if no rule did,
             such as for a transaction that has ended.
     """
 
@@ -236,7 +236,7 @@ class StorageError(DeltaSkipError, OSError):
 
 
 class OutOfMemory(DeltaSkipError, MemoryError):
-    """There is not enough memory for a task of a library below deltaskip."""
+    """A library below deltaskip does not have enough memory."""
 
 
 class UnexpectedError(DeltaSkipError, RuntimeError):
@@ -260,14 +260,14 @@ class CollationWarning(UserWarning):
 
 
 class WriteWarning(UserWarning):
-    """A write stored values other than the given ones, a property that Delta ignores, or nothing.
+    """A write stored values that differ from the given values, a property that Delta ignores, or nothing.
 
     Nothing is stored if `txn` is too low, or if a merge is dropped before it is executed.
     """
 
 
 class ReadWarning(UserWarning):
-    """Rows lose digits in the form in which they are returned."""
+    """Values lose digits in the type in which they are returned."""
 
 
 class MaintenanceWarning(UserWarning):
@@ -306,7 +306,7 @@ def advised_in(message: str, words: Mapping[str, str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the name that is spelled most like one, in any letter case; None if none is near."""
+    """Return the known name with the most similar spelling, in any letter case; None if no name is similar."""
     # Only a message needs this import.
     from difflib import get_close_matches
 

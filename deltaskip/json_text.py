@@ -5,15 +5,15 @@ import re
 from typing import Any
 
 SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half of a UTF-16 pair, which is not a character."""
+"""A lone half of a UTF-16 surrogate pair, which is not a character."""
 _ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse_json(text: str | bytes, **options: Any) -> Any:
-    """Return the value of the text. options: as for `json.loads`.
+    """Return the value of the text. options: As for `json.loads`.
 
     A lone surrogate becomes U+FFFD, as in the kernels, because no file or Arrow array can contain it. Raises ValueError
-    for every text without a value: also for one that is nested too deeply, which the parser reports as RecursionError.
+    for every text that is not valid JSON, and for deeply nested text, for which the parser raises RecursionError.
     """
     try:
         value = json.loads(text, **options)
@@ -23,7 +23,7 @@ def parse_json(text: str | bytes, **options: Any) -> Any:
 
 
 def member_at(value: Any, path: tuple[str, ...]) -> Any:
-    """Return the member of nested objects at a path; None if there is none."""
+    """Return the member of nested objects at a path; None if it does not exist."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value

@@ -1,7 +1,7 @@
-"""Predicates and expressions in every form that callers have them; here they get the one form that the package reads.
+"""Conversion of all predicates and expressions that callers may pass to the types that the package reads.
 
-Forms of a predicate are SQL text, expressions of `deltaskip.col`, PySpark Columns, lists of tuples as pyarrow and
-delta-rs take them, and expressions of Polars and pyarrow.
+A predicate is SQL text, an expression of `deltaskip.col`, a PySpark Column, a list of tuples as in pyarrow and
+delta-rs, or an expression of Polars or pyarrow.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ def given_predicate(where: object, params: object, schema: StructType) -> object
     """Return a predicate as SQL text, an expression of `deltaskip.col` or a PySpark Column; None for every row.
 
     Args:
-        where: The predicate in any form.
+        where: The predicate in any accepted type.
         params: Values of the parameters of SQL text.
         schema: The schema of the table, whose types decide whether an expression of another library means the same in
             Spark.
 
     Raises:
-        PredicateError: A parameter has no value, a value is not one of Spark SQL, or an expression of another library
-            is not known to mean the same in Spark.
+        PredicateError: A parameter has no value, Spark SQL has no such value, or an expression of another library may
+            have another meaning in Spark.
         InvalidArgument: A list of tuples has a wrong value, or a value has no parameter.
         InvalidArgumentType: `params` or a part of a list has a wrong type.
     """
@@ -64,7 +64,7 @@ def given_predicate(where: object, params: object, schema: StructType) -> object
 
 
 def expression_node(given: Any, what: str = "A predicate of pyspark") -> Node:
-    """Return the node of an expression, not bound.
+    """Return the unbound node of an expression.
 
     Args:
         given: SQL text, an expression of `deltaskip.col`, a PySpark Column, or a constant.
@@ -87,12 +87,12 @@ def new_value_node(given: Any, table: str) -> Node:
 
 
 def in_quotes(text: str) -> str:
-    """Return the sentence for a new value that may have been meant as a string, with a blank before it."""
+    """Return the sentence for a new value that was perhaps meant as a string, with a leading blank."""
     return f' New values are SQL, in which a text is written in quotes: "{quoted_text(text)}".'
 
 
 def warn_of_bare_date(what: str, text: str) -> None:
-    """Warn of a date without quotes as a new value, which is a subtraction. what: the new value, for the message."""
+    """Warn of a date without quotes as a new value, which is a subtraction. what: The new value, for the message."""
     if _BARE_DATE.fullmatch(text):
         date = text.strip()
         warn(

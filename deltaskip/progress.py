@@ -1,9 +1,8 @@
-"""Progress of work in this process: bars on the screen, and lines of the logger `deltaskip`.
+"""Progress of work in this process: bars on the screen, and records of the logger `deltaskip`.
 
-A bar is drawn for work that takes longer than a second, by rich on standard error, in terminals and in notebooks that
-have ipywidgets. Files and logs of jobs do not receive it. One bar is shown at a time. The environment variable
-DELTASKIP_PROGRESS=0 turns bars off. Before the second has passed, nothing is imported for a bar and no thread is
-started.
+rich draws a bar on standard error for work that takes longer than a second, in terminals and in notebooks with
+ipywidgets, but not into files and logs of jobs. One bar is shown at a time. The environment variable
+DELTASKIP_PROGRESS=0 turns bars off. In the first second, nothing is imported for a bar and no thread is started.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 LOGGER = logging.getLogger("deltaskip")
-"""Gets a line for each read in this process and each commit at level INFO, and for each plan of a scan at DEBUG."""
+"""Logs each read in this process and each commit at level INFO, and each plan of a scan at DEBUG."""
 
 SWITCH = "DELTASKIP_PROGRESS"
 """The environment variable that turns bars off."""
@@ -37,11 +36,11 @@ _T = TypeVar("_T")
 
 
 class Progress:
-    """Shows how much of some work is done, from a second after it began until it ends. A context manager.
+    """Shows the progress of some work, from one second after its start until its end. A context manager.
 
     Args:
         label: The operation, such as "Reading sales".
-        total: The amount of work; None if it is not known.
+        total: The amount of work; None if it is unknown.
         unit: The counted objects, such as "files".
         blocks: Whether the work can go on for seconds without a call of this object. If bars are shown, a timer then
             watches the time.
@@ -83,7 +82,7 @@ class Progress:
                 _showing.release()
 
     def advance(self, count: int) -> None:
-        """Count bytes, files or rows that are done."""
+        """Add to the finished bytes, files or rows."""
         self.reach(self._done + count, self._total)
 
     def reach(self, done: int, total: int | None) -> None:
@@ -96,7 +95,7 @@ class Progress:
             self._show()
 
     def result(self, future: Future[_T]) -> _T:
-        """Return the result of work that runs in a thread, and show the bar if the second passes meanwhile."""
+        """Return the result of work that runs in a thread, and show the bar if the work takes longer than a second."""
         if self._shown is None and self._possible is not False and not future.done():
             wait([future], max(0.0, self._from - time.monotonic()))
             if not future.done():
@@ -113,7 +112,7 @@ class Progress:
     def _displayed(self) -> tuple[Display, TaskID]:
         amount = "bytes" if self._unit == "bytes" else "{task.fields[count]}"
         display = display_of(("{task.description}", "bar", amount, "time", "left"), transient=True)
-        # Labels hold names of tables, which may look like markup.
+        # Labels contain names of tables, which may look like markup.
         label = self._label.replace("[", r"\[")
         task = display.add_task(label, total=self._total, completed=self._done, count=self._count())
         display.start()
@@ -130,9 +129,9 @@ def display_of(columns: Iterable[str], transient: bool) -> Display:
     Args:
         columns: The columns of each task: `spinner`, `bar`, `bytes`, `count`, `left` and `time` (left, and elapsed),
             or text with the fields of the task, as rich writes them.
-        transient: Whether it disappears at the end.
+        transient: Whether the display disappears at the end.
     """
-    # Loaded only to show a display.
+    # Only a display needs this import.
     from rich import progress
     from rich.console import Console
 
@@ -160,7 +159,7 @@ def other_display() -> Iterator[None]:
 
 
 def table_name(root: str) -> str:
-    """The last part of a table's location, which labels show."""
+    """The last segment of a table's location, for labels."""
     return root.rstrip("/").rpartition("/")[2]
 
 

@@ -1,4 +1,4 @@
-"""`dataclass` of the standard library, with classes that are made in half the time.
+"""`dataclass` of the standard library, but with classes that are created in half the time.
 
 `dataclasses` compiles the text of six methods for each frozen class, which takes a fifth of a first plan with its
 hundred classes. In this module, comparison, hash and `repr` are functions that all classes share.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls=None, /, *, eq=True, repr=True, order=False, frozen=False, **options):
-        """Return the class as a dataclass, or a decorator that does.
+        """Return the class as a dataclass, or a decorator that converts it.
 
         The arguments are the same as for `dataclasses.dataclass`, without `unsafe_hash`.
         """
@@ -30,7 +30,7 @@ else:
             if order:
                 return dataclasses.dataclass(cls, eq=eq, repr=repr, order=order, **options)
             written = cls.__dict__
-            # A class that defines __eq__ only has got None as its __hash__ from Python.
+            # Python sets __hash__ to None in a class that defines only __eq__.
             has_hash = written.get("__hash__") is not None or ("__hash__" in written and "__eq__" not in written)
             has_eq, has_repr = "__eq__" in written, "__repr__" in written
             found = dataclasses.dataclass(cls, eq=False, repr=False, **options)
@@ -55,7 +55,7 @@ def _compare(cls: Any, has_eq: bool, has_hash: bool, frozen: bool) -> None:
 
 
 def _equals(names: list[str]) -> Callable[[Any, object], Any]:
-    """A comparison by the values of fields, as tuples compare them."""
+    """A comparison by the values of fields, as for tuples."""
     values = attrgetter(*names) if names else _nothing
     single = len(names) == 1
 

@@ -1,9 +1,9 @@
 """Secrets, and text without them: messages of other libraries contain tokens, passwords, keys and signed URLs.
 
-`redacted` is the one function through which text of other libraries reaches messages, warnings and logs. It knows
-the forms of secrets, the values that `keep_secret` was given, and secrets of the process's environment. Other
-data that leaves the process, in a pickle or as the address of a table, passes `options_without_secrets` and
-`url_without_secrets`. No other module decides what is secret.
+Text of other libraries reaches messages, warnings and logs only through `redacted`. It knows patterns of secrets, the
+values that `keep_secret` was given, and secrets of the process's environment. Other data that leaves the process, in a
+pickle or as the address of a table, passes `options_without_secrets` and `url_without_secrets`. No other module decides
+which values are secret.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAME = re.compile(
     r"(?:access|account|private|master|shared|api|sas|storage|service.?account|encryption)[_.\-]?key(?![_.\-]?id)|"
     r"\bsas\b|_sas(?:_|$)|authorization|^key$"
 )
-# Settings with such a name that are no secrets: files, addresses, switches.
+# Settings with these names are not secrets: files, addresses, switches.
 _NO_SECRET = re.compile(
     r"(?i)(?:file|path|uri|url|endpoint|class|provider|impl|skip_signature|application_credentials)$"
 )
@@ -32,7 +32,7 @@ _ASSIGNED = (
     r"(?:access|account|private|master|shared|api|sas|storage|encryption)[_.\-]?key|"
     r"(?:session|security|bearer|access|auth|refresh|sas|storage|api)[_.\-]?token)[\w.\-]*"
 )
-# The parameters of URLs that are secrets: what signs those of S3, Google Cloud Storage and Azure, and others' names.
+# The parameters of URLs that are secrets: signatures of S3, Google Cloud Storage and Azure, and other known names.
 _SIGNING = (
     r"x-(?:amz|goog)-(?:signature|credential|security-token)|sig|signature|awsaccesskeyid|googleaccessid|access_token"
 )
@@ -60,14 +60,14 @@ _FORMS = (
      rf"\1{HIDDEN}"),
     (re.compile(rf"(?i)([\"']{_ASSIGNED}[\"']\s*:\s*[bu]?)(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')"), rf"\1'{HIDDEN}'"),
 )  # fmt: skip
-# A shorter value may be a word of any message; the forms above find it where it is a secret.
+# A shorter value may be a word of any message. The patterns above find it where it is a secret.
 _SHORTEST = 8
-# A longer value stands for itself wherever it is found, a shorter one only as a word.
+# A value of at least this length is hidden wherever it occurs, a shorter value only as a word.
 _UNIQUE = 12
 _MOST = 4096
 
 # Storage options that are known not to be secrets, without the prefix of their store;
-# every other one counts as a secret where it would be kept.
+# every other option counts as a secret where it would be kept.
 _PUBLIC = frozenset(
     (
         "account_name", "allow_http", "allow_invalid_certificates", "application_credentials", "authority_host",
@@ -83,7 +83,7 @@ _PUBLIC = frozenset(
     )
 )  # fmt: skip
 _PREFIX = re.compile(r"(aws|azure|google)_")
-# The text of a key or certificate, or a URL with user, password or signature, in place of a name or path.
+# The text of a key or certificate, or a URL with user, password or signature, instead of a name or path.
 _SUSPICIOUS = re.compile(r"[{}?\n\r]|-----|://[^/]*@|sig=|^[^/]*:[^/]*@")
 
 _known: dict[str, re.Pattern[str]] = {}
@@ -91,7 +91,7 @@ _lock = Lock()
 
 
 def keep_secret(*values: str | None) -> None:
-    """Make `redacted` hide these values from now on, in the process: as they are, percent-encoded and in base64."""
+    """Make `redacted` hide these values in this process from now on: as plain text, percent-encoded and in base64."""
     for value in values:
         text = (value or "").strip()
         if len(text) >= _SHORTEST and text not in _known:
@@ -115,7 +115,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def options_without_secrets(options: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the storage options that are certainly no secrets, and the names of the others.
+    """Return the storage options that are certainly not secrets, and the names of the other options.
 
     Args:
         options: Storage options, in any spelling that obstore accepts.
@@ -129,7 +129,7 @@ def options_without_secrets(options: Mapping[str, str]) -> tuple[dict[str, str],
 
 
 def secret_in_url(url: str) -> str | None:
-    """Return what secret a URL contains, `a password` or `a signature or token`; None if it contains none.
+    """Return the name of the secret in a URL, `a password` or `a signature or token`; None without a secret.
 
     Args:
         url: A URL of a web server, or of an object store, whose path may contain `?` and `&`.
@@ -145,7 +145,7 @@ def secret_in_url(url: str) -> str | None:
 
 
 def url_without_secrets(url: str) -> str:
-    """Return a URL without its password, and without its query if that contains a secret."""
+    """Return a URL without its password, and without its query if the query contains a secret."""
     if "://" not in url or url.lower().startswith("file:"):
         return url
     parts = urlsplit(url)
@@ -156,11 +156,11 @@ def url_without_secrets(url: str) -> str:
 
 
 def redacted(text: str, also: Iterable[str] = ()) -> str:
-    """Return the text with `***` for everything in it that is a secret.
+    """Return the text with `***` in place of every secret.
 
     Args:
         text: The message of another library.
-        also: Secrets that are hidden in this text only, however short they are.
+        also: Additional secrets of this text, of any length.
     """
     for secret in also:
         text = text.replace(secret, HIDDEN)
@@ -179,7 +179,7 @@ def _of_the_environment() -> Iterable[re.Pattern[str]]:
 
 
 def _spellings(text: str) -> re.Pattern[str]:
-    """A pattern that matches the value however it is written."""
+    """A pattern that matches the value in every encoding."""
     # The value may be a part of a URL.
     forms = _forms(text) | _forms(unquote(text))
     longest_first = sorted(filter(None, forms), key=len, reverse=True)

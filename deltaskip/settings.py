@@ -1,4 +1,4 @@
-"""Settings of this process: where small changes run, and how much is read, kept and written at once.
+"""Settings of this process: where small changes run, and how many bytes are read, kept and written at once.
 
 import deltaskip as ds
 
@@ -20,14 +20,14 @@ class Options:
     """Settings that apply to every table of this process. Numbers are 0 or greater, sizes in bytes 1 or greater.
 
     Attributes:
-        spark_jobs: What carries out a small change with a Spark session: "auto", this process if it finishes before a
+        spark_jobs: The executor of small changes with a Spark session: "auto", this process if it finishes before a
             job would start; "always", Spark jobs.
         values_found_here: The most values that this process reads to find the rows of a change, instead of a job. A
             string counts as six values, and over a network every value as eight.
         values_copied_here: The most values that this process copies into new files, instead of a job on a cluster.
-        values_copied_locally: The same, if the tasks of a job would run on this machine.
+        values_copied_locally: Like `values_copied_here`, if the tasks of a job would run on this machine.
         source_bytes: The most bytes, as Spark estimates them, of a merge's source that this process collects.
-        listed_files: With at least this many files, Spark is given their list instead of listing folders.
+        listed_files: From this number of files on, Spark gets their list instead of listing folders.
         partition_scans: The most scans with separate partition values in one Spark plan; 0 joins the values instead.
         footer_bytes: The most bytes of new files that this process reads for statistics that footers do not prove.
         executor_file_bytes: The largest file that one executor reads as a whole to recompute statistics.
@@ -39,13 +39,13 @@ class Options:
         log_bytes: Bytes of commits that are parsed at once.
         log_held_bytes: Commits of more bytes than this are parsed when they are needed, and not cached.
         listing_seconds: The most seconds that the listing of a folder of an object store may take.
-        deleted_rows: How deleted rows are passed to Spark: "auto", in the smaller form; "bits", one for each row of a
-            file; "positions", the positions of deleted rows.
+        deleted_rows: The encoding of deleted rows for Spark: "bits", one bit for each row of a file; "positions", the
+            positions of deleted rows; "auto", the smaller encoding.
         write_batch_bytes: Bytes of new rows that are converted at once; strings of one Arrow array have at most 2 GiB.
         row_group_bytes: Size in memory of the rows of a row group of a new file.
         write_waiting_bytes: Bytes of rows that wait in memory until they are written.
         parallel_file_bytes: Rows of this size are written to a separate file, so that several files are encoded in
-            parallel; a fourth of that if an update or merge replaces as many files.
+            parallel; a fourth of this size if an update or merge replaces as many files.
         optimize_here_bytes: The most bytes of files that this process rewrites in OPTIMIZE, instead of Spark jobs.
         optimize_job_bytes: Bytes of files that OPTIMIZE rewrites for one commit; a killed process loses no more.
     """
@@ -94,7 +94,7 @@ class Options:
 
     @contextmanager
     def changed(self, **values: Any) -> Iterator[None]:
-        """Return a context in which options have other values, in every thread.
+        """Return a context in which options have other values in every thread.
 
         Args:
             **values: Values by the name of the option.

@@ -34,7 +34,7 @@ class Shown:
         return html_table(_items(self))
 
     def _brief(self) -> str:
-        """The result as a part of another one."""
+        """The result as a part of another result."""
         return f"({', '.join(f'{label} {text}'.strip() for label, text in _items(self))})"
 
 
@@ -61,7 +61,7 @@ def _items(result: Any) -> list[tuple[str, str]]:
         value = getattr(result, name)
         if name == _ALWAYS or _says_something(value):
             label = _label(name)
-            # A number of files and their bytes have one label otherwise.
+            # Otherwise a number of files and their bytes have the same label.
             label = name.replace("_", " ") if label != name and label in names else label
             found.append((label, _text(name, value)))
     return found

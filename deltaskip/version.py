@@ -1,4 +1,4 @@
-"""The version of this package, as the log names it."""
+"""The version of this package, as in the log."""
 
 from __future__ import annotations
 

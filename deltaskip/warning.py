@@ -1,4 +1,4 @@
-"""Warnings of the package: without secrets, and at the line of the user's code that they are about."""
+"""Warnings of the package: without secrets, and at the line of the user's code that caused them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def warn(message: str, category: type[Warning]) -> None:
     while frame is not None and _is_inside(frame):
         frame = frame.f_back
         level += 1
-    # Where everything is of the package, as on the command line, the line of this function's caller is the best.
+    # If all frames belong to the package, as on the command line, the line of this function's caller is used.
     warnings.warn(redacted(message), category, stacklevel=2 if frame is None else level)
 
 

@@ -1,4 +1,4 @@
-"""delta-spark's Python API over deltaskip: the names of its package `delta`, so that one changed import moves a job."""
+"""delta-spark's Python API over deltaskip, under the names of its package `delta`: a job changes only an import."""
 
 from deltaskip.delta.builder import DeltaTableBuilder, IdentityGenerator
 from deltaskip.delta.pip_utils import __version__, configure_spark_with_delta_pip

@@ -1,4 +1,4 @@
-"""Arguments of delta-spark's methods: checks with its kinds of errors, and expressions over an alias of the table."""
+"""Arguments of delta-spark's methods: checks that raise its errors, and expressions over an alias of the table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def typed_string(what: str, value: object) -> str:
 
 
 def names_argument(what: str, values: tuple[Any, ...]) -> tuple[str, ...]:
-    """Return names that are given one by one, or as one list. Raises InvalidArgumentType."""
+    """Return names that are given as separate arguments or as a list. Raises InvalidArgumentType."""
     chosen = values[0] if len(values) == 1 and isinstance(values[0], (list, tuple)) else values
     return tuple(typed_string(what, each) for each in chosen)
 
@@ -64,7 +64,7 @@ def condition(value: object) -> Any:
 def assignments(value: object, name: str) -> dict[str, Any]:
     """Return expressions by column: a dict of str to SQL text or Column.
 
-    Raises InvalidArgument if there is none, InvalidArgumentType for another type.
+    Raises InvalidArgument if the argument is missing, InvalidArgumentType for another type.
     """
     if value is None:
         raise InvalidArgument(f"{name} cannot be None")
@@ -85,7 +85,7 @@ def assignments(value: object, name: str) -> dict[str, Any]:
 
 
 def frame(value: object, name: str) -> Any:
-    """Return a DataFrame. Raises InvalidArgument if there is none, InvalidArgumentType for another type."""
+    """Return a DataFrame. Raises InvalidArgument if it is missing, InvalidArgumentType for another type."""
     if value is None:
         raise InvalidArgument(f"{name} cannot be None")
     if not is_column(value) or not hasattr(value, "sparkSession"):
@@ -122,7 +122,7 @@ def without_alias(value: Any, alias: str | None, schema: StructType) -> Any:
 
     Args:
         value: SQL text, a Column, or None.
-        alias: The alias; None for none.
+        alias: The alias; None if the table has no alias.
         schema: The table's columns.
     """
     if value is None or alias is None:

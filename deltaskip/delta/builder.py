@@ -54,7 +54,7 @@ class DeltaTableBuilder(Unpicklable):
 
     @property
     def _jbuilder(self) -> DeltaTableBuilder:
-        # Code that continues delta-spark's builder in the JVM continues this one.
+        # Code that continues with delta-spark's builder in the JVM continues with this builder.
         return self
 
     @_jbuilder.setter
@@ -62,7 +62,7 @@ class DeltaTableBuilder(Unpicklable):
         self._table = builder._table
 
     def tableName(self, identifier: str) -> DeltaTableBuilder:
-        """Set the name of the table in the session's catalog, with its database or without.
+        """Set the name of the table in the session's catalog, with or without its database.
 
         ``delta.`/path` `` is a location.
         """
@@ -70,7 +70,7 @@ class DeltaTableBuilder(Unpicklable):
         return self
 
     def location(self, location: str) -> DeltaTableBuilder:
-        """Set the folder of the table. Without one, a table with a name is created in Spark's warehouse."""
+        """Set the folder of the table. Without a location, a table with a name is created in Spark's warehouse."""
         self._table.location = typed_string("Location", location)
         return self
 
@@ -92,11 +92,11 @@ class DeltaTableBuilder(Unpicklable):
 
         Args:
             colName: Name of the column.
-            dataType: Its type, as SQL text or of PySpark.
-            nullable: Whether it can contain NULL.
-            generatedAlwaysAs: SQL expression of its values, or the generator of an identity column that rows must not
-                have values for.
-            generatedByDefaultAs: Generator of an identity column that rows may have values for.
+            dataType: Type of the column, as SQL text or a PySpark type.
+            nullable: Whether the column can contain NULL.
+            generatedAlwaysAs: SQL expression of a generated column, or the generator of an identity column for which
+                rows must not have values.
+            generatedByDefaultAs: Generator of an identity column for which rows may have values.
             comment: Description of the column.
 
         Raises:
@@ -130,7 +130,7 @@ class DeltaTableBuilder(Unpicklable):
         return self
 
     def addColumns(self, cols: StructType | list[StructField]) -> DeltaTableBuilder:
-        """Add the columns of a schema, or of a list of its fields."""
+        """Add the columns of a schema or of a list of fields."""
         if isinstance(cols, list):
             wrong = next((each for each in cols if type(each) is not StructField), None)
             if wrong is not None:
@@ -142,12 +142,12 @@ class DeltaTableBuilder(Unpicklable):
         return self
 
     def partitionedBy(self, *cols: str | Sequence[str]) -> DeltaTableBuilder:
-        """Set the partition columns: names, or one list of them."""
+        """Set the partition columns: names, or one list of names."""
         self._table.partition_columns = names_argument("Partitioning column", _unpacked(cols))
         return self
 
     def clusterBy(self, *cols: str | Sequence[str]) -> DeltaTableBuilder:
-        """Set the clustering columns: names, or one list of them."""
+        """Set the clustering columns: names, or one list of names."""
         self._table.clustering_columns = names_argument("Clustering column", _unpacked(cols))
         return self
 
@@ -161,11 +161,12 @@ class DeltaTableBuilder(Unpicklable):
     def execute(self) -> DeltaTable:
         """Create or replace the table, and return it.
 
-        A table with a name is registered in the session's catalog. If there is a table at the location already,
-        `create` registers it if the columns are the same or none are given.
+        A table with a name is registered in the session's catalog. `create` also registers a table that exists at the
+        location, if the builder has the same columns or no columns.
 
         Raises:
-            AnalysisException: There is a table already, or none to replace, or the description is not allowed.
+            AnalysisException: The table already exists, the table to replace does not exist, or the description is not
+                allowed.
             UnsupportedOperationException: The catalog of the session cannot register the table.
         """
         from deltaskip.delta.tables import DeltaTable
@@ -186,7 +187,7 @@ def _generator(expected: str, value: object) -> IdentityGenerator:
 
 
 def _unpacked(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The names; names in a JVM sequence, which delta-spark's builder accepts, as a tuple."""
+    """The names as a tuple, also from a JVM sequence, which delta-spark's builder accepts."""
     only: Any = values[0] if len(values) == 1 else None
     if type(only).__module__.partition(".")[0] == "py4j" and hasattr(only, "size"):
         return tuple(only.apply(i) for i in range(only.size()))

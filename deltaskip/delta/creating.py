@@ -1,4 +1,4 @@
-"""Creation of tables: from the description of a builder, and by convertToDelta from Parquet files.
+"""Creation of tables from the description of a builder, and from Parquet files by convertToDelta.
 
 A table has a location, and may have a name in the session's catalog.
 """
@@ -43,7 +43,7 @@ class NewTable:
     """The description of a table that a builder collects.
 
     Attributes:
-        mode: The method that made the builder.
+        mode: The method that created the builder.
         name: Name in the catalog.
         location: Folder of the table.
         comment: Description of the table.
@@ -144,7 +144,7 @@ def _same_folder(one: str, other: str) -> bool:
 
 
 def _registrable(new: NewTable, location: str, name: str) -> DeltaTable | None:
-    """The table that is at the location already, if the description is one of it; None if there is none."""
+    """The table that exists at the location, if the description fits it; None if no table exists."""
     try:
         opened = DeltaTable(location)
     except TableNotFound:
@@ -166,7 +166,7 @@ def _registrable(new: NewTable, location: str, name: str) -> DeltaTable | None:
 
 
 def _at(new: NewTable, location: str, name: str) -> DeltaTable:
-    """The table at a location that has no name in a catalog."""
+    """The table at a location, without a name in a catalog."""
     if new.mode == "replace" and not DeltaTable.exists(location):
         raise TableNotFound(f"The table {name} cannot be found: create it, or use createOrReplace().")
     return _made(new, location, "replace" if new.mode in ("replace", "createOrReplace") else "create", name)
@@ -194,9 +194,9 @@ def _made(new: NewTable, location: str, act: Literal["create", "replace"], name:
 def converted(
     spark: SparkSession, identifier: str, partition_schema: str | spark_types.StructType | None
 ) -> tuple[DeltaTable, str | None]:
-    """Return the table that a Parquet table becomes, and its name in the session's catalog if it has one.
+    """Convert a Parquet table, and return the Delta table and its name in the session's catalog, if any.
 
-    Raises TableNotFound if there are no Parquet files, and SchemaError if the files have another format or other
+    Raises TableNotFound if the folder has no Parquet files, and SchemaError if the files have another format or other
     partition columns.
     """
     if not isinstance(identifier, str):
@@ -210,7 +210,7 @@ def converted(
 
 
 def _location(spark: SparkSession, identifier: str) -> tuple[str, str | None]:
-    """The folder that an identifier names, and its name in the catalog."""
+    """The folder that an identifier names, and the name of the table in the catalog."""
     parts = name_parts(spark, identifier)
     if len(parts) == 2 and "/" in parts[1]:
         if parts[0].lower() != _PARQUET:

@@ -21,7 +21,7 @@ __all__ = [
 
 
 class DeltaConcurrentModificationException(CommitConflict, PySparkException):  # type: ignore[misc]
-    """Another writer committed a change that conflicts with this one, of a kind that has no other class."""
+    """Another writer committed a conflicting change for which no other class exists."""
 
 
 class ConcurrentWriteException(CommitConflict, PySparkException):  # type: ignore[misc]

@@ -25,7 +25,7 @@ _SCHEMES = {"s3": ("s3", "s3a", "s3n"), "azure": ("abfs", "abfss", "az", "azure"
 
 
 def opened(path: str, hadoop_conf: object = None) -> DeltaTable:
-    """Return the table at a path. Raises TableNotFound if there is none."""
+    """Return the table at a path. Raises TableNotFound if it does not exist."""
     options = storage_options(path, {} if hadoop_conf is None else hadoop_conf)
     try:
         return DeltaTable(path, storage_options=options or None)
@@ -47,7 +47,7 @@ def opened_by_name(spark: SparkSession, name: str) -> tuple[DeltaTable, str | No
             f"`{name}` is not a Delta table: the session's catalog has no such table. Use forPath with its location, "
             f"or register it with DeltaTable.create(spark).tableName(…).location(…).execute()."
         )
-    # Tables that convertToDelta has converted are registered as Parquet tables still.
+    # Tables that convertToDelta has converted are still registered as Parquet tables.
     if known.location is None or not (known.is_delta or (known.provider or "").lower() == "parquet"):
         kind = "a view" if known.location is None else f"a table of the format {known.provider}"
         raise TableNotFound(f"`{name}` is not a Delta table, but {kind}.")

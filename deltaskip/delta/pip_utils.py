@@ -17,7 +17,7 @@ _PACKAGES = "spark.jars.packages"
 def configure_spark_with_delta_pip(
     spark_session_builder: SparkSession.Builder, extra_packages: list[str] | None = None
 ) -> SparkSession.Builder:
-    """Return the builder of a session; deltaskip needs no jar in it.
+    """Return the builder of a session. deltaskip needs no jar in the session.
 
     Args:
         spark_session_builder: The builder.

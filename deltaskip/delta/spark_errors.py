@@ -1,4 +1,4 @@
-"""Errors that are both deltaskip's and the PySpark errors that delta-spark raises, so that either can be caught."""
+"""Errors of deltaskip that are also the PySpark errors of delta-spark, so that either class can be caught."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _THEIRS = "delta.exceptions"
 
 @contextmanager
 def spark_errors(argument: type[Exception] = IllegalArgumentException) -> Iterator[None]:
-    """Within the block, errors of deltaskip are also of the PySpark class that delta-spark raises.
+    """Within the block, errors of deltaskip are also instances of the PySpark class that delta-spark raises.
 
     Args:
         argument: The class for an argument with a wrong value.
@@ -75,7 +75,7 @@ def spark_errors(argument: type[Exception] = IllegalArgumentException) -> Iterat
 
 
 def spark_error(error: _E, argument: type[Exception] = IllegalArgumentException) -> _E:
-    """Return the error as an instance of PySpark's class as well; the same error if there is no such class.
+    """Return the error as an instance of PySpark's class as well; the same error if PySpark has no such class.
 
     Args:
         error: The error.
@@ -90,7 +90,7 @@ def spark_error(error: _E, argument: type[Exception] = IllegalArgumentException)
 
 
 def parse_error(error: SchemaError) -> SchemaError:
-    """Return the error of a text as one that is also PySpark's ParseException."""
+    """Return the error of a text as an error that is also PySpark's ParseException."""
     return _made(_both(type(error), ParseException), error)
 
 
@@ -106,7 +106,7 @@ def feature_error(code: str, message: str) -> InvalidArgument:
 
 @cache
 def _java_error() -> type[Exception]:
-    """The class of errors of the JVM that PySpark has no class for; a client of Spark Connect need not have py4j."""
+    """The class of JVM errors for which PySpark has no class. A client of Spark Connect may lack py4j."""
     try:
         protocol = import_module("py4j.protocol")
     except ModuleNotFoundError:
@@ -118,7 +118,7 @@ _twins: dict[tuple[type, type], type[Any]] = {}
 
 
 def _both(own: type[_E], parent: type[Exception]) -> type[_E]:
-    """The class of errors that are of both classes."""
+    """The common subclass of both classes."""
     found = _twins.get((own, parent))
     if found is None:
         members = {"__str__": _text, "__module__": own.__module__, "__doc__": own.__doc__}
@@ -144,13 +144,13 @@ def _text(error: BaseException) -> str:
 
 
 def convert_conflicts() -> None:
-    """Let PySpark raise conflicts of delta-spark by these names, so that a job which also writes with it catches both.
+    """Let PySpark raise delta-spark's conflicts as these classes, for jobs that also write with delta-spark.
 
-    delta-spark's own package does the same for its names; where it is imported, its classes are raised.
+    delta-spark's package does the same for its classes. If it is imported, its classes are raised.
     """
     try:
         captured: Any = import_module("pyspark.errors.exceptions.captured")
-    except ImportError:  # a client of Spark Connect need not have py4j
+    except ImportError:  # a client of Spark Connect may lack py4j
         return
     before = captured.convert_exception
 

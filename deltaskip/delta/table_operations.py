@@ -29,7 +29,7 @@ _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
 def hours_or_none(value: object) -> float | None:
-    """Return a number of hours, also of text. Raises InvalidArgumentType, or InvalidArgument for NaN and other text."""
+    """Return a number of hours, also from text. Raises InvalidArgumentType, or InvalidArgument for NaN and bad text."""
     if value is None:
         return None
     try:
@@ -51,24 +51,24 @@ def vacuum_as_session(spark: SparkSession, table: DeltaTable, hours: float | Non
 
 
 def user_metadata(spark: SparkSession) -> str | None:
-    """Return the text that the session's commits have in the history of tables, as delta-spark's setting says."""
+    """Return the user metadata of the session's commits, from delta-spark's setting."""
     text: str | None = spark.conf.get(_USER_METADATA, None)
     return text
 
 
 def restored_to_version(spark: SparkSession, table: DeltaTable, version: int) -> DataFrame:
-    """Restore a version; return the metrics in a frame of one row, or of none if the table is at that version."""
+    """Restore a version; return the metrics as a frame of one row, without rows if the table is at that version."""
     return _restored(spark, table.restore(version, user_metadata=user_metadata(spark)))
 
 
 def restored_to_timestamp(spark: SparkSession, table: DeltaTable, timestamp: str) -> DataFrame:
-    """Restore the latest version at a time of the session's time zone; return the metrics in a frame."""
+    """Restore the latest version at a time in the session's time zone; return the metrics as a frame."""
     moment = moment_of(spark, timestamp)
     return _restored(spark, table.restore(timestamp=moment, user_metadata=user_metadata(spark)))
 
 
 def moment_of(spark: SparkSession, timestamp: str) -> datetime:
-    """Return the time that Spark reads in a text. Raises SchemaError, which is an AnalysisException, if it is none."""
+    """Return the time that Spark parses from text. Raises SchemaError, as an AnalysisException, for other text."""
     micros = parse_timestamp(timestamp, zone_of(time_zone_of(spark)))
     if micros is None:
         raise SchemaError(
@@ -93,7 +93,7 @@ def cloned(
         spark: The session.
         table: The source.
         target: A path, ``delta.`/path` ``, or a name for the session's catalog.
-        shallow: Whether files are not copied, which must be so.
+        shallow: Whether files are not copied; must be true.
         replace: Whether to replace a table at the target.
         properties: Properties of the clone.
         at: The version or the time; None for the latest version.
@@ -131,9 +131,9 @@ def _empty(spark: SparkSession) -> DataFrame:
 
 
 def upgrade(table: DeltaTable, reader: int, writer: int) -> None:
-    """Raise the versions of the table's protocol; nothing is committed if it has them.
+    """Raise the versions of the table's protocol; nothing is committed if the protocol has them.
 
-    A table with features gets those that the versions imply. Versions 3 and 7 imply none, and list features only.
+    A table with features gets the features that the versions imply. Versions 3 and 7 imply no features, but list them.
 
     Raises InvalidArgument for versions that the protocol does not have.
     """
@@ -144,7 +144,7 @@ def upgrade(table: DeltaTable, reader: int, writer: int) -> None:
 
 
 def add_feature_support(table: DeltaTable, name: str) -> None:
-    """Add a feature, by its name in any letter case; nothing is committed if the table has it.
+    """Add a feature by its name in any letter case; nothing is committed if the table has the feature.
 
     Raises InvalidArgument, with the class of the JVM's error, if the feature does not exist.
     """
@@ -158,8 +158,8 @@ def add_feature_support(table: DeltaTable, name: str) -> None:
 def drop_feature_support(table: DeltaTable, name: str, truncate_history: bool) -> None:
     """Drop a feature from the table, by its name in any letter case.
 
-    Raises InvalidArgument, with the class of the JVM's error, if it cannot be dropped, or the history need not be
-    truncated for it.
+    Raises InvalidArgument, with the class of the JVM's error, if the feature cannot be dropped, or if its removal does
+    not need a truncated history.
     """
     known = feature_named(name)
     if known is None:

@@ -94,7 +94,7 @@ class DeltaTable(Unpicklable):
             sparkSession: The session that reads the table.
             path: Path or URI of the table.
             hadoopConf: Settings of Hadoop that begin with "fs." or "dfs.". Credentials and endpoints of S3 and Azure
-                are used for the log; the session needs its own to read rows.
+                are used for the log; the session needs its own settings to read rows.
 
         Raises:
             AnalysisException: There is no Delta table at the path.
@@ -105,7 +105,7 @@ class DeltaTable(Unpicklable):
 
     @classmethod
     def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> DeltaTable:
-        """Return the table that the session's catalog has under a name, or the one at ``delta.`/path` ``.
+        """Return the table with a name in the session's catalog, or the table at ``delta.`/path` ``.
 
         Raises:
             AnalysisException: The session knows no such table, or it is not a Delta table.
@@ -116,12 +116,12 @@ class DeltaTable(Unpicklable):
 
     @classmethod
     def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
-        """Return a builder that creates a table. It fails if there is one."""
+        """Return a builder that creates a table. It fails if the table exists."""
         return DeltaTableBuilder(_session(sparkSession), "create")
 
     @classmethod
     def createIfNotExists(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
-        """Return a builder that creates a table. If there is one, it stays as it is."""
+        """Return a builder that creates a table. A table that exists is not changed."""
         return DeltaTableBuilder(_session(sparkSession), "createIfNotExists")
 
     @classmethod
@@ -131,7 +131,7 @@ class DeltaTable(Unpicklable):
 
     @classmethod
     def createOrReplace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
-        """Return a builder that replaces a table, or creates it if there is none."""
+        """Return a builder that replaces a table, or creates it if it does not exist."""
         return DeltaTableBuilder(_session(sparkSession), "createOrReplace")
 
     @classmethod
@@ -151,7 +151,7 @@ class DeltaTable(Unpicklable):
 
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
-        """Return whether there is a Delta table at a path."""
+        """Return whether a Delta table exists at a path."""
         checked(sparkSession)
         with spark_errors():
             return tables.DeltaTable.exists(identifier)
@@ -197,7 +197,7 @@ class DeltaTable(Unpicklable):
             upgrade(self._table, readerVersion, writerVersion)
 
     def addFeatureSupport(self, featureName: str) -> None:
-        """Add a table feature to the protocol, with those that it requires.
+        """Add a table feature to the protocol, with the features that it requires.
 
         Raises:
             ValueError: The name is not a string, or not the name of a feature.
@@ -222,7 +222,7 @@ class DeltaTable(Unpicklable):
             drop_feature_support(self._table, featureName, truncate)
 
     def delete(self, condition: str | Column | None = None) -> DataFrame | None:
-        """Delete the rows for which a condition is true; all rows without one.
+        """Delete the rows for which a condition is true, or all rows without a condition.
 
         Args:
             condition: SQL text or a Column.
@@ -263,8 +263,8 @@ class DeltaTable(Unpicklable):
 
         Args:
             source: The rows to merge into the table.
-            condition: When a row of the source matches one of the table, as SQL text or a Column. Both may have
-                names: the names of `alias`.
+            condition: When a row of the source matches a row of the table, as SQL text or a Column. The names of the
+                source and the table are their aliases.
         """
         frame(source, "'source' in merge")
         if condition is None:
@@ -333,7 +333,7 @@ class DeltaTable(Unpicklable):
     def clone(
         self, target: str, isShallow: bool = False, replace: bool = False, properties: dict[str, str] | None = None
     ) -> DeltaTable:
-        """Make a table of the latest version that refers to this table's files, and return it.
+        """Create a table from the latest version that refers to this table's files, and return it.
 
         Args:
             target: Path of the new table.
@@ -389,7 +389,7 @@ class DeltaTable(Unpicklable):
         return DeltaTable(self._spark, *made)
 
     def _own(self, value: Any) -> Any:
-        """A condition or value over the columns of the table itself."""
+        """A condition or value over the columns of the table, without the alias."""
         return value if self._alias is None else without_alias(value, self._alias, self._table.schema)
 
     def __repr__(self) -> str:
@@ -405,7 +405,7 @@ def _session(given: SparkSession | None) -> SparkSession:
 
 
 def _merges_schema(spark: SparkSession) -> bool:
-    """Return whether the session adds columns of sources to tables, as delta-spark's setting says."""
+    """Return whether MERGE adds columns of sources to tables, by delta-spark's setting of the session."""
     return str(spark.conf.get(_AUTO_MERGE, "false")).lower() == "true"
 
 
@@ -413,8 +413,8 @@ def _merges_schema(spark: SparkSession) -> bool:
 class DeltaMergeBuilder(Unpicklable):
     """The clauses of a MERGE. Each method checks its arguments and returns a builder; `execute` runs the MERGE.
 
-    Made by `DeltaTable.merge`. There may be any number of clauses. A row goes to the first clause of its kind whose
-    condition is true; only the last clause of a kind may lack one.
+    Made by `DeltaTable.merge`, with any number of clauses. The first clause of its kind whose condition is true
+    applies to a row; only the last clause of a kind may lack a condition.
     """
 
     def __init__(self, spark: SparkSession, begin: Callable[[bool], MergeBuilder]) -> None:
@@ -443,24 +443,24 @@ class DeltaMergeBuilder(Unpicklable):
     def whenNotMatchedInsert(
         self, condition: str | Column | None = None, values: dict[str, str | Column] | None = None
     ) -> DeltaMergeBuilder:
-        """Insert rows of the source that match none."""
+        """Insert rows of the source that match no row of the table."""
         given, where = self._setting(values, "'values' in whenNotMatchedInsert", condition)
         return self._with(lambda builder: builder.when_not_matched_insert(given, where))
 
     def whenNotMatchedInsertAll(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
-        """Insert all columns of rows of the source that match none."""
+        """Insert all columns of rows of the source that match no row of the table."""
         where = argument_checks.condition(condition)
         return self._with(lambda builder: builder.when_not_matched_insert_all(where=where))
 
     def whenNotMatchedBySourceUpdate(
         self, condition: str | Column | None = None, set: dict[str, str | Column] | None = None
     ) -> DeltaMergeBuilder:
-        """Update columns of rows that the source has no match for."""
+        """Update columns of rows that no row of the source matches."""
         values, where = self._setting(set, "'set' in whenNotMatchedBySourceUpdate", condition)
         return self._with(lambda builder: builder.when_not_matched_by_source_update(values, where))
 
     def whenNotMatchedBySourceDelete(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
-        """Delete rows that the source has no match for."""
+        """Delete rows that no row of the source matches."""
         where = argument_checks.condition(condition)
         return self._with(lambda builder: builder.when_not_matched_by_source_delete(where))
 
@@ -472,7 +472,7 @@ class DeltaMergeBuilder(Unpicklable):
 
     def execute(self) -> DataFrame:
         """Run the MERGE, and return the numbers of rows that it changed as a DataFrame of one row."""
-        # delta-spark: clauses that are missing, or can never apply, are an AnalysisException.
+        # delta-spark raises AnalysisException if clauses are missing or can never apply.
         with spark_errors(argument=AnalysisException):
             builder = self._begin(self._evolves)
             for add in self._clauses:
@@ -489,18 +489,18 @@ class DeltaMergeBuilder(Unpicklable):
 
 
 def _affected_frame(spark: SparkSession, rows: int) -> DataFrame | None:
-    """Return the number of rows that were deleted or updated as delta-spark does: only through Spark Connect.
+    """Return the number of rows that were deleted or updated, like delta-spark only through Spark Connect.
 
     Args:
         spark: The session.
-        rows: The number; -1 if it is not known.
+        rows: The number of rows; -1 if it is unknown.
     """
     return None if is_classic(spark) else spark.createDataFrame([(rows,)], AFFECTED)
 
 
 @door
 class DeltaOptimizeBuilder(Unpicklable):
-    """An OPTIMIZE, which its methods run.
+    """An OPTIMIZE that the methods of this class run.
 
     Args:
         spark: The session.
@@ -513,7 +513,7 @@ class DeltaOptimizeBuilder(Unpicklable):
         self._where: list[str] = []
 
     def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
-        """Set the predicate of the partitions to optimize; if it is called again, all of them must hold."""
+        """Set the predicate of the partitions to optimize. If it is called again, all predicates must hold."""
         self._where.append(string_argument("partitionFilter", partitionFilter))
         return self
 
@@ -546,7 +546,7 @@ def _parallelism(spark: SparkSession) -> int:
 
 
 def _text(node: Node) -> str:
-    """The predicate as delta-spark writes it into the history: as Spark shows an expression without a table."""
+    """The predicate as delta-spark writes it into the history: Spark's text of an expression without a table."""
     match node:
         case n.Column(parts):
             return f"'{'.'.join(parts)}"

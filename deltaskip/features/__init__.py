@@ -1,4 +1,4 @@
-"""Table features: their registry, what they require of readers and writers, and how they are enabled."""
+"""Table features: their registry, their requirements for readers and writers, and their enabling."""
 
 from deltaskip.features.registry import FEATURES, TableFeature, has_feature, support_table
 from deltaskip.features.support_checks import CommitSummary, check_maintainable, check_readable, check_writable

@@ -1,6 +1,6 @@
 """Columns of the change data feed.
 
-# PROTOCOL, Change Data Files: files have `_change_type`; readers add the other two.
+# PROTOCOL, Change Data Files: files have `_change_type`; readers add the other two columns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of rules that every commit must satisfy. Searching for the name of a rule finds its check."""
+"""The table of rules that every commit must satisfy. A search for the name of a rule finds its check."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class CommitRule:
     Attributes:
         name: The name, such as "files.size"; the part before the dot is the kind of action.
         requires: The requirement, as a sentence.
-        source: Where it comes from: a section of the protocol, the collations RFC, or delta-spark.
+        source: The source of the rule: a section of the protocol, the collations RFC, or delta-spark.
     """
 
     name: str
@@ -36,103 +36,103 @@ _DELTA_SPARK = "delta-spark"
 _ICEBERG = "PROTOCOL, Iceberg Compatibility V1, V2"
 
 _ROWS = (
-    CommitRule("commit.actions", "Members of actions have the types that the protocol defines.", "PROTOCOL, Actions"),
+    CommitRule("commit.actions", "Fields of actions have the types that the protocol defines.", "PROTOCOL, Actions"),
     CommitRule(
         "commit.info",
-        "The operation has a name, and its parameters have a JSON form.",
+        "The operation has a name, and its parameters can be written as JSON.",
         "PROTOCOL, Commit Provenance",
     ),
     CommitRule(
         "protocol.versions",
-        "Versions are of the protocol, and lists of features go with versions 3 and 7.",
+        "The protocol defines the versions, and lists of features come with versions 3 and 7.",
         _FEATURES,
     ),
     CommitRule(
         "protocol.both-lists",
-        "A feature for readers is in both lists, a feature for writers only in theirs.",
+        "A feature for readers is in both lists, a feature for writers only in `writerFeatures`.",
         _FEATURES,
     ),
     CommitRule("protocol.lowered", "No version is lowered and no feature is dropped.", _FEATURES),
-    CommitRule("protocol.required", "A feature comes with the features that it needs.", _FEATURES),
+    CommitRule("protocol.required", "A feature comes with the features that it requires.", _FEATURES),
     CommitRule(
-        "protocol.unlisted", "A feature that properties, columns or statistics use is in the protocol.", _FEATURES
+        "protocol.unlisted", "The protocol has every feature that properties, columns or statistics use.", _FEATURES
     ),
     CommitRule(
         "protocol.catalog-managed",
         "A table that a catalog manages has in-commit timestamps.",
         "PROTOCOL, Catalog-managed tables",
     ),
-    CommitRule("metadata.id", "The id of the table stays.", "PROTOCOL, Change Metadata"),
+    CommitRule("metadata.id", "The id of the table does not change.", "PROTOCOL, Change Metadata"),
     CommitRule("metadata.format", "Data files are Parquet.", "PROTOCOL, Format Specification"),
     CommitRule(
         "metadata.partitioning",
-        "Partition columns are different columns of atomic types, and not all columns.",
+        "Partition columns are distinct columns of atomic types, and not all columns of the table.",
         _DELTA_SPARK,
     ),
-    CommitRule("schema.json", "The schema can be read.", _SCHEMA),
-    CommitRule("schema.duplicates", "Names of columns differ in more than letter case, at every level.", _DELTA_SPARK),
+    CommitRule("schema.json", "The schema can be parsed.", _SCHEMA),
+    CommitRule("schema.duplicates", "Names of columns at one level differ in more than letter case.", _DELTA_SPARK),
     CommitRule(
         "schema.names",
-        "Names have only characters that the files can have, unless columns are mapped.",
+        "Names have only characters that data files allow, unless columns are mapped.",
         _DELTA_SPARK,
     ),
-    CommitRule("schema.reserved", "Names of the change data feed and of row tracking are not taken by columns.", _IDS),
-    CommitRule("schema.types", "Types are of the protocol, and void is not nested in arrays or maps.", _SCHEMA),
+    CommitRule("schema.reserved", "Columns do not have names of the change data feed or of row tracking.", _IDS),
+    CommitRule("schema.types", "The protocol defines the types, and void is not nested in arrays or maps.", _SCHEMA),
     CommitRule(
         "schema.collations",
-        "Collations that Spark knows are declared for strings, by provider and name, unless they are the default.",
+        "Only strings declare collations, by provider and name: collations that Spark knows, but not the default.",
         _COLLATIONS,
     ),
     CommitRule(
         "schema.identity",
-        "An identity column is a long with a start, a step and a mark, which only moves on.",
+        "An identity column is a long with a start, a step and a high-water mark that only advances.",
         "PROTOCOL, Identity Columns",
     ),
-    CommitRule("schema.expressions", "Expressions parse and name columns of the table.", "PROTOCOL, Generated Columns"),
+    CommitRule(
+        "schema.expressions", "Expressions can be parsed and name columns of the table.", "PROTOCOL, Generated Columns"
+    ),
     CommitRule(
         "schema.type-changes",
-        "Types change as type widening allows, and `delta.typeChanges` records just that.",
+        "Types change only as type widening allows, and `delta.typeChanges` records exactly these changes.",
         "PROTOCOL, Type Widening",
     ),
     CommitRule(
         "schema.existing-files",
-        "A rule that existing files may violate is set only if the commit removes them.",
+        "A rule that existing files may violate is set only if the commit removes these files.",
         "PROTOCOL, CHECK Constraints, Column Mapping",
     ),
     CommitRule("schema.dependents", "A column that an expression uses keeps its type.", _DELTA_SPARK),
-    CommitRule(
-        "mapping.ids", "Every mapped column has an id and a physical name of its own, which it keeps.", _MAPPING
-    ),
-    CommitRule("mapping.reuse", "Ids and physical names of dropped columns are not used again.", _MAPPING),
+    CommitRule("mapping.ids", "Every mapped column has a unique id and physical name, and keeps both.", _MAPPING),
+    CommitRule("mapping.reuse", "Ids and physical names of dropped columns are not reused.", _MAPPING),
     CommitRule(
         "mapping.highest-id", "`delta.columnMapping.maxColumnId` covers every id and never decreases.", _MAPPING
     ),
     CommitRule("properties.values", "Properties that Delta defines can be parsed.", "PROTOCOL, Table Properties"),
-    CommitRule("properties.unknown", "Properties that begin with `delta.` are defined by Delta.", _DELTA_SPARK),
+    CommitRule("properties.unknown", "Delta defines every property that begins with `delta.`.", _DELTA_SPARK),
     CommitRule(
         "properties.guarded",
-        "Properties that writers maintain are not set by hand.",
+        "Users do not set properties that writers maintain.",
         "PROTOCOL, In-Commit Timestamps, Row Tracking",
     ),
     CommitRule("files.path", "Paths are URIs.", _FILES),
     CommitRule("files.numbers", "Sizes and times are not negative.", _FILES),
-    CommitRule("files.missing", "Added files are in storage, with the size of their add action.", _FILES),
+    CommitRule("files.missing", "Added files exist in storage, with the size in their add action.", _FILES),
     CommitRule(
         "files.partition-values",
-        "Partition values are those of exactly the partition columns, and of their types.",
+        "Files have values for exactly the partition columns, and of their types.",
         "PROTOCOL, Partition Value Serialization",
     ),
-    CommitRule("files.inactive", "Only active files are removed, with the deletion vector that they have.", _FILES),
+    CommitRule("files.inactive", "Only active files are removed, with their current deletion vector.", _FILES),
     CommitRule("files.data-change", "A commit that changes no data adds as many rows as it removes.", _FILES),
     CommitRule("files.append-only", "No rows are removed from an append-only table.", "PROTOCOL, Append-only Tables"),
     CommitRule(
         "files.deletion-vector",
-        "A deletion vector replaces another only with a remove, and its file has a numRecords that it fits.",
+        "A deletion vector replaces another only with a remove action, and its file has a matching numRecords.",
         _VECTORS,
     ),
     CommitRule(
         "files.cdc",
-        "Change data files are in the table only for commits that change rows, and then for all of them.",
+        "A commit has change data files only if it changes rows, and then for all changed rows.",
         "PROTOCOL, Add CDC File",
     ),
     CommitRule("statistics.json", "Statistics are a JSON object whose values have the types of their columns.", _STATS),
@@ -144,7 +144,7 @@ _ROWS = (
     CommitRule("statistics.bounds", "No minimum is above its maximum.", _STATS),
     CommitRule(
         "statistics.not-null",
-        "Statistics of new rows show that columns that are NOT NULL contain no null, if they have statistics.",
+        "Statistics of NOT NULL columns in new files, if any, show that the columns contain no nulls.",
         "PROTOCOL, Column Invariants",
     ),
     CommitRule(
@@ -156,26 +156,26 @@ _ROWS = (
         "statistics.collations", "Collated bounds have versions that the domain `collations` lists.", _COLLATIONS
     ),
     CommitRule(
-        "row-ids.assigned", "Row ids are unique, and below the high-water mark where a file brings its own.", _IDS
+        "row-ids.assigned", "Row ids are unique, and row ids in an add action are not above the high-water mark.", _IDS
     ),
     CommitRule("row-ids.count", "New files of a table with row tracking have a row count.", _IDS),
     CommitRule("row-ids.columns", "The columns of materialized row ids keep their names.", _IDS),
     CommitRule("row-ids.enabling", "Row tracking is enabled only when every file has row ids.", _IDS),
     CommitRule(
         "iceberg.features",
-        "One version of Iceberg compatibility is enabled, with column mapping and what else it needs.",
+        "One version of Iceberg compatibility is enabled, with column mapping and its other requirements.",
         _ICEBERG,
     ),
     CommitRule(
         "iceberg.types",
-        "Columns have types and type changes that Iceberg has, and elements of arrays and maps have ids.",
+        "Iceberg has the types and type changes of all columns, and elements of arrays and maps have ids.",
         _ICEBERG,
     ),
     CommitRule("iceberg.partitioning", "Partition columns of tables that Iceberg reads keep their names.", _ICEBERG),
     CommitRule("iceberg.count", "New files of tables that Iceberg reads have a row count.", _ICEBERG),
     CommitRule(
         "domains.reserved",
-        "Domains that begin with `delta.` are set by the features that own them.",
+        "A domain that begins with `delta.` is set only by the feature that owns it.",
         "PROTOCOL, Domain Metadata",
     ),
     CommitRule(

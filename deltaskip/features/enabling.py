@@ -1,4 +1,4 @@
-"""The protocol that a table needs for the features that it uses: raised by as little as possible.
+"""The lowest protocol that a table needs for the features that it uses.
 
 # PROTOCOL, Table Features for New and Existing Tables
 """
@@ -47,7 +47,7 @@ def feature_of_property(name: str, value: str, where: str = "") -> str | None:
 
 
 def without_feature_properties(properties: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return the properties of the table itself, and the features that the others add. Raises InvalidArgument."""
+    """Return the properties of the table, and the features that other properties add. Raises InvalidArgument."""
     configuration: dict[str, str] = {}
     features: list[str] = []
     protocol = NEW_TABLE
@@ -64,7 +64,7 @@ def without_feature_properties(properties: Mapping[str, str]) -> tuple[dict[str,
 
 
 def spelled_property(name: str) -> str:
-    """Return the name of a property as Delta spells it; letter case counts only in properties of others."""
+    """Return the name of a property as Delta spells it. Letter case matters only in properties that Delta lacks."""
     lowered = name.lower()
     for prefix in (FEATURE_PREFIX, CONSTRAINT_PREFIX):
         if lowered.startswith(prefix):
@@ -97,10 +97,10 @@ def protocol_for(protocol: Protocol, properties: TableProperties, schema: Struct
 
 
 def with_features(protocol: Protocol, names: Iterable[str]) -> Protocol:
-    """Return the protocol with these features and those that they require; the same object if it has them.
+    """Return the protocol with these features and the features that they require; the same object if it has them.
 
-    A protocol of versions becomes one of features that lists everything that its versions implied, since the table may
-    have used it.
+    A protocol without lists of features gets lists with all features that its versions implied, since the table may use
+    them.
 
     Args:
         protocol: The protocol of the table.
@@ -127,7 +127,7 @@ def with_features(protocol: Protocol, names: Iterable[str]) -> Protocol:
 def with_versions(protocol: Protocol, reader: int, writer: int) -> Protocol:
     """Return the protocol with the features that these versions imply; the same object if it has them.
 
-    Versions 3 and 7 imply none. Raises InvalidArgument for versions that the protocol does not define.
+    Versions 3 and 7 imply no features. Raises InvalidArgument for versions that the protocol does not define.
     """
     if not (1 <= reader <= FEATURES_READER_VERSION and 1 <= writer <= FEATURES_WRITER_VERSION):
         raise InvalidArgument(
@@ -138,7 +138,7 @@ def with_versions(protocol: Protocol, reader: int, writer: int) -> Protocol:
 
 
 def lowest_protocol(features: Collection[str], read: Collection[str] = ()) -> Protocol:
-    """Return the protocol of the lowest versions that has exactly these features.
+    """Return the protocol with the lowest versions that has exactly these features.
 
     Args:
         features: Names of the features.

@@ -1,4 +1,4 @@
-"""The features that a table uses: by its properties, the metadata of its columns, and their types.
+"""The features that a table uses by its properties, and by the metadata and types of its columns.
 
 # PROTOCOL, Table Features
 """
@@ -77,7 +77,7 @@ _USING_PROPERTIES: tuple[tuple[TableProperty[Any], tuple[str, ...]], ...] = (
     (TableProperties.checkpoint_protection_version, ("checkpointProtection",)),
 )
 PROPERTY_OF: Mapping[str, TableProperty[Any]] = {name: used for used, names in _USING_PROPERTIES for name in names}
-"""For each feature that a table property uses, that property."""
+"""For each feature that a table property uses, the property."""
 _USING_KEYS: Mapping[str, tuple[str, ...]] = {
     INVARIANTS_KEY: ("invariants", "columnInvariants"),
     GENERATION_KEY: ("generatedColumns",),

@@ -67,7 +67,7 @@ class IdentityColumn:
     def interleaved(self, task: int, tasks: int) -> tuple[int, int]:
         """Return the first value and the step of the values of one of `tasks` parallel tasks of unknown size.
 
-        Task `t` has the values `next + (t + i·tasks)·step`. No two tasks share one.
+        Task `t` has the values `next + (t + i·tasks)·step`. No two tasks share a value.
         """
         if not 0 <= task < tasks:
             raise InvalidArgument(f"task must be from 0 to {tasks - 1}, and is {task}.")

@@ -1,7 +1,7 @@
-"""The registry of table features: the clients that each applies to, and the support in this package.
+"""The registry of table features: the clients to which each feature applies, and the support in this package.
 
 # PROTOCOL, Table Features and Valid Feature Names in Table Features
-A new feature is one row here. The table of the documentation is `support_table()`.
+A new feature is one row of the registry. `support_table()` returns the table of the documentation.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class TableFeature:
     Attributes:
         name: Name as the protocol spells it.
         kind: Whether the feature applies to readers and writers, or to writers only.
-        reads: Support for reading a table that has it.
-        writes: Support for writing to a table that has it.
+        reads: Support for reading a table with the feature.
+        writes: Support for writing to a table with the feature.
         legacy_reader_version: Reader version that implies the feature, if any.
         legacy_writer_version: Writer version that implies the feature, if any.
         note: Remark for the table in the documentation.
-        requires: Features that a table with this one must have too.
-        checks: What to check before files are added, in addition to the log: their "rows", or also the contents of the
-            "files". Rows that deltaskip writes are checked; files that other programs wrote are refused if they are
-            added as actions.
-        by_name: Whether tables with it are opened by name through the catalog that manages them, and not by path.
+        requires: Features that a table with this feature must also have.
+        checks: The checks before files are added, in addition to the log: of their "rows", or also of the contents of
+            the "files". Rows that deltaskip writes are checked. Files of other programs are refused if they are added
+            as actions.
+        by_name: Whether the catalog that manages a table with the feature opens it by name, and not by path.
     """
 
     name: str
@@ -66,11 +66,11 @@ class TableProtocol(Hashable, Protocol):
 
     @property
     def reader_features(self) -> tuple[str, ...] | None:
-        """The table's reader features; None if it lists none."""
+        """The table's reader features; None without a list."""
 
     @property
     def writer_features(self) -> tuple[str, ...] | None:
-        """The table's writer features; None if it lists none."""
+        """The table's writer features; None without a list."""
 
 
 def _writer(
@@ -147,8 +147,8 @@ FEATURES: Mapping[str, TableFeature] = MappingProxyType({row.name: row for row i
 
 
 def feature_named(name: str) -> str | None:
-    """Return a feature by its name in any letter case; None if there is none."""
-    # Where names differ in letter case only, the first one is the protocol's.
+    """Return the name of a feature by its name in any letter case; None for an unknown name."""
+    # If names differ only in letter case, the first name is the protocol's.
     return next((known for known in FEATURES if known.lower() == name.lower()), None)
 
 
@@ -165,7 +165,7 @@ def has_feature(protocol: TableProtocol, name: str) -> bool:
 
 
 def has_feature_or_preview(protocol: TableProtocol, name: str) -> bool:
-    """Whether the protocol has the feature or, if it has one, the preview of the feature."""
+    """Whether the protocol has the feature or the preview of the feature."""
     return any(has_feature(protocol, each) for each in feature_names(name))
 
 
@@ -177,7 +177,7 @@ def features_of(protocol: TableProtocol) -> frozenset[str]:
 
 
 def writes_deletion_vectors(protocol: TableProtocol, properties: TableProperties) -> bool:
-    """Whether rows are deleted by deletion vectors: the table supports them, and its property lets writers add them.
+    """Whether deletion vectors delete rows: the table supports them, and its property lets writers add them.
 
     # PROTOCOL, Deletion Vectors
     """
@@ -185,14 +185,14 @@ def writes_deletion_vectors(protocol: TableProtocol, properties: TableProperties
 
 
 def no_feature(name: str, table: str = "") -> str:
-    """Return the message for the name of an unknown feature. table: the table that should have it, "" for none."""
+    """Return the message for the name of an unknown feature. table: The table, "" for no table."""
     where = f" (table {table})" if table else ""
     known = ", ".join(sorted(FEATURES))
     return f"There is no table feature {name!r}{where}.{meant(name, FEATURES)} The features are {known}."
 
 
 def feature_names(name: str) -> tuple[str, ...]:
-    """Return the names of a feature in protocols: its name, and the name of its preview if it has one."""
+    """Return the names of a feature in protocols: its name, and the name of its preview, if any."""
     preview = f"{name}-preview"
     return (name, preview) if preview in FEATURES else (name,)
 

@@ -1,6 +1,6 @@
-"""Row tracking: each row has an id, which it keeps when it is copied to another file, and the version that changed it.
+"""Row tracking: each row has an id, which it keeps when it is copied, and the version that changed it.
 
-Writers assign ids above the high-water mark of the domain, and set it.
+Writers assign ids above the high-water mark in the domain, and update the mark.
 
 # PROTOCOL, Row Tracking
 """
@@ -24,7 +24,7 @@ from deltaskip.schema.types import LONG, StructField
 ROW_TRACKING_DOMAIN = "delta.rowTracking"
 
 MATERIALIZED_COLUMNS = (TableProperties.row_id_column.name, TableProperties.row_commit_version_column.name)
-"""Properties that name the columns in which files have row ids and row commit versions."""
+"""Properties with the names of the columns in which files have row ids and row commit versions."""
 
 # Iceberg's columns _row_id and _last_updated_sequence_number.
 _ICEBERG_IDS = (2147483540, 2147483539)
@@ -34,7 +34,7 @@ _ICEBERG_IDS = (2147483540, 2147483539)
 class RowIdColumns:
     """Names of the columns in which rewritten files have the row ids and row commit versions of their rows.
 
-    for_iceberg: whether files have field ids for these columns.
+    for_iceberg: Whether files have field ids for these columns.
 
     # PROTOCOL, Row Tracking, materialized row ids; IcebergCompatV3, which needs the field ids that Iceberg reserves
     """
@@ -54,16 +54,16 @@ class RowIdColumns:
         return row_id, commit_version
 
     def row_id_sql(self, base: str, position: str) -> str:
-        """`stable_row_ids` as SQL, of the columns with the baseRowId of the file and the position of the row."""
+        """SQL of `stable_row_ids` over the columns with the baseRowId of the file and the position of the row."""
         return f"coalesce({quoted_name(self.row_id)}, {quoted_name(base)} + {quoted_name(position)})"
 
     def commit_version_sql(self, default: str) -> str:
-        """`stable_commit_versions` as SQL, of the column with the defaultRowCommitVersion of the file."""
+        """SQL of `stable_commit_versions` over the column with the defaultRowCommitVersion of the file."""
         return f"coalesce({quoted_name(self.commit_version)}, {quoted_name(default)})"
 
 
 def stable_row_ids(stored: pa.Array, base: pa.Array | pa.Scalar, positions: pa.Array) -> pa.Array:
-    """Return the ids of rows: what the materialized column has, else the baseRowId of the file plus the row's position.
+    """Return the ids of rows: the materialized ids, or else the baseRowId of the file plus the row's position.
 
     Args:
         stored: int64, the materialized column.
@@ -76,7 +76,7 @@ def stable_row_ids(stored: pa.Array, base: pa.Array | pa.Scalar, positions: pa.A
 
 
 def stable_commit_versions(stored: pa.Array, default: pa.Array | pa.Scalar) -> pa.Array:
-    """Return the versions that changed rows: of the materialized column, else the defaultRowCommitVersion of the file.
+    """Return the versions that changed rows: the materialized versions, or else the file's defaultRowCommitVersion.
 
     # PROTOCOL, Row Tracking, Row Commit Versions
     """
@@ -84,7 +84,7 @@ def stable_commit_versions(stored: pa.Array, default: pa.Array | pa.Scalar) -> p
 
 
 def tracks_rows(protocol: Protocol, properties: TableProperties) -> bool:
-    """Whether writers must assign row ids: also if they are not enabled for readers, but not while suspended."""
+    """Whether writers must assign row ids: also if readers do not use them, but not while they are suspended."""
     return has_feature(protocol, "rowTracking") and not properties.row_tracking_suspended
 
 
@@ -99,7 +99,7 @@ def row_id_columns(properties: TableProperties) -> RowIdColumns | None:
 def with_materialized_columns(configuration: Mapping[str, str]) -> dict[str, str]:
     """Return the properties with generated names of the two materialized columns, unless they are set.
 
-    The names cannot collide with those of other columns, and never change afterwards.
+    The names cannot collide with the names of other columns, and never change.
     """
     kinds = dict(zip(MATERIALIZED_COLUMNS, ("row-id", "row-commit-version"), strict=True))
     return {**{name: f"_{kind}-col-{uuid4()}" for name, kind in kinds.items()}, **configuration}

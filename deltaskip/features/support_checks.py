@@ -29,7 +29,7 @@ class CommitSummary:
     Attributes:
         adds_rows: Whether an add has dataChange.
         removes_rows: Whether a remove has dataChange.
-        adds_files: Whether an add is of a file that the table did not contain, even if its rows are not new.
+        adds_files: Whether an add has a file that the table did not contain, even if its rows are not new.
         sets_deletion_vectors: Whether an add has a deletion vector that its file did not have.
         sets_domains: Whether an action is a domainMetadata.
         rows_checked: Whether new rows are known to satisfy the rules of the table's features.
@@ -149,7 +149,7 @@ def check_maintainable(protocol: TableProtocol, where: str) -> None:
 
 
 def _needs_features(where: str, side: Literal["reader", "writer"], names: Sequence[str]) -> UnsupportedFeature:
-    """The error for a table with features that are not supported. where: the start of the message."""
+    """The error for a table with features that are not supported. where: The start of the message."""
     return UnsupportedFeature(
         f"{where} needs the {side} feature{'s' if len(names) > 1 else ''} {', '.join(names)}, which deltaskip does not "
         f"support; use a client that does, or drop the feature with ALTER TABLE … DROP FEATURE."
@@ -187,7 +187,7 @@ def _check_column_mapping(protocol: TableProtocol, properties: Mapping[str, str]
     name = TableProperties.mapping_mode.name
     mode = properties.get(name, "none").lower()
     if mode != "none" and not supports_mapping(protocol):
-        # Nobody knows whether the files use logical or physical names; a wrong guess would read nulls.
+        # The files may use logical or physical names. A wrong guess would read nulls.
         raise CorruptLog(
             f"{where} has {name}={mode}, but its protocol action lacks the feature columnMapping; restore the log."
         )

@@ -1,4 +1,4 @@
-"""Spark as the engine: the constant ENGINE of this module is what `deltaskip.engine` finds."""
+"""Spark as the engine: `deltaskip.engine` loads the constant ENGINE of this module."""
 
 from __future__ import annotations
 

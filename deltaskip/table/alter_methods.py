@@ -1,4 +1,4 @@
-"""The methods of DeltaTable that alter the table itself."""
+"""The methods of DeltaTable that alter the table."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ class AlteringMethods(TableMethods):
     """Altering a table: columns, properties, constraints, clustering and table features."""
 
     def alter(self, *changes: TableChange, user_metadata: str | None = None) -> WriteResult:
-        """Change columns, properties, constraints, clustering or features in one commit, and move to its version.
+        """Change columns, properties, constraints, clustering or features in one commit, and move to the new version.
 
-        The changes are made in order, each on the result of the previous one; if one is refused, nothing is committed.
+        The changes are made in order, each on the result of the previous change. If a change is refused, nothing is
+        committed.
         No data file is rewritten, except before the feature deletionVectors is dropped: see `drop_feature`. If nothing
         would change, nothing is committed.
 
@@ -93,7 +94,7 @@ class AlteringMethods(TableMethods):
         """Drop a table feature from the protocol, so that clients without it can work with the table.
 
         Properties that enable the feature are removed with it. Other uses must be removed before, except for
-        deletion vectors: they are disabled first, and files that have some are rewritten without their deleted rows,
+        deletion vectors: they are disabled first, and files with deletion vectors are rewritten without deleted rows,
         each step in a separate commit. Earlier versions of the table still need the feature: checkpoints around the
         commit and the feature checkpointProtection keep clients without it from misreading them.
 
@@ -117,7 +118,7 @@ class AlteringMethods(TableMethods):
         return self.alter(DropFeature(arguments.text("name", name), truncated))
 
     def _purge_deletion_vectors(self, options: WriteOptions) -> None:
-        """Disable deletion vectors, and rewrite the files that have some. # delta-spark, REORG TABLE … APPLY (PURGE)"""
+        """Disable deletion vectors, and rewrite files that have them. # delta-spark, REORG TABLE … APPLY (PURGE)"""
         from deltaskip.alter.alter import alter
         from deltaskip.alter.table_changes import RemoveProperty
         from deltaskip.maintenance.optimize.optimize import optimize, optimize_plan
@@ -126,6 +127,6 @@ class AlteringMethods(TableMethods):
         purge = OptimizeRequest(purge=True)
         self.snapshot = refresh(self.snapshot)
         if optimize_plan(self.snapshot, purge).bins:
-            # Otherwise other writers could add deletion vectors meanwhile.
+            # Otherwise other writers could add deletion vectors during the rewrite.
             alter(self.snapshot, [RemoveProperty(TableProperties.deletion_vectors.name, True)], options)
             optimize(self.snapshot, purge, write=options)

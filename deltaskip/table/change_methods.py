@@ -58,7 +58,7 @@ class ChangingMethods(TableMethods):
         time_zone: str = SESSION_ZONE,
         dry_run: bool = False,
     ) -> WriteResult | ChangePlan:
-        """Delete the rows that match a predicate, or all rows without one, and move to the version without them.
+        """Delete the rows that match a predicate, or all rows without a predicate, and move to the new version.
 
         `t.delete()` empties the table, as in delta-spark and delta-rs. Files in which every row matches are removed
         without being read; rows of other files are deleted by deletion vectors, or by rewriting the files.
@@ -66,15 +66,15 @@ class ChangingMethods(TableMethods):
         Args:
             where: Predicate of the rows to delete, as in `scan`; a row for which it is NULL stays. The default deletes
                 all rows.
-            spark: A session, classic or Connect, that reads and rewrites files that lose some rows. The default does
-                this in the process.
+            spark: A session, classic or Connect, that reads and rewrites files that lose some rows. By default, this
+                process does.
             params: Values of the parameters of `where`, as in `scan`.
             txn: Application id and version, as in `append`.
             user_metadata: Text to record with the commit in the table's history.
             time_zone: Time zone of `where`; a session uses its own.
                 The default is the active Spark session's, and UTC without a session.
-            dry_run: Whether only the plan is returned: which files may be touched, and why. Only the log is read, and
-                nothing is written.
+            dry_run: Whether only the plan is returned: the files that may be touched, and the reasons. Only the log is
+                read, and nothing is written.
 
         Returns:
             The committed version, Delta's metrics and what the deletion cost; the version is None if no row matches.
@@ -138,21 +138,21 @@ class ChangingMethods(TableMethods):
         time_zone: str = SESSION_ZONE,
         dry_run: bool = False,
     ) -> WriteResult | ChangePlan:
-        """Set columns of the rows that match a predicate, or of all rows without one, and move to the new version.
+        """Set columns of the rows that match a predicate, or of all rows without a predicate; move to the new version.
 
-        New values are computed from the row as it was, and stored as Spark's ANSI store assignment does. Generated
-        columns are computed again, so that a row may move to another partition. Updated
-        rows must satisfy the table's constraints; they keep their row ids. If `delta.enableDeletionVectors` is true,
-        only updated rows are written; otherwise files that contain some are rewritten.
+        New values are computed from the old values of the row, and stored as Spark's ANSI store assignment does.
+        Generated columns are computed again, so a row may move to another partition. Updated rows must satisfy the
+        table's constraints; they keep their row ids. If `delta.enableDeletionVectors` is true, only updated rows are
+        written; otherwise files that contain updated rows are rewritten.
 
         Args:
             set: New values by column: SQL text over the columns of the row, such as "price * 1.1" or "'paid'"; DEFAULT;
                 an expression of `deltaskip.col`; a PySpark Column; or another constant of Python. Names match in any
                 letter case, and a nested field is `st.b`.
-            where: Predicate of the rows to update, as in `scan`; a row for which it is NULL stays as it is. The default
+            where: Predicate of the rows to update, as in `scan`; a row for which it is NULL is not updated. The default
                 updates all rows.
-            spark: A session, classic or Connect, that reads and writes the rows. The default does this in the process,
-                where only expressions that deltaskip can evaluate are possible.
+            spark: A session, classic or Connect, that reads and writes the rows. By default, this process does, and
+                only expressions that deltaskip can evaluate are possible.
             params: Values of the parameters of `where`, as in `scan`, and of new values, by name.
             txn: Application id and version, as in `append`.
             user_metadata: Text to record with the commit in the table's history.
@@ -204,23 +204,23 @@ class ChangingMethods(TableMethods):
     ) -> MergeBuilder:
         """Return a builder for a merge: rows of a source update, delete and add to rows of the table.
 
-        The files that can match are found by the values of the source's keys, and joined with the source once. The
-        source is computed once.
+        The values of the source's keys decide which files can match. The source is computed once, and joined with these
+        files once.
 
         Args:
-            source: A PySpark DataFrame, or Arrow data, as in `append`. Arrow data are collected, also those of
-                a LazyFrame, a RecordBatchReader or a relation of DuckDB: a merge in this process takes three to six
-                times the bytes of the source, whatever the size of the table.
+            source: A PySpark DataFrame, or Arrow data, as in `append`. Arrow data are collected, also from a LazyFrame,
+                a RecordBatchReader or a relation of DuckDB: a merge in this process needs memory for three to six times
+                the bytes of the source, whatever the size of the table.
             on: Condition under which a row of the source matches a row of the table, such as "target.id = source.id".
-                It names columns of both, or is TRUE or FALSE. Names of columns that both have, such as "id" or
-                ["id", "day"], mean that they are equal.
+                It names columns of both sides, or is TRUE or FALSE. Names of common columns, such as "id" or
+                ["id", "day"], mean that these columns are equal.
             source_alias: The name of the source in expressions. The default is `source`, and for a DataFrame also its
                 aliases.
             target_alias: The name of the table in expressions. The default is `target`.
             schema_mode: "keep" does not change the columns of the table. "merge" adds new columns of the source that
                 clauses take or set, at every depth.
             spark: A session, classic or Connect, that joins and writes the rows of Arrow data; a DataFrame uses its
-                own. The default does this in the process.
+                own session. By default, this process does.
             txn: Application id and version, as in `append`.
             user_metadata: Text to record with the commit in the table's history.
             time_zone: Time zone of expressions and casts; a session uses its own.

@@ -25,8 +25,8 @@ class CollatedColumn(Shown):
         collation: Collation identifier as the schema contains it.
         write_versions: Collation versions that writers keep statistics for, from the table's `collations` domain.
         evaluated_in: Versions in which this process can evaluate the collation, newest first.
-        missing: Why this process cannot use statistics of `write_versions`, or of any version if there are none; None
-            if it can.
+        missing: The reason why this process cannot use statistics of `write_versions`, or of any version if
+            `write_versions` is empty; None if it can.
     """
 
     column: str
@@ -91,7 +91,7 @@ def _column(
 
 
 def _why_not(collation: CollationId, version: str | None) -> str | None:
-    """Why this process cannot evaluate the collation in that version; None if it can."""
+    """The reason why this process cannot evaluate the collation in the version; None if it can."""
     try:
         lookup.collation(collation.canonical if version is None else collation.canonical.with_version(version))
     except DeltaSkipError as error:

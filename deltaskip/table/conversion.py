@@ -27,17 +27,17 @@ def convert_to_delta(
     time_zone: str = SESSION_ZONE,
     storage_options: Mapping[str, str] | None = None,
 ) -> DeltaTable:
-    """Make a folder of Parquet files a table in the same place, and return it. Needs no Spark.
+    """Convert a folder of Parquet files to a table at the same location, and return it. Needs no Spark.
 
     The files are not changed; their statistics come from their footers. The columns are the columns of all files,
     nullable, and merged where files differ: Spark's schema in a footer takes precedence, and byte, short and int become
-    the widest of them. Hidden files are left out, and so are files that a streaming query of Spark has not committed to
-    the folder. If the folder is already a Delta table, that table is returned.
+    the widest of them. Hidden files are left out, as are files that a streaming query of Spark has not committed to the
+    folder. If the folder is already a Delta table, this table is returned.
 
     Args:
         path: The folder, as for DeltaTable.
         partition_schema: The partition columns in the order of the folders `column=value`, such as "day DATE, n INT",
-            or a schema of PySpark, Arrow or deltaskip. Values must be of these types. None if there are no partitions.
+            or a schema of PySpark, Arrow or deltaskip. Values must have these types. None for no partition columns.
         properties: Properties of the table.
         time_zone: Time zone of timestamps in directory names.
             The default is the active Spark session's, and UTC without a session.

@@ -41,7 +41,7 @@ from deltaskip.txn.transaction import Transaction
 from deltaskip.warning import warn
 
 _REPLACEMENT = "CREATE OR REPLACE TABLE"
-# The properties on which older versions of the table, and its row ids and times, depend.
+# The properties on which older versions of the table, its row ids and its timestamps depend.
 _KEPT = (
     TableProperties.mapping_mode,
     TableProperties.max_column_id,
@@ -84,18 +84,18 @@ def creation(
     """Return a transaction whose commit creates the table as version 0; rows can be added to it first.
 
     The table has the features that its columns and properties use or that properties `delta.feature.NAME` request, and
-    no others.
+    no other features.
 
     Args:
         storage: Storage of the table.
         root: Location of the table.
-        definition: The table.
+        definition: The definition of the table.
         operation: Name and parameters of the operation in the table's history; None for CREATE TABLE.
 
     Raises:
-        SchemaError: The schema has no columns, or a partition or clustering column is not one of them.
+        SchemaError: The schema has no columns, or a partition or clustering column does not exist.
         InvalidArgument: A feature does not exist, a table is both partitioned and clustered, or the root is inside a
-            table's own folders.
+            folder that belongs to a table.
         TableAlreadyExists: A table exists.
         CorruptLog: A part of the log of a deleted table exists.
     """
@@ -118,7 +118,7 @@ def creation(
 
 
 def _warn_of_files(storage: Storage, root: str) -> None:
-    """Warn of Parquet files at the location of a new table: they are not part of it, so VACUUM deletes them."""
+    """Warn of Parquet files at the location of a new table: they do not belong to the table, so VACUUM deletes them."""
     try:
         names = [file.name for file in storage.list_from(root, "") if file.name.endswith(".parquet")]
     except (FileNotFoundError, NotADirectoryError, StorageError):
@@ -134,8 +134,8 @@ def _warn_of_files(storage: Storage, root: str) -> None:
 def replace_table(snapshot: Snapshot, definition: TableDefinition) -> WriteResult:
     """Replace columns, properties and description of a table, and remove its rows.
 
-    The table keeps its id, its history and its features, column mapping and in-commit timestamps if it has them, and
-    the marks of identity columns of the same name. Columns get new ids and physical names.
+    The table keeps its id, its history, its features, column mapping and in-commit timestamps if it has them, and the
+    high-water marks of identity columns with the same name. Columns get new ids and physical names.
 
     Args:
         snapshot: A version of the table.
@@ -198,13 +198,13 @@ def _replace(transaction: Transaction, definition: TableDefinition) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _NewState:
-    """The state of a table with some definition.
+    """The state of a table for a definition.
 
     Attributes:
         schema: The columns, with ids and physical names if they are mapped.
         partition_columns: Names of the partition columns, as in the schema.
         configuration: The properties of the table.
-        features: Features that the protocol lists in addition to those that columns and properties use.
+        features: Features that the protocol lists in addition to the features that columns and properties use.
         clustering: The domain with the clustering columns, if any.
     """
 
@@ -239,7 +239,7 @@ def _parameters(definition: TableDefinition, state: _NewState) -> dict[str, Any]
 
 
 def _state(root: str, definition: TableDefinition, kept: Mapping[str, str] | None = None) -> _NewState:
-    """The state of a table at `root`. kept: properties that the table already has and keeps, unless others are given.
+    """The state of a table at `root`. kept: Properties that the table keeps, unless the definition has other values.
 
     Raises:
         SchemaError: The schema has no columns, or a partition or clustering column is not one of them.

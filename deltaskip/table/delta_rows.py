@@ -1,6 +1,6 @@
-"""The rows that delta-spark's statements and methods return: history, detail, merge, optimize, restore and clone.
+"""The result rows of delta-spark's statements and methods: history, detail, merge, optimize, restore and clone.
 
-Each is a schema as SQL text and a function that returns rows for it, for DataFrames and Arrow tables alike.
+Each result has a schema as SQL text and a function that returns its rows, for DataFrames and Arrow tables.
 
 # delta-spark 4.4: DescribeDeltaHistory, TableDetail, MergeIntoCommand, OptimizeMetrics, RestoreTableCommand
 """
@@ -107,7 +107,7 @@ def detail_row(detail: TableDetail, name: str | None) -> tuple[Any, ...]:
 
 
 def restored_row(result: WriteResult) -> tuple[int, ...] | None:
-    """Return the numbers of files of a RESTORE as a row of RESTORED; None if the table was already at that version."""
+    """Return the metrics of a RESTORE as a row of RESTORED; None if the table was already at the version."""
     return tuple(result.metrics[name] for name in _RESTORED.values()) if result.metrics else None
 
 
@@ -115,7 +115,7 @@ def optimized_row(snapshot: Snapshot, result: OptimizeResult, parallelism: int =
     """Return the result of an OPTIMIZE as a row of OPTIMIZED.
 
     Args:
-        snapshot: The table after it.
+        snapshot: The table after the OPTIMIZE.
         result: The result.
         parallelism: Number of tasks that the session runs at once.
     """

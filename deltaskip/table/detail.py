@@ -26,11 +26,11 @@ from deltaskip.skipping.table_coverage import clustering_columns
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LogDetail(Shown):
-    """Files of the log from which a version would be read now, such as a checkpoint written meanwhile.
+    """The files of the log from which the version would now be read, also a checkpoint that was written later.
 
     Attributes:
-        checkpoint_version: Version of the checkpoint; None if there is none.
-        checkpoint_kind: Type of the checkpoint, such as "classic checkpoint"; None if there is none.
+        checkpoint_version: Version of the checkpoint; None without a checkpoint.
+        checkpoint_kind: Type of the checkpoint, such as "classic checkpoint"; None without a checkpoint.
         checkpoint_files: Number of files of the checkpoint, without sidecars.
         commits_after: Number of versions between the checkpoint and this version.
         has_checksum: Whether the version has a version checksum (`.crc`).
@@ -66,7 +66,7 @@ class TableDetail:
         table_features: Table features that the protocol lists or implies, sorted.
         version: Version of the table.
         num_rows: Row count, without deleted rows; None if some file has no row count (`numRecords`).
-        num_known_rows: Row count of the files that have one.
+        num_known_rows: Row count of the files that have a row count.
         num_files_without_row_count: Number of active files without a row count.
         num_deletion_vectors: Number of active files with a deletion vector.
         num_deleted_rows: Number of rows that deletion vectors delete.
@@ -178,7 +178,7 @@ def _table_features(protocol: Protocol) -> tuple[str, ...]:
 
 
 def _current_segment(snapshot: Snapshot) -> LogSegment:
-    """The files from which the version would be read now, or was read if the log no longer contains it."""
+    """The files from which the version would now be read, or was read if the log no longer contains the version."""
     try:
         return next(candidate_segments(list_log(snapshot.storage, snapshot.root), snapshot.version))
     except (CorruptLog, TableNotFound, VersionNotFound):
@@ -197,7 +197,7 @@ def _log_detail(segment: LogSegment) -> LogDetail:
 
 
 def _last_modified(snapshot: Snapshot) -> datetime | None:
-    """The version's commit time; None if a malformed property hides which time that is."""
+    """The version's commit time; None if a malformed property makes the time unknown."""
     try:
         return _moment(commit_time(snapshot))
     except SchemaError:

@@ -27,7 +27,7 @@ def scan_polars(
     params: Mapping[str, object] | Sequence[object] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> polars.LazyFrame:
-    """Return the rows of a table as a Polars LazyFrame, which reads what its query needs when it is collected.
+    """Return the rows of a table as a Polars LazyFrame, which reads only the data that its query needs.
 
     See `TableScan.to_polars`.
 
@@ -35,7 +35,7 @@ def scan_polars(
         table: A local path, a URI or a DeltaTable.
         where: Predicate of the rows, as for `DeltaTable.scan`.
         columns: Columns to read, as for `DeltaTable.scan`.
-        limit: Most rows; which ones is not defined.
+        limit: Maximum number of rows; which rows is not defined.
         version: The version to read; the latest by default.
         timestamp: The time of the version to read, as for DeltaTable.
         params: Values of the parameters of `where`.
@@ -71,10 +71,10 @@ def read_pandas(
         table: A local path, a URI or a DeltaTable.
         where: Predicate of the rows, as for `DeltaTable.scan`.
         columns: Columns to read, as for `DeltaTable.scan`.
-        limit: Most rows; which ones is not defined.
+        limit: Maximum number of rows; which rows is not defined.
         types: "numpy" or "arrow", as for `TableScan.to_pandas`.
         version: The version to read; the latest by default.
-        timestamp: The time whose version to read, as for DeltaTable.
+        timestamp: The time of the version to read, as for DeltaTable.
         params: Values of the parameters of `where`.
         storage_options: Options of object stores, as for DeltaTable.
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
     from deltaskip.txn.result import WriteResult
 
-# Longer ago than any file.
+# Longer than the age of any file.
 _LONGEST_MS = 1 << 50
 
 
@@ -39,12 +39,12 @@ class MaintainingMethods(TableMethods):
     ) -> VacuumResult:
         """Delete the files in the table's folder that no retained version needs, and move to the version VACUUM END.
 
-        These are data files and deletion vectors that were removed from the table before the retention, older change
-        data files, and files that failed writes left behind; sidecars that no checkpoint needs; and directories that
-        are then empty. Hidden files, links, other tables below the folder and files outside of it stay. Versions that
-        are older than the retention cannot be read afterwards, and neither can shallow clones of them.
+        VACUUM deletes data files and deletion vectors that were removed from the table before the retention, older
+        change data files, and files that failed writes left behind; sidecars that no checkpoint needs; and directories
+        that are then empty. Hidden files, links, other tables below the folder and files outside of the folder stay.
+        Versions that are older than the retention, and shallow clones of these versions, cannot be read afterwards.
 
-        Nothing is deleted if the log cannot be read. Two commits, VACUUM START and VACUUM END, record it.
+        Nothing is deleted if the log cannot be read. Two commits, VACUUM START and VACUUM END, record the operation.
 
         Args:
             retention: How long removed files are kept: a timedelta, a number of hours, or an interval such as "7 days".
@@ -52,8 +52,8 @@ class MaintainingMethods(TableMethods):
             dry_run: Find the files and delete nothing.
             lite: Find the files that commits removed since the last such vacuum, without listing the folder. Files that
                 failed writes left behind stay.
-            enforce_retention: Whether to refuse a retention that is shorter than the table's. A shorter one can delete
-                files that other writers have not committed yet, and files that readers are using.
+            enforce_retention: Whether to refuse a retention that is shorter than the table's. A shorter retention can
+                delete files that other writers have not committed yet, and files that readers are using.
 
         Returns:
             The files with their number and size, directories, and seconds by phase.
@@ -86,13 +86,13 @@ class MaintainingMethods(TableMethods):
         dry_run: bool = False,
         user_metadata: str | None = None,
     ) -> WriteResult:
-        """Make an earlier version the latest again, in one commit, and move to it.
+        """Restore an earlier version in one commit, and move to the new version.
 
         Rows, columns, properties and clustering are restored; the protocol keeps all its features, identity columns
         continue from their marks, and rows have their earlier row ids. The versions in between stay in the history.
 
         Args:
-            version: The version.
+            version: The version to restore.
             timestamp: Instead, the latest version that was committed at or before this time, as for DeltaTable.
             check_files: Whether to check first that the version's files exist.
             dry_run: Check and count the files, and commit nothing.
@@ -131,7 +131,7 @@ class MaintainingMethods(TableMethods):
         storage_options: Mapping[str, str] | None = None,
         user_metadata: str | None = None,
     ) -> DeltaTable:
-        """Make a table with the rows, columns and properties of a version, without copying files, and return it.
+        """Create a table with the rows, columns and properties of a version, without copying files, and return it.
 
         The clone refers to the files of this table by their absolute paths: a VACUUM of this table can delete them.
         New files of the clone are in its own folder, and no operation on the clone changes this table.
@@ -141,9 +141,9 @@ class MaintainingMethods(TableMethods):
             table: Location of the clone, as for DeltaTable.
             version: The version to clone. The default is the version of this object.
             timestamp: Instead, the latest version that was committed at or before this time.
-            replace: Whether an existing table is replaced in one commit; it keeps its id and history. If not,
+            replace: Whether to replace an existing table in one commit; it keeps its id and history. Otherwise
                 TableAlreadyExists is raised.
-            properties: Table properties in addition to the source's, or replacing them.
+            properties: Table properties that are added to the source's properties or replace them.
             storage_options: Options of object stores for the location of the clone.
             user_metadata: Text to record with the commit in the table's history.
 
@@ -174,9 +174,10 @@ class MaintainingMethods(TableMethods):
     def generate(self, mode: Literal["symlink_format_manifest"] = "symlink_format_manifest") -> Manifests:
         """Write manifests of the latest version for engines that read a list of Parquet files.
 
-        There is one for each partition, `_symlink_format_manifest/p=1/manifest`; manifests of partitions that the table
+        Each partition has a manifest, `_symlink_format_manifest/p=1/manifest`; manifests of partitions that the table
         no longer has are deleted. Manifests are kept up to date only if the table property
-        `delta.compatibility.symlinkFormatManifest.enabled` is true: then each commit writes the ones that it changes.
+        `delta.compatibility.symlinkFormatManifest.enabled` is true: then each commit writes the manifests that it
+        changes.
 
         Args:
             mode: Kind of manifest.
@@ -196,7 +197,7 @@ class MaintainingMethods(TableMethods):
         return write_manifests(self.snapshot)
 
     def _chosen_version(self, version: int | None, timestamp: date | str | None) -> int | None:
-        """The version that arguments name; None if neither is given."""
+        """The version that the arguments name; None if neither argument is given."""
         root = self.snapshot.root
         number = arguments.non_negative("version", version, f"(table {root})")
         milliseconds = None if timestamp is None else arguments.milliseconds(timestamp, root)
@@ -204,7 +205,7 @@ class MaintainingMethods(TableMethods):
 
 
 def retention_ms(retention: object, table: str) -> int | None:
-    """Return a retention in milliseconds; None for the table's.
+    """Return a retention in milliseconds; None for the table's retention.
 
     Args:
         retention: A timedelta, a number of hours, or the text of an interval.

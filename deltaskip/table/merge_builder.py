@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class _Unrun:
-    """Warns when the last builder of a merge is dropped and none was executed.
+    """Warns when the last builder of a merge is dropped and no builder was executed.
 
     Attributes:
-        table: The table; None if there is nothing to warn of.
+        table: The table; None if no warning is needed.
     """
 
     __slots__ = ("table",)
@@ -41,9 +41,9 @@ class _Unrun:
 class MergeBuilder(Unpicklable):
     """The clauses of a merge, made by `DeltaTable.merge`.
 
-    Each method returns a new builder with one more clause. There may be any number of clauses of each kind. The first
-    clause of its kind whose condition is TRUE applies to a row; only the last clause of a kind may lack a condition.
-    Nothing happens before `execute`; a WriteWarning says so if the builder is dropped before.
+    Each method returns a new builder with one more clause. A merge may have any number of clauses of each kind. The
+    first clause of its kind whose condition is TRUE applies to a row; only the last clause of a kind may lack a
+    condition. Nothing happens before `execute`; a WriteWarning is issued if the builder is dropped without it.
 
     Conditions and values are SQL text, PySpark Columns or expressions of `deltaskip.col`. Clauses for matched rows may
     use columns of both sides, clauses for rows that are not matched columns of the source, and clauses for rows that
@@ -64,11 +64,11 @@ class MergeBuilder(Unpicklable):
     _unrun: _Unrun = field(default_factory=_Unrun, compare=False)
 
     def __copy__(self) -> MergeBuilder:
-        """Return the builder itself: its methods do not change it."""
+        """Return the same builder, since its methods do not change it."""
         return self
 
     def __deepcopy__(self, memo: object) -> MergeBuilder:
-        """Return the builder."""
+        """Return the same builder."""
         return self
 
     def __repr__(self) -> str:
@@ -89,7 +89,7 @@ class MergeBuilder(Unpicklable):
     def when_matched_update_all(self, except_: Sequence[str] = (), where: object = None) -> MergeBuilder:
         """Set all columns of rows that a row of the source matches to its columns of the same names.
 
-        The source must have all columns of the table unless the merge evolves the schema; then missing ones stay.
+        The source must have all columns of the table unless the merge evolves the schema; then missing columns stay.
 
         Args:
             except_: Columns that stay.
@@ -157,7 +157,7 @@ class MergeBuilder(Unpicklable):
 
         Returns:
             The committed version and Delta's metrics; the version is None if no row changes. With `dry_run` the plan:
-            which files may be touched, and why.
+            the files that may be touched, and the reasons.
 
         Raises:
             AmbiguousMerge: More than one row of the source matches one row of the table.
@@ -168,7 +168,7 @@ class MergeBuilder(Unpicklable):
             UnsupportedFeature: The table is append-only, or needs a feature that deltaskip cannot write, or Spark for
                 an expression.
             StorageError: Storage failed.
-            InvalidArgument: There is no clause, or a clause can never apply.
+            InvalidArgument: The merge has no clause, or a clause can never apply.
             InvalidArgumentType: An argument has a wrong type.
         """
         self._unrun.table = None
@@ -176,7 +176,7 @@ class MergeBuilder(Unpicklable):
         return found
 
     def _setting(self, kind: ClauseKind, action: ClauseAction, values: object, where: object) -> MergeBuilder:
-        # After an error no warning is needed.
+        # If this call fails, no warning is needed.
         self._unrun.table = None
         return self._with(kind, action, where, checked_values("values", values))
 

@@ -35,7 +35,7 @@ class TableMethods:
         )
 
     def _moved(self, result: _R) -> _R:
-        """The result of an operation on the table, after moving to the version that the table then has."""
+        """Move to the latest version, and return the result of the operation."""
         self.snapshot = latest_after(self.snapshot)
         return result
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class OptimizingMethods(TableMethods):
-    """Rewriting files of the latest version of a table so that they are larger, or skipped more often."""
+    """Rewriting files of the latest version of a table into larger files, or files that more predicates skip."""
 
     def optimize(
         self,
@@ -37,12 +37,12 @@ class OptimizingMethods(TableMethods):
         dry_run: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> OptimizeResult:
-        """Rewrite files of the latest version of the table without changing a row, and move to the version after it.
+        """Rewrite files of the latest version of the table without changing a row, and move to the new version.
 
-        Without `zorder_by`, small files of each partition are joined, and so are files in which many rows are deleted
-        (more than 5 %). With it, all rows of each partition are ordered along a curve through these columns, so that
-        filters on any of them skip files. A clustered table is ordered by its clustering columns: files that are not
-        clustered yet, together with small clustered ones.
+        Without `zorder_by`, small files of each partition are joined, and files in which more than 5 % of the rows are
+        deleted. With `zorder_by`, all rows of each partition are ordered along a curve through these columns, so that
+        filters on any of the columns skip files. In a clustered table, files that are not clustered yet are ordered by
+        the clustering columns, together with small clustered files.
 
         Rows keep their row ids, deleted rows and their deletion vectors are dropped, and the change data feed shows
         nothing. Large tables take several commits, one after the other. Appends of other writers do not disturb them;
@@ -53,15 +53,15 @@ class OptimizingMethods(TableMethods):
             target_file_bytes: Size of new files, and the size below which files are small. The default is the table
                 property `delta.targetFileSize`, otherwise 1 GiB.
             zorder_by: Names of the columns to order rows by, with dots before nested fields.
-            spark: A session, classic or Connect, that rewrites files of more than 1 GiB in total. Smaller amounts, and
-                everything without a session, are rewritten in this process, which is faster.
+            spark: A session, classic or Connect, that rewrites files of more than 1 GiB in total. This process rewrites
+                smaller amounts, for which it is faster, and all files without a session.
             full: Whether files of a clustered table that are already clustered are clustered again, for example after
                 its clustering columns have changed.
-            purge: Whether to rewrite exactly the files with deleted rows, even few ones, each by itself; only `where`
-                can be combined with it. VACUUM removes the rows from the storage after its retention.
+            purge: Whether to rewrite exactly the files with deleted rows, however few, each into separate files; only
+                `where` can be combined with it. VACUUM removes the rows from the storage after its retention.
             params: Values of the parameters of `where`, as in `scan`.
             txn: Application id and version, as in `append`: nothing is done if the table has this version of the
-                application or a later one. The last of several commits has it.
+                application or a later version. If the operation takes several commits, the last commit has it.
             user_metadata: Text to record with each commit in the table's history.
             time_zone: Time zone of `where`.
                 The default is the active Spark session's, and UTC without a session.
@@ -70,7 +70,7 @@ class OptimizingMethods(TableMethods):
                 all files to rewrite, instead of a progress bar.
 
         Returns:
-            The committed versions and Delta's metrics; the version is None if there was nothing to do.
+            The committed versions and Delta's metrics; the version is None if nothing was rewritten.
 
         Raises:
             PredicateError: The predicate is not valid, or uses columns other than partition columns.
@@ -117,20 +117,20 @@ class OptimizingMethods(TableMethods):
 
         All rows are written into new files by the new partition columns, in one commit: readers see the table before or
         after it. Rows are not changed and keep their row ids, deleted rows and deletion vectors are dropped, and the
-        change data feed shows nothing. Columns that earlier transforms have added are replaced by new ones. A clustered
-        table is then partitioned instead. If another writer commits meanwhile, the rows are written again.
+        change data feed shows nothing. New columns replace the columns that earlier transforms have added. A clustered
+        table is then partitioned instead. If another writer commits in the meantime, the rows are written again.
 
         Delta has one partitioning for all files of a version, so new data alone cannot be partitioned differently. With
         `new_data_only` the columns of the transforms become clustering columns instead: no file is written, new data
         has statistics of these columns, and OPTIMIZE orders files that are not clustered yet by them.
 
         Args:
-            transforms: Names of columns, and transforms such as `transforms.date("ts")`; none for a table that is not
-                partitioned.
-            new_data_only: Whether existing files are not changed, and the table is clustered. It must not have
+            transforms: Names of columns, and transforms such as `transforms.date("ts")`; no arguments for a table
+                without partitions.
+            new_data_only: Whether existing files are not changed, and the table is clustered. The table must not have
                 partition columns.
-            spark: A session, classic or Connect, that writes the rows. Without one they are written in this process.
-            time_zone: Time zone of dates and hours of timestamps. A session uses its own.
+            spark: A session, classic or Connect, that writes the rows. By default, this process does.
+            time_zone: Time zone of dates and hours of timestamps. A session uses its own time zone.
                 The default is the active Spark session's, and UTC without a session.
             user_metadata: Text to record with the commit in the table's history.
 

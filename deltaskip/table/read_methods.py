@@ -44,9 +44,9 @@ class ReadingMethods(TableMethods):
 
         Args:
             start: First version, or a time: the first version that was committed at or after it, as a datetime, a
-                date or ISO 8601 text. Without a time zone it is in UTC. The default is version 0.
+                date or ISO 8601 text. A time without a time zone is in UTC. The default is version 0.
             end: Last version, or a time: the last version that was committed at or before it. A version that does not
-                exist yet means the latest one. The default is the version of this table, or the latest version if the
+                exist yet means the latest version. The default is the version of this table, or the latest if the
                 start is newer.
             where: Predicate on the rows, as for `scan`. It may use `_change_type`, `_commit_version` and
                 `_commit_timestamp`. The default matches every change.
@@ -133,19 +133,19 @@ class ReadingMethods(TableMethods):
     ) -> Any:
         """Return a streaming DataFrame of the rows of the table, and then of new rows.
 
-        It is `spark.readStream.format("deltaskip")`: a query over it that is started again with its checkpoint
-        continues where it ended, and reads every row once. It begins with all rows of the latest version, regardless of
-        the version of this object, unless a start is given. Other versions that delete or change rows end the query
-        with an error.
+        The DataFrame is `spark.readStream.format("deltaskip")`. A query that is restarted with its checkpoint continues
+        where it ended, and reads every row once. A query begins with all rows of the latest version, regardless of the
+        version of this object, unless a start is given. Later versions that delete or change rows end the query with
+        an error.
 
         Args:
             spark: A session of Spark 4.0 or newer, classic or Connect. Its workers need deltaskip.
             where: Predicate of the rows, as for `scan`. It also skips files.
             columns: Top-level columns to read. The default is all columns except the hidden ones.
-            starting_version: Read only what this version and later ones append; "latest" for versions that do not
-                exist yet.
-            starting_timestamp: Read only what versions append that were committed at or after this time, a datetime,
-                a date or ISO 8601 text. Without a time zone it is in UTC.
+            starting_version: Read only the rows that this version and later versions append; "latest" for versions that
+                do not exist yet.
+            starting_timestamp: Read only the rows of appends that were committed at or after this time, a datetime,
+                a date or ISO 8601 text. A time without a time zone is in UTC.
             max_files_per_trigger: Maximum number of files of a micro-batch. The default is all available files.
             ignore_deletes: Whether to skip versions that only delete files.
             skip_change_commits: Whether to skip versions that delete or change rows, with the rows that they write.

@@ -43,7 +43,7 @@ class RecomputingMethods(TableMethods):
         Files that other writers remove or replace in the meantime are left out and reported in `Recomputed.left_out`.
 
         Args:
-            spark: A session, classic or Connect, whose executors have this package. None: this process.
+            spark: A session, classic or Connect, whose executors have this package. By default, this process reads.
             where: A predicate, as in `scan`; only files that may contain a matching row are read. None for all files.
             columns: Columns whose statistics are computed; the statistics of other columns are not changed. None for
                 every column that has statistics.
@@ -51,9 +51,9 @@ class RecomputingMethods(TableMethods):
                 `{"name": ["icu.UNICODE_CI.77.1"]}`. Without `collations` and `collation_versions`: the versions that
                 the table's metadata domain `collations` lists and, if the table has the feature `collations`, the
                 version of the session (without one, as in `recompute_plan`), as far as this process can evaluate them.
-            mode: "footer" takes only what Parquet footers prove, "scan" reads all values, "auto" reads the values of
-                the columns that a footer does not prove.
-            only_missing: Read only files that lack some of the statistics.
+            mode: "footer" takes only statistics that Parquet footers prove, "scan" reads all values, "auto" reads the
+                values of the columns whose statistics a footer does not prove.
+            only_missing: Read only files that lack a part of the statistics.
             collation_versions: Versions such as `["77.1"]`, for the collations of all collated columns.
             resume: Skip files that an interrupted run already finished: files whose statistics this version of the
                 package computed with the same settings and no writer has replaced since.
@@ -77,7 +77,7 @@ class RecomputingMethods(TableMethods):
             DataFileMissing: A data file is not in storage.
             CorruptLog: An action in the log cannot be read.
             CommitConflict: Another writer changed the table's schema or features.
-            TableNotFound: The table was dropped, or replaced by another one.
+            TableNotFound: The table was dropped, or replaced by another table.
             StorageError: Storage cannot be accessed, or a data file cannot be read.
         """
         from deltaskip.maintenance.recompute.recompute import recompute
@@ -141,7 +141,7 @@ class RecomputingMethods(TableMethods):
             InvalidCollation: A collation identifier is not valid.
             CollationUnavailable: No library in this process implements a collation version.
             CorruptLog: An action in the log cannot be read.
-            TableNotFound: The table was dropped, or replaced by another one.
+            TableNotFound: The table was dropped, or replaced by another table.
             StorageError: Storage cannot be accessed.
         """
         from deltaskip.maintenance.recompute.request import recompute_plan, recompute_request
@@ -176,14 +176,14 @@ class RecomputingMethods(TableMethods):
     def retire_collation_version(self, collation: str, version: str) -> int:
         """Stop keeping statistics of a collation version for new files.
 
-        Existing statistics of that version stay in the log, and readers that use the version still prune on them.
+        Existing statistics of the version stay in the log, and readers that use the version still prune with them.
 
         Args:
             collation: Collation without a version, such as `icu.UNICODE_CI` or `UNICODE_CI`.
             version: Collation version, such as `77.1`.
 
         Returns:
-            The version that was committed. The table moves to it.
+            The version that was committed. The table moves to this version.
 
         Raises:
             InvalidCollation: `collation` is not a collation identifier.

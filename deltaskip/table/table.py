@@ -71,14 +71,13 @@ class DeltaTable(
         table: A local path, or a URI (`file:`, `s3://`, `gs://`, `abfss://`, `hdfs://`, …).
         version: Version to open. The default is the latest version.
         timestamp: Open the latest version that was committed at or before this time: a datetime, a date
-            or ISO 8601 text.
-            Without a time zone it is in UTC.
+            or ISO 8601 text. A time without a time zone is in UTC.
         storage_options: Credentials and endpoints of object stores, named as in obstore (`aws_region`,
             `azure_storage_account_key`, …).
         float_bounds: "exact" promises that every writer of the table includes NaN in the minimum and maximum of `float`
-            and `double` columns, as Spark does, or that they contain no NaN. Files whose writer is not known are then
-            also skipped by predicates such as `price > 10`. "auto" relies on what the log says about the writers. The
-            default is the table property `deltaskip.floatBounds`, otherwise "auto".
+            and `double` columns, as Spark does, or that these columns contain no NaN. Predicates such as `price > 10`
+            then also skip files whose writer is unknown. "auto" relies on the writers that the log names. The default
+            is the table property `deltaskip.floatBounds`, otherwise "auto".
         allow_reflection: Whether generated columns, defaults and CHECK constraints of the table may call any function
             of the Spark session that writes to it. By default they may only call Spark's built-in functions, without
             those that run other code, such as `java_method`: anyone who can write to a table can set its expressions.
@@ -86,7 +85,7 @@ class DeltaTable(
 
     Raises:
         TableNotFound: There is no Delta log at the path.
-        VersionNotFound: The version does not exist, its log files were deleted, or no version is that old or new.
+        VersionNotFound: The version does not exist, its log files were deleted, or no version existed at the time.
         CorruptLog: The log violates the Delta protocol.
         UnsupportedFeature: The table requires a reader feature that deltaskip does not support.
         StorageError: Storage cannot be accessed.
@@ -163,8 +162,8 @@ class DeltaTable(
     ) -> DeltaTable:
         """Create a table without rows, and return it.
 
-        The table has the features that its columns and properties use, and no others. A table that is replaced keeps
-        its id, history and features, and loses its rows, columns and properties in one commit.
+        The table has the features that its columns and properties use, and no other features. A table that is replaced
+        keeps its id, history and features, and loses its rows, columns and properties in one commit.
 
         Args:
             table: A local path or a URI, as for DeltaTable.
@@ -222,7 +221,7 @@ class DeltaTable(
 
     @staticmethod
     def exists(table: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> bool:
-        """Return whether there is a Delta table, even one that deltaskip cannot read.
+        """Return whether a Delta table exists, even a table that deltaskip cannot read.
 
         Args:
             table: A local path or a URI, as for DeltaTable.
@@ -274,9 +273,9 @@ class DeltaTable(
 
     @property
     def sort_order(self) -> tuple[SortOrder, ...]:
-        """Order of the rows in each data file that `append` and `overwrite` write; () if the table has none.
+        """Order of the rows in each data file that `append` and `overwrite` write; () if the table has no sort order.
 
-        A staged table sets it, in the property `deltaskip.sortOrder`.
+        A staged table sets the order, in the property `deltaskip.sortOrder`.
         """
         from deltaskip.data_files.sort_order import table_sort_order
 
@@ -321,7 +320,7 @@ class DeltaTable(
 
     @property
     def in_commit_timestamp(self) -> int | None:
-        """In-commit timestamp of the version in milliseconds since the epoch; None if they are not enabled."""
+        """In-commit timestamp of the version in milliseconds since the epoch; None without in-commit timestamps."""
         return self.snapshot.in_commit_timestamp
 
     @overload
@@ -378,7 +377,7 @@ class DeltaTable(
                 expression of Polars or pyarrow, where Spark has a predicate with the same answer for every row. The
                 default matches every row.
             columns: Columns to read. `user.city` is the field `city` of the struct `user`, returned as the column
-                `city`. The default is all columns except the hidden ones.
+                `city`. The default is all columns except hidden columns.
             limit: Maximum number of rows to read; which rows is not defined.
             time_zone: Session time zone for timestamps without a zone in literals and partition values. None means
                 that the time zone of partition values is not known; files for which it matters are kept.
@@ -389,14 +388,14 @@ class DeltaTable(
             params: Values of the parameters of SQL text: a mapping for `:name`, a list for `?`, as in
                 `scan("id = :x AND day IN (:days)", params={"x": 5, "days": [date(2026, 1, 1)]})`.
             strict: Whether to raise NotProvable if no part of the predicate can skip a file; the message has the reason
-                of each part. Reads the statistics.
-            ansi: Whether Spark evaluates the predicate in ANSI mode, as Spark 4 does by default. If so, constants that
-                fail there, such as `id = 'abc'`, are refused; if not, they keep every file. The default is the mode of
-                the active Spark session, and ANSI mode without a session.
-            hidden: Whether to read partition columns that a transform has added (`hidden_columns`), if `columns` does
-                not name what to read. Predicates can use them in any case.
-            engine: Where files are found: "local" for this process, or "spark" for the executors of a session, for logs
-                that are too long for one process. The result is then a `DistributedScan`.
+                for each part. Reads the statistics.
+            ansi: Whether Spark evaluates the predicate in ANSI mode, as Spark 4 does by default. In ANSI mode,
+                constants that fail, such as `id = 'abc'`, are refused; otherwise they keep every file. The default is
+                the mode of the active Spark session, and ANSI mode without a session.
+            hidden: Whether to read partition columns that a transform has added (`hidden_columns`) if `columns` is not
+                given. Predicates can always use them.
+            engine: The engine that finds files: "local" for this process, or "spark" for the executors of a session,
+                for logs that are too long for one process. The result is then a `DistributedScan`.
 
         Raises:
             PredicateError: The predicate does not parse or does not match the schema, a column does not exist, or Spark
@@ -423,7 +422,7 @@ class DeltaTable(
         time_zone: str | None = SESSION_ZONE,
         params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> pa.Table:
-        """Return the partitions with the numbers of their files, rows and bytes, from the log alone.
+        """Return the partitions with their numbers of files, rows and bytes, from the log alone.
 
         The columns are `partition_values` (a struct of all partition columns, including hidden ones), `num_files`,
         `num_rows` (null if a file has no row count; rows that a deletion vector deletes are not counted) and
@@ -473,7 +472,7 @@ class DeltaTable(
         return table_coverage(self.snapshot, depth=arguments.flag("overlap", overlap))
 
     def collations(self) -> tuple[CollatedColumn, ...]:
-        """Return the collated columns, and which collation versions this process can evaluate for each of them."""
+        """Return the collated columns, and the collation versions that this process can evaluate for each column."""
         from deltaskip.table.collated_columns import collated_columns
 
         return collated_columns(self.snapshot)
@@ -491,8 +490,8 @@ class DeltaTable(
         """Begin a transaction on this version: add rows and files, change metadata, then `commit()`.
 
         Args:
-            read: Predicate of the rows that the transaction depends on, `"true"` for all rows. By default it depends on
-                no row.
+            read: Predicate of the rows on which the transaction depends, `"true"` for all rows. By default, it depends
+                on no row.
             operation: Name of the operation in the table's history.
             parameters: Parameters of the operation in the table's history.
             params: Values of the parameters of `read`, as in `scan`.
@@ -512,13 +511,13 @@ class DeltaTable(
         return transaction
 
     def checkpoint(self) -> WrittenCheckpoint:
-        """Write a checkpoint of this version, unless it has one, with `_last_checkpoint` and the version checksum.
+        """Write a checkpoint of this version, unless it exists, with `_last_checkpoint` and the version checksum.
 
         The checkpoint is classic, or V2 with sidecars if `delta.checkpointPolicy` is `v2`.
 
         Raises:
             UnsupportedFeature: The table requires a writer feature that deltaskip does not support.
-            TableNotFound: The table was dropped, or replaced by another one.
+            TableNotFound: The table was dropped, or replaced by another table.
         """
         from deltaskip.log.checkpoint.write import write_checkpoint
 

@@ -39,8 +39,8 @@ class TableTransaction(Transaction):
             txn.append(more_orders, schema_mode="merge")
         txn.version
 
-    The table that began it moves to the version that is committed. If the block raises or the commit fails, the data
-    files that were written are deleted.
+    The table that began the transaction moves to the committed version. If the block raises or the commit fails, the
+    data files that were written are deleted.
     """
 
     # The session of the appended rows, which also writes them to the change data feed.
@@ -136,7 +136,7 @@ class TableTransaction(Transaction):
         partition_by: str | Transform | Sequence[str | Transform] | None = None,
         time_zone: str = SESSION_ZONE,
     ) -> None:
-        """Replace rows by new ones, as DeltaTable.overwrite does; before other rows are written in the transaction.
+        """Replace rows as DeltaTable.overwrite does; before other rows are written in the transaction.
 
         Args:
             data: A PySpark DataFrame, or Arrow data, as for DeltaTable.append.
@@ -156,7 +156,7 @@ class TableTransaction(Transaction):
             RowViolation: A row violates a constraint or does not match `where`, or a value does not fit its column.
             UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for an expression.
             StorageError: The files cannot be written.
-            InvalidArgument: Arguments exclude each other, or one has a wrong value.
+            InvalidArgument: Arguments exclude each other, or an argument has a wrong value.
             InvalidArgumentType: An argument has a wrong type.
             InvalidCommit: The transaction has added or removed files, or has ended.
         """

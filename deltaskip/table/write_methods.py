@@ -42,9 +42,9 @@ class WritingMethods(TableMethods):
                 of deltaskip; a pyarrow dataset, or a LazyFrame of polars; or a list of dicts, or a dict of lists.
             schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
             txn: Application id and version, for exactly-once writes: nothing is written if the table contains this
-                version of the application, or a later one.
+                version of the application, or a later version.
             user_metadata: Text to record with the commit in the table's history.
-            time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
+            time_zone: Time zone of casts between instants and local times. A DataFrame uses its session's time zone.
                 The default is the active Spark session's, and UTC without a session.
 
         Returns:
@@ -76,14 +76,14 @@ class WritingMethods(TableMethods):
     ) -> WriteResult:
         """Append a micro-batch of Structured Streaming exactly once; for the function that foreachBatch calls.
 
-        The table records the number of the batch with its rows, in one commit. A batch that the query repeats after it
-        was stopped or killed is not written again if the table already has it.
+        The table records the id of the batch with its rows, in one commit. A batch that the query repeats, after it was
+        stopped or killed, is not written again if the table already has the batch.
 
         Args:
             batch: The DataFrame that foreachBatch passes, of a classic or a Connect session.
-            batch_id: The number of the batch that foreachBatch passes.
+            batch_id: The id of the batch that foreachBatch passes.
             app_id: A name of the query that is unique among queries that write to this table. A query with a new
-                checkpoint counts its batches from 0 again, so it needs a new name.
+                checkpoint counts its batches from 0 again, so the query needs a new name.
             schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
             user_metadata: Text to record with the commit in the table's history.
 
@@ -122,26 +122,27 @@ class WritingMethods(TableMethods):
         user_metadata: str | None = None,
         time_zone: str = SESSION_ZONE,
     ) -> WriteResult:
-        """Replace rows of the latest version of the table by new ones, and move to the version that contains them.
+        """Replace rows of the latest version of the table by new rows, and move to the version that contains them.
 
         Columns, defaults and constraints are as for `append`. Files that lose all their rows are removed without being
-        read. In files that lose some, rows are deleted by deletion vectors if `delta.enableDeletionVectors` is true;
+        read. In files that lose some rows, deletion vectors delete the rows if `delta.enableDeletionVectors` is true;
         otherwise these files are rewritten, and the remaining rows keep their row ids.
 
         Args:
             data: A PySpark DataFrame, or Arrow data, as for `append`.
             where: Predicate of the rows to replace, as in `scan`. Every new row must match it; a row for which it is
                 NULL neither matches nor is replaced. The default replaces all rows.
-            partitions: "static" replaces as `where` says. "dynamic" replaces the partitions that have new
+            partitions: "static" replaces the rows that match `where`. "dynamic" replaces the partitions that have new
                 rows, and is "static" for a table without partitions.
             schema_mode: "keep" refuses columns that the table lacks, "merge" adds them. "replace" replaces the
                 table's columns by those of the new rows: id, properties and history of the table stay, and so does
                 the partitioning unless `partition_by` is given.
             params: Values of the parameters of `where`, as in `scan`.
-            partition_by: Partition columns of a replaced schema, and transforms; empty for none. The default keeps
-                the table's: hidden columns are created again, the rows must have the others.
+            partition_by: Partition columns of a replaced schema, and transforms; empty for no partition columns. The
+                default keeps the table's partition columns: hidden columns are created again, and the rows must have
+                the other columns.
             txn: Application id and version, for exactly-once writes: nothing is written if the table contains this
-                version of the application, or a later one.
+                version of the application, or a later version.
             user_metadata: Text to record with the commit in the table's history.
             time_zone: Time zone of `where`, and of casts between instants and local times. For a DataFrame the
                 session's applies.
@@ -159,7 +160,7 @@ class WritingMethods(TableMethods):
             UnsupportedFeature: The table is append-only, or needs a feature that deltaskip cannot write, or Spark for
                 an expression.
             StorageError: Storage failed.
-            InvalidArgument: Arguments exclude each other, or one has a wrong value.
+            InvalidArgument: Arguments exclude each other, or an argument has a wrong value.
             InvalidArgumentType: An argument has a wrong type.
         """
         from deltaskip.dml.overwrite import overwrite, predicate_text
@@ -183,8 +184,8 @@ class WritingMethods(TableMethods):
         The files are neither copied nor changed, and belong to the table from then on: VACUUM deletes files in its
         folder once they are removed from the table. Their columns must match the table's, by name or by field id
         according to the column mapping, with types that Spark reads as the table's; missing columns are NULL.
-        Constraints are proved from statistics, and only undecided files are read. Values of identity columns must be in
-        the files, and do not move the mark of the column, just like explicit values of an append.
+        Statistics prove constraints, and only undecided files are read. Values of identity columns must be in the
+        files, and do not move the high-water mark of the column, like explicit values of an append.
 
         Args:
             paths: Files and folders: absolute paths, URIs, or paths relative to the table. A folder stands for all

@@ -1,7 +1,7 @@
 """The tables in a session's catalog: their locations, and the registration of new ones.
 
-A stock session has no data source named delta, so its SQL can neither create nor read a table of that provider. Its
-catalog keeps them nevertheless: classic sessions are asked through the JVM, where no data source is looked up.
+A stock session has no data source named delta, so its SQL can neither create nor read a table with that provider. Its
+catalog still stores such tables. Classic sessions are called through the JVM, which does not look up the data source.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class NamedTable:
         name: The name with catalog and database, such as spark_catalog.default.events.
         provider: The data source, such as delta; None for a view.
         location: The folder as a URI; None for a view.
-        kind: MANAGED, EXTERNAL or VIEW. A view with a provider stands for a table of it, at the location.
+        kind: MANAGED, EXTERNAL or VIEW. A view with a provider stands for a table of this provider at the location.
     """
 
     name: str
@@ -49,7 +49,7 @@ class NamedTable:
 
 
 def name_parts(spark: SparkSession, name: str) -> tuple[str, ...]:
-    """Return the parts of a name as Spark parses it. Raises PySpark's ParseException, SchemaError for Connect."""
+    """Return the parts of a name as Spark parses it. Raises PySpark's ParseException, or SchemaError on Connect."""
     if not is_classic(spark):
         return _split(name)
     parsed = java_state(spark).sqlParser().parseMultipartIdentifier(name)
@@ -59,7 +59,7 @@ def name_parts(spark: SparkSession, name: str) -> tuple[str, ...]:
 def named_table(spark: SparkSession, name: str) -> NamedTable | None:
     """Return the table with this name; None if there is none.
 
-    Raises UnsupportedFeature for a name of another catalog, and if a Connect server does not show where the table is.
+    Raises UnsupportedFeature for a name of another catalog, and if a Connect server does not show the table's location.
     """
     parts = _in_session_catalog(name_parts(spark, name))
     if not is_classic(spark):
@@ -102,13 +102,13 @@ def default_location(spark: SparkSession, name: str) -> str:
 def register_table(spark: SparkSession, name: str, location: str, managed: bool) -> None:
     """Add a Delta table that exists to the session's catalog.
 
-    Its entry is what delta-spark registers: provider delta, and no columns, which are in the table's log. A session
-    with Delta reads the table by this name. SQL of one without refuses it, because it has no such data source.
+    The entry is the same as delta-spark's: provider delta and no columns, because the table's log has them. A session
+    with Delta reads the table by this name. SQL of a session without Delta refuses it for lack of the data source.
 
     Args:
         spark: The session.
         name: Name of the table.
-        location: URI of its folder, percent-encoded.
+        location: URI of the table's folder, percent-encoded.
         managed: Whether DROP TABLE deletes the folder.
 
     Raises:
@@ -169,7 +169,7 @@ def _in_session_catalog(parts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def table_identifier(state: Any, parts: tuple[str, ...]) -> Any:
-    """Return the name of a table as an object of the JVM."""
+    """Return the TableIdentifier of the JVM for a table."""
     return state.sqlParser().parseTableIdentifier(".".join(map(quoted_name, parts)))
 
 
@@ -209,7 +209,7 @@ def _described(spark: SparkSession, parts: tuple[str, ...]) -> NamedTable | None
 
 
 def _listed(spark: SparkSession, parts: tuple[str, ...]) -> NamedTable | None:
-    """The table in the list of a server that has no data source for it; None if it is not in the list."""
+    """The table as SHOW TABLE EXTENDED lists it, for a server without the data source; None if it is not listed."""
     if not all(re.fullmatch(r"\w+", part) for part in parts):
         return None
     place = f" IN {quoted_name(parts[0])}" if len(parts) > 1 else ""
@@ -243,7 +243,7 @@ def _split(name: str) -> tuple[str, ...]:
 
 
 def is_classic(spark: object) -> bool:
-    """Whether this process can call the JVM of the session, which it cannot through Spark Connect."""
+    """Whether this process can call the JVM of the session. A client of Spark Connect cannot."""
     return isinstance(spark, SparkSession) and getattr(spark, "_jsparkSession", None) is not None
 
 
@@ -257,13 +257,13 @@ def _companion(package: Any, name: str) -> Any:
 
 
 def _arity(value: Any, method: str) -> int:
-    """The greatest number of parameters of a method, which differs between releases of Spark."""
+    """The greatest number of parameters of a method. It differs between releases of Spark."""
     methods = value.getClass().getMethods()
     return max(len(each.getParameterTypes()) for each in methods if each.getName() == method)
 
 
 def copied(value: Any, index: int, member: Any) -> Any:
-    """A copy of an object of a Scala case class with another member."""
+    """Return a copy of an instance of a Scala case class, with one member replaced."""
     members = [getattr(value, f"copy$default${i}")() for i in range(1, _arity(value, "copy") + 1)]
     members[index] = member
     return value.copy(*members)

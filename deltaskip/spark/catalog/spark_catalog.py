@@ -42,7 +42,7 @@ from deltaskip.spark.session.error_conversion import catalog_errors_named
 from deltaskip.storage import is_local, join, parse_location, uri_of
 from deltaskip.table.table import DeltaTable
 
-# A folder that this catalog has chosen. Entries are external ones of Spark, so that a rename moves no files; the name
+# A folder that this catalog has chosen. Spark's entry for its table is EXTERNAL, so a rename moves no files. The name
 # of the folder shows that dropping the table deletes it.
 _MANAGED = re.compile(r"-managed-[0-9a-f]{32}/*$")
 _IS_POINTER = re.compile(rf"[\[ ]{re.escape(POINTER)}=")
@@ -55,9 +55,9 @@ _LEGACY_END, _NEXT = "))", "), ("
 class SparkCatalog(LocatedCatalog):
     """The catalog of a Spark session: its databases are namespaces, with tables in them.
 
-    A name without namespace is one of the session's current database. Names are those that Spark accepts: letters,
-    digits and `_`, without regard to letter case. The catalog stores a table as delta-spark registers it, with the
-    provider delta and the location; a Connect server without Delta stores a view in its place.
+    A name without a namespace belongs to the session's current database. Spark accepts letters, digits and `_` in
+    names, and ignores letter case. The catalog stores a table as delta-spark registers it, with the provider delta and
+    the location. A Connect server without Delta stores a view instead.
 
     Args:
         spark: The session, classic or Connect.
@@ -97,8 +97,8 @@ class SparkCatalog(LocatedCatalog):
     def register_table(self, ident: Ident, location: str) -> DeltaTable:
         """See TableCatalog.register_table.
 
-        Raises UnsupportedFeature for a folder that this catalog has chosen, because dropping either of two names would
-        delete the files.
+        Raises UnsupportedFeature for a folder that this catalog has chosen, because dropping either name of the table
+        would delete the files.
         """
         root = parse_location(arguments.path("location", location))
         if _MANAGED.search(root) is not None:
@@ -129,7 +129,7 @@ class SparkCatalog(LocatedCatalog):
                 raise
 
     def remove_entry(self, entry: TableEntry) -> bool:
-        """Spark itself deletes the files of a table that it manages."""
+        """Spark deletes the files of a managed table."""
         parts, found = self._parts(entry.identifier), self._found(entry.identifier)
         if parts is None or found is None or found.location is None or _location(found.location) != entry.location:
             return False
@@ -138,7 +138,7 @@ class SparkCatalog(LocatedCatalog):
                 if found.kind == "VIEW":
                     self._spark.sql(f"DROP VIEW {session_sql_name(*parts)}")
                 elif is_classic(self._spark):
-                    # A stock session has no data source for the table, so that its SQL does not find it.
+                    # A stock session has no data source for the table, so its SQL does not find it.
                     state = java_state(self._spark)
                     state.catalog().dropTable(table_identifier(state, parts), False, False)
                 else:
@@ -150,7 +150,7 @@ class SparkCatalog(LocatedCatalog):
         return True
 
     def move_entry(self, entry: TableEntry, new: CatalogIdentifier) -> None:
-        """In another namespace, the new name is added before the old one is removed."""
+        """A move to another namespace adds the new name before it removes the old name."""
         before, after, found = self._parts(entry.identifier), self._parts(new), self._found(entry.identifier)
         if before is None or found is None:
             raise self._gone(entry.identifier)
@@ -231,7 +231,7 @@ class SparkCatalog(LocatedCatalog):
             _change_database(self._spark, namespace[0], before, properties)
 
     def remove_namespace(self, namespace: Namespace) -> bool:
-        """Raises NamespaceNotEmpty if there are views or functions in it."""
+        """Raises NamespaceNotEmpty if the namespace contains views or functions."""
         with catalog_errors_named(self.name):
             try:
                 self._spark.sql(f"DROP NAMESPACE {session_sql_name(namespace[0])} RESTRICT")
@@ -258,7 +258,7 @@ class SparkCatalog(LocatedCatalog):
             return str(self._spark.catalog.currentDatabase()), ident.name
 
     def _found(self, ident: CatalogIdentifier) -> NamedTable | None:
-        """The table of a name; None if there is none, or a view that stands for no table."""
+        """The table with this name; None if it does not exist, or is a view that stands for no table."""
         parts = self._parts(ident)
         if parts is None:
             return None
@@ -284,7 +284,7 @@ class SparkCatalog(LocatedCatalog):
         return list(self._spark.sql(statement).collect())
 
     def _add_pointer(self, parts: tuple[str, str], location: str) -> None:
-        """Add a view that stands for the table. Reading it by Spark SQL fails with an error that says what to do."""
+        """Add a view that stands for the table. Spark SQL fails to read it, with an error that names deltaskip."""
         name = display_name(parts)
         why = f"{name} is a Delta table, and this server has no Delta: read {location} through deltaskip."
         self._spark.sql(
@@ -305,7 +305,7 @@ class SparkCatalog(LocatedCatalog):
             raise self._gone(entry.identifier)
 
     def _without_delta(self, ident: CatalogIdentifier, act: str, error: Exception) -> Exception:
-        """The error itself, or that a server without Delta refuses the statement."""
+        """The error, or UnsupportedFeature if a server without Delta refuses the statement."""
         if "DATA_SOURCE_NOT_FOUND" not in str(error):
             return error
         return UnsupportedFeature(
@@ -321,13 +321,13 @@ class SparkCatalog(LocatedCatalog):
 
 
 def _location(uri: str) -> str:
-    """The location that a URI of Java names."""
+    """The location for a URI of Java."""
     found = parse_location(uri)
     return found if is_local(found) else unquote(found)
 
 
-# A classic session is asked through the JVM, which gives properties as they are. A Connect server shows them only as
-# text in which names and values are not quoted.
+# The JVM of a classic session returns properties unchanged. A Connect server returns them only as one text, without
+# quotes around names and values.
 def _database_names(spark: SparkSession) -> list[str]:
     """Return the names of all databases."""
     return [row[0] for row in spark.sql(f"SHOW NAMESPACES IN {SESSION_CATALOG}").collect()]
@@ -397,7 +397,7 @@ def _change_database(spark: SparkSession, name: str, before: Mapping[str, str], 
 
 
 def _settable(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties without a separate clause."""
+    """The properties that need no separate clause. Raises for a property that the catalog cannot store."""
     if OWNER in properties:
         raise InvalidArgument("The property owner of a namespace is kept by Spark and cannot be set.")
     own = {key: value for key, value in properties.items() if key not in (COMMENT, LOCATION)}
@@ -418,7 +418,7 @@ def _pairs(properties: Mapping[str, str]) -> str:
 def _by_java(spark: SparkSession, name: str) -> dict[str, str] | None:
     try:
         found = java_state(spark).catalog().getDatabaseMetadata(name)
-    except Exception as error:  # a name that is not valid is no AnalysisException in every release
+    except Exception as error:  # some releases raise no AnalysisException for an invalid name
         if is_missing(error):
             return None
         raise

@@ -1,1 +1,1 @@
-"""Delta's types, collations and expressions as PySpark's, and PySpark's Columns as expressions."""
+"""Conversion of Delta's types, collations and expressions to PySpark's, and of PySpark's Columns to expressions."""

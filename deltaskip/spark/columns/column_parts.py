@@ -1,4 +1,4 @@
-"""The nodes of the parts of Spark's column trees that all releases and both kinds of sessions share."""
+"""Nodes for the parts of Spark's column trees that are the same in all releases, classic and Connect."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COMPARISONS = {"==": "=", "=": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=
 
 
 def function(name: str, args: tuple[Node, ...]) -> Node:
-    """The node of an operator or function by Spark's name of it; Opaque if its value depends on more than `args`."""
+    """The node of the operator or function with this name in Spark; Opaque if its value depends on more than `args`."""
     name = name.lower()
     match name, args:
         case _, () if name in OF_SESSION:
@@ -73,7 +73,7 @@ def extract(child: Node, name: Node) -> Node:
 
 
 def cast(child: Node, type_json: str, mode: str | None) -> Node:
-    """A cast to a Spark type in JSON. mode: "try" or "ansi" in any letter case; None is the session's."""
+    """A cast to a Spark type in JSON. mode: "try" or "ansi" in any letter case; None for the session's mode."""
     return cast_node(child, lambda: parse_type(type_json), mode)
 
 

@@ -1,8 +1,8 @@
 """Conversion of a pyspark Column to predicate nodes, for pruning.
 
-Expressions without a node become Opaque, which keeps every file. Both kinds of Column are trees: of Python objects over
-Connect, of JVM objects (org.apache.spark.sql.internal.ColumnNode) in a classic session. The latter exist since Spark
-4.0; a classic Column of Spark 3.5 is a tree of Catalyst's expressions.
+Expressions without a node become Opaque, which keeps every file. A Connect Column is a tree of Python objects. A
+classic Column is a tree of JVM objects: of org.apache.spark.sql.internal.ColumnNode in Spark 4.0 and newer, of
+Catalyst's expressions in Spark 3.5.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _connect(tree: Any) -> Node:
         case "SQLExpression":
             return sql_node(tree._expr)
         case "ColumnAlias":
-            # Spark 3.5 has another name for it.
+            # Spark 3.5 names the child `_parent`.
             return _connect(tree._child if hasattr(tree, "_child") else tree._parent)
         case "CastExpression":
             target = tree._data_type
@@ -120,7 +120,7 @@ def _attribute(tree: Any) -> Node:
         try:
             return n.Column(tuple(sequence(tree.nameParts())))
         except Py4JError:
-            # Spark 4.0 has the name as text instead.
+            # Spark 4.0 stores the name as text.
             return sql_node(tree.unparsedIdentifier())
     return sql_node(tree.unparsedIdentifier())
 

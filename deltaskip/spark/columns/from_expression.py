@@ -1,6 +1,6 @@
 """Conversion of Catalyst's expressions to predicate nodes.
 
-A classic Column of Spark 3.5 is an unresolved tree of them. Expressions that Spark pushes down to a scan are resolved.
+A classic Column of Spark 3.5 is a tree of unresolved expressions. Spark pushes resolved expressions down to a scan.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from deltaskip.spark.session.active import active_session_ansi, session_reads_as
 
 _PACKAGES = ("org.apache.spark.sql.catalyst.expressions.", "org.apache.spark.sql.catalyst.analysis.")
 
-# Expressions with another name than their function, whose children are its arguments, in order.
+# Expressions whose name differs from their function's name. Their children are the arguments of the function, in order.
 _FUNCTIONS = {
     "EqualTo": "=",
     "EqualNullSafe": "<=>",
@@ -57,14 +57,14 @@ _FUNCTIONS = {
 }
 
 
-# Expressions with a flag for ANSI mode, and the functions that return NULL where these fail.
+# Expressions with an evaluation mode. `_TRIED` has the functions that return NULL where these expressions fail.
 _WITH_MODE = frozenset(("Add", "Subtract", "Multiply", "Divide", "Remainder", "IntegralDivide", "Pmod"))
-# Functions with a pattern of times. A setting of the session makes Spark read it as versions before 3.0 do.
+# Expressions with a datetime pattern. spark.sql.legacy.timeParserPolicy=LEGACY selects the patterns of Spark 2.
 _BY_PATTERN = frozenset(("DateFormatClass", "FromUnixTime", "GetTimestamp", "ToUnixTimestamp", "UnixTimestamp"))
 _TRIED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
 
-# Expressions that share a function's name and have other arguments, or another meaning in an earlier version.
-# Or they have more than their children: options, a schema, a type, or names of fields.
+# Expressions with the name of a function but other arguments, or another meaning in an earlier version, or parameters
+# that are not children: options, a schema, a type, or names of fields.
 _OTHERWISE = frozenset(
     (
         *("StringTrimBoth", "ToBinary", "TryToBinary", "Encode", "Decode", "StringDecode", "Base64"),
@@ -142,18 +142,18 @@ def expression_to_node(tree: Any) -> Node:
             start = str(tree.start().toString())
             return function("locate", _children(tree)[: 2 if start == "1" else 3])
         case "StringTrim" | "StringTrimLeft" | "StringTrimRight":
-            # The first argument is the characters, the second child.
+            # The characters to trim are the first argument and the second child.
             return function(str(tree.prettyName()), _children(tree)[::-1])
         case "Unhex" | "UnBase64" if tree.failOnError():
             return _unknown(tree)
         case "Elt" if not tree.failOnError() and active_session_ansi() is not False:
-            # NULL for a number without a value.
+            # Elt returns NULL for an index without a value.
             return _unknown(tree)
         case "UnixTimestamp" if str(tree.left().dataType().typeName()) in ("timestamp", "date"):
-            # The format is for strings.
+            # Only strings have a format.
             return function("unix_timestamp", _children(tree)[:1])
         case "ParseUrl" if not tree.failOnError():
-            # From try_parse_url, or from parse_url without ANSI mode.
+            # The function is try_parse_url, or parse_url without ANSI mode.
             return function("try_parse_url", _children(tree))
         case _ if kind in _BY_PATTERN and session_reads_as_before():
             return opaque(kind, _children(tree))
@@ -181,7 +181,7 @@ def expression_to_node(tree: Any) -> Node:
 
 
 def _time_read(tree: Any) -> Node:
-    """A timestamp that is read from text by a pattern."""
+    """The node of a timestamp that is parsed with a pattern."""
     local = str(tree.dataType().typeName()) != "timestamp"
     tried = _tried(tree)
     if local and tried:
@@ -191,14 +191,14 @@ def _time_read(tree: Any) -> Node:
 
 
 def _tried(tree: Any) -> bool:
-    """Whether an expression returns NULL where it fails, although the session is in ANSI mode."""
+    """Whether an expression returns NULL instead of failing, although the session is in ANSI mode."""
     return not tree.failOnError() and active_session_ansi() is not False
 
 
 def _mode(tree: Any) -> str | None:
-    """The mode of an expression that fails: "try" with NULL, None as in the session, "legacy" as without ANSI mode.
+    """The mode of an expression: "try" returns NULL for a failure, "legacy" is not ANSI, None is the session's mode.
 
-    Functions such as try_to_date are made of expressions without ANSI mode, also where the session is in it.
+    Functions such as try_to_date contain expressions in the legacy mode even if the session is in ANSI mode.
     """
     mode = str(tree.evalMode().toString()).rstrip("$")
     if mode == "TRY":
@@ -207,7 +207,7 @@ def _mode(tree: Any) -> str | None:
 
 
 def _value(value: Any, java_type: Any) -> Node:
-    """The literal of a value of Catalyst: days, microseconds, UTF8String, Decimal.
+    """The literal for a value of Catalyst: days, microseconds, UTF8String, Decimal.
 
     Strings with a collation are compared under the collation of their column.
     """
@@ -223,7 +223,7 @@ def _value(value: Any, java_type: Any) -> Node:
 
 
 def _field(tree: Any) -> Node:
-    """A field of a struct, which is a column if the struct is a column."""
+    """The node of a field of a struct: a column if the struct is a column."""
     child = expression_to_node(tree.child())
     name = str(tree.childSchema().fields()[tree.ordinal()].name())
     if not isinstance(child, n.Column):
@@ -240,7 +240,7 @@ def _is_collating(tree: Any) -> bool:
 
 
 def _elements(found: Any) -> Iterator[Any]:
-    """The elements of a set of Scala."""
+    """The elements of a Scala Set."""
     iterator = found.iterator()
     while iterator.hasNext():
         yield iterator.next()

@@ -1,8 +1,8 @@
-"""Typed values as Spark columns that are the same in every session.
+"""Typed values as Spark columns, whatever the settings of the session.
 
 A value is sent as its *carrier*: a boolean, long, double or string whose meaning does not depend on the time zone or
-any other setting, from which an expression computes the value. Literals and columns of a broadcast table use the same
-expressions.
+any other setting. An expression computes the value from its carrier. Literals and columns of a broadcast table use the
+same expressions.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def carrier_sql(carrier: bool | float | str | None) -> str:
 
 
 def decoded_sql(carrier: str, data_type: DataType, target: spark_types.DataType) -> str:
-    """SQL text of the values of type `target` (`data_type` in Spark, with its collation) from SQL text of carriers.
+    """SQL text that computes values of type `target` (`data_type` in Spark, with its collation) from SQL of carriers.
 
-    It takes a fraction of the requests to the JVM that a Column takes.
+    SQL text needs a fraction of the requests to the JVM that a Column needs.
     """
     match data_type:
         case _ if data_type == DATE:

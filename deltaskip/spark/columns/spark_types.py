@@ -1,6 +1,6 @@
 """Conversion of Delta types to Spark types.
 
-Everything is nullable, at every depth, whatever the table declares: Spark's Parquet scan guarantees no more, and a
+All fields are nullable, at every depth, whatever the table declares. Spark's Parquet scan guarantees no more, and a
 NOT NULL column with nulls in a file returns wrong rows instead of an error.
 """
 
@@ -102,7 +102,7 @@ def check_returned_by_python(fields: Sequence[StructField], table: str, cure: st
 
 
 def holds_void(data_type: DataType) -> bool:
-    """Whether some field inside a type is of type VOID."""
+    """Whether a struct inside a type has a VOID field, at any depth."""
     match data_type:
         case StructType(fields):
             return any(f.type == VOID or holds_void(f.type) for f in fields)
@@ -129,7 +129,7 @@ def nullable(type_: spark_types.DataType) -> spark_types.DataType:
 
 
 def collectable(rows: DataFrame) -> DataFrame:
-    """Return rows that `toArrow` returns: it fails for NULL in a struct whose fields are not nullable."""
+    """Return the rows with nullable fields, because `toArrow` fails for NULL in a struct with NOT NULL fields."""
     types = {field.name: nullable(field.dataType) for field in rows.schema.fields}
     if len(types) < len(rows.columns) or all(types[field.name] == field.dataType for field in rows.schema.fields):
         return rows
@@ -225,7 +225,7 @@ def _metadata(field: StructField) -> dict[str, Any]:
 
 
 def _not_null(frame: Any, attribute: Any) -> Column:
-    """A column that Spark knows to contain no NULL, which the table's writers guarantee."""
+    """The column as one without NULL for Spark. The table's writers guarantee it."""
     jvm = frame.sparkSession._jvm
     expression = jvm.org.apache.spark.sql.catalyst.expressions.KnownNotNull(attribute)
     if pyspark.__version__.startswith("3."):

@@ -30,7 +30,7 @@ def collected_positions(
         frame: One row for each row of a file.
         file: Name of the column with the index of the file, from 0 to `files` - 1.
         position: Name of the column with the position of the row in the file.
-        kind: Name of the column with the kind of row; None if all are of the one in `kinds`.
+        kind: Name of the column with the kind of row; None if all rows are of the only kind in `kinds`.
         files: Number of files.
         kinds: The kinds to return.
     """
@@ -50,7 +50,7 @@ def positions_of_blocks(files: int, blocks: Iterable[tuple[int, int, Any]]) -> R
 
     Args:
         files: Number of files.
-        blocks: Index of the file, index of the block in it, and the bits of its rows.
+        blocks: For each block the index of the file, the index of the block in the file, and the bits of its rows.
     """
     found: list[list[tuple[int, Any]]] = [[] for _ in range(files)]
     for file, block, bits in blocks:

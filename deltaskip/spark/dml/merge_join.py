@@ -1,7 +1,7 @@
 """The join of a MERGE through Spark: source and target are joined once, and the result is persisted.
 
-Spark resolves expressions where their names have SQL's meaning: expressions of matched rows over the join, of rows
-without a target row over the source, and of rows without a source row over the target.
+Spark resolves each expression over the rows that it may name: expressions of WHEN MATCHED over the join, of WHEN NOT
+MATCHED over the source, and of WHEN NOT MATCHED BY SOURCE over the target.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _BASE = "__deltaskip_target_base"
 
 @dataclass(frozen=True, slots=True)
 class _ChangedPositions:
-    """The rows of the target that change, and their number by clause."""
+    """The positions of the target rows that change, and their number by clause."""
 
     deleted: RowPositions | None = None
     updated: RowPositions | None = None
@@ -72,7 +72,7 @@ class MergedFrames:
         self._given = source.named(source.numbered)
         self._is_small = False
         self._old = {field.name: f"__deltaskip_t{i}" for i, field in enumerate(self._fields)}
-        # Columns with the values of a clause's expressions, and their types.
+        # Names of the columns with the values of the clauses' expressions, and their types.
         self._raw: dict[tuple[int, int], str] = {}
         self._types: dict[str, DataType] = {}
         self._taken: dict[tuple[str, ...], str] = {}
@@ -101,7 +101,7 @@ class MergedFrames:
         return MatchedRows(found.deleted, found.updated, new, bool(inserted), found.counts)
 
     def check(self) -> None:
-        """Let Spark resolve all expressions and types, with no rows of the target; no job runs."""
+        """Let Spark resolve all expressions and types, without a job."""
         with predicate_errors_named(self._table, "an expression of the merge"):
             self._check_conditions()
             changed = self._changed(self._pairs())
@@ -125,10 +125,10 @@ class MergedFrames:
         return [_column(each.where) for each in self._join.clauses if each.kind == kind and each.where is not None]
 
     def _pairs(self) -> DataFrame:
-        """The join: pairs of rows that match, and with clauses for them the rows of the target without a match.
+        """The join: the matched pairs, and the target rows without a match if clauses apply to them.
 
-        It has the columns of both sides under their names, those of the target also as they are stored, and those that
-        a clause takes from the source by name.
+        The join has the columns of both sides under their names, the stored values of target columns, and the columns
+        that clauses take from the source by name.
         """
         join = self._join
         target = self._target()
@@ -145,7 +145,7 @@ class MergedFrames:
         return side.join(source, _column(join.on), how)
 
     def _target(self) -> DataFrame:
-        """Rows of the target with the path of their file, their position, and their columns also as they are stored."""
+        """The rows of the target with the path of their file, their position, and the stored values of columns."""
         join = self._join
         if len(join.files):
             target, self._read = self._execution.rows_by_path(join.files.listed, join.row_ids, _PATH, POSITION)
@@ -165,7 +165,7 @@ class MergedFrames:
         return [] if self._join.row_ids is None else [self._join.row_ids.row_id]
 
     def _numbered(self, rows: DataFrame, others: Sequence[Column]) -> DataFrame:
-        """The rows with the number of their file, their position and row id, and other columns."""
+        """The rows with the index of their file, their position and row id, and other columns."""
         files = self._join.files.listed
         if self._read is None:
             ids = [] if self._join.row_ids is None else [F.lit(0).cast("bigint").alias(ROW_ID)]
@@ -195,7 +195,7 @@ class MergedFrames:
         return found
 
     def _changed(self, pairs: DataFrame) -> DataFrame:
-        """The rows of the join with the number of their clause, and for updates the new values.
+        """The rows of the join with the index of their clause, and for updates the new values.
 
         Unmatched target rows to which no clause applies are left out. All matched pairs are kept, because they show
         which source rows have a match, and which target rows have several.
@@ -216,7 +216,7 @@ class MergedFrames:
         return self._numbered(rows, _columns([SOURCE_ROW, _CLAUSE, *(field.name for field in fields)]))
 
     def _without_source(self, rows: DataFrame) -> DataFrame:
-        """The rows, with the clause of rows of the target that have no match."""
+        """The rows, with the index of the clause for target rows without a match."""
         names = [F.col(old).alias(name) for name, old in self._old.items()]
         beside = rows.columns
         there = rows.select(*_columns(beside), *names)
@@ -232,7 +232,7 @@ class MergedFrames:
         return found.select(*others, F.col("__deltaskip_both").alias(_CLAUSE), *computed)
 
     def _clause(self, kind: str, when: Column, name: str = _CLAUSE) -> Column:
-        """The number of the first clause of a kind whose condition is TRUE; NULL for other rows."""
+        """The index of the first clause of a kind whose condition is TRUE; NULL for other rows."""
         found: Any = None
         for number, clause in enumerate(self._join.clauses):
             if clause.kind != kind:
@@ -254,21 +254,21 @@ class MergedFrames:
                     yield F.when(F.col(clause_column) == number, _column(each.value)).alias(name)
 
     def _read_types(self, rows: DataFrame) -> None:
-        """Remember the types of the values that expressions have."""
+        """Store the types of the columns that expressions have computed."""
         schema = rows.schema
         for name in self._raw.values():
             if name in schema.names and name not in self._types:
                 self._types[name] = schema_of(type(schema)([schema[name]])).fields[0].type
 
     def _value(self, field: StructField) -> Column:
-        """The value of a column in updated rows; NULL in others."""
+        """The value of a column in updated rows; NULL in other rows."""
         before = next((each for each in self._fields if each.name == field.name), None)
         old = None if before is None else (self._old[before.name], before.type)
         numbers = [n for group in self._updates if field in group.columns for n in group.numbers]
         return self._chosen(field, numbers, old).alias(field.name)
 
     def _chosen(self, field: StructField, numbers: Sequence[int], old: tuple[str, DataType] | None) -> Column:
-        """The value that the clause of each row gives a column."""
+        """The value that the clause of each row assigns to a column."""
         declared = logical_type(field)
         collated = "collate" in declared.simpleString()
         by_text: dict[str, list[int]] = {}
@@ -318,7 +318,7 @@ class MergedFrames:
         return group_plan(self._join, group, incoming)
 
     def _found(self, changed: DataFrame, plans: Sequence[RowPlan]) -> _ChangedPositions:
-        """Run the join, and return where rows change. Tasks return a bit for each row of blocks of the files."""
+        """Run the join, and return the positions of changed rows. Tasks return a bit for each row of a block."""
         join = self._join
         numbers = [n for n, clause in enumerate(join.clauses) if clause.kind != "not matched"]
         has_source = F.col(SOURCE_ROW).isNotNull()
@@ -356,7 +356,7 @@ class MergedFrames:
         return _ChangedPositions(deleted, updated, counts)
 
     def _example(self, changed: DataFrame) -> Mapping[str, object]:
-        """The values in the ON condition of a row of the target that several rows of the source match."""
+        """The values of the ON condition's columns for a target row that several source rows match."""
         rows = changed.where(F.col(SOURCE_ROW).isNotNull()).groupBy(FILE, POSITION).count().where("count > 1")
         first = rows.head()
         if first is None or not self._join.keys:
@@ -368,7 +368,7 @@ class MergedFrames:
 
 
 class _MergedRows(PersistedRows):
-    """The rows that a merge writes: updated ones of the persisted join, and inserted ones of the persisted source.
+    """The rows that a merge writes: updated rows of the persisted join, and inserted rows of the persisted source.
 
     Args:
         execution: Reads and writes rows of the table.
@@ -394,7 +394,7 @@ def _columns(names: Sequence[str]) -> list[Column]:
 
 
 def _bits(condition: Column, bit: Column) -> Column:
-    """A bit for each row of a block for which the condition is true; NULL if there is none."""
+    """A bit for each row of a block for which the condition is true; NULL without such rows."""
     chosen = F.when(condition, bit)
     return F.when(F.count(chosen) > 0, F.bitmap_construct_agg(chosen))
 

@@ -46,14 +46,14 @@ class SparkMergeSource(MergeSource):
     Args:
         spark: A session, classic or Connect.
         data: The DataFrame.
-        alias: The name of the source in expressions; None for the DataFrame's.
+        alias: The name of the source in expressions; None for the DataFrame's alias.
     """
 
     def __init__(self, spark: SparkSession, data: DataFrame, alias: str | None) -> None:
         self._spark = spark
         self._data = data
         self._alias = alias
-        # Both sources keep their rows for the next plan of the merge.
+        # The rows are kept for the next plan of the merge.
         self._collected: pa.Table | None = None
         self._persisted: PersistedSource | None = None
 
@@ -77,7 +77,7 @@ class SparkMergeSource(MergeSource):
         return StructType(tuple(found))
 
     def prepared(self, join: MergeJoin, schema: StructType) -> SourceRows:
-        """The driver collects a small source if it knows what the merge makes of every row."""
+        """The driver collects a small source if it can evaluate the merge for every row."""
         snapshot = join.snapshot
         alias = self._alias if self._alias is not None else self._default_alias(join)
         execution = SparkExecution(self._spark, snapshot)
@@ -91,7 +91,7 @@ class SparkMergeSource(MergeSource):
         return jobs
 
     def persisted(self, join: MergeJoin, schema: StructType, alias: str | None) -> PersistedSource:
-        """Return the rows for jobs: those that were collected, if any were, as a source computed again may differ."""
+        """Return the rows for jobs: the collected rows if they exist, since a source may differ when computed again."""
         if self._persisted is None:
             data = self._data
             if self._collected is not None:
@@ -119,13 +119,13 @@ class SparkMergeSource(MergeSource):
         return default if used and not self._has_names(used) else None
 
     def _own_names(self, join: MergeJoin, schema: StructType) -> list[tuple[str, ...]]:
-        """The names in expressions that begin with a qualifier of the DataFrame's own."""
+        """The names in expressions that begin with a qualifier of the DataFrame."""
         names = Names(join.snapshot.schema, schema, join.target_alias, None)
         used = [parts for parts in _names_in(join) if len(parts) > 1]
         return [parts for parts in used if (found := names.side(parts)) is not None and found[0] == "source"]
 
     def _has_names(self, names: Sequence[tuple[str, ...]]) -> bool:
-        """Whether the DataFrame itself has columns with this qualifier."""
+        """Whether the DataFrame has columns with these qualified names."""
         try:
             with expected_errors():
                 _ = self._data.select(*map(F.col, map(quoted_path, names))).schema
@@ -137,7 +137,7 @@ class SparkMergeSource(MergeSource):
         """Whether all columns have types of Delta, and names in expressions refer to the DataFrame."""
         if len(schema.fields) < len(self._data.schema.fields):
             return False
-        # Any qualifier is assumed here to be one of the DataFrame.
+        # A qualifier that is not the target's is assumed to belong to the DataFrame.
         own = self._own_names(join, schema) if alias is None else []
         return not own or (len({fold_name(parts[0]) for parts in own}) == 1 and self._has_names(own))
 
@@ -197,7 +197,7 @@ class _PersistedRows:
 
 
 def _names_in(join: MergeJoin) -> list[tuple[str, ...]]:
-    """Return the names of columns in the expressions of a merge, as far as they are understood here."""
+    """Return the names of columns in those expressions of a merge that deltaskip can parse."""
     wheres = [clause.where for clause in join.clauses if clause.where is not None]
     given = (each for c in join.clauses for assigned in c.columns.values() for each in expressions_of(assigned))
     found: dict[tuple[str, ...], None] = {}

@@ -41,7 +41,7 @@ CHANGE = "__deltaskip_change"
 ROW_ID = "__deltaskip_row_id"
 """The row id of a row that keeps it; NULL for an inserted row."""
 
-# A task writes at least so much of rewritten files, so that small files do not become several.
+# Least bytes of rewritten files for one task, so that the rows of a small file are not divided.
 _TASK_BYTES = 32 << 20
 
 
@@ -52,16 +52,16 @@ def target_rows(
     first: int = 0,
     stored: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return the live rows of files in the columns of the table, and FILE and POSITION; ROW_ID with row ids.
+    """Return the live rows of files: the columns of the table, FILE and POSITION, and ROW_ID if `row_ids` is given.
 
-    Columns of type char(n) are padded, as Spark expressions see them.
+    Columns of type char(n) are padded, as in Spark's expressions.
 
     Args:
         execution: Reads the rows.
         files: `DataFiles.listed` of the files.
         row_ids: The columns of materialized row ids; None without row tracking.
-        first: The number of the first file.
-        stored: Names of further columns with the values of columns as they are stored, without padding.
+        first: The index of the first file.
+        stored: By column, the name of an additional column with its stored value, without padding.
     """
     frame = execution.located_rows(files, row_ids, (FILE, POSITION, ROW_ID), first)
     beside = [FILE, POSITION, *([] if row_ids is None else [ROW_ID])]
@@ -69,15 +69,15 @@ def target_rows(
 
 
 def plain_rows(execution: TableFrames, files: pa.Table, stored: Mapping[str, str] | None = None) -> DataFrame:
-    """Return the live rows of files in the columns of the table, as `target_rows`, without their places.
+    """Return the live rows of files like `target_rows`, without FILE, POSITION and ROW_ID.
 
-    Spark reads them faster, since no row is looked up in a list of files.
+    Spark reads them faster, since it does not look up the file of each row.
     """
     return _as_read(execution, execution.live_rows(files), stored or {}, [])
 
 
 def _as_read(execution: TableFrames, frame: DataFrame, stored: Mapping[str, str], beside: Sequence[str]) -> DataFrame:
-    """The rows with padded columns, and the stored values of some."""
+    """The rows with padded char(n) columns, and the stored values of the columns in `stored`."""
     again = [F.col(quoted_name(name)).alias(alias) for name, alias in stored.items()]
     frame = frame.select("*", *again)
     kept = [*map(F.col, beside), *map(F.col, stored.values())]
@@ -90,17 +90,17 @@ class PersistedRows(NewRows):
     Args:
         execution: Reads and writes rows of the table.
         frame: One row for each changed row: CHANGE, FILE and POSITION, ROW_ID if the table has row tracking, and the
-            columns of the table under logical names. Deleted rows need no values, inserted ones no FILE and POSITION.
+            columns of the table under logical names. Deleted rows need no values, inserted rows no FILE and POSITION.
         updates: The plan by which updated rows are written; None if there are none.
         inserts: The plan by which inserted rows are written; None if there are none. Columns with a default must be in
-            `frame`, since an expression such as uuid() has another value each time it is computed.
-        old: For each column that an update changes the column of `frame` with the value as it was stored; None if
-            `frame` does not have these.
-        once: Whether the rows are used once, by `write` without row ids, so that they need not be persisted. Then
-            `frame` needs CHANGE and the columns of the table alone.
+            `frame`, since an expression such as uuid() has a new value at each evaluation.
+        old: For each column that an update changes, the column of `frame` with the stored value; None if `frame` has
+            no such columns.
+        once: Whether the rows are used only once, by `write` without row ids, and need not be persisted. Then `frame`
+            needs only CHANGE and the columns of the table.
 
     Attributes:
-        most_rows: The greatest number of rows that it can have; None if it is not known.
+        most_rows: Upper limit of the number of rows; None if it is unknown.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class PersistedRows(NewRows):
             yield change, self.frame.where(F.col(CHANGE) == change), plan
 
     def is_read_again(self, change: str, plan: RowPlan) -> bool:
-        """Whether rows are written alone and read from their files for the change data feed: values cannot be repeated.
+        """Whether rows are written separately and read back for the change data feed: their values cannot be repeated.
 
         change: The kind of change. plan: The plan by which the rows are written.
         """
@@ -155,7 +155,7 @@ class PersistedRows(NewRows):
     def positions(self, files: int, changes: Collection[str]) -> dict[str, RowPositions]:
         """Return, for each kind of change, the positions of rows in each file, from 0 to `files` - 1.
 
-        Tasks return a bit for each row of blocks in which some row changes. It runs the job that finds the rows.
+        The call runs the job that finds the rows. Tasks return a bit for each row of a block in which a row changes.
 
         Raises:
             InvalidArgument: An expression fails for a row.
@@ -210,7 +210,7 @@ class PersistedRows(NewRows):
         row_ids: RowIdColumns | None,
         layout: DataFileLayout,
     ) -> WrittenRows:
-        """Write all rows in this process. Spark computes the changed ones while others are copied."""
+        """Write all rows in this process. Spark computes the changed rows while this process copies the others."""
         arrow = ArrowExecution(self._execution.snapshot, self._execution.time_zone)
         with ThreadPoolExecutor(1, "deltaskip") as pool:
             changed = pool.submit(collected_rows, rows, layout)

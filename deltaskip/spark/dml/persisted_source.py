@@ -42,12 +42,12 @@ _BROADCAST_BYTES = 64 << 20
 
 
 class PersistedSource:
-    """A DataFrame whose rows are numbered and persisted, so that every job of a merge has the same.
+    """A DataFrame whose rows are numbered and persisted, so that every job of a merge reads the same rows.
 
     Args:
         session: The session, classic or Connect.
         data: The DataFrame.
-        alias: The name of the source in expressions; None for the DataFrame's.
+        alias: The name of the source in expressions; None for the DataFrame's alias.
         table: The table that is merged into, for messages.
     """
 
@@ -61,16 +61,16 @@ class PersistedSource:
 
     @cached_property
     def rows(self) -> DataFrame:
-        """The persisted rows, each with a number."""
+        """The persisted rows, each with its index."""
         return self.kept(self.numbered)
 
     @property
     def numbered(self) -> DataFrame:
-        """The rows as they are computed, each with a number."""
+        """The rows without persistence, each with its index."""
         return self._data.select("*", F.monotonically_increasing_id().alias(SOURCE_ROW))
 
     def named(self, rows: DataFrame) -> DataFrame:
-        """Return these rows under the alias of the source."""
+        """Return rows under the alias of the source."""
         return rows if self._alias is None else rows.alias(self._alias)
 
     def kept(self, frame: DataFrame) -> DataFrame:
@@ -153,7 +153,7 @@ def _collected(frame: DataFrame) -> pa.Array:
 
 
 def _sent(column: Column, type_: DataType) -> Column:
-    """A value in a form that does not depend on time zones."""
+    """A value in a type that does not depend on time zones."""
     if type_ in INTEGRAL_BITS:
         return column.cast("bigint")
     if type_ == DATE:

@@ -1,4 +1,4 @@
-"""Changes of rows through Spark: one job finds the rows that match, and one writes rows of files into new files."""
+"""Changes of rows through Spark: one job finds the rows that match, and another job writes the new files."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class SparkExecution(TableFrames, RowExecution):
     """Reads and writes rows of a table by Spark jobs."""
 
     def planned(self, scan: Scan) -> Scan:
-        """The scan in the session's time zone and mode, and for its version of the collations.
+        """The scan in the session's time zone and ANSI mode, with its version of the collations.
 
-        Spark resolves the parts that this package does not understand.
+        Spark checks a predicate that this package cannot evaluate completely.
         """
         planned = planned_for(scan, session_facts(self._spark, scan))
         if left_to_spark(planned.predicate) is not None:
@@ -57,9 +57,9 @@ class SparkExecution(TableFrames, RowExecution):
         return planned
 
     def matching(self, scan: Scan, files: pa.Table) -> RowPositions:
-        """Tasks return a bit for each row of blocks in which some row matches.
+        """Tasks return a bit for each row of a block in which a row matches.
 
-        Where there is little to read, no job is started.
+        No job runs if this process can read the files sooner.
         """
         here = self.matching_here(scan, files)
         if here is not None:
@@ -117,7 +117,7 @@ class SparkExecution(TableFrames, RowExecution):
                 nothing = self.no_rows().where(str(scan.where))
                 assignments.plan(_incoming(assignments, nothing.select(*_new_columns(assignments, {}))))
                 return ChangedRows(whole, partly)
-            # Rows that are used once are neither persisted, nor need their places.
+            # Rows that are used once are not persisted, and need no positions.
             once = here is not None and not feed and row_ids is None
             read = partly if here is None else partly.take([i for i, count in enumerate(here.counts) if count])
             frames = []
@@ -149,12 +149,12 @@ def _found_here(execution: TableFrames, scan: Scan, partly: DataFiles) -> RowPos
     """The rows that match, if this process finds them sooner than a job; None if a job must."""
     if not len(partly):
         return RowPositions(())
-    # The job that writes the rows has another time, at which other rows might match.
+    # The job that writes the rows evaluates the clock later, when other rows might match.
     return None if reads_clock(scan.predicate) else execution.matching_here(scan, partly.listed)
 
 
 def new_value(value: NewValue | Fields, data_type: DataType, path: tuple[str, ...]) -> Column:
-    """Return the Column of a new value, of a column or field at a path whose type is `data_type`."""
+    """Return the new value of the column or field at `path` as a Column. data_type: The type of the column or field."""
     match value:
         case Fields(values):
             assert isinstance(data_type, StructType)
@@ -176,7 +176,7 @@ def new_value(value: NewValue | Fields, data_type: DataType, path: tuple[str, ..
 
 
 def _new_columns(assignments: Assignments, stored: Mapping[str, str]) -> Iterator[Column]:
-    """The columns with their new values; those that do not change as they are stored."""
+    """The columns with their new values; columns that do not change have their stored values."""
     for field in assignments.given:
         value: Any = assignments.values.get(field.name)
         if field.name in assignments.values:
@@ -186,7 +186,7 @@ def _new_columns(assignments: Assignments, stored: Mapping[str, str]) -> Iterato
 
 
 def _incoming(assignments: Assignments, frame: DataFrame) -> StructType:
-    """The schema of the new values; columns that are kept have the type that the table declares."""
+    """The schema of the new values; columns that do not change have the type that the table declares."""
     computed = [quoted_name(name) for name in assignments.values if name not in assignments.computed]
     types = {field.name: field for field in schema_of(frame.select(*computed).schema).fields} if computed else {}
     return StructType(tuple(types.get(field.name, field) for field in assignments.given))

@@ -72,7 +72,7 @@ class TableFrames:
         return self._spark.createDataFrame([], spark_schema(self._snapshot.schema))
 
     def live_rows(self, files: pa.Table) -> DataFrame:
-        """The rows of files that are not deleted, in the table's columns."""
+        """The live rows of files, in the table's columns."""
         return scanned_rows(self._spark, self._plan(files, WantedRows(deleted_rows(self._snapshot, files))))
 
     def located_rows(
@@ -82,13 +82,13 @@ class TableFrames:
         names: tuple[str, str, str],
         first: int = 0,
     ) -> DataFrame:
-        """Return the rows that are not deleted with the file, position and row id of each.
+        """Return the live rows of files with the file, position and row id of each.
 
         Args:
             files: `DataFiles.listed` of the files.
             row_ids: The columns of materialized row ids; None to return no row ids.
             names: Names of the columns with the index of the file, the position and the row id.
-            first: The number of the first file.
+            first: The index of the first file.
         """
         file, position, row_id = names
         values = {file: arrow_array(np.arange(first, first + len(files), dtype=np.int64))}
@@ -105,10 +105,10 @@ class TableFrames:
     def rows_by_path(
         self, files: pa.Table, row_ids: RowIdColumns | None, path: str, position: str
     ) -> tuple[DataFrame, ReadPlan]:
-        """The rows of files that are not deleted, with the path of their file and their position in it.
+        """The live rows of files, with the path of their file and their position in the file.
 
-        Files without deleted rows are joined with nothing; `with_values_of_files` tells the rows that are left their
-        file, for which the plan of the read is returned too.
+        Files without deleted rows need no join. The plan of the read is also returned: `with_values_of_files` takes it,
+        and adds values of the file to the rows that the caller keeps.
 
         Args:
             files: `DataFiles.listed` of the files.
@@ -141,7 +141,7 @@ class TableFrames:
 
     def matching_here(self, scan: Scan, files: pa.Table) -> RowPositions | None:
         """The rows that match, found by this process if there is little to read; None if a job must find them."""
-        # This process evaluates as ANSI mode does.
+        # This process evaluates expressions in ANSI mode.
         return matching_here(scan, files, self.time_zone) if in_ansi(self._spark) else None
 
     def copies_here(self, parts: Sequence[RowsOfFiles], schema: StructType) -> bool:

@@ -49,7 +49,7 @@ _CAPABILITIES = (
 
 
 class SparkPlugin(Unmeasured, Proxy):
-    """A catalog of this package, as one of Spark's.
+    """A catalog of this package as a CatalogPlugin of Spark.
 
     Args:
         jvm: The session's JVM.
@@ -97,7 +97,7 @@ class SparkPlugin(Unmeasured, Proxy):
 
     @answers("NoSuchNamespaceException")
     def listTableSummaries(self, namespace: Any) -> Any:
-        """TableCatalog: the tables of a namespace, with their kinds."""
+        """TableCatalog: the tables of a namespace, with their types."""
         summaries = self.jvm.view.org.apache.spark.sql.connector.catalog.TableSummary
         found = self._catalog.list_tables(_parts(namespace))
         return self.jvm.array(summaries, (summaries.of(self._identifier(each), "MANAGED") for each in found))
@@ -107,7 +107,7 @@ class SparkPlugin(Unmeasured, Proxy):
         """TableCatalog: a table, at a version or time, or for statements that change it.
 
         Args:
-            ident: Its name.
+            ident: The identifier of the table.
             how: None, a version as text, a time in microseconds, a set of privileges, or a TableContext with these.
         """
         name = _identifier(ident)
@@ -155,7 +155,7 @@ class SparkPlugin(Unmeasured, Proxy):
 
     @answers()
     def tableExists(self, ident: Any) -> bool:
-        """TableCatalog: whether there is a table."""
+        """TableCatalog: whether a table exists."""
         return self._exists(_identifier(ident))
 
     @answers("TableAlreadyExistsException", "NoSuchNamespaceException")
@@ -168,12 +168,12 @@ class SparkPlugin(Unmeasured, Proxy):
 
     @answers("TableAlreadyExistsException", "NoSuchNamespaceException")
     def createTableLike(self, ident: Any, info: Any, _source: Any) -> Any:
-        """TableCatalog: create an empty table with the columns of another one."""
+        """TableCatalog: create an empty table with the columns of another table."""
         return self.createTable(ident, info)
 
     @answers("NoSuchTableException")
     def alterTable(self, ident: Any, changes: Any) -> Any:
-        """TableCatalog: make changes, all in one commit."""
+        """TableCatalog: change a table in one commit."""
         name = _identifier(ident)
         made = [each for change in changes for each in _table_changes(change)]
         if self._path(name) is not None and made:
@@ -193,10 +193,10 @@ class SparkPlugin(Unmeasured, Proxy):
 
     @answers("NoSuchTableException", "TableAlreadyExistsException")
     def renameTable(self, old: Any, new: Any) -> None:
-        """TableCatalog: give a table another name."""
+        """TableCatalog: rename a table."""
         target = self._named(new)
         if target.namespace[:1] == (self._name,) and not self._catalog.namespace_exists(target.namespace):
-            # Spark uses the name as written, also with the catalog's name.
+            # Spark passes the name as written, which may begin with the name of the catalog.
             target = CatalogIdentifier(target.namespace[1:], target.name)
         self._catalog.rename_table(self._named(old), target)
 
@@ -221,13 +221,13 @@ class SparkPlugin(Unmeasured, Proxy):
 
     @answers("NoSuchNamespaceException")
     def listNamespaces(self, namespace: Any = ()) -> Any:
-        """SupportsNamespaces: the namespaces below another one."""
+        """SupportsNamespaces: the child namespaces of a namespace."""
         found = self._catalog.list_namespaces(_parts(namespace))
         return self.jvm.array_of_strings(found)
 
     @answers()
     def namespaceExists(self, namespace: Any) -> bool:
-        """SupportsNamespaces: whether there is a namespace."""
+        """SupportsNamespaces: whether a namespace exists."""
         return self._catalog.namespace_exists(_parts(namespace))
 
     @answers("NoSuchNamespaceException")
@@ -310,7 +310,7 @@ def _parts(namespace: Iterable[Any]) -> Namespace:
 
 
 def _from_context(how: Any) -> Any:
-    """The version that a TableContext of Spark 4.3 asks for; other values as they are."""
+    """The version that a TableContext of Spark 4.3 asks for. Other values are returned unchanged."""
     if how is None or isinstance(how, str | int | Collection):
         return how
     travel = how.timeTravel()
@@ -328,7 +328,7 @@ def _version(text: str) -> int:
 
 
 def _table_changes(change: Any) -> list[TableChange]:
-    """Return a change of a table; a column with a default is added first. Raises UnsupportedFeature for other ones."""
+    """Convert a change of a table, which may need several changes. Raises UnsupportedFeature for an unknown change."""
     match change.getClass().getSimpleName():
         case "AddColumn":
             return _add_column(change)
@@ -351,7 +351,7 @@ def _table_changes(change: Any) -> list[TableChange]:
         case "SetProperty":
             return [SetProperty(change.property(), change.value())]
         case "RemoveProperty":
-            # Spark passes the name alone, whether or not the statement has IF EXISTS.
+            # Spark passes only the name, whether or not the statement has IF EXISTS.
             return [RemoveProperty(change.property(), if_exists=True)]
         case "ClusterBy":
             return [ClusterBy(*(tuple(map(str, each.fieldNames())) for each in change.clusteringColumns()))]
@@ -364,7 +364,7 @@ def _table_changes(change: Any) -> list[TableChange]:
 
 
 def _namespace_change(change: Any) -> SetProperty | RemoveProperty:
-    """Return a change of a namespace."""
+    """Convert a change of a namespace."""
     if change.getClass().getSimpleName() == "SetProperty":
         return SetProperty(change.property(), change.value())
     return RemoveProperty(change.property(), if_exists=True)

@@ -1,7 +1,7 @@
-"""Spark's predicates, as nodes of this package.
+"""Spark's predicates as nodes of this package.
 
-Scans get Catalyst's expressions; one that is not known keeps every file. Rows to delete or replace are described
-by the predicates of connectors, and all of these must be known.
+Scans get Catalyst's expressions; an unknown expression keeps every file. Predicates of connectors describe the rows to
+delete or replace, and every such predicate must be known.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from deltaskip.schema.types import BOOLEAN, STRING, DecimalType
 from deltaskip.spark.columns.column_parts import declared_literal, opaque
 from deltaskip.spark.columns.from_expression import expression_to_node
 
-# Classes of connectors' expressions that have a name.
+# Classes of connector expressions with a name.
 _NAMED = ("GeneralScalarExpression", "Predicate", "And", "Or", "Not", "AlwaysTrue", "AlwaysFalse")
 _COMPARISONS = {"=": "=", "<=>": "<=>", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 

@@ -24,7 +24,7 @@ from deltaskip.transforms import Bucket, Date, DateHour, Identity, Month, Transf
 from deltaskip.transforms.parse_transforms import parse_transform
 
 _EXISTENCE_DEFAULT = "EXISTS_DEFAULT"
-# Properties that Spark adds to the user's.
+# Properties that Spark adds to the user's properties.
 _OF_SPARK = ("owner", "is_managed_location", "table_type", "collation")
 _OPTION_PREFIX = "option."
 _LOCAL = re.compile(r"file:(?://)?(?=/)")
@@ -38,11 +38,11 @@ def read_order(fields: Iterable[StructField], table: DeltaTable) -> list[StructF
 def spark_columns(fields: Iterable[StructField], lengths: bool = True) -> spark_types.StructType:
     """Return columns as Spark plans with them: nullable, with comment, default and declared length.
 
-    A default is declared with NULL for rows that were there before it, since Spark ignores it otherwise.
+    A default is declared with NULL for the rows that are older than the column, since Spark otherwise ignores it.
 
     Args:
         fields: The columns.
-        lengths: Whether Spark pads values of char(n), and checks the lengths of new ones.
+        lengths: Whether Spark pads values of char(n), and checks the lengths of new values.
     """
     found = []
     kept = (COMMENT_KEY, CHAR_VARCHAR_KEY) if lengths else (COMMENT_KEY,)
@@ -59,9 +59,9 @@ class Definition:
     """The description of a new table by a statement.
 
     Attributes:
-        schema: Its columns.
-        partitions: Its partitioning or clustering.
-        properties: Its properties.
+        schema: The columns.
+        partitions: The partitioning or clustering.
+        properties: The table properties.
     """
 
     schema: StructType
@@ -77,7 +77,7 @@ def described(jvm: Jvm, given: Sequence[Any]) -> Definition:
         given: A TableInfo of Spark; or in Spark 4.0 the columns, transforms and properties.
 
     Raises:
-        InvalidArgument: Tables cannot have a transform.
+        InvalidArgument: Tables cannot have one of the transforms.
         UnsupportedFeature: A constraint is not a CHECK.
     """
     if len(given) == 1:
@@ -92,7 +92,7 @@ def described(jvm: Jvm, given: Sequence[Any]) -> Definition:
         name: value for name, value in texts.items() if name not in _OF_SPARK and not name.startswith(_OPTION_PREFIX)
     }
     if "location" in kept:
-        # Spark has decoded it, and a local one must not be decoded twice.
+        # Spark has decoded the location, and a local path must not be decoded twice.
         kept["location"] = _LOCAL.sub("", kept["location"], count=1)
     return Definition(_schema(jvm, columns), [_transform(each) for each in transforms], {**kept, **constraints})
 
@@ -105,7 +105,7 @@ def partitioning_of(jvm: Jvm, transforms: Iterable[Transform]) -> Any:
 
 
 def shown_properties(table: DeltaTable) -> dict[str, str]:
-    """Return the properties that Spark shows of a table, with its format, place and description."""
+    """Return the properties of a table that Spark shows, with its provider, location and comment."""
     found = {**table.properties, "provider": "delta", "location": table.uri}
     if table.metadata.description:
         found["comment"] = table.metadata.description
@@ -130,7 +130,7 @@ def _schema(jvm: Jvm, columns: Any) -> StructType:
 
 
 def _check(constraint: Any) -> tuple[str, str]:
-    """The property that is a CHECK constraint."""
+    """The property of a CHECK constraint."""
     if constraint.getClass().getSimpleName() != "Check":
         raise UnsupportedFeature(f"Delta tables support only CHECK constraints, not {constraint.toDDL()}.")
     return f"{CONSTRAINT_PREFIX}{constraint.name().lower()}", str(constraint.predicateSql())

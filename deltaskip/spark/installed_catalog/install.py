@@ -1,6 +1,6 @@
 """Installation of a catalog in a session, and its removal.
 
-Spark makes catalogs of classes of the JVM by their names, and keeps them in a private map, where this one is put.
+Spark creates catalogs from JVM classes and keeps them in a private map. The catalog is put into this map.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.spark.catalog.session_tables import SESSION_CATALOG, is_classic, java_state
 from deltaskip.spark.session.checks import checked
 
-# Releases whose private interfaces are known.
+# Releases of Spark whose private interfaces are known.
 _RELEASES = ("4.0", "4.1", "4.3")
 _LOCK = Lock()
 
@@ -30,7 +30,7 @@ def install_in_session(session: object, name: str, catalog: TableCatalog) -> Cal
         catalog: The catalog.
 
     Raises:
-        UnsupportedFeature: The session is one of Spark Connect, or of a release that is not known.
+        UnsupportedFeature: The session is a Connect session, or its release is unknown.
         InvalidArgument: The session was stopped, or has a catalog of this name.
         InvalidArgumentType: `session` is not a session.
     """
@@ -50,7 +50,7 @@ def install_in_session(session: object, name: str, catalog: TableCatalog) -> Cal
         gateway: Any = spark.sparkContext._gateway
         jvm = Jvm(spark)
         jvm.call_back()
-        # Errors of a table that is missing, and others, must reach Spark as the exceptions that it acts upon.
+        # Errors, such as for a missing table, must reach Spark as the exceptions that it handles.
         gateway.callback_server_parameters.propagate_java_exceptions = True
         catalogs = _private_map(manager)
         catalogs.put(name, SparkPlugin(jvm, name, catalog))

@@ -30,7 +30,7 @@ class _TableWithColumns(Unmeasured, Proxy):
 
     Args:
         jvm: The session's JVM.
-        name: Its name, with the catalog's name.
+        name: Name of the table, with the catalog's name.
         text: A description of the table, for comparing plans.
     """
 
@@ -60,7 +60,7 @@ class _TableWithColumns(Unmeasured, Proxy):
         return self._name
 
     def id(self) -> None:
-        """Table: no id, so that Spark does not compare the tables of a name."""
+        """Table: no id, so that Spark does not compare tables with the same name."""
         return
 
     def version(self) -> None:
@@ -89,7 +89,7 @@ class _TableWithColumns(Unmeasured, Proxy):
 
     @answers()
     def constraints(self) -> Any:
-        """Table: none for Spark to check, since every write of this package does."""
+        """Table: no constraints for Spark to check, since every write of this package checks them."""
         return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.catalog.constraints.Constraint, ())
 
     @answers()
@@ -106,9 +106,9 @@ class InstalledTable(_TableWithColumns):
         catalog: Name of the catalog in the session.
         ident: Name of the table.
         table: The table.
-        travels: Whether a version was asked for, so that nothing can be written.
-        deletes: Whether rows are deleted. Spark does so only if the scan has the columns of the table as they are, not
-            in another order and not padded.
+        travels: Whether the statement names a version, so that nothing can be written.
+        deletes: Whether the statement deletes rows. Then the scan must have the columns in the order of the table and
+            without padding.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class InstalledTable(_TableWithColumns):
 
     @answers()
     def newWriteBuilder(self, info: Any) -> Any:
-        """SupportsWrite: what plans a write."""
+        """SupportsWrite: the builder of a write."""
         self._check_latest()
         return WriteBuilder(self.jvm, Target(self.jvm, self._name, self._table), info, self.text)
 
@@ -188,7 +188,7 @@ class TableToCommit(_TableWithColumns):
         jvm: The session's JVM.
         catalog: Name of the catalog in the session.
         staged: The staged table.
-        fields: Its columns as the statement has them.
+        fields: The columns as in the statement.
         latest: Returns the latest version of the table that it replaces.
     """
 
@@ -218,18 +218,18 @@ class TableToCommit(_TableWithColumns):
 
     @answers()
     def newWriteBuilder(self, info: Any) -> Any:
-        """SupportsWrite: what plans a write."""
+        """SupportsWrite: the builder of a write."""
         target = Target(self.jvm, self._name, self._staged, self._latest)
         return WriteBuilder(self.jvm, target, info, self.text)
 
     @answers()
     def commitStagedChanges(self) -> None:
-        """StagedTable: make it visible."""
+        """StagedTable: commit the table."""
         self._staged.commit_staged_changes()
 
     @answers()
     def abortStagedChanges(self) -> None:
-        """StagedTable: discard it with its files."""
+        """StagedTable: discard the table and its files."""
         self._staged.abort_staged_changes()
 
     class Java:

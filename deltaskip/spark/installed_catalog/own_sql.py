@@ -1,7 +1,7 @@
 """Statements that Spark's own SQL cannot run on a table, and the error that shows how the catalog's SQL runs them.
 
-Spark plans UPDATE, MERGE and other deletes for writers that are classes of its JVM. Extensions of a session are such
-classes, too, and none of Spark's own gives a statement away, so that no configuration can pass it on.
+Spark plans UPDATE, MERGE and all other deletes only for writers that are classes of its JVM. Session extensions are
+also JVM classes, and Spark has no extension that passes a statement on, so no setting gives this package the statement.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def use_sql(jvm: Jvm, what: str, catalog: str, ident: CatalogIdentifier) -> Unsu
         ident: Name of the table in the catalog.
     """
     parts = (*ident.namespace, ident.name)
-    # The catalog's SQL knows paths after the name of the format.
+    # The catalog's SQL accepts a path after the name of the format.
     own = display_name((catalog, *parts) if path_of((catalog, *parts)) is not None else parts)
     text = _statement(jvm)
     more = ""
@@ -56,7 +56,7 @@ def use_sql(jvm: Jvm, what: str, catalog: str, ident: CatalogIdentifier) -> Unsu
 
 
 def check_insert(jvm: Jvm, catalog: str, ident: CatalogIdentifier) -> None:
-    """Raise UnsupportedFeature for a MERGE that only inserts, for which Spark asks as for an INSERT."""
+    """Raise UnsupportedFeature for a MERGE that only inserts. For Spark's interfaces, it looks like an INSERT."""
     if _is_merge(_tokens(_statement(jvm) or "")):
         raise use_sql(jvm, "UPDATE and MERGE", catalog, ident)
 
@@ -81,7 +81,7 @@ def _statement(jvm: Jvm) -> str | None:
 
 
 def _in_catalog(text: str, catalog: str, own: str) -> str:
-    """The statement with names as the catalog knows them. own: the name of the table that it changes."""
+    """The statement with names that the catalog resolves. own: The name of the table that the statement changes."""
     text = text.strip().rstrip(";")
     tokens = _tokens(text)
     words = next((each for each in _BEGINNINGS if _begins(tokens, each)), ())
@@ -113,7 +113,7 @@ def _tokens(text: str) -> list[SqlToken]:
 
 
 def _is_merge(tokens: Sequence[SqlToken]) -> bool:
-    """Whether a statement is a MERGE, perhaps after queries of WITH."""
+    """Whether a statement is a MERGE, also after a WITH clause."""
     after_with = _begins(tokens, ("WITH",)) and any(
         first.is_word("MERGE") and second.is_word("INTO", "WITH") for first, second in pairwise(tokens)
     )
@@ -125,6 +125,6 @@ def _begins(tokens: Sequence[SqlToken], words: Sequence[str]) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """A literal of Python, with its lines as they are where that is possible."""
+    """The text as a Python literal, with its line breaks if possible."""
     plain = "\n" in text and not any(each in text for each in ("\\", '"""')) and not text.endswith('"')
     return f'"""{text}"""' if plain else repr(text)

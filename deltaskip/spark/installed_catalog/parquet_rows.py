@@ -93,7 +93,7 @@ class ParquetRows(Proxy):
         return min(int(conf.filesMaxPartitionBytes()), max(opening, int(total) // max(1, cores)))
 
     def _pieces(self) -> Iterator[Any]:
-        """The files, large ones in pieces, the greatest first."""
+        """The files, the largest first; large files are divided into pieces."""
         jvm, sources = self.jvm, self.jvm.view.org.apache.spark.sql.execution.datasources
         options = getattr(self._snapshot.storage, "options", None)
         paths = spark_paths(jvm.spark, self._files["uri"].to_pylist(), options)
@@ -144,7 +144,7 @@ class ParquetRows(Proxy):
         return self.jvm.schema(data_schema(stored, mode))
 
     def _filters(self) -> Iterator[Any]:
-        """The predicates for row groups, in tables whose files have the columns under their own names."""
+        """The predicates for row groups, in tables without column mapping."""
         if self._snapshot.mapping_mode != "none":
             return
         sources = self.jvm.view.org.apache.spark.sql.execution.datasources
@@ -163,7 +163,7 @@ class ParquetRows(Proxy):
 
 
 def _partition_rows(jvm: Jvm, table: PartitionTuples) -> list[Any]:
-    """For each code of the table a row of Spark with the partition values."""
+    """Spark's rows with the partition values, one for each code of the table."""
     if not table.fields:
         return [jvm.companion(jvm.view.org.apache.spark.sql.catalyst, "InternalRow").empty()]
     return list(tuples_of(jvm.spark, table)._jdf.queryExecution().executedPlan().executeCollect())

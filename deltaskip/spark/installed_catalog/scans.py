@@ -1,4 +1,4 @@
-"""Reading a table for Spark: columns and predicates that it pushes down, files that can match, and their rows.
+"""Reads of a table for Spark: pushed-down columns and predicates, files that can match, and their rows.
 
 Files without deletion vectors are read by Spark's own Parquet readers, with the partition values of the log. Everything
 else is read by the Python data source. Spark evaluates all predicates again.
@@ -90,7 +90,7 @@ class ScanBuilder(Proxy):
 
     @answers()
     def pushedFilters(self) -> Any:
-        """SupportsPushDownCatalystFilters: predicates that Spark need not evaluate, which are none."""
+        """SupportsPushDownCatalystFilters: no predicates, since Spark must evaluate all of them."""
         of = self.jvm.view.org.apache.spark.sql.connector.expressions.filter.Predicate
         return self.jvm.array(of, ())
 
@@ -166,12 +166,12 @@ class InstalledScan(Unmeasured, Proxy):
 
     @answers()
     def estimateStatistics(self) -> Any:
-        """SupportsReportStatistics: the bytes of the files, as a share of their columns."""
+        """SupportsReportStatistics: the bytes of the files, in proportion to the columns that are read."""
         return Estimate(self.jvm, self._size_bytes)
 
     @answers()
     def estimateSizeInBytes(self) -> Any:
-        """SupportsReportStatistics: the same bytes."""
+        """SupportsReportStatistics: the bytes, as in `estimateStatistics`."""
         return self.jvm.size(self._size_bytes)
 
     def reflectsFullyPushedDownFilters(self) -> bool:
@@ -217,12 +217,12 @@ class Estimate(Proxy):
 
     @answers()
     def numRows(self) -> Any:
-        """Statistics: the number of rows, which is not estimated."""
+        """Statistics: no number of rows."""
         return self.jvm.size(None)
 
     @answers()
     def columnStats(self) -> Any:
-        """Statistics: nothing about columns."""
+        """Statistics: no statistics of columns."""
         return self.jvm.map({})
 
     class Java:

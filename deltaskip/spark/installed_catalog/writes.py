@@ -52,7 +52,7 @@ class Target:
     Attributes:
         jvm: The session's JVM.
         name: Name of the table, with the catalog's name.
-        table: The table, in the version that the statement has found, or one that is staged.
+        table: The table at the version that the statement has resolved, or a staged table.
         latest: For a staged table, returns the latest version of the table that it replaces.
     """
 
@@ -66,8 +66,8 @@ class Target:
 
         Args:
             rows: A DataFrame of the JVM with the columns of the table.
-            replaced: Which rows of the table they replace; None for none.
-            plan: The logical plan that the rows come from; None for the DataFrame's.
+            replaced: The rows of the table that they replace; None for an append.
+            plan: The logical plan that the rows come from; None for the plan of the DataFrame.
         """
         read = set(_versions_read(rows.queryExecution().logical() if plan is None else plan, self._uri))
         frame = DataFrame(rows, self.jvm.spark)
@@ -99,7 +99,7 @@ class WriteBuilder(Proxy):
 
     Args:
         jvm: The session's JVM.
-        target: Where the rows go.
+        target: The target of the write.
         info: The columns and options of the write, a LogicalWriteInfo of Spark.
         text: The table.
     """
@@ -153,7 +153,7 @@ class _TargetWrite(Unmeasured, Proxy):
 
     @answers()
     def description(self) -> str:
-        """Write: what EXPLAIN shows."""
+        """Write: the text that EXPLAIN shows."""
         return f"deltaskip {self._target.name}"
 
 
@@ -162,8 +162,8 @@ class Write(_TargetWrite):
 
     Args:
         jvm: The session's JVM.
-        target: Where the rows go.
-        replaced: Which rows they replace; None for none.
+        target: The target of the write.
+        replaced: The rows that they replace; None for an append.
     """
 
     def __init__(self, jvm: Jvm, target: Target, replaced: ReplacedRows | None) -> None:
@@ -192,12 +192,12 @@ class StagedWrite(_TargetWrite):
 
     Args:
         jvm: The session's JVM.
-        target: Where the rows go.
-        replaced: Which rows they replace.
+        target: The target of the write.
+        replaced: The rows that they replace.
         info: The columns and options of the write, a LogicalWriteInfo of Spark.
     """
 
-    # Spark 4.1, OverwritePartitionsDynamicExec: it has no form for V1Write.
+    # Spark 4.1, OverwritePartitionsDynamicExec: Spark has no such node for V1Write.
 
     def __init__(self, jvm: Jvm, target: Target, replaced: ReplacedRows, info: Any) -> None:
         super().__init__(jvm, f"staged write #{id(self)} to {target.name}")
@@ -207,7 +207,7 @@ class StagedWrite(_TargetWrite):
 
     @answers()
     def toBatch(self) -> Any:
-        """Write: what writes the files."""
+        """Write: the BatchWrite of the files."""
         return self
 
     @cached_property
@@ -239,11 +239,11 @@ class StagedWrite(_TargetWrite):
 
     @answers()
     def useCommitCoordinator(self) -> bool:
-        """BatchWrite: whether one attempt of a task commits at most."""
+        """BatchWrite: whether at most one attempt of a task commits."""
         return bool(self._files.useCommitCoordinator())
 
     def onDataWriterCommit(self, _message: Any) -> None:
-        """BatchWrite: nothing is done when a task has ended."""
+        """BatchWrite: do nothing when a task has committed."""
 
     @answers()
     def commit(self, messages: Any, _summary: Any = None) -> None:
@@ -264,7 +264,7 @@ class StagedWrite(_TargetWrite):
         delete_folder(*self._folder)
 
     def _plan(self) -> Any:
-        """The logical plan of the statement that is being run."""
+        """The logical plan of the running statement."""
         number = self.jvm.spark.sparkContext.getLocalProperty("spark.sql.execution.id")
         return self.jvm.view.org.apache.spark.sql.execution.SQLExecution.getQueryExecution(int(number)).analyzed()
 
@@ -277,8 +277,8 @@ class StagedWrite(_TargetWrite):
 def _write_what_was_read(table: DeltaTable, frame: DataFrame, replaced: ReplacedRows | None, version: int) -> None:
     """Write rows that come from the table itself, in a transaction on the version that the query reads.
 
-    It conflicts with commits that change the rows that were read: otherwise an overwrite would remove rows that the
-    query has not seen.
+    The transaction conflicts with commits that change the rows which the query reads. Otherwise an overwrite would
+    remove rows that the query has not read.
     """
     options = getattr(table.snapshot.storage, "options", None)
     read = DeltaTable(table.uri, version, storage_options=options)
@@ -292,7 +292,7 @@ def _write_what_was_read(table: DeltaTable, frame: DataFrame, replaced: Replaced
 
 
 def _computed(frame: DataFrame, table: DeltaTable, name: str) -> DataFrame:
-    """The rows with the values of generated columns where a statement gave none, for which Spark writes NULL."""
+    """The rows with generated values for the columns that a statement omits. Spark passes NULL for these columns."""
     identity = next((field.name for field in table.schema.fields if identity_of(field) is not None), None)
     if identity is not None:
         raise UnsupportedFeature(

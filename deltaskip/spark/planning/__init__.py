@@ -1,1 +1,1 @@
-"""Planning a scan by Spark jobs: the files to read as a DataFrame, which the driver never holds."""
+"""Planning of scans by Spark jobs: the files to read are a DataFrame, which the driver does not collect."""

@@ -1,9 +1,9 @@
 """The files that a scan keeps, as a DataFrame that executors compute from the log: nothing is collected.
 
 The driver names the parts of the log (row groups of the checkpoint that its footers do not rule out, and commits after
-it), and Spark's tasks read them, see `planning.tasks`. Files of older parts that newer ones have ended are dropped by
-an anti join on the path: partitioned by hash, or with a broadcast of the newer actions if those are few. Spark cannot
-choose between the two, as it does not know how much a Python function returns; the sizes of the commits tell it.
+it), and Spark's tasks read them, see `planning.tasks`. An anti join on the path drops the files of older parts that
+newer parts have ended: partitioned by hash, or with a broadcast of the newer actions if they are few. Spark does not
+know the size of a Python function's result, so the sizes of the commits decide between the two joins.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class FilesPlan:
     Attributes:
         request: The part of the plan that every task needs.
         tasks: Parts of the log for each task that returns files, packed.
-        newer: The same for each task that returns the files that commits end; empty if no part is older than these.
+        newer: Commits for each task that returns the files that they end, packed; empty if no part is older.
         newer_bytes: Bytes of the commits.
-        schema: Columns of the list, in the Spark types.
+        schema: Columns of the file list, in Spark's types.
     """
 
     request: PlanRequest
@@ -74,7 +74,7 @@ class FilesPlan:
         """Return the plan of a scan. Only the open parts of the log and the provenance of statistics are read.
 
         Args:
-            scan: The scan; its limit does not count.
+            scan: The scan; its limit is ignored.
             names: Columns of the file list.
             cores: Number of tasks that run at the same time.
 
@@ -104,8 +104,8 @@ def planned_files(spark: SparkSession, scan: LogScan, names: Sequence[str]) -> D
 
     Args:
         spark: A session, classic or Connect, whose executors reach the log and have this package.
-        scan: The scan; its limit does not count.
-        names: Columns of the file list. Timestamps without a time zone in partition values are in the scan's.
+        scan: The scan; its limit is ignored.
+        names: Columns of the file list. Partition values without a time zone are in the scan's time zone.
 
     Raises:
         UnsupportedFeature: Executors cannot read the log.
@@ -140,7 +140,7 @@ def _commit_tasks(commits: Sequence[LogFile]) -> Iterator[CommitsTask]:
 
 
 def _group_tasks(scan: LogScan, cores: int) -> list[list[GroupsTask]]:
-    """The row groups of the checkpoint that may contain a file to keep, as many to a task as keep all cores busy."""
+    """The row groups of the checkpoint that may contain a file to keep, in tasks that keep all cores busy."""
     found = []
     total = 0
     for part in scan.snapshot.checkpoint_parts:
@@ -172,13 +172,13 @@ def _inline_tasks(snapshot: Snapshot) -> list[list[InlineTask]]:
 
 
 def _mapped(spark: SparkSession, tasks: int, run: Any, schema: pa.Schema) -> DataFrame:
-    """The rows that a function returns for the numbers of the tasks, each in a Spark task."""
+    """The rows that a function returns for the index of each task, in one Spark task each."""
     with running_interpreter(spark), without_pandas_warning():
         return spark.range(0, tasks, 1, tasks).mapInArrow(run, spark_schema(from_arrow(schema)))
 
 
 def _with_micros(schema: pa.Schema) -> pa.Schema:
-    """The schema with timestamps in microseconds, as Spark has them."""
+    """The schema with timestamps in microseconds, as in Spark."""
     fields = (
         field.with_type(pa.timestamp("us", field.type.tz)) if pa.types.is_timestamp(field.type) else field
         for field in schema

@@ -39,13 +39,13 @@ _CURE = "Leave out engine='spark'."
 
 
 def planned_rows(spark: SparkSession, scan: LogScan) -> DataFrame:
-    """Return a DataFrame of the rows that match a scan, whose limit does not count.
+    """Return a DataFrame of the rows that match a scan. The limit of the scan is ignored.
 
     One job adds up the bytes of the files, which decide how many tasks read them. Spark evaluates the predicate.
 
     Args:
         spark: A session, classic or Connect, whose executors reach log and data files and have this package.
-        scan: The scan. It is planned again for the session's time zone and collations if those are others.
+        scan: The scan. It is planned again if the session has another time zone or other collations.
 
     Raises:
         UnsupportedFeature: Executors cannot read the log or a column.
@@ -71,7 +71,7 @@ def planned_rows(spark: SparkSession, scan: LogScan) -> DataFrame:
 
 
 def _pieces(spark: SparkSession, scan: LogScan) -> DataFrame:
-    """The files in pieces, distributed over tasks by hash, so that a file that is listed twice meets itself."""
+    """The files in pieces, distributed over tasks by hash, so that one task gets both entries of a repeated file."""
     number = F.expr(f"CAST(greatest(1, least((size + {PIECE_BYTES - 1}) DIV {PIECE_BYTES}, 100000)) AS INT)")
     [row] = collected(planned_files(spark, scan, ["size"]).select(F.sum("size"), F.sum(number), F.count(F.lit(1))))
     size, pieces = (int(value or 0) for value in row[:2])
@@ -82,7 +82,7 @@ def _pieces(spark: SparkSession, scan: LogScan) -> DataFrame:
 
 
 def _read_fields(scan: LogScan) -> list[StructField]:
-    """The columns to read: requested columns and columns of the predicate; all if the latter are not known."""
+    """The columns to read: the requested columns and the predicate's; all if the predicate's columns are unknown."""
     schema = scan.snapshot.schema
     check_has_columns(schema, scan.snapshot.table_root)
     parsed = scan.parsed
@@ -95,7 +95,7 @@ def _read_fields(scan: LogScan) -> list[StructField]:
 
 
 def _with_marks(arrow: pa.DataType, data_type: DataType) -> pa.DataType:
-    """The Arrow type with the mark by which Spark tells a variant from a struct, at every depth."""
+    """The Arrow type with the metadata by which Spark distinguishes a variant from a struct, at every depth."""
     match data_type:
         case _ if data_type == VARIANT:
             return _MARKED_VARIANT
@@ -111,7 +111,7 @@ def _with_marks(arrow: pa.DataType, data_type: DataType) -> pa.DataType:
 
 
 def _as_declared(field: StructField) -> Any:
-    """The column with the collations that the table declares, which rows of Python do not have."""
+    """The column with the collations that the table declares. Rows from Python have no collations."""
     column = F.col(quoted_name(field.name))
     declared = logical_type(field)
     return column if declared == spark_type(field.type) else column.cast(declared).alias(field.name)

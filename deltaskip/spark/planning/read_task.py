@@ -10,7 +10,7 @@ from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.stored_rows import StoredRows, listed_twice
 
 PIECE, PIECES = "__deltaskip_piece", "__deltaskip_pieces"
-"""Columns after a file's columns: which share of its row groups to read, and of how many shares."""
+"""Columns after a file's columns: the index of the share of row groups to read, and the number of shares."""
 
 
 def rows_runner(
@@ -18,7 +18,7 @@ def rows_runner(
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for mapInArrow that returns the rows of files that are not deleted.
 
-    A piece of a file must be given once: a second one raises CorruptLog, if it is given to the same task.
+    Each piece of a file must be given once. A piece that is given twice to one task raises CorruptLog.
 
     Args:
         rows: Reads rows of files.
@@ -49,7 +49,7 @@ def rows_runner(
 
 
 def _under(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """The array under a type with other metadata of fields only; a cast would keep the earlier metadata."""
+    """The array with a type that differs only in field metadata. A cast would keep the old metadata."""
     return array if array.type.equals(data_type, check_metadata=True) else array.view(data_type)
 
 

@@ -1,12 +1,12 @@
-"""The tasks of planning: read parts of the log, and return the files that a predicate keeps, or what newer parts ended.
+"""The tasks of planning: read parts of the log, and return the files that a predicate keeps or newer parts end.
 
 Runs on executors, in Python processes without a session; they need this package but not pyspark.
 
-Parts of the log have an order: a checkpoint is older than every commit, and commits that one task reads are reconciled
-by it, so that they count as one. A file that an older part lists is active if no newer part has an action that ends it
+Parts of the log have an order: a checkpoint is older than every commit, and a task reconciles the commits that it
+reads, so they count as one. A file that an older part lists is active if no newer part has an action that ends it
 (log.replay): an add of its path, or a remove of its path and deletion vector. Every task returns the files that the
 predicate keeps, with their keys and the order of the part; `ended_runner` returns the keys of all actions of commits,
-kept or not, since an add that is skipped replaces an older one nevertheless.
+kept or not, since a skipped add still replaces an older add.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from deltaskip.skipping.file_list import batch_files, decoded_paths
 from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredicate
 
 CHECKPOINT = -1
-"""The order of a checkpoint. For commits it is the number of their task, from 0."""
+"""The order of a checkpoint. The order of commits is the index of their task, from 0."""
 
 KEY_FIELDS = [
     pa.field("__deltaskip_path", pa.string()),
@@ -54,7 +54,7 @@ ENDED_SCHEMA = pa.schema(
         pa.field("ended_by_add", pa.bool_()),
     ]
 )
-"""An action of a commit: it ends every older file of the path if it is an add, else that with this dvId alone."""
+"""An action of a commit: an add ends every older file of the path, a remove only the file with this dvId."""
 
 _ROWS = 8192
 _DECODED_ROWS = 1 << 15
@@ -80,7 +80,7 @@ class GroupsTask:
 
 @dataclass(frozen=True, slots=True)
 class InlineTask:
-    """The adds that a JSON checkpoint contains itself."""
+    """The add actions in a JSON checkpoint."""
 
     file: LogFile
 
@@ -102,7 +102,7 @@ class PlanRequest:
     """The part of a plan that every task needs. It can be pickled.
 
     Attributes:
-        id: An id of the plan, by which tasks in one process share opened files.
+        id: The id of the plan, by which tasks in one process share opened files.
         snapshot: The snapshot.
         predicate: The predicate.
         names: Columns of the file list, see `Scan.files`.
@@ -184,7 +184,7 @@ class _Opened:
                 yield from self._of_adds(self._replayed(task).adds, task.order)
 
     def ended(self, task: CommitsTask) -> Superseded:
-        """The files of older parts that the actions of commits end."""
+        """The files of older parts that commits end."""
         with self._paths_named():
             return superseded_by(self._actions(task, ["path", "deletion_vector"]))
 
@@ -221,7 +221,7 @@ class _Opened:
         adds = own.add_group(part, group)
         for piece in kept_pieces(adds, kept, request.names, _DECODED_ROWS):
             paths, vectors = adds_column(piece, "path"), adds_column(piece, "deletion_vector")
-            # Every add is active as far as this task knows, but it must have a path.
+            # This task takes every add as active, but each must have a path.
             adds.live_mask(EMPTY.superseded, paths, vectors)
             table = listed_adds(own, adds, piece, request.names, request.predicate.time_zone)
             yield self._with_keys(table, paths, vectors, CHECKPOINT)
@@ -254,7 +254,7 @@ _lock = Lock()
 
 
 def _opened(request: PlanRequest) -> _Opened:
-    """The plan in this process, which Spark uses for many tasks."""
+    """The plan, opened once for many tasks of this process."""
     with _lock:
         found = _plans.get(request.id)
         if found is None:
@@ -272,7 +272,7 @@ def _given(batches: Iterator[pa.RecordBatch], tasks: Sequence[bytes]) -> Iterato
 
 
 def _for_spark(table: pa.Table) -> pa.Table:
-    """The table in the types that Spark takes from Arrow: timestamps are in microseconds."""
+    """The table in the types that Spark accepts from Arrow: timestamps are in microseconds."""
     for number, each in enumerate(table.schema):
         if pa.types.is_timestamp(each.type) and each.type.unit != "us":
             kind = pa.timestamp("us", each.type.tz)

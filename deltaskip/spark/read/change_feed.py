@@ -52,7 +52,7 @@ def changes_to_dataframe(spark: SparkSession, scan: ChangeScan) -> DataFrame:
 
 
 def _plans(scan: ChangeScan, listing: Listing) -> Iterator[ReadPlan]:
-    """The plans that read the changes; none if there are none."""
+    """The plans that read the changes; empty without changes."""
     change_files, whole, partly = scan.rows()
     unlisted = _unlisted(scan, listing, change_files, whole)
     if unlisted is not None:
@@ -68,9 +68,9 @@ def _plans(scan: ChangeScan, listing: Listing) -> Iterator[ReadPlan]:
 
 
 def _unlisted(scan: ChangeScan, listing: Listing, change_files: FileGroup, whole: FileGroup) -> ReadPlan | None:
-    """All rows of the change data files and of the whole files without deleted rows, by a scan that has their values.
+    """All rows of the change data files and of whole files without deleted rows, by one scan with the files' values.
 
-    None if they have one value, or if Spark has to list the files.
+    None if all files have the same values, or if Spark has to list the files.
     """
     files = pa.concat_tables([change_files.files, _chosen(whole, whole.deleted.is_null()).files])
     plan = _plan(scan, listing, files, FEED_NAMES, WantedRows(own=_TYPED), repeated=True)
@@ -83,7 +83,7 @@ def _chosen(rows: FileGroup, which: pa.BooleanArray) -> FileGroup:
 
 
 def _live(scan: ChangeScan, listing: Listing, rows: FileGroup, names: Sequence[str], wanted: WantedRows) -> ReadPlan:
-    """The live rows of files, with columns of the feed as if they were partition columns.
+    """The live rows of files, with columns of the feed as additional partition columns.
 
     If one version has many rows, they are read by a separate scan, with its values as constants. All others are read by
     one scan that is joined with the values of their files: a scan for each version would take longer to plan and
@@ -133,7 +133,7 @@ def _plan(
     wanted: WantedRows,
     repeated: bool = False,
 ) -> ReadPlan:
-    """The plan of a read of files. names: columns of the feed that are read as if they were partition columns."""
+    """The plan of a read of files. names: columns of the feed that are read as partition columns."""
     table = StoredTable.of(scan.snapshot, scan.snapshot.schema)
     table = replace(table, partition_columns=(*table.partition_columns, *names))
     return ReadPlan.of(table, _with_values(files, names), wanted, listing, repeated)

@@ -38,13 +38,13 @@ def scan_to_dataframe(
 ) -> DataFrame:
     """Return a DataFrame of the rows that match `scan`, with its columns and its limit.
 
-    filtered: if False, all rows of the files that the scan keeps. listing: as of Scan.to_spark.
+    filtered: If False, return all rows of the files that the scan keeps. listing: See Scan.to_spark.
 
-    For a server other than Spark's, the rows are read in this process and sent to it.
+    If the server is not Spark's, this process reads the rows and sends them to the server.
 
     Spark interprets timestamps without a zone in the session's time zone, and compares strings by its own version of
-    their collations. If these differ from the scan's, the files are pruned again with the session's. Raises as
-    scan_plan and plan_to_dataframe do.
+    their collations. If the scan has another time zone or version, the files are pruned again with the session's.
+    Raises as scan_plan and plan_to_dataframe do.
     """
     if other_server(spark) is not None:
         if metadata:
@@ -115,7 +115,7 @@ def with_declared_lengths(frame: DataFrame, struct: StructType, beside: Sequence
 def can_read(spark: SparkSession, schema: StructType, uris: Iterable[str]) -> bool:
     """Return whether Spark reads all columns of files: it has their types, and skips no file because of its name.
 
-    schema: The table's. uris: Of the files.
+    schema: The schema of the table. uris: The URIs of the files.
     """
     if not all(map(has_type, schema.fields)) or widened(spark, schema) is not None:
         return False
@@ -170,9 +170,9 @@ def query(spark: SparkSession, text: str, scans: Mapping[str, ListedScan], condi
 
     Args:
         spark: The session.
-        text: The query, with `{name}` for each relation and doubled braces for other ones.
-        scans: By name, which rows of a table the relation may leave out.
-        conditions: By name, the predicate of the rows of the relation, as SQL text, if it is not all rows.
+        text: The query, with `{name}` for each relation. All other braces are doubled.
+        scans: By name, the scan of the rows of the relation, which may skip rows that the query does not need.
+        conditions: By name, the predicate of the relation's rows as SQL text; no entry for all rows.
 
     Raises PredicateError if Spark refuses the query.
     """

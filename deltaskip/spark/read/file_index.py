@@ -46,7 +46,7 @@ def unlisted_scan(
 ) -> DataFrame:
     """Return the rows of Parquet files that Spark does not list. A missing file fails when the DataFrame runs.
 
-    # Spark 4.1, DataSource.resolveRelation: the relation that it makes of an index of listed files.
+    # Spark 4.1, DataSource.resolveRelation: the relation that Spark creates from an index of listed files.
 
     Args:
         spark: A classic session.
@@ -80,7 +80,7 @@ def unlisted_scan(
 def _statuses(
     jvm: Jvm, paths: Sequence[str], sizes: Sequence[int], times: Sequence[int], codes: Sequence[int] | None
 ) -> Any:
-    """Arrays of Hadoop's FileStatus, one for each code. By one call: Jackson fills the fields of their class."""
+    """Arrays of Hadoop's FileStatus, one array for each code. One call creates all: Jackson fills their fields."""
     groups: list[list[object]] = [[] for _ in range(1 if codes is None else max(codes) + 1)]
     for code, path, size, time in zip(codes or [0] * len(paths), paths, sizes, times, strict=True):
         # Local files as Spark lists them, which input_file_name() returns.
@@ -136,7 +136,7 @@ class _Files(Proxy):
 
     @answers()
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:
-        """FileIndex: the files whose partition values satisfy the filters, which Spark does not apply again."""
+        """FileIndex: the files whose partition values satisfy the filters. Spark does not apply the filters again."""
         if partition_filters.isEmpty():
             return self._directories
         predicate = self._predicate(partition_filters)
@@ -145,7 +145,7 @@ class _Files(Proxy):
         return self._directories.iterator().filter(values.andThen(keeps)).toList()
 
     def _predicate(self, filters: Any) -> Any:
-        """A predicate of rows of partition values. filters: expressions that read nothing else."""
+        """A predicate of rows of partition values. filters: Expressions over partition columns only."""
         expressions = self.jvm.view.org.apache.spark.sql.catalyst.expressions
         joint = filters.head()
         for number in range(1, filters.size()):
@@ -164,7 +164,7 @@ class _Files(Proxy):
 
     @answers()
     def refresh(self) -> None:
-        """FileIndex: nothing, as the files of a version do not change."""
+        """FileIndex: do nothing, since the files of a version do not change."""
 
     @answers()
     def sizeInBytes(self) -> Any:
@@ -201,7 +201,7 @@ def listing_by_spark(spark: SparkSession, paths: Sequence[str], table_root: str)
         with session_settings(spark, settings):
             yield
     except AnalysisException as error:
-        # The client of Spark Connect 3.5 has the condition and the path in its text only.
+        # An error of the client of Spark Connect 3.5 has the condition and the path only in its text.
         found = _NOT_FOUND.search(str(error))
         if found is None:
             raise

@@ -43,7 +43,7 @@ def metadata_path(path: str) -> str:
 def needs_own_scan(path: str) -> bool:
     """Whether the file can be read only by a separate scan, unescaped and with __globPaths__=false.
 
-    Hadoop's globbing parses a path segment with a colon as a URI. And without globbing Spark
+    Hadoop's globbing parses a path segment with a colon as a URI. Without globbing, Spark
     (4.1, DataSource.checkAndGlobPathIfNecessary) replaces every path that looks like a pattern by *all* paths of the
     scan, which duplicates rows unless it is the only path.
     """

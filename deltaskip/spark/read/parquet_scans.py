@@ -42,7 +42,7 @@ has the same values, and Spark does not push down predicates on it.
 
 _READER_OPTIONS = {
     "mergeSchema": "false",
-    # A file that the log lists and storage does not have is an error, whatever the session's settings are.
+    # A file that the log lists and storage does not have is an error, whatever the settings of the session.
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
     "recursiveFileLookup": "false",
@@ -130,7 +130,7 @@ def with_values_of_files(frame: DataFrame, plan: ReadPlan, path: str, values: Ma
 
 
 def _check_readable(spark: SparkSession, table: StoredTable) -> None:
-    """Check that this Spark reads the columns of a table, and let it read them by id if the table maps them so."""
+    """Check that this Spark reads the columns of a table, and let it read them by id if the mapping mode is id."""
     check_has_columns(table.schema, table.root)
     column = widened(spark, table.schema)
     if column is not None:
@@ -376,7 +376,7 @@ def _selected(
 ) -> DataFrame:
     """The table's columns in the order of the schema, from a DataFrame of the files' columns under physical names.
 
-    They are SQL text where possible: a text needs one request to the JVM, another column six.
+    The columns are SQL text where possible: SQL text needs one request to the JVM, a Column needs six.
 
     partition_values: the SQL text of each partition column, by logical name. beside: the SQL text of further columns.
     """
@@ -392,7 +392,7 @@ def _selected(
 def _logical_column(
     field: StructField, stored: StructField, mode: MappingMode, partition_values: Mapping[str, str]
 ) -> str | Column:
-    """A column of the table. stored: The same under its physical names."""
+    """A column of the table. stored: The column with physical names."""
     name = quoted_name(field.name)
     if field.name in partition_values:
         # A literal is not nullable, a directory's value is: make both nullable. (Spark would fold a plain TRUE.)

@@ -1,7 +1,7 @@
-"""The facts of a Spark session on which reading depends; it is asked once for each read.
+"""The facts of a Spark session on which a read depends. The session is asked once for each read.
 
 A server of Spark Connect other than Spark's, such as Sail, may ignore options of Spark's Parquet reader without an
-error, and so return wrong rows. Rows are read in this process and sent to it, and other calls are refused.
+error, and return wrong rows. For such a server, this process reads the rows and sends them; other calls are refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Answer = TypeVar("Answer")
 # Spark's function version() returns the release and the revision.
 _SPARKS = re.compile(r"\S+ [0-9a-f]{7,}\S*")
 
-# What servers have answered, by question and session.
+# The answers of servers, by question and session.
 _answers: dict[tuple[object, str], Any] = {}
 _lock = threading.Lock()
 
@@ -35,7 +35,7 @@ _lock = threading.Lock()
 def session_facts(spark: SparkSession, scan: PlannedScan, listing: bool = True) -> SessionFacts:
     """Return the facts of a session for a scan. The session is not asked for facts that the scan does not need.
 
-    listing: As of `listing_of`, and raises as it does.
+    listing: `by_spark` of `listing_of`. Raises as `listing_of` does.
     """
     needs, snapshot = SessionNeeds.of(scan), scan.snapshot
     return SessionFacts(
@@ -43,7 +43,7 @@ def session_facts(spark: SparkSession, scan: PlannedScan, listing: bool = True) 
         version=str(spark.version),
         time_zone=time_zone_of(spark),
         ansi=in_ansi(spark),
-        # Versions without the setting divide the text into lines.
+        # Versions without the setting divide base64 text into lines.
         has_lines=not needs.has_base64
         or str(spark.conf.get("spark.sql.chunkBase64String.enabled", "true")).lower() != "false",
         has_collations=HAS_COLLATIONS,
@@ -57,7 +57,7 @@ def session_facts(spark: SparkSession, scan: PlannedScan, listing: bool = True) 
 def listing_of(spark: SparkSession, table_root: str, by_spark: bool = True) -> Listing:
     """The source of the sizes and times of files that a session reads. by_spark: if False, the log.
 
-    Raises UnsupportedFeature for the log and a session of Spark Connect, whose JVM is out of reach.
+    Raises UnsupportedFeature for the log in a session of Spark Connect, because a client cannot reach the JVM.
     """
     if is_classic(spark):
         return "here" if by_spark else "log"
@@ -70,7 +70,7 @@ def listing_of(spark: SparkSession, table_root: str, by_spark: bool = True) -> L
 
 
 def active_collation_version() -> str | None:
-    """The version of this process's active session, classic or Connect; None if no session reports one."""
+    """The collation version of this process's active session, classic or Connect; None if no session reports it."""
     session = running_session()
     version = UNKNOWN_VERSION if session is None else session_collation_version(session)
     return None if version == UNKNOWN_VERSION else version
@@ -131,7 +131,7 @@ def _queried_other_server(spark: SparkSession) -> str | None:
 
 
 def _answered_once(spark: Any, question: Callable[[Any], Answer]) -> Answer:
-    """The answer of a session's server to a question, which is asked once."""
+    """The answer of a session's server to a question. Each session is asked once."""
     key = question, str(getattr(spark, "session_id", id(spark)))
     with _lock:
         if key not in _answers:

@@ -26,7 +26,7 @@ TASK_RESULT = pa.schema(
         pa.field("scanned", pa.int64()),
     ]
 )
-"""One row per file or piece of it: `stats` is the text for a whole file, `facts` the pickled FileFacts of a piece."""
+"""One row per file or piece of a file: `stats` has the text for a file, `facts` the pickled FileFacts of a piece."""
 RESULT_DDL = "file bigint, num_records bigint, stats string, facts binary, scanned bigint"
 """The schema of TASK_RESULT as Spark DDL."""
 
@@ -71,7 +71,7 @@ def contents_runner(
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for mapInArrow that reads batches with `path` and `content` of whole files, and returns TASK_RESULT.
 
-    files: each file's number in the job and its deleted rows, by path. Raises StorageError for an unknown path.
+    files: By path, the index of the file in the job and its deleted rows. Raises StorageError for an unknown path.
     """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,9 +1,9 @@
 """Statistics of files that only Spark can read: on HDFS and other Hadoop file systems.
 
-Python on an executor has no access to the JVM. So the driver reads the footers, and executors compute the statistics
-that they do not prove from the whole files: Spark's `binaryFile` source returns a file as one value, which needs
-several times its size in executor memory. The driver reads files larger than `options.executor_file_bytes`, and only
-the columns that need values.
+Python on an executor has no access to the JVM. The driver reads the footers, and executors compute the statistics that
+footers do not prove from whole files: Spark's `binaryFile` source returns a file as one value, which needs several
+times the size of the file in executor memory. The driver reads files larger than `options.executor_file_bytes`, and
+only the columns whose values are needed.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ def rows_by_way_of_spark(
 ) -> list[Any]:
     """Rows of TASK_RESULT for the files, in any order.
 
-    storage, table_root: of the table. vectors: the deletion vector of each file, null if there is none; None if no file
-    has one.
+    storage, table_root: The storage and URI of the table. vectors: The deletion vector of each file, null for a file
+    without one; None if no file has a deletion vector.
 
-    Raises what FileReader.facts and read_deleted_rows raise, and UnsupportedFeature for a file that Spark skips.
+    Raises as FileReader.facts and read_deleted_rows do, and UnsupportedFeature for a file that Spark skips.
     """
     deleted: list[pa.Int64Array | None] = [None] * len(files)
     if vectors is not None:
@@ -69,7 +69,7 @@ def rows_by_way_of_spark(
     rows: list[Any] = []
     if request.mode != "scan":
         rows, rest = _from_footers(storage, remaining[:_FIRST_FOOTERS], request)
-        # If none of these footers proves everything, the others are not worth reading.
+        # If none of these footers proves all statistics, the other footers are not worth reading.
         others, remaining = remaining[_FIRST_FOOTERS:], rest
         if rows or not rest:
             more, others = _from_footers(storage, others, request)
@@ -85,7 +85,7 @@ def rows_by_way_of_spark(
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file with its number in the job and its deleted rows."""
+    """A file with its index in the job and its deleted rows."""
 
     number: int
     location: str
@@ -107,7 +107,7 @@ def _row(reader: FileReader, storage: Any, file: _File, request: StatisticsReque
 
 
 class _ValuesNeeded(Exception):
-    """The footer of a file does not prove everything."""
+    """The footer of a file does not prove all statistics."""
 
 
 class _FooterStorage:
@@ -124,7 +124,7 @@ class _FooterStorage:
 def _from_footers(
     storage: Storage, files: Sequence[_File], request: StatisticsRequest
 ) -> tuple[list[Any], list[_File]]:
-    """Result rows of the files whose footers prove everything, and the other files."""
+    """Result rows of the files whose footers prove all statistics, and the other files."""
 
     def read(share: Sequence[_File]) -> list[StatisticsRow | None]:
         reader = FileReader(request)
@@ -153,7 +153,7 @@ def _from_bytes(spark: SparkSession, table_root: str, files: Sequence[_File], re
     check_not_hidden(by_path, table_root)
     paths = list(by_path)
     runner = contents_runner({path: (each.number, each.deleted) for path, each in by_path.items()}, request)
-    # By default batches for Python have up to 10,000 rows, which are whole files here.
+    # By default, batches for Python have up to 10,000 rows. Each row is a whole file.
     one_file = session_settings(spark, {_BATCH_ROWS: "1"})
     with one_file, listing_by_spark(spark, paths, table_root):
         with running_interpreter(spark), without_pandas_warning():

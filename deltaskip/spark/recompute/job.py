@@ -32,7 +32,7 @@ TASK_BYTES = 1 << 30
 
 # Cost of opening a file, as the number of bytes that could be scanned in the same time.
 _OPEN_BYTES = 64 << 10
-# PySpark takes 0.1 s to start a task, so there are at most as many as cores, or as their size requires.
+# PySpark takes 0.1 s to start a task. More tasks than cores run only if the size of the files requires them.
 _LEAST_TASK_BYTES = 4 << 20
 # Writers write row groups of about 128 MiB: with smaller pieces, most would be empty.
 _LEAST_PIECE_BYTES = 32 << 20
@@ -43,7 +43,7 @@ def balanced_tasks(
 ) -> list[list[DataFile]]:
     """Distribute files over tasks of about the same size, large files in pieces; enough tasks to keep all cores busy.
 
-    footers_only: no values are read, so that a file costs only opening it, whatever its size.
+    footers_only: No values are read, so a file costs only the opening of the file, whatever its size.
     """
     total = sum(_cost(file, footers_only) for file in files)
     target = min(task_bytes, max(_LEAST_TASK_BYTES, -(-total // cores)))
@@ -51,9 +51,9 @@ def balanced_tasks(
     pieces.sort(key=lambda piece: _cost(piece, footers_only), reverse=True)
     count = max(1, -(-total // target))
     if count > cores:
-        # Whole rounds, so that no core is idle in the last one.
+        # Whole rounds, so that no core is idle in the last round.
         count = -(-count // cores) * cores
-    # The most expensive first, each to the task with the lowest cost so far.
+    # Pieces go in descending order of cost to the task with the lowest cost so far.
     tasks: list[list[DataFile]] = [[] for _ in range(min(len(pieces), count))]
     loads = [(0, i) for i in range(len(tasks))]
     heapify(loads)
@@ -102,7 +102,7 @@ def recompute_statistics(
         job_files: Files for one job, whose results are in the driver's memory at the same time.
 
     Raises:
-        DeltaSkipError: What stats.compute raises for a file, when its job runs.
+        DeltaSkipError: stats.compute raises it for a file when its job runs.
         SparkUnavailable: The executors lack this package.
     """
 
@@ -135,7 +135,7 @@ def file_statistics(
         task_bytes: Bytes of data files for one task.
 
     Raises:
-        DeltaSkipError: What stats.compute raises for a file.
+        DeltaSkipError: stats.compute raises it for a file.
         SparkUnavailable: The executors lack this package.
     """
     storage = storage_below(storage)
@@ -158,8 +158,8 @@ def _rows(
         return rows_by_way_of_spark(spark, storage, table_root, files, vectors, request)
     tasks = balanced_tasks(files, task_bytes, cores(spark), footers_only=request.mode == "footer")
     runner = task_runner([packed_files(task) for task in tasks], request, table_root, getattr(storage, "options", None))
-    # The tasks are part of the function, which Spark broadcasts if it is large: rows of a DataFrame would need a
-    # shuffle, and a job before it, to get into one partition each.
+    # The tasks are part of the function, which Spark broadcasts if it is large. Rows of a DataFrame would need a
+    # shuffle, and a job before the shuffle, to get into one partition each.
     with running_interpreter(spark), without_pandas_warning():
         results = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(runner, RESULT_DDL)
     return collected(results)

@@ -25,7 +25,7 @@ _CONF = {
 
 
 def active_session() -> SparkSession | None:
-    """The active session of this process; None without one that runs."""
+    """The active session of this process; None if no session runs."""
     try:
         active = SparkSession.getActiveSession()
         return None if active is None or not active.version else active
@@ -34,9 +34,9 @@ def active_session() -> SparkSession | None:
 
 
 def running_session() -> Any:
-    """The active session of this thread, classic or Connect, or else the process's; None without one."""
+    """The active session of this thread, classic or Connect, or else of the process; None without a session."""
     for each in (getattr(sys.modules.get(_CONNECT), "SparkSession", None), SparkSession):
-        # Spark 3.5 does not tell the active session of Connect.
+        # Spark 3.5 does not report the active session of Connect.
         active = getattr(each, "getActiveSession", None)
         session = None if active is None else active()
         if session is not None:
@@ -78,9 +78,9 @@ def time_zone_of(spark: SparkSession) -> str:
 
 
 def session_time_zone() -> str | None:
-    """The time zone of the active session of this process, classic or Connect; None without one that answers.
+    """The time zone of the active session of this process, classic or Connect; None if no session answers.
 
-    A thread that has no session uses the process's.
+    A thread without a session uses the session of the process.
     """
     try:
         active = running_session()
@@ -90,7 +90,7 @@ def session_time_zone() -> str | None:
 
 
 def active_session_ansi() -> bool | None:
-    """Whether the active session of this process evaluates in ANSI mode; None without a session that answers."""
+    """Whether the active session of this process evaluates in ANSI mode; None if no session answers."""
     try:
         active = SparkSession.getActiveSession()
         return None if active is None else in_ansi(active)
@@ -99,7 +99,7 @@ def active_session_ansi() -> bool | None:
 
 
 def session_reads_as_before() -> bool:
-    """Whether the active session reads and writes times by a pattern as versions of Spark before 3.0 did."""
+    """Whether the active session interprets datetime patterns as Spark 2 did."""
     try:
         active = SparkSession.getActiveSession()
         policy = "" if active is None else str(active.conf.get("spark.sql.legacy.timeParserPolicy", ""))

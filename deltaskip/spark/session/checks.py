@@ -18,23 +18,23 @@ from deltaskip.spark.session.releases import without_pandas_warning
 from deltaskip.spark.session.session_settings import holding, session_id
 
 _UNKNOWN_CORES = 16
-# Tasks of the job that asks executors for this package.
+# Number of tasks of the job that asks executors for this package.
 _ASKED = 4
 NOT_ON_EXECUTORS = (
     "deltaskip is not installed in the Python environment of the Spark executors: install it there, or set "
     "spark.pyspark.python or PYSPARK_PYTHON to an interpreter that has it (an archive of conda-pack or venv-pack works "
     "as well)."
 )
-# Ids of the applications, and of sessions of Spark Connect, whose executors have it.
+# Ids of the applications, and of sessions of Spark Connect, whose executors have this package.
 _WITH_PACKAGE: set[str] = set()
 
 
 def checked(session: object) -> SparkSession:
-    """The session, if it is a classic or a Connect one that runs.
+    """Return the session if it is a classic or Connect session that runs.
 
     Raises InvalidArgumentType for another type, InvalidArgument for a session that was stopped.
     """
-    # The class of Connect sessions is imported only where it is installed, and both have these.
+    # The class of Connect sessions can be imported only where it is installed, so the methods of both are checked.
     if isinstance(session, type) or not callable(getattr(session, "createDataFrame", None)):
         raise InvalidArgumentType.of("spark", "a SparkSession", session)
     if _is_stopped(session):
@@ -63,7 +63,7 @@ def running_interpreter(spark: SparkSession) -> Iterator[None]:
     package.
 
     Raises:
-        SparkUnavailable: Executors lack it, or the session does not respond.
+        SparkUnavailable: Executors lack the package, or the session does not respond.
     """
     context: Any = getattr(spark, "_sc", None) if isinstance(spark, SparkSession) else None
     if context is None:
@@ -104,7 +104,7 @@ def _check_executors(context: Any) -> None:
 
 
 def _check_executors_of_server(spark: SparkSession) -> None:
-    """Raise SparkUnavailable if the executors of a server of Spark Connect lack this package; asks once per session."""
+    """Raise SparkUnavailable if the executors of a Spark Connect server lack this package. Asks once per session."""
     session = session_id(spark)
     if session in _WITH_PACKAGE:
         return
@@ -154,7 +154,7 @@ def _is_stopped(session: Any) -> bool:
 
 
 def collected(results: DataFrame) -> list[Any]:
-    """The rows that tasks of deltaskip make; a DeltaSkipError of a task is raised here with its own type."""
+    """Collect the rows of tasks of deltaskip. A DeltaSkipError of a task is raised with its type."""
     try:
         found: list[Any] = results.collect()
     except Exception as error:

@@ -52,7 +52,7 @@ _ROW_ERRORS = frozenset(
         "SparkRuntimeException",
     )
 )
-# Spark's errors for names.
+# Spark's error conditions for names.
 _NAMES: dict[str, type[PredicateError]] = {"UNRESOLVED_COLUMN": UnknownName, "AMBIGUOUS_REFERENCE": AmbiguousName}
 _WORKER = re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version|No module named 'deltaskip")
 # The file systems that Spark needs a package for: the package, and the settings of its credentials.
@@ -71,7 +71,7 @@ _PACKAGES = {
         "spark.hadoop.fs.azure.account.key.ACCOUNT.dfs.core.windows.net",
     ),
 }
-# Names of settings that may be secrets: Hadoop has hundreds of settings, which are read by name only.
+# Names of settings that may be secrets. Hadoop has hundreds of settings, so only settings with such names are read.
 _HADOOP_S = "(?i).*(secret|passw|pwd|token|signature|credential|key|sas).*"
 
 _known: WeakSet[Any] = WeakSet()
@@ -83,7 +83,7 @@ def expected_errors() -> Iterator[None]:
     try:
         from pyspark.logger import PySparkLogger
     except ImportError:
-        # Spark 3.5 prints none.
+        # Spark 3.5 prints no errors.
         yield
         return
     thread = get_ident()
@@ -105,7 +105,7 @@ def expected_errors() -> Iterator[None]:
 def spark_errors_named(spark: SparkSession, table: str, act: str) -> Iterator[None]:
     """Within the block, convert Spark errors to a DeltaSkipError.
 
-    table: such as `/data/sales (version 3)`. act: the operation on it, such as "read".
+    table: The table, such as `/data/sales (version 3)`. act: The operation on the table, such as "read".
     """
     try:
         yield
@@ -114,7 +114,7 @@ def spark_errors_named(spark: SparkSession, table: str, act: str) -> Iterator[No
     except Exception as error:
         if not _is_spark_s(error):
             raise
-        # Spark's own message holds the stack trace of the JVM, which would hide this one.
+        # Spark's message contains the stack trace of the JVM, which would hide this message.
         raise _named(spark, table, act, error) from None
 
 
@@ -137,7 +137,7 @@ def catalog_errors_named(catalog: str) -> Iterator[None]:
 def predicate_errors_named(table: str, what: str = "the predicate") -> Iterator[None]:
     """Within the block, convert Spark's refusal of a predicate to PredicateError, UnknownName for a name.
 
-    what: the text that it may refuse, for messages.
+    what: The text that Spark may refuse, for messages.
     """
     try:
         yield
@@ -152,7 +152,7 @@ def predicate_errors_named(table: str, what: str = "the predicate") -> Iterator[
 
 @contextmanager
 def row_errors_named(spark: SparkSession, table: str, act: str = "write to") -> Iterator[None]:
-    """Within the block, convert errors of a job that computes given rows: InvalidArgument if a row has no value.
+    """Within the block, convert errors of a job that computes given rows: InvalidArgument if it fails for a row.
 
     act: See spark_errors_named.
     """
@@ -179,7 +179,7 @@ def condition_errors_named(spark: SparkSession, table: str, where: str) -> Itera
 
 def _condition(error: Any) -> str:
     """Spark's name of an error, such as UNRESOLVED_COLUMN.WITH_SUGGESTION; empty if it has none."""
-    # PySpark 3.5 has the older name of the method.
+    # PySpark 3.5 has the method under its older name.
     method = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
     return "" if method is None else str(method() or "")
 
@@ -261,7 +261,7 @@ def first_reason(error: Exception) -> str:
 
 
 def _root_cause(java: Any) -> str:
-    """The first line of the exception of Java at the end of the chain; empty if there is none."""
+    """The first line of the last Java exception in the chain of causes; empty without a cause."""
     cause = None if java is None else java.getCause()
     while cause is not None and cause.getCause() is not None:
         cause = cause.getCause()
@@ -269,7 +269,7 @@ def _root_cause(java: Any) -> str:
 
 
 def keep_settings_secret_once(spark: Any) -> None:
-    """Call keep_settings_secret at the first call for each session."""
+    """Call keep_settings_secret once for each session."""
     if spark not in _known:
         _known.add(spark)
         keep_settings_secret(spark)

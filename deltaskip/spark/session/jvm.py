@@ -1,4 +1,4 @@
-"""Objects that Spark calls back: values of the JVM, and errors that it understands."""
+"""Objects that Spark calls back: values of the JVM, and errors as exceptions that Spark knows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OF_SPARK: dict[type[DeltaSkipError], tuple[str, str]] = {
 
 
 class Jvm:
-    """Makes values of the JVM of a session.
+    """Creates values in the JVM of a session.
 
     Args:
         spark: A classic session.
@@ -50,7 +50,7 @@ class Jvm:
 
     def call_back(self) -> None:
         """Let the JVM call objects of this process from now on."""
-        # The thin client of Spark Connect, which has no JVM, need not have py4j.
+        # The thin client of Spark Connect has no JVM, and may lack py4j.
         from pyspark.java_gateway import ensure_callback_server_started
 
         ensure_callback_server_started(self._gateway)
@@ -68,7 +68,7 @@ class Jvm:
         return found
 
     def strings(self, items: Iterable[str]) -> Any:
-        """Return an array of strings. Many take 0.1 ms each by themselves, so the JVM splits one text."""
+        """Return an array of strings. A request takes 0.1 ms, so the JVM splits one text into many strings."""
         values = list(items)
         if not values or any(_SEPARATOR in value for value in values):
             return self.array(self.view.java.lang.String, values)
@@ -101,11 +101,11 @@ class Jvm:
         return found
 
     def options(self, items: Mapping[str, str]) -> Any:
-        """Return options of a data source, whose names have no letter case."""
+        """Return options of a data source, with case-insensitive names."""
         return self.view.org.apache.spark.sql.util.CaseInsensitiveStringMap(self.map(items))
 
     def enums(self, of: Any, names: Iterable[str]) -> Any:
-        """Return a java.util.Set of constants of an enum, without those that this release of Spark lacks."""
+        """Return a java.util.Set of the constants of an enum that this release of Spark has."""
         known = {each.name() for each in of.values()}
         found = self.view.java.util.HashSet()
         for name in names:
@@ -132,7 +132,7 @@ class Jvm:
         return util.structTypeToV2Columns(schema, *([False] if self._converts_ids() else []))
 
     def _converts_ids(self) -> bool:
-        """Whether the function for columns has a parameter more, as in Spark 4.3."""
+        """Whether the function for columns has an additional parameter, as in Spark 4.3."""
         util = self.companion(self.view.org.apache.spark.sql.connector.catalog, "CatalogV2Util")
         return any(
             each.getName() == "structTypeToV2Columns" and len(each.getParameterTypes()) > 1
@@ -172,7 +172,7 @@ class Jvm:
 
         Args:
             error: The Python error.
-            declared: Names of the checked exceptions that the method of the interface declares; no other may leave it.
+            declared: Names of the checked exceptions that the method of the interface declares. It may raise no others.
             about: The Identifier or namespace that the method was called with.
         """
         origin = getattr(error, "_origin", None)
@@ -208,9 +208,9 @@ class Jvm:
 
 
 class Proxy:
-    """An object that Spark calls as one of its interfaces; a subclass names them in `Java.implements`.
+    """An object that Spark calls by interfaces of the JVM. A subclass names the interfaces in `Java.implements`.
 
-    Two objects with the same text are equal: plans that contain them are the same plan.
+    Two objects with the same text are equal, so plans that contain them are equal.
 
     Args:
         jvm: The session's JVM.
@@ -246,7 +246,7 @@ def answers(*declared: str) -> Callable[[_Method], _Method]:
             try:
                 return method(self, *args)
             except Exception as error:
-                # A rename that finds a table names the new one.
+                # A rename raises TableAlreadyExists for the new name.
                 about = args[1] if method.__name__ == "renameTable" and isinstance(error, TableAlreadyExists) else None
                 raised = self.jvm.error(error, declared, args[0] if about is None and args else about)
                 if raised is error:
@@ -259,7 +259,7 @@ def answers(*declared: str) -> Callable[[_Method], _Method]:
 
 
 class Unmeasured:
-    """Base class of objects that Spark asks for metrics: they have none."""
+    """Base class of objects without metrics that Spark asks for metrics."""
 
     jvm: Jvm
 
@@ -275,7 +275,7 @@ class Unmeasured:
 
 
 def _thrown(exception: Any) -> Exception:
-    # The thin client of Spark Connect, which has no JVM, need not have py4j.
+    # The thin client of Spark Connect has no JVM, and may lack py4j.
     from py4j.protocol import Py4JJavaError
 
     found: Exception = Py4JJavaError("An error of deltaskip", exception)

@@ -29,7 +29,7 @@ def union_of_frames(frames: Iterable[DataFrame]) -> DataFrame:
 
 
 def parquet_scan(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
-    """One scan of Parquet files, as `reader.parquet(*paths)`, whose classic client sends each path by itself."""
+    """One scan of Parquet files, as `reader.parquet(*paths)`. A classic session gets all paths in one request."""
     java = getattr(reader, "_jreader", None)
     if java is None:
         return reader.parquet(*paths)
@@ -48,7 +48,7 @@ def broadcast_rows(spark: SparkSession, rows: pa.Table) -> DataFrame:
 
 
 def _with_maps(value: Any, type_: pa.DataType) -> Any:
-    """A pyarrow value with maps as PySpark takes them, which are pairs in pyarrow."""
+    """A pyarrow value with maps as dicts for PySpark. They are lists of pairs in pyarrow."""
     if value is None:
         return None
     if pa.types.is_map(type_):
@@ -64,13 +64,13 @@ def held_rows(frame: DataFrame) -> tuple[DataFrame, Callable[[], None]]:
     """The rows of a DataFrame, computed once by the first job that needs them, and the function that releases them.
 
     A server of Spark Connect analyzes a persisted DataFrame anew for each request, and does not find it again if it
-    has functions such as uuid(), whose seed is part of the analyzed plan. There the rows are checkpointed.
+    has functions such as uuid(), whose seed is part of the analyzed plan. For Connect, the rows are checkpointed.
 
-    Raises UnsupportedFeature for such functions where the client of Spark 3.5 cannot checkpoint.
+    Raises UnsupportedFeature for such functions in Connect 3.5, whose client cannot checkpoint.
     """
     if type(frame).__module__.startswith("pyspark.sql.connect"):
         if not _SPARK_3:
-            # The server keeps the rows as long as the client has a DataFrame of them.
+            # The server keeps the rows as long as the client has their DataFrame.
             return frame.localCheckpoint(eager=False), lambda: None
         found = _RANDOM.search(frame._explain_string(extended=True))
         if found is not None:

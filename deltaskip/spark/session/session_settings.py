@@ -1,4 +1,4 @@
-"""Settings of a session, and descriptions of its jobs, that hold while an operation runs, in threads that overlap."""
+"""Settings of a session, and descriptions of its jobs, for the time of an operation. Operations of threads overlap."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _lock = Lock()
 
 
 def session_id(spark: SparkSession) -> str:
-    """The id of a session, which all objects for it have in common."""
+    """The id of a session, the same for all Python objects of the session."""
     java = getattr(spark, "_jsparkSession", None)
     return str(getattr(spark, "_session_id", None) if java is None else java.sessionUUID())
 
@@ -49,8 +49,8 @@ def _put(spark: SparkSession, key: str, value: str | None) -> None:
 def described_jobs(spark: SparkSession, act: str) -> Iterator[None]:
     """Within the block, jobs that this thread starts have a description, after the user's if there is one.
 
-    The description belongs to the thread and stays until it is changed, so the former one is restored at the end. A
-    client of Spark Connect cannot set it; there the block changes nothing.
+    The description belongs to the thread, and the previous description is restored at the end of the block. A client
+    of Spark Connect cannot set a description, so the block changes nothing.
 
     Args:
         spark: The session.
@@ -70,16 +70,16 @@ def described_jobs(spark: SparkSession, act: str) -> Iterator[None]:
 
 @contextmanager
 def holding(key: Hashable, value: Any, get: Callable[[], Any], put: Callable[[Any], None]) -> Iterator[None]:
-    """Put a value within the block, and the former one at its end.
+    """Set a value within the block, and restore the previous value at its end.
 
-    Blocks may be within each other and overlap in threads: the last one that began and has not ended decides, and the
-    value from before the first one returns when none is left.
+    Blocks may be nested, and may overlap in threads. The open block that began last decides the value. The value from
+    before the first block is restored when the last block ends.
 
     Args:
         key: Identifies the value; equal for all blocks that change it.
         value: The value within the block.
-        get: Returns the value. It is called only when no other block holds one.
-        put: Changes the value. It is called only if the value differs from the one before.
+        get: Returns the value. It is called only if no other block is open.
+        put: Changes the value. It is called only if the value differs from the previous value.
     """
     block = object()
     with _lock:
@@ -100,7 +100,7 @@ def holding(key: Hashable, value: Any, get: Callable[[], Any], put: Callable[[An
 
 
 def _put_back(key: Hashable, put: Callable[[Any], None], value: Any) -> None:
-    """An error would hide what the block has done, and leave it undone though nothing of it is wrong."""
+    """Restore a value. A failure becomes a warning, since an error would discard the result of the block."""
     try:
         put(value)
     except Exception as error:

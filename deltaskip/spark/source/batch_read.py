@@ -43,12 +43,12 @@ _FUNCTIONS = {
 }
 
 
-# Filters of a query, in Spark 4.1 and newer: Spark passes conjuncts that compare one column with a constant. It keeps
-# the others itself, and all comparisons of collated strings but IS NOT NULL. It calls `pushFilters` if
-# `spark.sql.python.filterPushdown.enabled` is true, and refuses readers that have the method if it is not.
+# Filters of a query, in Spark 4.1 and newer: Spark passes conjuncts that compare one column with a constant. It passes
+# no other conjuncts, and of the comparisons of collated strings only IS NOT NULL. It calls `pushFilters` if
+# `spark.sql.python.filterPushdown.enabled` is true, and refuses readers with this method if the setting is false.
 # Spark 4.1, pyspark.sql.datasource: Filter, DataSourceReader.pushFilters
 def predicate_of(pushed: Any) -> Node | None:
-    """Return the predicate of a filter, which holds for the same rows; None if there is none.
+    """Return the predicate that holds for the same rows as a filter; None if no predicate does.
 
     Args:
         pushed: An object of one of PySpark's classes of filters, which PySpark 4.0 does not have.
@@ -75,7 +75,7 @@ def predicate_of(pushed: Any) -> Node | None:
 
 
 def _literal(value: object) -> Node:
-    """The literal of a constant. A datetime without a time zone is one of a column without, not of the session's."""
+    """The literal of a constant. A datetime without a time zone is a TIMESTAMP_NTZ, whatever the session's zone."""
     if isinstance(value, datetime) and value.tzinfo is None:
         return n.Literal((value - _EPOCH) // timedelta(microseconds=1), TIMESTAMP_NTZ)
     return to_node(value)
@@ -114,7 +114,7 @@ class BatchReader(SentToWorkers, DataSourceReader):  # type: ignore[misc]
         self._scan: TableScan | ChangeScan | None = scan
 
     def __getstate__(self) -> dict[str, object]:
-        """Nothing of the scan and the options: executors get the files of their partition."""
+        """Exclude the scan and the options: executors get the files of their partition."""
         return {**self.__dict__, "_scan": None, "_options": None}
 
     def partitions(self) -> list[FilePartition]:
@@ -131,7 +131,7 @@ class BatchReader(SentToWorkers, DataSourceReader):  # type: ignore[misc]
 
 
 class FilteringReader(BatchReader):
-    """Reads the rows that match the filters of the query, which Spark passes where its settings say so.
+    """Reads the rows that match the filters of the query. Spark passes filters if its settings allow it.
 
     Args:
         options: The options.
@@ -139,7 +139,7 @@ class FilteringReader(BatchReader):
     """
 
     def pushFilters(self, filters: Sequence[Any]) -> Iterable[Any]:
-        """Read only rows that match the filters that have predicates. Spark applies all of them once more."""
+        """Read only rows that match the filters with a predicate. Spark applies all filters again."""
         assert self._options is not None and self._scan is not None
         found = [predicate for predicate in map(predicate_of, filters) if predicate is not None]
         self._scan = self._options.narrowed(self._scan, found)
@@ -150,8 +150,8 @@ def partitions_of(reads: Reads, most_bytes: int, checks: SessionChecks | None = 
     """Return the files in partitions of about the same number of bytes, at least one.
 
     Args:
-        reads: Bytes of files, and what reads them.
-        most_bytes: Bytes of a partition, if there are enough for every core.
+        reads: Bytes of files, and the functions that read them.
+        most_bytes: Upper limit for the bytes of a partition; smaller partitions are used to occupy every core.
         checks: The settings of the session that every task checks.
     """
     pieces = sorted(reads, key=lambda piece: -piece[0])

@@ -1,7 +1,7 @@
 """Writes of the data source: Python workers write data files, and a Python process of the driver commits them.
 
 The files of a task that fails or runs twice are not in the messages that Spark passes to `commit`. A task deletes its
-own files when it fails; files of a killed worker stay, for VACUUM to find.
+own files when it fails; files of a killed worker stay until VACUUM deletes them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class TaskFiles(WriterCommitMessage):  # type: ignore[misc]
     plan: PlannedWrite
 
     def delete(self) -> None:
-        """Delete the files, which no commit adds."""
+        """Delete the files of the task, which no commit has added."""
         layout = self.plan.layout
         self.written.delete(layout.storage, layout.root)
 
@@ -44,7 +44,7 @@ class TaskFiles(WriterCommitMessage):  # type: ignore[misc]
 class BatchWriter(SentToWorkers, DataSourceArrowWriter):  # type: ignore[misc]
     """Appends to a table, overwrites rows of it, or creates it.
 
-    Made on the driver, where the write is planned. The commit conflicts with what other writers change after that.
+    The driver creates the object and plans the write. The commit conflicts with later changes of other writers.
 
     Args:
         options: The options.
@@ -57,7 +57,7 @@ class BatchWriter(SentToWorkers, DataSourceArrowWriter):  # type: ignore[misc]
         self._is_done = self._plan.is_done(self._txn)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskFiles:
-        """Write the rows of a task; nothing if the table has this version of the application."""
+        """Write the rows of a task, or no file if the table has this version of the application."""
         return written_by_task(self._plan, iterator, self._is_done)
 
     def commit(self, messages: Sequence[TaskFiles | None]) -> None:

@@ -38,7 +38,7 @@ _WORDS = {
 
 
 def _says(method: _Method) -> _Method:
-    """Let Spark show an error of deltaskip as its sentence, and every other one with its traceback."""
+    """Let Spark show only the message of a deltaskip error, and the traceback of every other error."""
 
     @wraps(method)
     def call(*args: Any, **named: Any) -> Any:
@@ -56,7 +56,7 @@ def _says(method: _Method) -> _Method:
 class DeltaSkipDataSource(SentToWorkers, DataSource):  # type: ignore[misc]
     """Reads and writes Delta tables: `spark.read.format("deltaskip").option("where", "id > 9").load(path)`.
 
-    Spark makes one in a Python process of the driver for each step of planning.
+    Spark creates an instance in a Python process of the driver for each step of planning.
     """
 
     @_says
@@ -91,7 +91,7 @@ class DeltaSkipDataSource(SentToWorkers, DataSource):  # type: ignore[misc]
         reader = FilteringReader if pushes_filters() and keeps_reads_apart() else BatchReader
         return reader(self._options, scan)
 
-    # With its traceback: what Spark calls after a failure fails again, and hides the first error otherwise.
+    # Errors keep their traceback: Spark's next calls fail again, and would otherwise hide the first error.
     def streamReader(self, schema: spark_types.StructType) -> StreamReader:
         """The reader that follows the table.
 

@@ -34,9 +34,9 @@ _WRITES = (
     "mergeSchema", "overwriteSchema", "replaceWhere", "partitionOverwriteMode", "partitionBy", "txnAppId", "txnVersion",
     "userMetadata",
 )  # fmt: skip
-# Spark adds the place of the checkpoint to the options of a stream.
 # Options of other formats, and the options of this format with the same meaning.
 _SAME_OPTION = {"version": " Did you mean versionAsOf?", "timestamp": " Did you mean timestampAsOf?"}
+# Spark adds checkpointLocation to the options of a stream.
 _BOTH = ("path", "timeZone", "checkpointLocation")
 _KNOWN = (*_BOTH[:2], *_READS, *_WRITES)
 _FLAG_OPTIONS = ("ansi", "readChangeFeed", "ignoreDeletes", "skipChangeCommits", "mergeSchema", "overwriteSchema")
@@ -51,14 +51,14 @@ _CATALOG = (
     "df.writeTo('lake.db.name') without the format for tables by name"
 )
 _OF_A_TABLE = ("owner", "serialization.format")
-"""Options that Spark itself gives to CREATE TABLE … USING."""
+"""Options that Spark adds to CREATE TABLE … USING."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """The options that a reader or writer got, by lower-case name.
+    """The options of a reader or writer, by lower-case name.
 
-    Raises InvalidArgument for options that do not exist and for values that they do not take.
+    Raises InvalidArgument for an option that does not exist, and for a value that an option does not take.
     """
 
     given: Mapping[str, str]
@@ -149,11 +149,11 @@ class SourceOptions:
 
     @property
     def ansi(self) -> bool:
-        """Whether the session evaluates in ANSI mode, which Spark does not tell either."""
+        """The option `ansi`, by default True: Spark does not pass the session's mode to a data source."""
         return "ansi" not in self.given or self.flag("ansi")
 
     def session_checks(self, snapshot: Snapshot) -> SessionChecks:
-        """Return what a read assumes about the session."""
+        """Return the checks of the session's settings that a read assumes."""
         return SessionChecks.of(snapshot, self.given.get("where"), self._told_zone is not None, "ansi" in self.given)
 
     def flag(self, name: str) -> bool:
@@ -212,16 +212,16 @@ class SourceOptions:
             )
 
     def table(self) -> DeltaTable:
-        """Return the table in the version that the options name."""
+        """Return the table at the version that the options name."""
         version, time = self.number("versionAsOf"), self.given.get("timestampasof")
         return DeltaTable(self.path, version, time, self.storage_options)
 
     def table_at(self, version: int) -> DeltaTable:
-        """Return the table in a version."""
+        """Return the table at a version."""
         return DeltaTable(self.path, version, storage_options=self.storage_options)
 
     def first_version(self) -> int | None:
-        """Return the first version that a stream reads; None for all files of the latest version before.
+        """Return the first version that a stream reads; None if it first reads all files of the latest version.
 
         Raises InvalidArgument for a version that does not follow the latest one, and for a time after its commit.
         """

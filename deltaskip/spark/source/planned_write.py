@@ -35,7 +35,7 @@ from deltaskip.table.table import DeltaTable
 from deltaskip.txn.operation import committed_before, record_version
 from deltaskip.txn.transaction import Transaction
 
-# Values of identity columns of a task follow each other at this distance, because no task knows how many there are.
+# Steps between consecutive identity values of a task, because a task does not know the number of tasks.
 _IDENTITY_TASKS = 4096
 _WRITE = "WRITE"
 
@@ -49,8 +49,8 @@ class PlannedWrite:
         version: The version; BEFORE_CREATION if the write creates the table.
         append: How rows become files; its layout has no storage.
         replaced: The rows that the new ones replace; None for an append, and for a new table.
-        time_zone: Time zone of casts; None for the session's, which only the rows determine.
-        new_folders: The local folders that a write which creates the table makes.
+        time_zone: Time zone of casts; None for the session's, which only the rows contain.
+        new_folders: The local folders that the tasks create for a new table.
     """
 
     options: SourceWriteOptions
@@ -67,7 +67,7 @@ class PlannedWrite:
         Raises:
             SchemaError: The columns do not fit the table.
             PredicateError: The predicate of rows to replace is not valid.
-            InvalidArgument: Options exclude each other, or one has a wrong value, or the time zone is needed.
+            InvalidArgument: Options exclude each other, an option has a wrong value, or the time zone is missing.
             UnsupportedFeature: The table needs a feature that deltaskip cannot write.
         """
         table, replaced, zone = options.table(), options.replacement(), options.time_zone
@@ -91,11 +91,11 @@ class PlannedWrite:
         return cls(options, transaction.snapshot.version, bare, None if table is None else replaced, zone, folders)
 
     def write(self, batches: Iterable[pa.RecordBatch], task: int) -> WrittenRows:
-        """Write the rows of a task as data files. After an error none of them is left.
+        """Write the rows of a task as data files. After an error no file is left.
 
         Args:
             batches: The rows.
-            task: The number of the task.
+            task: The index of the task.
 
         Raises as `GivenRows.write` does.
         """
@@ -113,7 +113,7 @@ class PlannedWrite:
 
     @property
     def layout(self) -> DataFileLayout:
-        """Where the files go."""
+        """The layout of the data files, with the storage of the table."""
         storage, _ = open_storage(self.options.source.path, self.options.source.storage_options)
         return replace(self.append.layout, storage=storage)
 
@@ -123,7 +123,7 @@ class PlannedWrite:
         txn: tuple[str, int] | None,
         operation: tuple[str, Mapping[str, object]] | None = None,
     ) -> None:
-        """Commit the files of all tasks as one version. After an error none of them is left.
+        """Commit the files of all tasks as one version. After an error no file is left.
 
         Args:
             tasks: The files of each task.
@@ -132,7 +132,7 @@ class PlannedWrite:
 
         Raises:
             CommitConflict: Another writer changed what the write depends on.
-            SchemaError: The rows have values of an identity column that it cannot have.
+            SchemaError: The rows have values that an identity column cannot have.
             TableAlreadyExists: Another writer has created the table.
             StorageError: Storage failed.
         """
@@ -200,7 +200,7 @@ def _created(options: SourceWriteOptions, incoming: StructType) -> Transaction:
 
 
 def _check_zone(append: PlannedAppend, incoming: StructType, where: str | None) -> None:
-    """Refuse a write that depends on the session's time zone if neither an option nor the rows tell it.
+    """Refuse a write that depends on the session's time zone if neither an option nor the rows contain it.
 
     # Spark 4.1: of the session's settings, a data source gets only the time zone of timestamps in the rows
     """
@@ -214,12 +214,12 @@ def _check_zone(append: PlannedAppend, incoming: StructType, where: str | None) 
 
 
 def _zone_of(batch: pa.RecordBatch) -> str | None:
-    """The session's time zone, which Spark gives to instants; None if there are none."""
+    """The session's time zone, from the type of timestamps; None if the rows have no timestamps."""
     return next((each.tz for each in batch.schema.types if pa.types.is_timestamp(each) and each.tz), None)
 
 
 def _of_task(identity: IdentityColumn, task: int, append: PlannedAppend) -> IdentityColumn:
-    """The numbering of a task's rows, so that no two tasks share a value."""
+    """The identity values of a task: no two tasks share a value."""
     if task >= _IDENTITY_TASKS:
         raise UnsupportedFeature(
             f"More than {_IDENTITY_TASKS} tasks write rows that get values of the identity column {identity.column} of "

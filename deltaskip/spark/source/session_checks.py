@@ -1,6 +1,6 @@
 """Checks, in the tasks of a read, that the session has the settings which a data source assumes.
 
-Spark tells a data source neither the time zone nor the mode of the session when it plans, but tasks have them.
+Spark passes a data source neither the time zone nor the ANSI mode of the session for planning, but tasks have both.
 # Spark 4.1, SQLExecution.withSQLConfPropagated: settings of the session are local properties of its tasks
 """
 
@@ -33,7 +33,7 @@ class SessionChecks:
     """The settings that the session must have. It can be pickled.
 
     Attributes:
-        utc: The parts that depend on the time zone, which was taken for UTC, for messages; None if nothing does.
+        utc: The parts that depend on the time zone, assumed as UTC, for messages; None if no part does.
         ansi: The predicate that was planned for ANSI mode, for messages; None if the mode is known.
         table: The location of the table.
     """
@@ -48,15 +48,15 @@ class SessionChecks:
 
         Args:
             snapshot: The table.
-            where: Its predicate; None if there is none.
-            zone_told: Whether the time zone is the session's.
-            ansi_told: Whether the mode is.
+            where: The predicate of the read; None for all rows.
+            zone_told: Whether the time zone is known.
+            ansi_told: Whether the ANSI mode is known.
         """
         depending = None if zone_told else _depending(snapshot, where)
         return cls(depending, None if ansi_told else where, snapshot.table_root)
 
     def check(self) -> None:
-        """Raise InvalidArgument in a task of a session in which something does not hold."""
+        """Raise InvalidArgument in a task if the session has other settings."""
         task = TaskContext.get()
         if task is None:
             return
@@ -70,7 +70,7 @@ class SessionChecks:
 
 
 def untold_zone(what: str, table: str) -> InvalidArgument:
-    """Return the error for a part that depends on the session's time zone, which Spark does not tell a data source."""
+    """Return the error for a part that depends on the session's time zone, which a data source does not get."""
     return InvalidArgument(
         f"{what} of {table} may depend on the time zone of the session, which Spark does not tell the format "
         f'deltaskip: add option("timeZone", spark.conf.get("spark.sql.session.timeZone")).'
@@ -86,7 +86,7 @@ def _depending(snapshot: Snapshot, where: str | None) -> str | None:
 
 
 def _are_zoned(snapshot: Snapshot, name: str) -> bool:
-    """Whether values of a partition column are other instants in another time zone."""
+    """Whether the instants of a partition column's values depend on the time zone."""
     first, second = (
         one_chunk(Scan(snapshot, ReadOptions(time_zone=zone)).files(columns=["partition_values"])["partition_values"])
         for zone in ("UTC", "+18:00")

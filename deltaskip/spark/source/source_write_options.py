@@ -23,7 +23,7 @@ class SourceWriteOptions:
         overwrites: Whether the mode is overwrite, and not append.
 
     Raises:
-        InvalidArgument: An option is one of reads, or of the other mode.
+        InvalidArgument: An option belongs to reads or to the other mode.
     """
 
     source: SourceOptions
@@ -83,7 +83,7 @@ class SourceWriteOptions:
         return [] if not self.source.given.get("partitionby", "x").strip() else self.source.names("partitionBy")
 
     def replacement(self) -> Overwrite | None:
-        """Return what an overwrite replaces; None for an append. Raises InvalidArgument as `Overwrite` does."""
+        """Return the rows to overwrite; None for an append. Raises InvalidArgument as `Overwrite` does."""
         if not self.overwrites:
             return None
         mode = self.source.given.get("partitionoverwritemode", "static").strip().lower()

@@ -1,4 +1,4 @@
-"""Streams of the data source: the files of a version first, then those that later versions add."""
+"""Streams of the data source: the files of a version first, then the files that later versions add."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ _LATEST = -1
 class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
     """Follows a table.
 
-    An offset is the file that is read next: the version that adds it, its number among the files of the version,
-    whether the version is the one whose files are all read at the beginning, and the id of the table.
+    An offset names the file that is read next: the version that adds the file, the index of the file in the version,
+    whether the version is the initial version, whose files are all read, and the id of the table.
 
-    A batch that was planned and not committed is planned again by a restarted stream, for which Spark asks for the
-    initial offset anew. So it must not depend on what the table is then: a stream that begins with the latest version
-    begins at an offset without one, and the end of its first batch, which Spark has written down, says which it was.
+    A restarted stream plans a batch again that was planned but not committed, and Spark asks for the initial offset
+    anew. The initial offset must therefore not depend on the version of the table at that time. A stream that begins
+    with the latest version begins at an offset without a version. The end of its first batch, which Spark has
+    recorded, contains the version.
     """
 
     def __init__(self, options: SourceOptions, schema: spark_types.StructType) -> None:
@@ -51,7 +52,7 @@ class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailab
         self._deleted = OnDeletedRows(options.flag("ignoreDeletes"), options.flag("skipChangeCommits"))
         self._most_files = options.number("maxFilesPerTrigger")
         self._initial: Offset | None = None
-        # Where the next batch begins. A stream that is restarted asks for an empty batch at that place first.
+        # The start of the next batch. A restarted stream first asks for an empty batch at this offset.
         self._position: Offset | None = None
         # The last version to read with the trigger availableNow.
         self._last: int | None = None
@@ -67,9 +68,9 @@ class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailab
         return self._initial
 
     def latestOffset(self, start: Offset | None = None, limit: ReadLimit | None = None) -> Offset:
-        """The end of the next batch: `maxFilesPerTrigger` files on, or after the latest version.
+        """The end of the next batch: after `maxFilesPerTrigger` files, or after the latest version.
 
-        Spark 4.2 says with `limit` whether the option counts, which it does not with the trigger once.
+        In Spark 4.2, `limit` says whether the option applies. It does not apply with the trigger once.
         """
         snapshot = self._options.table().snapshot
         table, latest = snapshot.metadata.id, snapshot.version if self._last is None else self._last
@@ -90,7 +91,7 @@ class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailab
         return ReadAllAvailable() if self._most_files is None else ReadMaxFiles(self._most_files)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Read up to the version that is the latest one now, in as many batches as needed."""
+        """Read up to the version that is now the latest, in as many batches as needed."""
         self._last = self._options.table().version
 
     def partitions(self, start: Offset, end: Offset) -> list[FilePartition]:
@@ -120,7 +121,7 @@ class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailab
         """Release nothing."""
 
     def _files(self, snapshot: Snapshot, start: Offset, end: Offset) -> AddedFiles:
-        """The files from one offset up to another one."""
+        """The files between two offsets."""
         parts = []
         first = start["version"]
         if start["initial"]:
@@ -160,7 +161,7 @@ def _offset(version: int, number: int, initial: bool = False, table: str | None 
 
 
 def _from_version(offset: Offset, latest: int) -> Offset:
-    """The offset; if it is that of a stream that begins with the latest version, with this as the latest one."""
+    """The offset, with the latest version in an offset of a stream that begins with the latest version."""
     if offset["version"] != _LATEST:
         return offset
     return _offset(latest, 0, initial=True) if offset["initial"] else _offset(latest + 1, 0)

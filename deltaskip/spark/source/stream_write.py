@@ -1,4 +1,4 @@
-"""Streams into a table: each micro-batch is one commit, and is in the table once. Spark 4.1 and newer."""
+"""Streams into a table: each micro-batch is one commit and is in the table exactly once. Spark 4.1 and newer."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from deltaskip.spark.source.workers import SentToWorkers, commits_streams
 class StreamWriter(SentToWorkers, DataSourceStreamArrowWriter):  # type: ignore[misc]
     """Appends micro-batches to a table exactly once.
 
-    Spark makes one to write a micro-batch and another one to commit it, so the plan travels with the files. The table
-    records the number of the batch with its rows; a batch that is repeated is written, found there, and deleted.
+    Spark creates one object to write a micro-batch and another object to commit it, so the plan is sent with the files.
+    The table records the id of the batch with its rows. The files of a repeated batch are written and then deleted.
 
     Args:
         options: The options.
@@ -28,7 +28,7 @@ class StreamWriter(SentToWorkers, DataSourceStreamArrowWriter):  # type: ignore[
 
     def __init__(self, options: SourceWriteOptions, schema: spark_types.StructType) -> None:
         self._app_id = options.app_id
-        # A micro-batch that is committed here has its plan in the messages.
+        # A process that commits a micro-batch finds the plan in the messages.
         self._plan = None if commits_streams() else PlannedWrite.of(options, schema_of(schema))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskFiles:

@@ -1,4 +1,4 @@
-"""The Python processes of Spark that a data source is in: their kind, and those that lack this package.
+"""The Python processes in which Spark runs a data source: the module that runs, and processes without this package.
 
 # Spark 4.1: the JVM starts a module of pyspark.sql.worker for each step of planning and committing
 """
@@ -14,15 +14,15 @@ from pyspark.sql.datasource import DataSourceReader
 from deltaskip.spark.session.checks import NOT_ON_EXECUTORS, has_package
 
 HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
-"""A variable with which a Python process of Spark says an error without its traceback."""
+"""The environment variable that makes a Python process of Spark report an error without its traceback."""
 
 _PACKAGE = "pyspark.sql.worker"
 
 
 class SentToWorkers:
-    """An object that Spark sends to Python workers: where they lack this package, it says so and what to do.
+    """An object that Spark sends to Python workers. A worker without this package raises an error that says so.
 
-    Spark's session is not known where a data source is planned, so nothing can ask executors before their job.
+    A data source does not know the session when Spark plans it, so executors cannot be checked before the job.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -45,27 +45,27 @@ def _unpickled(packed: bytes) -> Any:
     return made
 
 
-# It is sent with its code, and has_package too, since workers without this package cannot look it up.
+# Spark sends the function and has_package with their code, since workers without this package cannot look them up.
 _unpickled.__module__ = "__main__"
 
 
 def pushes_filters() -> bool:
-    """Whether Spark plans a read here and passes the filters of its query."""
+    """Whether this process plans a read and gets the filters of its query."""
     return _runs("data_source_pushdown_filters")
 
 
 def keeps_reads_apart() -> bool:
     """Whether Spark keeps the files of a read with the query that they were chosen for.
 
-    Spark 4.1 to 4.3 keeps them with the DataFrame that `load` returned. Another query of it, or another part of the
-    same query, would read them, too, and lack the rows of all other files. This was mended together with the method
-    pushLimit (SPARK-58551).
+    Spark 4.1 to 4.3 keeps the files with the DataFrame that `load` returned. Another query of this DataFrame, or
+    another part of the same query, would read the same files and miss the rows of all others. The release that adds
+    the method pushLimit fixes this (SPARK-58551).
     """
     return hasattr(DataSourceReader, "pushLimit")
 
 
 def commits_streams() -> bool:
-    """Whether Spark commits or gives up a micro-batch here."""
+    """Whether this process commits or aborts micro-batches."""
     return _runs("python_streaming_sink_runner")
 
 

@@ -29,7 +29,7 @@ from deltaskip.spark.columns.literal_columns import carrier_sql
 from deltaskip.spark.columns.spark_types import HAS_COLLATIONS, logical_type
 from deltaskip.spark.write.stored_text import check_plan
 
-# A row's JSON in the message of an error; longer rows are not shown.
+# The longest JSON of a row in an error message; longer rows are not shown.
 _LONGEST_ROW = 20_000
 _JSON_OPTIONS = {
     "ignoreNullFields": "false",
@@ -41,9 +41,9 @@ _RULE = re.compile(re.escape(VIOLATION) + r'\{"rule":(\d+)\}')
 
 
 def rows_to_write(frame: DataFrame, plan: RowPlan, identity_tasks: int = 0, first_rule: int = 0) -> DataFrame:
-    """Return the rows as they will be stored: the table's columns in order, then the carried ones.
+    """Return the rows as they will be stored: the table's columns in order, then the carried columns.
 
-    Evaluating it raises an error for a row that violates a rule and for a value that does not fit its column.
+    The evaluation raises an error for a row that violates a rule, and for a value that does not fit its column.
 
     Args:
         frame: The rows, with the columns that the plan was made for.
@@ -89,7 +89,7 @@ def violation_of(error: BaseException, *plans: RowPlan) -> RowViolation | None:
 
 
 def check_rows(frame: DataFrame, plan: RowPlan) -> None:
-    """Evaluate the rules of a plan over every row. Raises RowViolation for one that violates a rule."""
+    """Evaluate the rules of a plan over every row. Raises RowViolation for a row that violates a rule."""
     try:
         rows_to_write(frame, plan).write.format("noop").mode("overwrite").save()
     except Exception as error:
@@ -115,9 +115,9 @@ def _final(column: PlannedColumn) -> Column:
 
 
 def _collated(value: Column, field: StructField) -> Column:
-    """The value with the collations that the table declares, or none, under which rules compare it.
+    """The value with the collations that the table declares, or without collations. Rules compare it under these.
 
-    A value that is computed from a collated column has its collation, which another column must not get.
+    A value that is computed from a collated column has the collation of this column, which another column must not get.
     """
     declared = logical_type(field)
     return value.cast(declared) if "string" in declared.simpleString() else value
@@ -136,7 +136,7 @@ def _check_collations(plan: RowPlan) -> None:
     expressions = [rule.expression for rule in plan.rules if rule.kind not in ("not null", "length")]
     expressions += [c.expression for c in plan.columns if c.origin == "generated" and c.expression is not None]
     for text in expressions:
-        # Text that cannot be parsed here may use any column.
+        # Text that deltaskip cannot parse may use any column.
         used = [top.get(fold_name(parts[0])) for parts in columns_in(text)] if is_valid_sql(text) else [*top.values()]
         path = next((path for path in used if path is not None), None)
         if path is not None:

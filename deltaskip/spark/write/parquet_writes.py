@@ -30,7 +30,7 @@ WRITTEN_SCHEMA = pa.schema(
 )
 """One row per file: path below the table's root, bytes, milliseconds since the epoch, one text per partition column."""
 
-# Footers have statistics of timestamps in microseconds, and none of INT96; and dates before 1582 do not change.
+# Footers have statistics of timestamps in microseconds, but not of INT96. Dates before 1582 do not change.
 WRITE_SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
@@ -39,7 +39,7 @@ WRITE_SETTINGS = {
     "spark.sql.parquet.fieldId.write.enabled": "true",
 }
 """Settings of the session for a job that writes files."""
-# The files count only once a commit lists them, so they need not be renamed again when the job ends, nor be marked.
+# A commit of the table adds the files, so the job needs neither a rename at its end nor a _SUCCESS file.
 _OPTIONS = {
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
@@ -47,7 +47,7 @@ _OPTIONS = {
 
 
 def new_folder() -> str:
-    """Return the name of a folder that no other write uses, and that VACUUM does not take for a hidden one."""
+    """Return the name of a folder that no other write uses and that VACUUM does not treat as hidden."""
     return f"part-{uuid4()}"
 
 
@@ -76,7 +76,7 @@ def write_parquet(
         settings: Further settings of the session for the job.
 
     Returns:
-        WRITTEN_SCHEMA, sorted by path. Spark also writes a file without rows where there are none.
+        WRITTEN_SCHEMA, sorted by path. Spark writes an empty file if the DataFrame has no rows.
 
     Raises:
         Exception: The Spark error if the job fails.

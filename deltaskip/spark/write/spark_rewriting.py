@@ -1,8 +1,8 @@
 """Rewriting files through Spark: one task writes each new file, and a curve decides which rows it gets.
 
-The cells of the grid are computed from literals, which a sample of the key columns gives; a broadcast table has the
-file of each cell. Rows are shuffled once, and the columns that do not order them are read once. Only functions of
-Spark 3.5 and newer are used, by SQL text, so that classic sessions and Spark Connect do the same.
+Literals from a sample of the key columns define the cells of the grid; a broadcast table has the file of each cell.
+Rows are shuffled once, and the columns that do not order them are read once. The SQL text uses only functions of Spark
+3.5 and newer, and is the same for classic sessions and Spark Connect.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ _CELL_KEY = "__deltaskip_cell_key"
 _FIRST = "__deltaskip_first_file"
 _FILES = "__deltaskip_files"
 _TEXT_LENGTH = 64
-# Parts of a column in all cells: a larger grid balances files better, and takes longer to compile and to send.
+# Bits of a cell's index: a larger grid balances files better, but takes longer to compile and to send.
 _GRID_BITS = 16
 _MOST_SIDE_BITS = 8
 _RANGE_BITS = 10
 _CELLS_PER_FILE = 64
-# Building a DataFrame changes settings of the session for a moment, which threads must not do at once.
+# Building a DataFrame briefly changes settings of the session, so threads must take turns.
 _BUILDING = Lock()
 
 
@@ -140,7 +140,7 @@ class SparkRewriting(Rewriting):
         beside = broadcast_rows(self._spark, table)
         marked = frame.select("*", *named).select("*", F.expr(number).alias(_CELL))
         joined = marked.join(F.broadcast(beside), F.col(_CELL) == F.col(_CELL_KEY), "left")
-        # The rows of a cell with more rows than a file has are divided by a hash, the same whenever a task is repeated.
+        # A hash divides a cell with more rows than a file, and gives the same result in a task that is repeated.
         names = map(quoted_name, _hashed(self._snapshot.schema))
         hashed = f"xxhash64({', '.join(['1', *names])})"
         file = f"CAST(coalesce({_FIRST} + pmod({hashed}, {_FILES}), 0) AS INT)"
@@ -231,7 +231,7 @@ def _part_sql(name: str, side: _Side, key: _SortKey) -> str:
     firsts: dict[Any, int] = {}
     for i, cut in enumerate(side.cuts):
         firsts[_ascending(cut)] = i
-    # A value equal to a cut that repeats is after the last of them.
+    # A value equal to a repeated cut is after its last occurrence.
     ends = sorted(firsts.values())
 
     def below(low: int, high: int) -> str:

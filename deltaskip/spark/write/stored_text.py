@@ -61,7 +61,7 @@ def check_plan(spark: SparkSession, plan: RowPlan) -> None:
         (f"The {column.origin} value of the column {column.field.name}", column.expression)
         for column in plan.columns if column.expression is not None and column.origin in ("default", "generated")
     ]  # fmt: skip
-    # The predicate of an overwrite is the caller's own, and the other rules are this package's.
+    # The caller writes the predicate of an overwrite, and this package all other rules.
     texts += [
         (f"The rule {rule.name} ({rule.expression})", rule.sql)
         for rule in plan.rules if rule.kind in ("check", "invariant", "generated")
@@ -101,7 +101,7 @@ def check_stored_text(spark: SparkSession, texts: Iterable[tuple[str, str]], tab
 
 
 def _problem(text: str, calls: _Parsed | _Tokens) -> str | None:
-    """The fault of a text; None if it may be evaluated."""
+    """The problem of a text; None if it may be evaluated."""
     variable = _VARIABLE.search(text)
     if variable is not None:
         return f"has {variable[0]}, which Spark replaces by a setting or a variable of the process"
@@ -109,7 +109,7 @@ def _problem(text: str, calls: _Parsed | _Tokens) -> str | None:
 
 
 class _Parsed:
-    """Text as a classic session parses it."""
+    """The check of a text that a classic session parses."""
 
     def __init__(self, spark: SparkSession) -> None:
         state = java_state(spark)
@@ -139,7 +139,7 @@ class _Parsed:
                     yield f"calls {'.'.join(parts)}, which is not a function of Spark that tables may call"
 
     def _is_own(self, parts: list[str]) -> bool:
-        """Whether a function is one of Spark's own that tables may call, and the session has no other by its name."""
+        """Whether a name refers to a function of Spark that tables may call, and not to a function of the session."""
         name = parts[-1].lower()
         if name in _REFUSED or [part.lower() for part in parts[:-1]] not in ([], *_BUILT_IN):
             return False
@@ -149,7 +149,7 @@ class _Parsed:
 
 
 class _Tokens:
-    """Text that a client of Spark Connect sees only as tokens, so that more is refused."""
+    """The check of a text on Spark Connect. The client has only tokens, so it refuses more text."""
 
     def __init__(self, spark: SparkSession) -> None:
         key = session_id(spark)

@@ -65,7 +65,7 @@ from deltaskip.storage.gate import delete_folder
 
 # Round trips of footers overlap; more threads would wait for the GIL.
 _FOOTER_READERS = 16
-# Identity values of a task follow each other at this distance, so it also bounds the gaps that a small write leaves.
+# Steps between consecutive identity values of a task. They also bound the gaps that a small write leaves.
 _IDENTITY_TASKS = 16
 # Spark 4.1, ParquetOptions: a setting of the session that is also an option of one write.
 _SHREDDING = "spark.sql.variant.inferShreddingSchema"
@@ -92,7 +92,7 @@ def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_t
 
     Args:
         rows: The rows, each with its plan. The plans are for one table and have the same columns.
-            Rows that get values of identity columns are written alone.
+            A write with rows that get values of identity columns has no other rows.
         layout: The place and the contents of the files.
         most_tasks: The greatest number of tasks that write rows of a table without partitions; None for no limit.
 
@@ -100,7 +100,7 @@ def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_t
         RowViolation: A row violates a rule of the table, or a value does not fit its column.
         InvalidArgument: Spark cannot compute a row.
         UnsupportedFeature: This version of Spark cannot write a column.
-        StorageError: The files cannot be written or listed, or their footers not be read.
+        StorageError: The files cannot be written or listed, or their footers cannot be read.
         SparkUnavailable: The session was stopped.
     """
     folder = f"{CHANGE_FOLDER}/{new_folder()}" if layout.change_data else new_folder()
@@ -148,7 +148,7 @@ def collected_rows(rows: Sequence[RowsToWrite], layout: DataFileLayout) -> pa.Ta
     """Return the rows of DataFrames as they would be stored, with the columns that `write_data_files` takes.
 
     Args:
-        rows: The rows, as `write_dataframes` takes them; none of them gets values of identity columns.
+        rows: The rows, as `write_dataframes` takes them, but without values of identity columns to fill.
         layout: The contents of files.
 
     Raises:
@@ -194,7 +194,7 @@ def _balanced(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> 
     if layout.arranged or (not texts and not layout.balanced):
         return rows, {}
     if texts and int(rows.sparkSession.version.partition(".")[0]) < 4:
-        # This hint takes no columns from Python, so a large partition is written by one task.
+        # In Spark 3.5 the hint takes no columns from Python, so one task writes a large partition.
         return rows.repartition(*map(F.col, texts)), {}
     return rows.hint("rebalance", *texts), {_SHUFFLED_BYTES: str(_SHUFFLED_PER_WRITTEN * layout.target_bytes)}
 
@@ -202,8 +202,8 @@ def _balanced(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> 
 def _sorted(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> DataFrame:
     """The rows of each task by partition, and in each by the sort order of the table.
 
-    Spark sorts the rows of a task by partition again, unless they are; to see that they are, it needs texts that are
-    never NULL.
+    Spark sorts the rows of a task by partition again unless it knows this order. It recognizes the order only if the
+    texts are never NULL.
     """
     if texts:
         rows = rows.withColumns({name: F.coalesce(F.col(name), F.lit(HIVE_NULL)) for name in texts})
@@ -218,7 +218,7 @@ def _sorted(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> Da
 
 
 def _rows_per_file(frame: DataFrame, layout: DataFileLayout) -> int:
-    """The rows of a file of the target size, if none is compressed, or fewer if the session says so. 0: no limit."""
+    """The number of uncompressed rows in a file of the target size, or the session's lower limit; 0 for no limit."""
     if layout.arranged:
         return 0
     limit = max(1, layout.target_bytes // sum(map(_width, nested_types(layout.schema))))
@@ -227,7 +227,7 @@ def _rows_per_file(frame: DataFrame, layout: DataFileLayout) -> int:
 
 
 def _width(data_type: DataType) -> int:
-    """Bytes of a value without its fields or elements, roughly."""
+    """Approximate bytes of a value, without its fields or elements."""
     if isinstance(data_type, DecimalType):
         return 8 if data_type.precision <= 18 else 16
     return _WIDTHS.get(data_type, 20 if data_type in (STRING, BINARY, VARIANT) else 8)
@@ -282,9 +282,9 @@ def _partition_texts(layout: DataFileLayout, names: Sequence[str]) -> Iterator[C
 
 
 def _text_sql(column: str, data_type: DataType) -> str:
-    """SQL text of a text from which _log_text makes the log's, whatever the time zone of the session."""
+    """SQL text of a string that _log_text converts to the log's text, whatever the time zone of the session."""
     if data_type == STRING:
-        # The letter sets a text apart from the name of the folder of NULL.
+        # The letter distinguishes a text from the folder name of NULL.
         return f"concat('{_TEXT}', CAST({column} AS STRING))"
     if data_type == TIMESTAMP:
         return f"CAST(unix_micros({column}) AS STRING)"
@@ -314,8 +314,8 @@ def _codec(name: str) -> str:
 class _WrittenFile:
     """A row of WRITTEN_SCHEMA, and the facts in its footer.
 
-    rows: their number. stats: the statistics of an add action; None if the footer does not prove them all. bounds: the
-    least and the greatest value of each identity column that got values.
+    rows: The number of rows. stats: The statistics of an add action; None if the footer does not prove all of them.
+    bounds: The least and the greatest value of each identity column that got values.
     """
 
     path: str
@@ -330,7 +330,7 @@ class _WrittenFile:
 def _with_facts(
     frame: DataFrame, found: Sequence[Mapping[str, Any]], numbered: tuple[StatColumn, ...], layout: DataFileLayout
 ) -> list[_WrittenFile]:
-    """The files with their statistics. The driver reads each footer once, and executors the values that are needed."""
+    """The files with their statistics. The driver reads each footer once; executors read the values that are needed."""
     storage, root, request = layout.storage, layout.root, layout.request
     reader = FileReader(request)
     identities = FileReader(statistics_request(numbered, mapping_mode=layout.mapping_mode))
