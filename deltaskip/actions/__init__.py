@@ -1,4 +1,4 @@
-"""The actions of the log: a frozen dataclass for each, its JSON and Arrow forms, its paths and partition values."""
+"""The actions of the log as frozen dataclasses, with conversion to JSON and Arrow, paths and partition values."""
 
 from deltaskip.actions.file_actions import (
     AddCdcFile,

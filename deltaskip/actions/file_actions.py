@@ -37,7 +37,7 @@ class DeletionVectorDescriptor:
     """Location of a deletion vector and the number of rows that it deletes.
 
     `storage_type` is u (file named by a UUID relative to the table), p (absolute path) or i (inline). An `offset` of
-    None means that the log has none, and readers start at byte 0.
+    None means that the log has no offset, and readers start at byte 0.
     """
 
     storage_type: str
@@ -48,16 +48,16 @@ class DeletionVectorDescriptor:
 
     @property
     def unique_id(self) -> str:
-        """Identifier of the vector among the vectors of one data file; with the path, the key of a logical file.
+        """Identifier of the vector among the vectors of a data file. With the path, it is the key of a logical file.
 
-        # PROTOCOL, Deletion Vectors, derived fields: storageType + pathOrInlineDv, then @offset if there is one.
+        # PROTOCOL, Deletion Vectors, derived fields: storageType + pathOrInlineDv, then @offset if present.
         """
         key = self.storage_type + self.path_or_inline_dv
         return key if self.offset is None else f"{key}@{self.offset}"
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the descriptor. Raises InvalidArgument naming a member that is missing or wrong."""
+        """Parse the descriptor. Raises InvalidArgument with the name of a missing or wrong member."""
         values = _read(_DELETION_VECTOR, json)
         if values["storage_type"] not in _STORAGE_TYPES:
             raise InvalidArgument(f"deletionVector.storageType is not u, i or p: {values['storage_type']!r}")
@@ -73,7 +73,7 @@ class DeletionVectorDescriptor:
 
 
 def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return `unique_id` of each deletion vector struct, null for a null one; string arrays are returned unchanged."""
+    """Return `unique_id` of each deletion vector struct, null for null; string arrays are returned unchanged."""
     array = one_chunk(dv)
     if pa.types.is_string(array.type):
         return array
@@ -89,7 +89,7 @@ def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class AddFile:
-    """A logical file that is in the table.
+    """The add action of a logical file.
 
     `path` is as logged (percent-encoded), `partition_values` are raw strings by physical name, `stats` is JSON text,
     and times are milliseconds since the epoch.
@@ -109,7 +109,7 @@ class AddFile:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
+        """Parse the action. Raises InvalidArgument with the name of a missing or wrong member."""
         return cls(**_read_file(_ADD, json))
 
     def to_json(self) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class RemoveFile:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
+        """Parse the action. Raises InvalidArgument with the name of a missing or wrong member."""
         return cls(**_read_file(_REMOVE, json))
 
     def to_json(self) -> dict[str, Any]:
@@ -155,7 +155,7 @@ class AddCdcFile:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
+        """Parse the action. Raises InvalidArgument with the name of a missing or wrong member."""
         return cls(**_read_file(_CDC, json))
 
     def to_json(self) -> dict[str, Any]:
@@ -198,7 +198,10 @@ def remove_files(files: pa.Table, deletion_timestamp: int, data_change: bool = T
 
 
 def remove_of(add: AddFile, deletion_timestamp: int, data_change: bool = True) -> RemoveFile:
-    """Return the tombstone of an active file, with all fields of its add. deletion_timestamp: ms since the epoch."""
+    """Return the tombstone of an active file, with all fields of its add action.
+
+    deletion_timestamp: Milliseconds since the epoch.
+    """
     shared = {name: getattr(add, name) for name in _SHARED}
     return RemoveFile(
         **shared, data_change=data_change, deletion_timestamp=deletion_timestamp, extended_file_metadata=True
@@ -206,7 +209,7 @@ def remove_of(add: AddFile, deletion_timestamp: int, data_change: bool = True) -
 
 
 def with_stats(add: AddFile, stats: str | None) -> AddFile:
-    """Return an add of the same logical file with other statistics, which changes no data."""
+    """Return an add action of the same logical file with other statistics and without a data change."""
     return replace(add, stats=stats, data_change=False)
 
 
@@ -218,7 +221,7 @@ def _read_file(reader: _MemberReader, json: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _read(reader: _MemberReader, json: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the action's fields by name. Raises InvalidArgument naming a member that is missing or wrong."""
+    """The values of the action's fields by name. Raises InvalidArgument with the name of a missing or wrong member."""
     m.mapping("json", json)
     values = {name: read(reader.action, json, logged) for name, logged, read in reader.fields}
     for name, logged in reader.required:
@@ -228,7 +231,7 @@ def _read(reader: _MemberReader, json: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _written(fields: ActionFields, action: Any) -> dict[str, Any]:
-    """The action's members by their keys in the log, without those that are None."""
+    """The action's members by their keys in the log, without members that are None."""
     members: dict[str, Any] = {}
     for field in fields.fields:
         value = getattr(action, field.name)
@@ -259,7 +262,7 @@ _READ_TYPE: dict[pa.DataType, Callable[[str, Mapping[str, Any], str], Any]] = {
 
 
 class _MemberReader:
-    """The members of an action: for each field its name, its key and the function that reads its type."""
+    """Reads the members of an action by name, key in the log and type of each field."""
 
     def __init__(self, fields: ActionFields) -> None:
         self.action = fields.action

@@ -1,7 +1,6 @@
-"""The fields of file actions and of deletion vectors: name, key in the log, Arrow type, and which are required.
+"""The fields of file actions and of deletion vectors: name, key in the log, Arrow type, and whether it is required.
 
-Schemas, keys and the JSON form of the actions derive from these rows. The kernels have copies, which a
-test compares with them.
+Schemas, keys and the JSON of the actions derive from these rows. The kernels have copies; a test compares both.
 
 # PROTOCOL, Add File and Remove File; Add CDC File; Deletion Vectors
 """
@@ -15,7 +14,7 @@ from deltaskip.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: `name` as attribute and column, `logged` as key of the log, `type` as column."""
+    """A field: `name` of the attribute and the column, `logged` key in the log, `type` of the column."""
 
     name: str
     logged: str
@@ -23,13 +22,13 @@ class Field:
 
     @property
     def logged_type(self) -> pa.DataType:
-        """The type of the field in a checkpoint, whose structs have the keys of the log."""
+        """The type of the field in a checkpoint, whose structs use the keys of the log."""
         return LOGGED_DELETION_VECTOR if self.type == DELETION_VECTOR else self.type
 
 
 @dataclass(frozen=True, slots=True)
 class ActionFields:
-    """The fields of one action in the order in which it is written, and the names of those that must be present."""
+    """The fields of an action in the order in which they are written, and the names of required fields."""
 
     action: str
     fields: tuple[Field, ...]
@@ -42,7 +41,7 @@ class ActionFields:
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """Names of required fields without which a logged action is damaged. One without dataChange brings rows."""
+        """Names of required fields without which a logged action is damaged. A missing dataChange means true."""
         return tuple(name for name in self.required if name != "data_change")
 
 
@@ -62,7 +61,7 @@ DELETION_VECTOR_FIELDS = ActionFields(
 DELETION_VECTOR = pa.struct([(field.name, field.type) for field in DELETION_VECTOR_FIELDS.fields])
 LOGGED_DELETION_VECTOR = pa.struct([(field.logged, field.type) for field in DELETION_VECTOR_FIELDS.fields])
 
-# Paths and partition values are as logged, and times are milliseconds since the epoch.
+# Paths and partition values are raw strings of the log, and times are milliseconds since the epoch.
 _FILE_FIELDS = {
     field.name: field
     for field in (

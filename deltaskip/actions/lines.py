@@ -1,4 +1,4 @@
-"""Lines of a commit: from an action, and from columns of file actions without an object for each of them."""
+"""Writes the lines of a commit from actions, or from columns of file actions without an object for each action."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ _TYPES: dict[str, type[Action]] = {
 _NAMES = {action: name for name, action in _TYPES.items()}
 
 _BATCH_ROWS = 1 << 16
-# The characters that json.dumps escapes although it keeps characters beyond ASCII.
+# The characters that json.dumps escapes with ensure_ascii=False.
 _ESCAPED = r'[\x00-\x1f"\\]'
 
 
 def to_lines(fields: ActionFields, actions: pa.Table) -> Iterator[bytes]:
-    """Yield the lines of many actions at a time, each with its line end.
+    """Yield batches of lines, each line with its line end.
 
     Args:
         fields: The fields of the actions.
-        actions: A row for each action, with columns named and typed as the fields; absent columns and nulls are absent
-            in the lines.
+        actions: One row for each action, with the names and types of the fields as columns. Missing columns and nulls
+            are not written.
     """
     present = [field for field in fields.fields if field.name in actions.column_names]
     for start in range(0, len(actions), _BATCH_ROWS):
@@ -112,7 +112,7 @@ def _strings(column: pa.StringArray) -> pa.StringArray:
 
 
 def _joined(texts: Sequence[pa.Array | pa.Scalar]) -> pa.StringArray:
-    """The strings of each row, concatenated; null if one of them is null."""
+    """The concatenated strings of each row; null if a string is null."""
     return pc.binary_join_element_wise(*texts, _text(""))
 
 
@@ -124,7 +124,7 @@ _NULL = _text(None)
 
 
 def parse_action(line: Mapping[str, Any]) -> Action | None:
-    """Return the action of one parsed line (or checkpoint row), or None if the line has only unknown actions.
+    """Return the action of a parsed line (or checkpoint row), or None if the line has only unknown actions.
 
     # PROTOCOL, Protocol Evolution: "Clients must ignore such unrecognized fields"
     Raises ValueError for a known action that is damaged, and for a line with two known actions.

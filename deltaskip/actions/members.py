@@ -1,4 +1,4 @@
-"""Typed access to the members of an action's JSON object. Errors name the member."""
+"""Typed access to the members of an action's JSON object. Errors contain the name of the member."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def optional_boolean(action: str, members: Mapping[str, Any], name: str) -> bool
 def optional_string_map(action: str, members: Mapping[str, Any], name: str) -> dict[str, str | None] | None:
     """Return the map of strings (values may be null), or None if it is missing or null.
 
-    A list of pairs, Arrow's form of a map in a checkpoint, is accepted too. Raises InvalidArgument for any other value.
+    Also accepts a list of pairs, to which Arrow converts a map. Raises InvalidArgument for any other value.
     """
     value = members.get(name)
     if value is None:

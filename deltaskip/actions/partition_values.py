@@ -1,9 +1,9 @@
-"""Partition values: conversion between the strings of the log and typed values.
+"""Converts partition values between the strings of the log and typed values.
 
 # PROTOCOL, Partition Value Serialization
-Text is read as delta-spark reads it, which is Spark's cast without ANSI (blanks around it, a plus sign, `1`/`yes` for
-true, a decimal rounded to its scale …), with one difference: where that cast gives NULL for text that it cannot read,
-this raises, because a NULL that no writer wrote would match the wrong predicates.
+Like delta-spark, the module reads text with Spark's cast without ANSI mode, which accepts surrounding blanks, a plus
+sign, `1` and `yes` for true, and rounds a decimal to its scale. But where the cast returns NULL for text that it cannot
+read, the module raises, because a NULL that no writer wrote would match wrong predicates.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ _EXACT = Context(prec=4096, rounding=ROUND_HALF_UP, Emax=10**9, Emin=-(10**9))
 
 
 class PartitionValueError(ValueError):
-    """A partition value is not valid for the type of its column. The caller adds the table, file and column."""
+    """A partition value is not valid for the type of its column. The caller adds table, file and column."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimestampRange:
-    """All possible instants of a timestamp without zone, in microseconds since the epoch, both ends included."""
+    """The possible instants of a timestamp without a time zone, in microseconds since the epoch; both ends included."""
 
     low: int
     high: int
@@ -75,11 +75,11 @@ Value = bool | int | float | Decimal | str | bytes | TimestampRange | None
 def parse_partition_value(text: str | None, data_type: DataType, time_zone: str | None = "UTC") -> Value:
     """Parse a partition value: int days for date, int microseconds for timestamps, widened floats.
 
-    None is null, and so is "" for every type but string, for which the protocol says null and delta-spark reads "":
-    this returns "", and skipping must allow for both. Binary is the text's UTF-8, as delta-spark reads it; other
-    writers escape bytes differently, so binary values must not prune. A timestamp without a zone is local time in
-    `time_zone`; if that is None, since the writer's zone is unknown, it is a TimestampRange of 18 hours either way.
-    Raises PartitionValueError for other text and for types that cannot partition a table.
+    None is null. "" is null for every type except string: the protocol defines null and delta-spark reads "", so this
+    function returns "", and skipping must allow for both. Binary is the UTF-8 of the text, as in delta-spark; other
+    writers escape bytes differently, so binary values must not prune. A timestamp without a time zone is local time in
+    `time_zone`; if `time_zone` is None because the writer's time zone is unknown, the result is a TimestampRange of 18
+    hours on both sides. Raises PartitionValueError for other text and for types that cannot partition a table.
     """
     if text is None:
         return None
@@ -95,10 +95,10 @@ def parse_partition_value(text: str | None, data_type: DataType, time_zone: str 
 def partition_column(
     values: pa.Array | pa.ChunkedArray, data_type: DataType, time_zone: str | None = "UTC"
 ) -> pa.Array:
-    """Apply parse_partition_value to a string array, once per distinct text, as an array of arrow_type(data_type).
+    """Apply parse_partition_value to a string array, once for each distinct value; returns arrow_type(data_type).
 
-    If `time_zone` is None, a timestamp column becomes struct<low: timestamp, high: timestamp>. Raises as
-    parse_partition_value does.
+    If `time_zone` is None, a timestamp column becomes struct<low: timestamp, high: timestamp>. Raises like
+    parse_partition_value.
     """
     values = one_chunk(values)
     if data_type == STRING:
@@ -113,10 +113,10 @@ def partition_column(
 
 
 def serialize_partition_value(value: Value, data_type: DataType) -> str | None:
-    """Return a partition value as serialized in the log, or None for null and for empty text or bytes, which mean null.
+    """Return the string of a partition value in the log; None for null and for an empty string or empty bytes.
 
     # PROTOCOL (today), Partition Value Serialization: timestamps as ISO-8601 in UTC.
-    Raises PartitionValueError for a value that is not valid for the type or that the format cannot represent.
+    Raises PartitionValueError for a value that is not valid for the type or that the log cannot represent.
     """
     if value is None or value in ("", b""):
         return None
@@ -144,14 +144,14 @@ def serialize_partition_value(value: Value, data_type: DataType) -> str | None:
 
 
 def partition_texts(values: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Array:
-    """Return the log's text of each partition value, a string array; null for null and for the empty string.
+    """Return the string of each partition value in the log; null for null and for an empty string.
 
     Args:
         values: The values, of arrow_type(data_type).
         data_type: The type of the partition column.
 
     Raises:
-        PartitionValueError: The log has no text for a value, or the type cannot partition a table.
+        PartitionValueError: The log cannot represent a value, or the type cannot partition a table.
     """
     encoded = one_chunk(values).dictionary_encode()
     texts = [serialize_partition_value(value, data_type) for value in domain_values(encoded.dictionary)]
@@ -178,7 +178,7 @@ def _parser(data_type: DataType, time_zone: str | None) -> Callable[[str], Value
 
 def _integer(text: str, data_type: DataType) -> int:
     found = _INTEGER.fullmatch(text)
-    # Spark cuts decimals off, so "7.9" is 7.
+    # Spark truncates decimals: "7.9" is 7.
     if found is None or not (found[2] or len(found[3] or "") > 1):
         raise _malformed(text, data_type)
     magnitude = integer_of(found[2] or "0")
@@ -189,7 +189,7 @@ def _float(text: str, data_type: DataType) -> float:
     special = SPECIAL_FLOATS.get(text.lower())
     if special is not None:
         return special
-    # Java accepts its own literals' suffixes.
+    # Java accepts the suffixes of its literals.
     number = text[:-1] if text[-1:] in ("d", "D", "f", "F") and len(text) > 1 else text
     if _HEXADECIMAL.fullmatch(number):
         value = _hexadecimal(number, text, data_type)
@@ -210,7 +210,7 @@ def _hexadecimal(number: str, text: str, data_type: DataType) -> float:
 
 
 def _nearest_float32(value: float, number: str) -> float:
-    """Round the number once to a float. Rounding by way of the double could round a tie the wrong way."""
+    """Round the number to a float once. Rounding to a double first could round a tie in the wrong direction."""
     if math.isinf(value) or _DECIMAL.fullmatch(number) is None:
         return to_float(value)
     return nearest_float(decimal_of(number))

@@ -1,4 +1,4 @@
-"""Paths of the log: encoding, decoding (exactly once), canonical form and absolute form.
+"""Paths in the log: encoding, decoding (exactly once), canonical keys and absolute URIs.
 
 # PROTOCOL, Add File: "The path is a URI as specified by RFC 2396 URI Generic Syntax, which needs to be decoded to get
 # the data file path."
@@ -27,14 +27,14 @@ _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)(?://([^/]*))?(.*)", re.DOTA
 _GLOB = re.compile(r"[{}\[\]*?\\]")
 _LOCAL = re.compile(r"file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _LOCAL_AUTHORITIES = ("", "localhost")
-# One bucket by several names.
+# These schemes name the same bucket.
 S3_SCHEMES = ("s3", "s3a", "s3n")
 
-# Characters of a path that java.net.URI leaves as they are, of those in ASCII.
+# The ASCII characters of a path that java.net.URI does not quote.
 _URI_PLAIN = frozenset(string.ascii_letters + string.digits + "_-!.~'()*;:@&=+$,/")
 # RFC 3986, pchar and "/".
 _PATH_SAFE = "/!$&'()*+,;=:@~"
-# A path without these equals its decoded and canonical form.
+# A path that does not match is already decoded and canonical.
 _ODD = r"%|//|:|^/|(^|/)\.\.?(/|$)"
 
 
@@ -49,10 +49,10 @@ def decode_path(raw: str) -> str:
 
 
 def encode_path(path: str) -> str:
-    """Return the relative path of a file as the URI in the log, with the characters that java.net.URI quotes as `%XX`.
+    """Return the relative path of a file as a URI for the log, with the characters that java.net.URI quotes as `%XX`.
 
-    A colon in the first segment is also quoted, since the text before it would be a scheme (RFC 3986, 4.2). Letters of
-    other scripts are unchanged. `decode_path` returns `path` for it.
+    A colon in the first segment is also quoted, because the text before it would be a scheme (RFC 3986, 4.2). Letters
+    beyond ASCII are unchanged. `decode_path` converts the result back to `path`.
     """
     first, slash, rest = path.partition("/")
     return _quoted(first).replace(":", "%3A") + slash + _quoted(rest)
@@ -66,10 +66,10 @@ def _quoted(path: str) -> str:
 
 
 def encode_location(location: str) -> str:
-    """Return the location of a file in its storage as the absolute URI that the log has: `file:/data/a%20b`.
+    """Return the location of a file in its storage as an absolute URI for the log: `file:/data/a%20b`.
 
-    It is spelled as Hadoop spells it, with one slash and letters of other scripts as they are: delta-spark compares the
-    text with that of the files that it has read.
+    It has Hadoop's spelling, with one slash and unquoted letters beyond ASCII: delta-spark compares the string with the
+    paths of files that it has read.
     """
     if is_local(location):
         return f"file:{_quoted(location)}"
@@ -81,8 +81,8 @@ def canonical_path(raw: str) -> str:
     """Return the key of the data file, which is equal for all spellings of its path. It is not a path to open.
 
     As in delta-spark, `.`, `..` and repeated slashes are resolved, and `/x`, `file:/x` and `file:///x` are equal; other
-    schemes keep scheme and authority. Unlike delta-spark, which compares undecoded text, `%41` and `A` are equal, since
-    by the protocol the decoded path names the file. Raises ValueError as decode_path does.
+    schemes keep scheme and authority. Unlike in delta-spark, which compares undecoded paths, `%41` and `A` are equal,
+    because by the protocol the decoded path names the file. Raises ValueError like decode_path.
     """
     scheme, authority, path = _split(raw)
     path = _normalized(decode_path(path))
@@ -95,9 +95,9 @@ def canonical_path(raw: str) -> str:
 
 
 def relative_path(table_root_uri: str, raw: str) -> str | None:
-    """Return the decoded path below the table's root that an absolute logged path names; None for any other path.
+    """Return the decoded path, relative to the table's root, of an absolute logged path; None for any other path.
 
-    A path that leaves the table by `..` is absolute here, since it may come back.
+    A path that leaves the table by `..` counts as absolute, because it may lead back into the table.
     """
     scheme, _, path = _split(raw)
     if scheme is None and not path.startswith("/") and not canonical_path(raw).startswith("../"):
@@ -109,7 +109,7 @@ def relative_path(table_root_uri: str, raw: str) -> str | None:
 
 
 def table_key(table_root_uri: str, raw: str) -> str:
-    """Return canonical_path, which is the same for an absolute path in the table and its relative path."""
+    """Return the key of a data file, which is equal for its relative and its absolute path in the table."""
     below = relative_path(table_root_uri, raw)
     if below is None:
         return canonical_path(raw)
@@ -120,7 +120,7 @@ def absolute_uri(table_root_uri: str, raw: str) -> str:
     """Return the data file's absolute URI, percent-encoded by RFC 3986; local files are `file:///…`.
 
     `table_root_uri` is a URI or an absolute local path, which is literal. A path that starts with a slash is on the
-    table's file system. Raises ValueError as decode_path does, and for a relative root.
+    table's file system. Raises ValueError like decode_path, and for a relative root.
     """
     scheme, authority, path = _located(table_root_uri, raw)
     encoded = quote(path, safe=_PATH_SAFE)
@@ -128,16 +128,16 @@ def absolute_uri(table_root_uri: str, raw: str) -> str:
 
 
 def hadoop_path(table_root_uri: str, raw: str) -> str:
-    """Return the data file's path for Spark's reader: decoded, local files without a scheme.
+    """Return the data file's path for Spark's reader: decoded, and without a scheme for local files.
 
-    Hadoop's Path(String) does not decode, so nothing may be encoded. Raises ValueError as decode_path does.
+    Hadoop's Path(String) does not decode: the path must not be encoded. Raises ValueError like decode_path.
     """
     scheme, authority, path = _located(table_root_uri, raw)
     return path if _is_local(scheme, authority) else f"{scheme}://{authority}{path}"
 
 
 def spark_path(uri: str) -> str:
-    """Return the path in Hadoop of an absolute, RFC 3986 encoded URI: decoded, for local files `file:/…`."""
+    """Return the decoded Hadoop path of an absolute URI that is encoded by RFC 3986; local files are `file:/…`."""
     return unquote(_LOCAL.sub("file:", uri, count=1), errors="strict")
 
 
@@ -167,7 +167,7 @@ def table_keys(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Array
 
 
 def listed_keys(paths: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return the table_key of each path of a listing: below the table's root, and not encoded."""
+    """Return the table_key of each path of a listing, which is relative to the table's root and not encoded."""
     paths = one_chunk(paths)
     return _changed(paths, pc.match_substring_regex(paths, r"^[A-Za-z][A-Za-z0-9+.\-]*:/"), "./{}".format)
 
@@ -194,12 +194,12 @@ def hadoop_paths(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Arr
 
 
 def may_hold_globs(table_root_uri: str, raw: pa.Array) -> bool:
-    """Whether a hadoop_path of the logged paths `raw` may contain a character of Hadoop's glob patterns."""
+    """Whether a hadoop_path of the logged paths `raw` may contain a special character of Hadoop's glob patterns."""
     return _GLOB.search(hadoop_path(table_root_uri, "x")) is not None or not all_plain(one_chunk(raw))
 
 
 def escape_globs(path: str) -> str:
-    """Escape the characters of Hadoop's glob patterns in a hadoop_path, for `spark.read.parquet`."""
+    """Escape the special characters of Hadoop's glob patterns in a hadoop_path, for `spark.read.parquet`."""
     return _GLOB.sub(r"\\\g<0>", path)
 
 
@@ -219,7 +219,7 @@ def _located(table_root_uri: str, raw: str) -> tuple[str, str, str]:
         raise ValueError(f"the table root {table_root_uri!r} is neither a URI nor an absolute path")
     decoded = decode_path(path)
     if not decoded.startswith("/"):
-        # A root without a scheme is a path, not a URI: nothing in it is encoded.
+        # A root without a scheme is a path, not a URI: it is not encoded.
         root = root if root_scheme is None else decode_path(root)
         decoded = f"{root}/{decoded}"
     return root_scheme or "file", root_authority, _normalized(decoded)
@@ -234,7 +234,7 @@ def _is_local(scheme: str, authority: str) -> bool:
 
 
 def _normalized(path: str) -> str:
-    """Remove empty, `.` and resolvable `..` segments, as java.net.URI.normalize does."""
+    """Remove empty, `.` and resolvable `..` segments, like java.net.URI.normalize."""
     if "//" not in path and "/." not in path and not path.startswith("."):
         return path
     kept: list[str] = []
@@ -252,7 +252,7 @@ def _changed(raw: pa.Array, mask: pa.Array, change: Callable[[str], str]) -> pa.
 
 
 def _is_plain(character: str) -> bool:
-    """Whether a URI may contain the character: plain ASCII, or another one that is neither a blank nor a control."""
+    """Whether java.net.URI does not quote the character: plain ASCII, or beyond ASCII neither blank nor control."""
     if character <= "\x7f":
         return character in _URI_PLAIN
     return unicodedata.category(character) not in ("Cc", "Zs", "Zl", "Zp", "Cs")

@@ -1,4 +1,4 @@
-"""Actions on the table: protocol, metadata, transactions, domains, and the rows of checkpoints.
+"""Actions on the table: protocol, metadata, transactions, domains, and the actions of checkpoints.
 
 # PROTOCOL, Actions
 """
@@ -19,7 +19,7 @@ from deltaskip.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Protocol(NotCalled):
-    """Versions and features that a client must support. A missing list of features is None, not an empty list."""
+    """Versions and features that a client must support. A missing feature list is None, not an empty list."""
 
     min_reader_version: int
     min_writer_version: int
@@ -28,7 +28,7 @@ class Protocol(NotCalled):
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
+        """Parse the action. Raises InvalidArgument with the name of a missing or wrong member."""
         m.mapping("json", json)
         return cls(
             min_reader_version=m.integer("protocol", json, "minReaderVersion"),
@@ -58,7 +58,7 @@ class Format:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the format. Raises InvalidArgument naming a member that is missing or wrong."""
+        """Parse the format. Raises InvalidArgument with the name of a missing or wrong member."""
         m.mapping("json", json)
         return cls(
             provider=m.string("metaData.format", json, "provider"),
@@ -74,7 +74,7 @@ class Format:
 class Metadata(NotCalled):
     """The table's schema, partitioning and properties.
 
-    `schema_string` is None if the log has none: delta-spark writes and reads such tables, which have no columns.
+    `schema_string` is None if the log has no schemaString: delta-spark writes and reads such tables without columns.
     """
 
     id: str
@@ -88,7 +88,7 @@ class Metadata(NotCalled):
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
+        """Parse the action. Raises InvalidArgument with the name of a missing or wrong member."""
         m.mapping("json", json)
         encoding = json.get("format")
         if not isinstance(encoding, Mapping):
@@ -123,7 +123,7 @@ class Metadata(NotCalled):
 
 @dataclass(frozen=True, slots=True)
 class Txn:
-    """The version of an application that the table contains (transaction identifier)."""
+    """A transaction identifier: the last version that an application has written to the table."""
 
     app_id: str
     version: int
@@ -131,7 +131,7 @@ class Txn:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
+        """Parse the action. Raises InvalidArgument with the name of a missing or wrong member."""
         m.mapping("json", json)
         return cls(
             app_id=m.string("txn", json, "appId"),
@@ -154,7 +154,7 @@ class DomainMetadata:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong.
+        """Parse the action. Raises InvalidArgument with the name of a missing or wrong member.
 
         The configuration is a string in the protocol and a map in its draft; a map becomes its JSON text.
         """
@@ -188,7 +188,7 @@ class CommitInfo:
 
     @property
     def in_commit_timestamp(self) -> int | None:
-        """In-commit timestamp in milliseconds since the epoch, if the table has them enabled."""
+        """In-commit timestamp in milliseconds since the epoch; None if they are not enabled."""
         return _integer_or_none(self.members.get("inCommitTimestamp"))
 
     @property
@@ -228,7 +228,7 @@ class CheckpointMetadata:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
+        """Parse the action. Raises InvalidArgument with the name of a missing or wrong member."""
         m.mapping("json", json)
         return cls(
             version=m.integer("checkpointMetadata", json, "version"),
@@ -251,7 +251,7 @@ class Sidecar:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
+        """Parse the action. Raises InvalidArgument with the name of a missing or wrong member."""
         m.mapping("json", json)
         return cls(
             path=m.string("sidecar", json, "path"),

@@ -1,4 +1,4 @@
-"""The interface of a collation of an exact version, independent of its library."""
+"""The interface of a collation of one exact version, independent of its library."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from deltaskip.kernels.lane import Lane
 
 
 class Collation(Protocol):
-    """A collation: the order of strings under one provider, name and version. `deltaskip.collation` returns one.
+    """The order of strings under one provider, name and version. `deltaskip.collation` returns a collation.
 
-    Arrays are Arrow string, large_string, string_view, binary, large_binary, binary_view or dictionaries of them. Bytes
-    that are not UTF-8 are read as in Spark: each maximal invalid part counts as U+FFFD.
+    Arrays are Arrow string, large_string, string_view, binary, large_binary, binary_view or dictionaries of them. As in
+    Spark, each maximal part of bytes that is not valid UTF-8 counts as U+FFFD.
     """
 
     @property
@@ -24,11 +24,11 @@ class Collation(Protocol):
 
     @property
     def source(self) -> str:
-        """Origin of the order: "built in", or the path of the ICU library."""
+        """The implementation: "built in", or the path of the ICU library."""
 
     @property
     def exact_keys(self) -> bool:
-        """Whether `sort_keys` orders every pair of strings as Spark's comparator does."""
+        """Whether `sort_keys` orders every pair of strings like Spark's comparator."""
 
     def sort_keys(self, array: pa.Array) -> pa.Array:
         """Return the sort key of each value; the unsigned byte order of the keys is the collation.
@@ -79,7 +79,7 @@ class Collation(Protocol):
         """
 
     def prefix_key(self, prefix: str | bytes) -> bytes | None:
-        """Return the prefix of the sort key of every value that starts with `prefix`; None if none is certain.
+        """Return a prefix of the sort keys of all values that start with `prefix`; None if no prefix is certain.
 
         Args:
             prefix: The prefix of the values.

@@ -1,10 +1,11 @@
-"""Collation identifiers, which are provider, name and version as one text, and the grammar of names.
+"""Collation identifiers, which contain provider, name and version, and the grammar of names.
 
 # COLLATIONS RFC, Collation identifiers
 
-Spark's complete grammar of names, and ICU locales as in the specification's examples: `UTF8_BINARY[_RTRIM]`,
-`UTF8_LCASE[_RTRIM]` or `<locale>{_CI|_CS|_AI|_AS|_RTRIM}`, specifiers in any order, each kind once. The specification
-uses `ICU.en_US` and `ICU.de_DE`, which Spark refuses; they are parsed as ICU locales.
+The module accepts Spark's complete grammar of names, and ICU locales as in the specification's examples. Spark's names
+are `UTF8_BINARY[_RTRIM]`, `UTF8_LCASE[_RTRIM]` or `<locale>{_CI|_CS|_AI|_AS|_RTRIM}`, with specifiers in any order,
+each kind at most once. The specification uses `ICU.en_US` and `ICU.de_DE`, which Spark refuses; they are parsed as
+ICU locales.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from deltaskip.records import dataclass
 
 _ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
-# Spark's readers accept either provider with any name, so the name alone determines the order.
+# Spark's readers accept either provider with any name: the name alone determines the order.
 _SPARKS_PROVIDERS = frozenset(("spark", "icu"))
 
 BINARY_NAME = "UTF8_BINARY"
@@ -99,7 +100,7 @@ _VALUES = {
         "identical": "identic",
     },
 }
-# Attributes that are on or off; without a value they are on.
+# Attributes that are on or off; an attribute without a value is on.
 _SWITCHED = frozenset(("kb", "kc", "kk", "kn"))
 _SWITCHES = {"yes": "true", "no": "false"}
 _VALUE = re.compile(r"[a-z0-9]{3,8}(?:-[a-z0-9]{3,8})*")
@@ -109,14 +110,14 @@ _VALUE = re.compile(r"[a-z0-9]{3,8}(?:-[a-z0-9]{3,8})*")
 class CollationId:
     """A collation identifier: `provider.name` or `provider.name.version`. Only the version may contain dots.
 
-    `text` is the identifier as it was read, and `str` returns it, so that it is written back unchanged. Two identifiers
-    are equal if provider and name match without regard to ASCII letter case (`icu`, `ICU`; `en_US`, `EN_US`) and the
-    versions are the same text: `77.1`, `77.1.0.0` and no version are three different versions.
+    `text` is the identifier as it was read. `str` returns it, and it is written back unchanged. Two identifiers are
+    equal if provider and name match, ignoring ASCII letter case (`icu`, `ICU`; `en_US`, `EN_US`), and the versions are
+    the same string: `77.1`, `77.1.0.0` and no version are three different versions.
 
     Attributes:
-        provider: Such as "icu" or "spark".
-        name: Such as "UNICODE_CI".
-        version: Such as "77.1"; None if the identifier has none.
+        provider: The provider, such as "icu" or "spark".
+        name: The name, such as "UNICODE_CI".
+        version: The version, such as "77.1"; None if the identifier has no version.
         text: The identifier as it was read.
     """
 
@@ -166,16 +167,16 @@ class CollationId:
 
     @property
     def name_parts(self) -> CollationName:
-        """The parts of the name. Raises InvalidCollation if it is neither Spark's nor an ICU locale."""
+        """The parts of the name. Raises InvalidCollation if it is neither a name of Spark nor an ICU locale."""
         return parse_name(self.name)
 
     @property
     def without_version(self) -> CollationId:
-        """The identifier without its version, as in schemas; the spelling is kept."""
+        """The identifier without its version, as in schemas. The spelling is kept."""
         return self if self.version is None else CollationId.parse(f"{self.provider}.{self.name}")
 
     def with_version(self, version: str) -> CollationId:
-        """The identifier with another version; the spelling of provider and name is kept.
+        """The identifier with another version. The spelling of provider and name is kept.
 
         Raises InvalidCollation for an empty version.
         """
@@ -183,16 +184,16 @@ class CollationId:
 
     @property
     def is_binary(self) -> bool:
-        """Whether this is UTF8_BINARY: the order of unsigned bytes, and of strings without a collation."""
+        """Whether this is UTF8_BINARY, the order of unsigned bytes, which strings without a collation have."""
         provider, name, _ = self._key
         return name == BINARY_NAME.lower() and provider in _SPARKS_PROVIDERS
 
     @property
     def canonical(self) -> CollationId:
-        """This identifier as Spark writes it: the provider in lower case, Spark's spelling of the name, the version.
+        """This identifier in Spark's spelling: the provider in lower case, the normalized name, and the version.
 
-        The provider is the name's, as Spark corrects it (`spark.UNICODE` → `icu.UNICODE`). With an unknown
-        provider, or a name that Spark does not accept, only the provider's letter case changes. Raises nothing.
+        The name determines the provider, as in Spark (`spark.UNICODE` → `icu.UNICODE`). With an unknown provider, or a
+        name that Spark does not accept, only the provider's letter case changes. Never raises.
         """
         provider, _, version = self._key
         name = self.name
@@ -207,7 +208,7 @@ class CollationId:
 
     @property
     def kernel_text(self) -> str:
-        """The spelling under which Delta Kernel writes and reads statistics: all in upper case."""
+        """The spelling with which Delta Kernel writes and reads statistics: all upper case."""
         return self.text.upper()
 
     def same_order(self, other: CollationId) -> bool:
@@ -215,7 +216,7 @@ class CollationId:
 
         # COLLATIONS RFC: "an engine must take care to only use column statistics for file skipping from a collation
         # that is identical to the one specified in the filtering operation in all aspects, including the collation
-        # version." UTF8_BINARY is the same in every version; other identifiers without a version prove nothing.
+        # version." UTF8_BINARY is equal in all versions; other identifiers without a version prove nothing.
         """
         instance("other", other, CollationId, "a CollationId")
         if self.is_binary and other.is_binary:
@@ -224,7 +225,7 @@ class CollationId:
 
 
 def is_utf8_binary(identifier: str) -> bool:
-    """Whether an identifier names the collation UTF8_BINARY. An invalid one does not."""
+    """Whether an identifier names the collation UTF8_BINARY. False for an invalid identifier."""
     try:
         return CollationId.parse(identifier).is_binary
     except InvalidCollation:
@@ -232,7 +233,7 @@ def is_utf8_binary(identifier: str) -> bool:
 
 
 def spark_collation(identifier: str) -> str | None:
-    """The name in Spark, from 4.0 on, of the collation with the order of `identifier`; None if it has none."""
+    """The name of the collation with this order in Spark 4.0 and later; None if Spark has no such collation."""
     try:
         collation = CollationId.named(identifier)
         return spark_equal(collation.name) if collation.provider.lower() in _SPARKS_PROVIDERS else None
@@ -247,9 +248,9 @@ class CollationName:
     Attributes:
         locale: Spark's spelling (`UNICODE` is the root), `UTF8_BINARY` or `UTF8_LCASE`; a BCP 47 tag if not `spark`.
         case_sensitive: Whether upper and lower case differ.
-        accent_sensitive: Whether accents count.
+        accent_sensitive: Whether accents differ.
         rtrim: Whether trailing U+0020 are ignored in both operands.
-        normalized: Spark's spelling of the name; the name as it was read if it is not Spark's.
+        normalized: Spark's spelling of the name; the name as it was read if Spark does not accept it.
         spark: Whether Spark accepts the name.
     """
 
@@ -267,10 +268,10 @@ class CollationName:
 
     @property
     def icu_locale(self) -> str:
-        """The BCP 47 tag that opens the ICU collator, attributes included: `de-AT-u-ks-level2`.
+        """The BCP 47 tag that opens the ICU collator, with attributes: `de-AT-u-ks-level2`.
 
-        # Spark 4.1, CollationFactory: strength 3, 2 without case, 1 without accents; the case level where only case
-        # counts.
+        # Spark 4.1, CollationFactory: strength 3; 2 without case, 1 without accents; the case level is on if case
+        # counts and accents do not.
         ICU does not trim. Raises InvalidCollation for UTF8_*.
         """
         if self.provider != "icu":
@@ -286,9 +287,9 @@ class CollationName:
 
 @lru_cache(maxsize=4096)
 def parse_name(name: str) -> CollationName:
-    """Parse a name as Spark does, else as an ICU locale (`en_US`, `de@collation=phonebook`, `de-u-co-phonebk`).
+    """Parse a name of Spark, or an ICU locale (`en_US`, `de@collation=phonebook`, `de-u-co-phonebk`).
 
-    Letter case is ignored. Raises InvalidCollation if the name is neither.
+    Letter case is ignored. Raises InvalidCollation for other names.
     """
     known = _spark_name(name)
     if known is not None:
@@ -300,7 +301,7 @@ def parse_name(name: str) -> CollationName:
 
 
 def spark_name(name: str) -> CollationName:
-    """Parse a name that Spark accepts. Raises InvalidCollation for any other, such as `en_US` and `root`."""
+    """Parse a name that Spark accepts. Raises InvalidCollation for other names, such as `en_US` and `root`."""
     known = _spark_name(name)
     if known is None:
         raise _invalid(name)
@@ -308,10 +309,10 @@ def spark_name(name: str) -> CollationName:
 
 
 def spark_equal(name: str) -> str | None:
-    """Spark's name for the collation of exactly the same order in every version of ICU; None if there is none.
+    """Spark's name for the collation with exactly the same order in every version of ICU; None if Spark has none.
 
-    `en_US` is Spark's `en_USA`. `de_DE` is `de`: ICU has no data for the region, so it uses the language's.
-    Raises InvalidCollation if the name is neither Spark's nor an ICU locale.
+    `en_US` is Spark's `en_USA`. `de_DE` is `de`: ICU has no data for the region and uses the data of the language.
+    Raises InvalidCollation if the name is neither a name of Spark nor an ICU locale.
     """
     parsed = parse_name(name)
     if parsed.spark:
@@ -328,7 +329,7 @@ def spark_equal(name: str) -> str | None:
 
 
 def spark_names() -> tuple[str, ...]:
-    """All names that Spark accepts, in its normalized spelling: 1148 with ICU 77.1."""
+    """All names that Spark accepts, in normalized spelling: 1148 with ICU 77.1."""
     own = (base + trim for base, trim in product((BINARY_NAME, LCASE), ("", "_RTRIM")))
     icu = product(_LOCALES, ("", "_CI"), ("", "_AI"), ("", "_RTRIM"))
     return (*own, *("".join(parts) for parts in icu))
@@ -355,7 +356,7 @@ def _spark_name(name: str) -> CollationName | None:
 def _specifiers(rest: str) -> list[str] | None:
     """The specifiers after a locale; None if the locale does not end there.
 
-    Java's split drops empty parts at the end only, so `de_CI_` and `de__` are names and `de_` is not.
+    Java's split drops only trailing empty parts: `de_CI_` and `de__` are names, and `de_` is not.
     """
     if not rest:
         return []
@@ -369,7 +370,7 @@ def _specifiers(rest: str) -> list[str] | None:
 
 
 def _locale_tag(name: str) -> str | None:
-    """The BCP 47 tag of an ICU locale name or tag; None for other text, or for attributes that are not supported."""
+    """The BCP 47 tag of an ICU locale name or tag; None for other names and for unsupported attributes."""
     if not name.isascii():
         return None
     locale, at, keywords = name.lower().partition("@")

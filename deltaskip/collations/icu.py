@@ -1,7 +1,7 @@
-"""Collations of ICU, each evaluated by one library of one exact version.
+"""ICU collations, each evaluated by a library of one exact version.
 
-# Spark 4.1, CollationFactory: bytes that are not UTF-8 count as U+FFFD, one for each maximal ill-formed part; RTRIM
-removes U+0020, no other space, from the end of both operands before anything else.
+# Spark 4.1, CollationFactory: each maximal ill-formed part of bytes counts as U+FFFD; RTRIM first removes U+0020, and
+no other space, from the end of both operands.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _SAMPLE = (*map(chr, range(0x20, 0x7F)), *"àÆßøαωабяאבابकกあ�
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IcuCollation:
-    """A collation of one ICU library; implements deltaskip.collations.collation.Collation. Thread-safe.
+    """A collation of an ICU library; implements deltaskip.collations.collation.Collation. Thread-safe.
 
-    exact_keys: False for case-sensitive collations that ignore accents (`*_AI`), where Spark's comparator (ICU4J's) and
-    every sort key disagree on strings with U+00DF: only values that it `trusts` may prove anything.
+    exact_keys: False for case-sensitive collations that ignore accents (`*_AI`). Spark's comparator (of ICU4J) and sort
+        keys disagree on strings with U+00DF: only values that the collation `trusts` may prove a result.
     """
 
     id: CollationId
@@ -45,14 +45,14 @@ class IcuCollation:
         """The sort keys as large_binary; their unsigned byte order is the collation. Nulls stay null.
 
         Keys must not be stored, or compared with keys of another version. Raises InvalidArgumentType unless the array
-        contains strings or binary, ValueError for a string of 1 GiB.
+        contains strings or binary, and ValueError for a string of 1 GiB.
         """
         texts, codes = kernel_texts(array)
         keys = icu_keys.sort_keys(self.collator, texts, self.name.rtrim)
         return keys if codes is None else keys.take(codes)
 
     def compare(self, array: pa.Array, literal: str | bytes) -> pa.Int8Array:
-        """-1, 0 or 1 for each value below, equal to or above `literal`; nulls stay null. Raises as sort_keys does."""
+        """-1, 0 or 1 for each value below, equal to or above `literal`; nulls stay null. Raises like sort_keys."""
         texts, codes = kernel_texts(array)
         orders = icu_order.compare(self.collator, texts, text_bytes(literal), self.name.rtrim)
         return orders if codes is None else orders.take(codes)
@@ -60,7 +60,7 @@ class IcuCollation:
     def min_max(self, array: pa.Array) -> tuple[str | bytes | None, str | bytes | None]:
         """A least and a greatest value of the array, in its type; None if it contains no value.
 
-        A string that is not UTF-8 is returned as bytes. Raises as sort_keys does.
+        A string that is not UTF-8 is returned as bytes. Raises like sort_keys.
         """
         texts = used_entries(*kernel_texts(array))
         found = icu_order.min_max(self.collator, texts, self.name.rtrim)
@@ -71,15 +71,15 @@ class IcuCollation:
         return icu_order.compare_texts(self.collator, text_bytes(left), text_bytes(right), self.name.rtrim)
 
     def key(self, value: str | bytes) -> bytes:
-        """The sort key of one value, with its final zero."""
+        """The sort key of one value, including the final zero byte."""
         return icu_keys.sort_key(self.collator, text_bytes(value), self.name.rtrim)
 
     def prefix_key(self, prefix: str | bytes) -> bytes | None:
-        """The leading primary weights of every string that starts with `prefix`; None if none are certain.
+        """The leading primary weights of every string that starts with `prefix`; None if they are not certain.
 
-        Spark searches with ICU's StringSearch, for which `é` starts with `E◌́` and `ﬁn` with `fi`, so no prefix of the
-        text itself is certain. Nothing is certain if the locale ignores punctuation (Thai), in `*_AI` collations, where
-        Spark refuses the function, and for a prefix of characters without primary weights.
+        Spark uses ICU's StringSearch, for which `é` starts with `E◌́` and `ﬁn` with `fi`: no prefix of the string
+        is certain. Primary weights are not certain if the locale ignores punctuation (Thai), in `*_AI` collations, for
+        which Spark refuses the function, and for a prefix of characters without primary weights.
         """
         if not self.exact_keys or not any(self.collator.ascii_ranks()):
             return None
@@ -88,12 +88,12 @@ class IcuCollation:
     def may_start_with(self, mins: pa.Array | KeyColumn, maxs: pa.Array | KeyColumn, prefix: str | bytes) -> Lane:
         """The keep mask of rows for which a value between min and max may start with `prefix`, as Spark defines it.
 
-        mins, maxs: values, or columns of their sort keys, of equal length. A missing bound keeps.
+        mins, maxs: Values, or columns of their sort keys, of equal length. A missing bound keeps the row.
         """
         return prefix_lane(self.prefix_key(prefix), mins, maxs, self.sort_keys)
 
     def trusts(self, text: str | bytes) -> bool:
-        """Whether Spark orders `text` among other trusted values exactly as this collation does."""
+        """Whether Spark orders `text` among other trusted values exactly like this collation."""
         return self.exact_keys or _SHARP_S.encode() not in text_bytes(text)
 
     def trusts_each(self, array: pa.Array) -> pa.BooleanArray:
@@ -107,9 +107,9 @@ class IcuCollation:
 
 
 def icu_collation(identifier: CollationId, library: IcuLibrary) -> IcuCollation:
-    """The collation with this identifier, of the library's version.
+    """The collation with this identifier in the version of the library.
 
-    Raises InvalidCollation for a name that is not ICU's, CollationUnavailable if the library does not have the locale.
+    Raises InvalidCollation for a name that is not of ICU, and CollationUnavailable if the library lacks the locale.
     """
     name = identifier.name_parts
     if name.provider != "icu":
@@ -133,9 +133,9 @@ def icu_collation(identifier: CollationId, library: IcuLibrary) -> IcuCollation:
 
 
 def _contradicts_itself(collator: IcuCollator) -> bool:
-    """Whether some characters compare differently from the order of their keys.
+    """Whether the comparator and the sort keys order some characters differently.
 
-    ICU 77.1 does so if a locale reorders digits (`und-u-kr-latn-digit`): its fast path for Latin ignores that.
+    In ICU 77.1 they differ if a locale reorders digits (`und-u-kr-latn-digit`), which its fast path for Latin ignores.
     """
     texts = [character.encode() for character in _SAMPLE]
     keyed = sorted((icu_keys.sort_key(collator, text), text) for text in texts)
@@ -146,9 +146,9 @@ def _contradicts_itself(collator: IcuCollator) -> bool:
 
 
 def _has_locale(library: IcuLibrary, tag: str, exactly: bool) -> bool:
-    """Whether the library has the locale, or, if not `exactly`, one that ICU falls back to (`de` for `de_DE`).
+    """Whether the library has the locale or, if not `exactly`, a locale to which ICU falls back (`de` for `de_DE`).
 
-    ICU opens an unknown locale without an error, with the root's order.
+    ICU opens an unknown locale without an error, with the order of the root.
     """
     known = library.locales()
     locale = tag.replace("-", "_")

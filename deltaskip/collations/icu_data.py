@@ -1,8 +1,9 @@
-"""Conversion of ICU collation data from big-endian, as in ICU4J's jar, to little-endian, as ICU4C reads it here.
+"""Converts ICU collation data from big-endian, as in ICU4J's jar, to little-endian, which ICU4C reads.
 
-A file is a header and an image: `UCol`, the tables of a collation (ucadata.icu is the root's), or `ResB`, a resource
-bundle, which contains such an image for a locale. Both are arrays of integers at offsets stored at the image's start.
-Each array is swapped in place by the width of its integers. An unknown layout raises ValueError.
+A file has a header and an image. The image is `UCol`, the tables of a collation (of the root in ucadata.icu), or
+`ResB`, a resource bundle, which contains the `UCol` image of a locale. Both have arrays of integers at offsets that are
+stored at the start of the image. Each array is swapped in place by the width of its integers. An unknown layout raises
+ValueError.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from struct import unpack_from
 _MAGIC = b"\xda\x27"
 _BIG_ENDIAN = 8
 
-# Bytes per integer in each section between a collation's offsets 5 and 19; 0 where there must be no section.
+# Bytes per integer in each section between a collation's offsets 5 and 19; 0 for a section that must be empty.
 _SECTIONS = {5: 4, 6: 1, 8: 0, 9: 8, 10: 0, 11: 4, 12: 4, 13: 2, 14: 2, 15: 2, 16: 2, 17: 1, 18: 0}
 _TRIE = 7
 
@@ -24,7 +25,7 @@ _TABLE16, _STRING16, _INT, _ARRAY16 = 5, 6, 7, 9
 
 
 def swapped(data: bytes) -> bytes:
-    """A big-endian ICU data file in little-endian. Raises ValueError for an unknown layout."""
+    """Convert a big-endian ICU data file to little-endian. Raises ValueError for an unknown layout."""
     image = bytearray(data)
     try:
         start, kind, version = _swap_header(image, 0)
@@ -40,7 +41,7 @@ def swapped(data: bytes) -> bytes:
 
 
 def _swap_header(image: bytearray, at: int) -> tuple[int, bytes, int]:
-    """Swap the header at `at`; return the start of the image after it, its format and the format's major version."""
+    """Swap the header at `at`; return the start of its image, the format and the major version of the format."""
     if image[at + 2 : at + 4] != _MAGIC or image[at + _BIG_ENDIAN] != 1:
         raise ValueError("not big-endian ICU data")
     (size,) = unpack_from(">H", image, at)
@@ -144,7 +145,7 @@ class _Bundle:
             self._resource(resource)
 
     def _binary(self, start: int, size: int) -> None:
-        """Convert byte data, which do not change, except for a collation, which begins with a separate header."""
+        """Convert binary data. Only a collation changes, which begins with a header."""
         if size > 24 and self.image[start + 2 : start + 4] == _MAGIC and self.image[start + 12 : start + 16] == b"UCol":
             image, _, version = _swap_header(self.image, start)
             if version != 5:

@@ -1,9 +1,9 @@
-"""The ICU libraries of this process: where they are searched, and which checks each passes before it is used.
+"""Finds, loads and checks the ICU libraries of this process.
 
-Search order: paths given to register_icu, paths in DELTASKIP_ICU_PATH, installed packages that contain an ICU
+The search order is: paths given to register_icu, paths in DELTASKIP_ICU_PATH, installed packages with an ICU library
 (pyicu-wheels contains 77.1, icu4py 78.3), the folders of the loader, and finally the collation data in the ICU4J jar of
-the installed Spark, read by a library of another version. A library is loaded when it is first needed and stays loaded.
-Several versions run side by side, because each is bound by its own path and symbols.
+the installed Spark, read by a library of another version. A library is loaded at its first use and stays loaded.
+Several versions run side by side, because each version is bound by its own path and symbols.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SYSTEM_FOLDERS = ("/usr/local/lib", "/usr/lib", "/lib", "/usr/lib64", "/lib64")
 class IcuFiles:
     """The files of one ICU: its collation library, and the libraries to load before it, in order.
 
-    named_version: the version in the file name, such as "77.1" or "72"; the loaded library gives its exact version.
+    named_version: The version in the file name, such as "77.1" or "72"; the loaded library returns its exact version.
     """
 
     path: str
@@ -60,16 +60,16 @@ _process = _Process()
 
 @door
 def register_icu(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Add an ICU library to those that evaluate collations. It takes precedence over others of its version.
+    """Register an ICU library for collations. It takes precedence over other libraries of its version.
 
     Args:
-        path: A libicui18n file, or a folder that contains one or more.
+        path: A libicui18n file, or a folder with such files.
 
     Returns:
-        The exact versions found there, such as ("76.1",).
+        The exact versions found, such as ("76.1",).
 
     Raises:
-        CollationUnavailable: The path contains no ICU library, or none that passes the checks.
+        CollationUnavailable: The path contains no ICU library that passes the checks.
         InvalidArgumentType: `path` is not a path.
     """
     text = arguments.path("path", path)
@@ -89,9 +89,9 @@ def register_icu(path: str | os.PathLike[str]) -> tuple[str, ...]:
 
 
 def icu_library(version: str) -> IcuLibrary | None:
-    """The library of exactly this version ("77.1"), loaded and checked; None if there is none. Raises nothing.
+    """The library of exactly this version ("77.1"), loaded and checked; None if none is available. Never raises.
 
-    Files with another version in their name are not loaded.
+    Files with a different version in their name are not loaded.
     """
     for files in sorted(find_icu_files(), key=lambda files: files.named_version != version):
         if _may_be(files.named_version, version):
@@ -103,7 +103,7 @@ def icu_library(version: str) -> IcuLibrary | None:
 
 
 def icu_libraries() -> dict[str, IcuLibrary]:
-    """All available libraries by exact version, newest first. Loads and checks those that are not loaded yet."""
+    """All available libraries by exact version, newest first. Loads and checks libraries that are not loaded yet."""
     libraries: dict[str, IcuLibrary] = {}
     for files in find_icu_files():
         library = _load(files)
@@ -118,12 +118,12 @@ def icu_libraries() -> dict[str, IcuLibrary]:
 
 
 def refused_icu_files() -> dict[str, str]:
-    """Files that were loaded and refused, each with the reason."""
+    """The reason for each file that was loaded and refused."""
     return dict(_process.refused)
 
 
 def find_icu_files() -> tuple[IcuFiles, ...]:
-    """The files of every ICU found, in order of preference, without duplicates. Loads nothing."""
+    """The files of every ICU found, in order of preference, without duplicates. Loads no library."""
     named = os.environ.get(PATH_VARIABLE, "")
     searched = os.environ.get("LD_LIBRARY_PATH", "")
     return _find((*_process.registered, *filter(None, named.split(os.pathsep))), tuple(sys.path), searched)
@@ -141,7 +141,7 @@ def _find(named: tuple[str, ...], packages: tuple[str, ...], searched: str) -> t
 
 
 def _package_folders(packages: Iterable[str]) -> Iterator[str]:
-    """The folders in which wheels install their libraries: NAME.libs, or on macOS the package's own .dylibs."""
+    """The folders in which wheels install their libraries: NAME.libs, or .dylibs in the package on macOS."""
     ending, inside = ("", ".dylibs") if sys.platform == "darwin" else (".libs", "")
     for package in packages:
         try:
@@ -153,7 +153,7 @@ def _package_folders(packages: Iterable[str]) -> Iterator[str]:
 
 
 def _files_at(place: str) -> Iterator[IcuFiles]:
-    """The ICUs in a folder, or the one with this collation library. Links are resolved, so that each appears once."""
+    """The ICUs in a folder, or the ICU of a collation library. Symbolic links are resolved: each ICU appears once."""
     if os.path.isfile(place):
         names, folder = [os.path.basename(place)], os.path.dirname(place)
     else:
@@ -176,7 +176,7 @@ def _files_at(place: str) -> Iterator[IcuFiles]:
 
 
 def _beside(path: Path, match: re.Match[str] | None, part: str) -> str | None:
-    """The library `part` of the same ICU in the same folder. Wheels add a different hash to each library's name."""
+    """The library `part` of the same ICU in the same folder. Wheels add a different hash to each library name."""
     end = ".so" if match is None else match["end"]
     plain = path.with_name(f"libicu{part}{end}")
     if plain.is_file():
@@ -191,9 +191,9 @@ def _may_be(named: str | None, version: str) -> bool:
 
 
 def _misnamed(library: IcuLibrary, files: IcuFiles) -> str | None:
-    """The fault of a library whose version differs from its file name: it may be linked to parts of another ICU.
+    """The fault of a library whose version differs from its file name; None for other libraries.
 
-    The loader resolves a part by its name among the libraries loaded already, whatever folder they came from.
+    It may be linked to parts of another ICU: the loader resolves a part by its name among all loaded libraries.
     """
     named = files.named_version
     if named is None or "." not in named or named == library.version or named.startswith(library.version + "."):
@@ -202,7 +202,7 @@ def _misnamed(library: IcuLibrary, files: IcuFiles) -> str | None:
 
 
 def _load(files: IcuFiles) -> IcuLibrary | None:
-    """The library, loaded and checked at most once; None if that failed, and then the reason is kept."""
+    """The library, loaded and checked at most once; None after a failure, whose reason is stored."""
     with _process.lock:
         if files.path in _process.refused:
             return None
@@ -222,10 +222,10 @@ def _load(files: IcuFiles) -> IcuLibrary | None:
 
 
 def _load_with_data(jar: SparkJar) -> IcuLibrary | None:
-    """A library that reads the jar's data, loaded and checked at most once; None if that failed.
+    """A library that reads the data of the jar, loaded and checked at most once; None after a failure.
 
     Its engine must implement the same version of Unicode: canonical order is part of the engine, and combining marks
-    that only one of the two versions has (such as U+0897 and U+1ACF) get other keys under locales with contractions.
+    that only one of two versions has (such as U+0897 and U+1ACF) have different keys under locales with contractions.
     """
     with _process.lock:
         if jar.path in _process.loaded or jar.path in _process.refused:

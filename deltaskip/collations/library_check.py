@@ -1,6 +1,6 @@
-"""Checks of an ICU library before its order is trusted: that it is complete, and has the version that it reports.
+"""Checks that an ICU library is complete and has the version that it reports, before its order is trusted.
 
-A build that lacks locales, has changed rules, or behaves in a way this package does not support is refused.
+A build is refused if it lacks locales, has changed rules, or has unsupported behavior.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _EQUAL = {
     "und-u-ks-level2": (("①", "1"), ("ﬁ", "FI")),
     "und-u-ks-level1": (("straße", "STRASSE"), ("é", "E"), ("Ǻ", "a")),
 }
-# Bytes, the number of U+FFFD that they are equal to, and the bytes after those.
+# Ill-formed bytes, the number of U+FFFD to which they are equal, and the bytes after them.
 _NOT_UTF8 = (
     (b"\xff", 1, b""),
     (b"\xc0\xaf", 2, b""),
@@ -74,7 +74,7 @@ _NOT_UTF8 = (
     (b"\xc3(", 1, b"("),
 )
 
-# Digests of the keys of all strings above, by version.
+# Digests of the sort keys of all strings above, by version.
 _DIGESTS = {
     "72.1": "7805cc2e704b1ae9dd5d6bb1e307db99",
     "76.1": "971f8b8ce9e9e80c6bf12b52cb74ac65",
@@ -88,14 +88,14 @@ _UNICODE = {"72.1": "15.0", "76.1": "16.0", "77.1": "16.0", "78.1": "17.0", "78.
 
 
 def unicode_version(version: str) -> str | None:
-    """The Unicode version of ICU `version`; None if it is not known here."""
+    """The Unicode version of ICU `version`; None for an unknown version."""
     return _UNICODE.get(version)
 
 
 def fault(library: IcuLibrary) -> str | None:
-    """The fault of the library as a part of a sentence; None if it passes.
+    """The fault of the library as a part of a sentence; None if it passes the checks.
 
-    Raises OSError if it cannot open a collation.
+    Raises OSError if the library cannot open a collation.
     """
     collators = _collators(library)
     wrong = _disorder(collators) or _inequality(collators) or _ill_formed(collators["und-u-ks-level3"])
@@ -105,10 +105,10 @@ def fault(library: IcuLibrary) -> str | None:
 
 
 def data_fault(library: IcuLibrary) -> str | None:
-    """The fault of a library that reads the data of another version; None if it passes.
+    """The fault of a library that reads the data of another version; None if it passes the checks.
 
-    Only versions with known keys can be checked. `zxx` is Swedish in that data and unknown to ICU itself.
-    Raises OSError if it cannot open a collation.
+    Only versions with known keys can be checked. `zxx` is Swedish in that data, and ICU does not have it.
+    Raises OSError if the library cannot open a collation.
     """
     if library.version not in _DIGESTS:
         return f"{library.source} cannot be checked: the sort keys of ICU {library.version} are not known"
@@ -117,7 +117,7 @@ def data_fault(library: IcuLibrary) -> str | None:
 
 
 def key_digest(library: IcuLibrary) -> str:
-    """A digest of the sort keys of all strings of the checks; equal for two libraries of one version."""
+    """A digest of the sort keys of all strings of the checks; equal for two libraries of the same version."""
     return _digest(_collators(library))
 
 

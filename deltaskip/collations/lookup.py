@@ -1,4 +1,4 @@
-"""Collations by identifier and exact version, and the versions that this process can evaluate.
+"""Looks up collations by identifier and exact version, and lists the versions that this process can evaluate.
 
 # COLLATIONS RFC: "an engine must take care to only use column statistics for file skipping from a collation that is
 # identical to the one specified in the filtering operation in all aspects, including the collation version."
@@ -41,10 +41,10 @@ class AvailableCollations(Shown):
 def available_collations() -> tuple[AvailableCollations, ...]:
     """List the providers and exact versions that this process can evaluate, newest version first.
 
-    The first call loads every ICU library that is found, which takes some milliseconds for each.
+    The first call loads every ICU library found, each in some milliseconds.
 
     Returns:
-        One entry for each provider and version. Every entry with provider "icu" covers all locales of that ICU version.
+        One entry for each provider and version. An entry with the provider "icu" covers all locales of that version.
     """
     from deltaskip.collations.libraries import icu_libraries
     from deltaskip.collations.spark_order import lowercase_versions
@@ -58,21 +58,21 @@ def available_collations() -> tuple[AvailableCollations, ...]:
 def collation(identifier: str | CollationId) -> Collation:
     """Return the collation with this identifier, evaluated by a library of exactly its version.
 
-    The same text returns the same object.
+    Equal identifiers in the same spelling return the same object.
 
     Args:
         identifier: provider.name[.version], such as "icu.UNICODE_CI.77.1" or "spark.UTF8_LCASE.77.1", in any letter
-            case. Without a version it is Spark 4.1's version, 77.1, if that is available, else the newest available
+            case. The default version is 77.1, the version of Spark 4.1, if it is available, else the newest available
             version; the `id` of the result contains it.
 
     Returns:
-        The collation: `sort_keys`, `compare`, `min_max` and more over Arrow arrays.
+        The collation, with `sort_keys`, `compare`, `min_max` and other methods for Arrow arrays.
 
     Raises:
         InvalidCollation: The text is not a collation identifier, or its provider does not have this name.
         CollationUnavailable: No library of this version is available, or the library does not have the locale. The
             message names the available versions.
-        InvalidArgumentType: `identifier` is neither text nor a CollationId.
+        InvalidArgumentType: `identifier` is neither a str nor a CollationId.
     """
     if not isinstance(identifier, str | CollationId):
         raise InvalidArgumentType.of("identifier", "a str such as 'icu.UNICODE_CI.77.1'", identifier)
@@ -86,7 +86,7 @@ def collation(identifier: str | CollationId) -> Collation:
     if belongs.provider != provider:
         raise InvalidCollation(f"{wanted} does not exist; use {belongs.provider}.{belongs.normalized}.")
     version = wanted.version or _default_version(provider)
-    # The key is the text, so that the result's id keeps the caller's spelling.
+    # The key contains the text: the id of the result keeps the caller's spelling.
     key = (wanted.text, version)
     found = _collations.get(key)
     if found is None:
@@ -96,9 +96,9 @@ def collation(identifier: str | CollationId) -> Collation:
 
 
 def find(identifier: str | CollationId) -> Collation | None:
-    """The collation; None if this process cannot evaluate it, so that statistics under it prove nothing.
+    """The collation; None if this process cannot evaluate it: its statistics then prove nothing.
 
-    Raises nothing. An identifier without a version is resolved as `collation` does.
+    Never raises. The default version is the default of `collation`.
     """
     try:
         return collation(identifier)
@@ -107,7 +107,7 @@ def find(identifier: str | CollationId) -> Collation | None:
 
 
 def is_known(identifier: str) -> bool:
-    """Whether the text identifies a collation that some version of its library can evaluate. Raises nothing."""
+    """Whether the text identifies a collation that some version of its library can evaluate. Never raises."""
     try:
         known = CollationId.parse(identifier).without_version.canonical
         name = known.name_parts
@@ -117,7 +117,7 @@ def is_known(identifier: str) -> bool:
 
 
 def _made(wanted: CollationId, provider: str, version: str) -> Collation:
-    # ICU and its libraries are imported for the first collation; most tables have none.
+    # ICU modules are imported for the first collation; most tables have no collations.
     if provider == "spark":
         from deltaskip.collations.spark_order import spark_order
 

@@ -1,8 +1,8 @@
-"""The collation data of Spark's ICU4J jar in an ICU4C of another version, used if no ICU4C has the jar's version.
+"""Loads the collation data of Spark's ICU4J jar into an ICU4C of another version, if no ICU4C has the jar's version.
 
-An engine with the same Unicode version computes the sort keys of its data's version. The data directory is a setting of
-a loaded library, and other code in the process may use the same file. Therefore a copy is loaded, under another name,
-because the loader reuses a loaded library for any other of the same name.
+An engine with the same Unicode version computes the sort keys of the version of its data. The data directory is a
+setting of a loaded library, and other code in the process may use the same file. Therefore a copy with another name is
+loaded: the loader would reuse a loaded library of the same name.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _copies = count()
 
 @dataclass(frozen=True, slots=True)
 class SparkJar:
-    """The ICU4J jar of a Spark: its path, and the version in its name."""
+    """The ICU4J jar of a Spark installation: its path, and the version in its name."""
 
     path: str
     version: str
 
 
 def spark_jar() -> SparkJar | None:
-    """The ICU4J jar of the Spark in SPARK_HOME, else of the installed PySpark; None without either. Imports neither."""
+    """The ICU4J jar in SPARK_HOME, else in the installed PySpark, which is not imported; None if neither has a jar."""
     for folder in _spark_homes():
         for path in sorted(folder.glob("jars/icu4j-*.jar")):
             match = _JAR.fullmatch(path.name)
@@ -47,8 +47,8 @@ def spark_jar() -> SparkJar | None:
 def library_with_data(path: str, dependencies: tuple[str, ...], major: str, jar: SparkJar) -> IcuLibrary:
     """A copy of the ICU library at `path`, of the major version `major`, that reads the collations of `jar`.
 
-    Its files stay in a temporary folder until the process ends. Raises OSError if they cannot be read, written or
-    loaded, ValueError if the jar's format is not supported.
+    Its files stay in a temporary folder until the process ends. Raises OSError if the files cannot be read, written or
+    loaded, and ValueError if the format of the jar is not supported.
     """
     folder = Path(tempfile.mkdtemp(prefix="deltaskip-icu-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -67,15 +67,15 @@ def library_with_data(path: str, dependencies: tuple[str, ...], major: str, jar:
 
 def _spark_homes() -> list[Path]:
     homes = [Path(home)] if (home := os.environ.get("SPARK_HOME")) else []
-    # The finder of files, which imports nothing and runs no import hooks.
+    # PathFinder does not import the package and runs no import hooks.
     spec = PathFinder.find_spec("pyspark")
     return homes + [Path(folder) for folder in (spec.submodule_search_locations or () if spec is not None else ())]
 
 
 def _write_collations(jar: SparkJar, folder: Path) -> None:
-    """Write the jar's collations in this machine's byte order, and Swedish once more as the locale `zxx`.
+    """Write the collations of the jar in this machine's byte order, and Swedish a second time as the locale `zxx`.
 
-    No ICU has that locale, so a library that has it reads this folder.
+    No ICU has that locale: a library that has it reads this folder.
     """
     folder.mkdir(parents=True)
     try:
@@ -91,7 +91,7 @@ def _write_collations(jar: SparkJar, folder: Path) -> None:
 
 
 def _renamed(file: str, folder: Path, tag: str) -> str:
-    """A copy in which the library and its dependents have other names of the same length."""
+    """A copy of a library in which the names of ICU libraries are replaced by other names of the same length."""
     image = Path(file).read_bytes()
     for name in (b"uc", b"i18n"):
         image = image.replace(b"libicu" + name, b"lib" + tag.encode() + name)

@@ -1,7 +1,7 @@
-"""The collations of provider spark: UTF8_BINARY and UTF8_LCASE, each also without trailing spaces.
+"""The collations of the provider spark: UTF8_BINARY and UTF8_LCASE, each also with RTRIM.
 
-# Spark 4.1, CollationFactory: UTF8_BINARY compares bytes as they are, also those that are not UTF-8; RTRIM removes
-# U+0020, no other space, from both operands before anything else.
+# Spark 4.1, CollationFactory: UTF8_BINARY compares unchanged bytes, also if they are not UTF-8; RTRIM first removes
+# U+0020, and no other space, from the end of both operands.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ _FINAL_SIGMA, _SIGMA = 0x3C2, 0x3C3
 
 @dataclass(frozen=True, slots=True)
 class SparkOrder:
-    """One of the four orders, evaluated by kernels; implements deltaskip.collations.collation.Collation.
+    """A collation that kernels evaluate; implements deltaskip.collations.collation.Collation.
 
-    Create it with spark_order. Keys order exactly as Spark's comparator does. `trim`: ignore trailing U+0020. `table`:
-    None compares bytes.
+    Create it with spark_order. Keys have exactly the order of Spark's comparator.
+
+    trim: Whether trailing U+0020 are ignored.
+    table: The lower-case table; None compares bytes.
     """
 
     id: CollationId
@@ -41,7 +43,7 @@ class SparkOrder:
     exact_keys: bool = True
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Tables cannot be pickled, and orders are sent to Spark tasks.
+        # Tables cannot be pickled, and collations are sent to Spark tasks.
         return spark_order, (self.id,)
 
     def sort_keys(self, array: pa.Array) -> pa.Array:
@@ -54,7 +56,7 @@ class SparkOrder:
         return keys if codes is None else keys.take(codes)
 
     def compare(self, array: pa.Array, literal: str | bytes) -> pa.Int8Array:
-        """-1, 0 or 1 for each value below, equal to or above `literal`; nulls stay null. Raises as sort_keys does."""
+        """-1, 0 or 1 for each value below, equal to or above `literal`; nulls stay null. Raises like sort_keys."""
         texts, codes = kernel_texts(array)
         orders = compare_lower(texts, text_bytes(literal), self.table, self.trim)
         return orders if codes is None else orders.take(codes)
@@ -62,7 +64,7 @@ class SparkOrder:
     def min_max(self, array: pa.Array) -> tuple[str | bytes | None, str | bytes | None]:
         """A least and a greatest value of the array, in its type; None if it contains no value.
 
-        A string that is not UTF-8 is returned as bytes. Raises as sort_keys does.
+        A string that is not UTF-8 is returned as bytes. Raises like sort_keys.
         """
         texts = used_entries(*kernel_texts(array))
         found = extremes_lower(texts, self.table, self.trim)
@@ -78,22 +80,22 @@ class SparkOrder:
         return lower_key(text_bytes(value), self.table, self.trim)
 
     def prefix_key(self, prefix: str | bytes) -> bytes | None:
-        """The prefix of the key of every value that starts with `prefix` in Spark; None if there is none.
+        """A prefix of the keys of all values that start with `prefix` in Spark; None if it is empty.
 
-        A key with this prefix does not imply the reverse: Spark does not split U+0130, so `İ` does not start with `i`.
+        The converse does not hold: Spark does not split U+0130, so `İ` does not start with `i`.
         """
         return self.key(prefix) or None
 
     def may_start_with(self, mins: pa.Array | KeyColumn, maxs: pa.Array | KeyColumn, prefix: str | bytes) -> Lane:
         """The keep mask of rows for which a value between min and max may start with `prefix`, as Spark defines it.
 
-        mins, maxs: values, or columns of their sort keys, of equal length. A missing bound keeps. A max must not be
-        below any value of its file, so a truncated one is not valid here.
+        mins, maxs: Values, or columns of their sort keys, of equal length. A missing bound keeps the row. A maximum
+            must not be below any value of its file: a truncated maximum is not valid.
         """
         return prefix_lane(self.prefix_key(prefix), mins, maxs, self.sort_keys)
 
     def trusts(self, text: str | bytes) -> bool:
-        """Whether Spark orders `text` among other values exactly as this collation does: always."""
+        """Whether Spark orders `text` among other values exactly like this collation: always true."""
         return True
 
     def trusts_each(self, array: pa.Array) -> pa.BooleanArray:
@@ -103,10 +105,10 @@ class SparkOrder:
 
 
 def spark_order(identifier: CollationId) -> SparkOrder:
-    """The collation with this identifier. The version of UTF8_LCASE must be one of lowercase_versions.
+    """The collation with this identifier. The version of UTF8_LCASE must be in lowercase_versions.
 
-    The provider is ignored, as in Spark. Raises InvalidCollation for a name that is not UTF8_* or has no version,
-    CollationUnavailable if there is no table for the version.
+    The provider is ignored, as in Spark. Raises InvalidCollation for a name that is not UTF8_* or an identifier without
+    a version, and CollationUnavailable for a version without a table.
     """
     name = identifier.name_parts
     if name.provider != "spark":
@@ -122,17 +124,17 @@ def spark_order(identifier: CollationId) -> SparkOrder:
     return SparkOrder(identifier, name.rtrim, table)
 
 
-# Spark 4.1, CollationAwareUTF8String: each code point by itself through ICU's simple lower case, U+0130 to `i` and
-# U+0307, U+03C2 (final sigma) to U+03C3; bytes that are not UTF-8 become U+FFFD first.
-# The rules do not depend on neighboring characters, so `ß` is not `ss`. They grow with Unicode: 77.1 has 27 more
-# letters than 75.
+# Spark 4.1, CollationAwareUTF8String: ICU's simple lower case maps each code point alone; U+0130 becomes `i` and
+# U+0307, and U+03C2 (final sigma) becomes U+03C3; bytes that are not UTF-8 first become U+FFFD.
+# The rules do not depend on neighboring characters: `ß` is not `ss`. New versions of Unicode add letters: 77.1 has 27
+# more letters than 75.
 def lowercase_versions() -> tuple[str, ...]:
-    """The ICU versions with a lower-case table, in which all four orders are available, oldest first."""
+    """The ICU versions with a lower-case table, which make all four collations available, oldest first."""
     return tuple(UNICODE_OF)
 
 
 def lowercase_map(version: str) -> dict[int, int]:
-    """Map of code points to their lower case where they differ, in ICU `version` (`77.1`); without U+0130.
+    """The lower case of each code point that differs from it, in ICU `version` (`77.1`); without U+0130.
 
     Raises CollationUnavailable for a version without a table.
     """
@@ -152,7 +154,7 @@ def lowercase_map(version: str) -> dict[int, int]:
 
 @cache
 def lowercase_table(version: str) -> LowercaseTable:
-    """The map for the kernels, created once. Raises CollationUnavailable for a version without a table."""
+    """The lower-case table for the kernels, created once. Raises CollationUnavailable for a version without a table."""
     return LowercaseTable(lowercase_map(version))
 
 

@@ -1,4 +1,4 @@
-"""Strings as arguments and results of kernels, and bounds that may contain one with a given prefix."""
+"""Converts strings for kernels and back, and finds bounds that may contain a string with a given prefix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deltaskip.kernels.lane import Lane, and_lanes, constant_lane
 
 
 def kernel_texts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
-    """The strings in a layout that kernels read; for a dictionary array its entries, and the entry of each row.
+    """The strings in a layout that kernels read. For a dictionary array, its entries, and the entry index of each row.
 
     Raises InvalidArgumentType unless the array contains strings or binary.
     """
@@ -34,22 +34,22 @@ def kernel_texts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
 
 
 def used_entries(entries: pa.Array, codes: pa.Array | None) -> pa.Array:
-    """The entries that rows refer to. A dictionary may contain others."""
+    """The entries that rows use. A dictionary may contain unused entries."""
     return entries if codes is None else entries.take(codes.unique().drop_null())
 
 
 def text_bytes(value: str | bytes) -> bytes:
-    """The value in UTF-8. A lone surrogate becomes bytes that are not UTF-8. Raises InvalidArgumentType."""
+    """The value in UTF-8. An unpaired surrogate becomes bytes that are not UTF-8. Raises InvalidArgumentType."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass")
     if not isinstance(value, bytes):
         raise InvalidArgumentType.of("A value to compare", "a str or bytes", value)
-    # Kernels do not accept subclasses, such as numpy's.
+    # Kernels do not accept subclasses of bytes, such as numpy.bytes_.
     return value if type(value) is bytes else bytes(value)
 
 
 def text_value(array: pa.Array, i: int) -> str | bytes:
-    """Value `i` in the array's type; bytes if a string is not UTF-8."""
+    """The value at index `i`, in the type of the array; bytes for a string that is not UTF-8."""
     raw = cast(bytes, array[i].as_buffer().to_pybytes())
     if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
         return raw
@@ -65,9 +65,9 @@ def prefix_lane(
     maxs: pa.Array | KeyColumn,
     sort_keys: Callable[[pa.Array], pa.Array],
 ) -> Lane:
-    """The keep mask of key(max) >= begins AND key(min) cut to the length of begins <= begins. A missing bound keeps.
+    """The keep mask of key(max) >= begins AND key(min)[:len(begins)] <= begins. A missing bound keeps the row.
 
-    begins: the prefix of the key of every value that starts with the prefix; None keeps every row.
+    begins: A prefix of the keys of all values that start with the searched prefix; None keeps every row.
     """
     if begins is None:
         return constant_lane(len(maxs), True)

@@ -1,4 +1,4 @@
-"""A warning about statistics under collations of other versions than the one that strings are compared by."""
+"""Warns about collated statistics of a collation version other than the version of the session."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def warn_if_unused(
     listed: Mapping[str, Iterable[str]],
     logged: Callable[[], Iterable[str]],
 ) -> None:
-    """Warn, once for each pair of versions, if a table's collated statistics cannot serve comparisons of a session.
+    """Warn, once for each pair of versions, if a session's comparisons cannot use a table's collated statistics.
 
     Args:
         table: The table and its version, for messages.
-        compared: The collations, as written, that a predicate compares under.
-        session: The version by which the session compares.
-        listed: By collation, the versions that the table's writers keep; see `kept_versions`.
-        logged: Returns the identifiers under which the log has statistics. It is called only if `listed` does not tell.
+        compared: The collations, as written, of the comparisons of a predicate.
+        session: The collation version of the session.
+        listed: The versions that the table's writers keep, by collation; see `kept_versions`.
+        logged: Returns the identifiers for which the log has statistics. It is called only if `listed` does not decide.
     """
     for text in compared:
         collation = _parsed(text)

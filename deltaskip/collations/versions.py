@@ -1,4 +1,4 @@
-"""Versions of the collations: the one that Spark compares by, those that writers keep, and where ICU comes from."""
+"""Collation versions: the version of Spark, the versions that writers keep, and the sources of ICU libraries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from deltaskip.json_text import parse_json
 
 SPARK_VERSION = "77.1"
-"""The collation version of Spark 4.1, the same for both providers."""
+"""The collation version of Spark 4.1 for both providers."""
 
 UNKNOWN_VERSION = "unknown"
 """The collation version of a session that does not report it."""
@@ -25,7 +25,7 @@ WRITE_VERSIONS = "writeVersions"
 
 
 def installed_spark_version() -> str:
-    """The collation version of the Spark in SPARK_HOME or of the installed PySpark; Spark 4.1's if there is neither."""
+    """The collation version of the Spark in SPARK_HOME or of the installed PySpark; without either, SPARK_VERSION."""
     from deltaskip.collations.spark_data import spark_jar
 
     jar = spark_jar()
@@ -33,7 +33,7 @@ def installed_spark_version() -> str:
 
 
 def how_to_get(version: str) -> str:
-    """How to get ICU of this version, as an instruction that can follow a colon."""
+    """An instruction to install ICU of this version, which can follow a colon."""
     return _PACKAGES.get(version, _OTHERWISE)
 
 
@@ -45,7 +45,7 @@ class _Domain(Protocol):
 
 
 def kept_versions(domains: Mapping[str, _Domain]) -> dict[str, tuple[str, ...]]:
-    """The versions that the writers of a table with these metadata domains keep, by collation; see write_versions."""
+    """The versions that the writers of a table with these metadata domains keep, by collation (see write_versions)."""
     domain = domains.get(DOMAIN)
     return write_versions(None if domain is None else domain.configuration)
 
@@ -60,7 +60,7 @@ def domain_members(configuration: str | None) -> dict[str, Any]:
 
 
 def write_versions(configuration: str | None) -> dict[str, tuple[str, ...]]:
-    """The versions that the domain lists, by collation in the domain's spelling; malformed entries are left out.
+    """The versions that the domain lists, by collation in the domain's spelling, without malformed entries.
 
     # COLLATIONS RFC: "Clients are allowed to ignore the hints."
     """

@@ -25,12 +25,12 @@ from deltaskip.schema.floats import double_text_range, float_text, nearest_doubl
 from deltaskip.schema.numerals import EXACT
 from deltaskip.schema.types import DOUBLE, FLOAT, FLOATING, INTEGRAL_BITS, LONG, DataType, DecimalType
 
-# The context of scala.BigDecimal, where Spark leaves arithmetic to it.
+# The context of scala.BigDecimal, which Spark uses for some arithmetic.
 _SCALA = Context(prec=34, Emax=10_000, Emin=-10_000)
-# Digits for every double, rounded to as many places as this.
+# Enough digits for every double, rounded to this number of decimal places.
 _DOUBLES = Context(prec=1600, Emax=10_000, Emin=-10_000)
 MOST_PLACES = 400
-# Every version of Java writes all digits of halves below this, which are at most 15.
+# Every version of Java writes all digits, at most 15, of a half below this value.
 FEW_DIGITS = 1e14
 
 BY_ZERO = "Division by zero: use try_divide or nullif for NULL."
@@ -40,7 +40,7 @@ ROUNDINGS: Mapping[str, tuple[str, str]] = {
     "round": ("half up", ROUND_HALF_UP),
     "bround": ("half even", ROUND_HALF_EVEN),
 }
-"""How the functions round, as `kernels.decimals.rescale` and `decimal` name it."""
+"""Rounding of each function, as `kernels.decimals.rescale` and as `decimal` name it."""
 
 
 def arithmetic_type(op: str, left: DataType, right: DataType) -> DataType | None:
@@ -95,7 +95,7 @@ def absolute(value: object, type_: DataType | None) -> object:
 
 
 def _rounded_to_34(value: Decimal) -> Decimal:
-    """`value`, whose sign was changed. Spark rounds it to 34 digits there: Undecided if that changes it."""
+    """`value`, whose sign was changed. Raises Undecided if Spark's rounding to 34 digits changes it."""
     if _SCALA.plus(value) != value:
         raise Undecided(f"The sign of {value}, which has more than 34 digits, is left to Spark.")
     return value
@@ -104,7 +104,7 @@ def _rounded_to_34(value: Decimal) -> Decimal:
 def whole(value: object, up: bool, type_: DataType | None, scale: int = 0) -> object:
     """`floor(value, scale)`, or `ceil` if `up`.
 
-    Raises Undecided for a double beyond BIGINT, for which Spark 4.1 gives the limit and Spark 4.3 fails in ANSI mode.
+    Raises Undecided for a double beyond BIGINT: Spark 4.1 returns the limit, and Spark 4.3 fails in ANSI mode.
     """
     match value:
         case int():
@@ -122,7 +122,7 @@ def whole(value: object, up: bool, type_: DataType | None, scale: int = 0) -> ob
 
 
 def rounded(value: object, scale: int, type_: DataType | None, rounding: str = ROUND_HALF_UP) -> object:
-    """`round(value, scale)`, half up, or to the nearest in another way."""
+    """`round(value, scale)`, rounded half up or as `rounding` says."""
     match value:
         case int():
             if scale >= 0:
@@ -136,22 +136,22 @@ def rounded(value: object, scale: int, type_: DataType | None, rounding: str = R
 
 
 def _at_places(value: Decimal, scale: int, rounding: str) -> Decimal:
-    """A decimal of at most 38 digits at a number of places, which may be negative."""
+    """A decimal of at most 38 digits, rounded to `scale` decimal places, which may be negative."""
     return value.quantize(Decimal(1).scaleb(-max(-40, min(scale, 40))), rounding, EXACT)
 
 
 def _rounded_float(value: float, scale: int, single: bool, rounding: str) -> float:
     """A double or float rounded as the decimal that Java writes for it as a double.
 
-    Java before 19 does not always write the shortest text, but one between the middles to the neighboring doubles. It
-    matters only where these have another result.
+    Java before 19 does not always write the shortest string, but a number between the midpoints to the neighboring
+    doubles. This matters only if the two midpoints round to different results.
     """
     if not math.isfinite(value) or value == 0:
         return value + 0.0
     if abs(scale) > MOST_PLACES:
         raise Undecided(f"A number rounded to {scale} places is left to Spark.")
     if scale >= 0 and value.is_integer():
-        # Every version writes a whole number that is read as this one.
+        # Every version of Java writes a whole number that reads back as this value.
         return value
 
     found = _rounded_text(Decimal(repr(value)), scale, single, rounding)
@@ -172,7 +172,7 @@ def rounded_double_range(value: float, scale: int, rounding: str) -> tuple[float
 
 
 def _rounded_text(text: Decimal, scale: int, single: bool, rounding: str) -> float:
-    """The double or float nearest to a decimal that is rounded."""
+    """The double or float nearest to a rounded decimal."""
     found = text.quantize(Decimal(1).scaleb(-scale), rounding, _DOUBLES)
     return (nearest_float(found) if single else nearest_double(found)) + 0.0
 
@@ -228,7 +228,7 @@ def _decimal(op: str, left: Decimal, right: Decimal, type_: DataType | None) -> 
         case "%":
             return to_decimal(EXACT.remainder(left, right), type_)
     quotient = to_decimal(EXACT.divide_int(left, right).to_integral_value(ROUND_DOWN), DecimalType(38, 0))
-    # Decimal.toLong takes the lower 64 bits, also in ANSI mode.
+    # Decimal.toLong keeps the lower 64 bits, also in ANSI mode.
     return (int(quotient) + (1 << 63)) % (1 << 64) - (1 << 63)
 
 

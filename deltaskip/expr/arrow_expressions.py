@@ -1,7 +1,7 @@
-"""Expressions of `pyarrow.compute` as predicates, from the form in which Arrow pickles them.
+"""Converts `pyarrow.compute` expressions to predicates. Reads the record batch that Arrow pickles for an expression.
 
-That is a record batch: its one row has the constants and the options of calls, and the metadata of its schema the
-expression, as pairs in the order of a walk (Arrow, cpp/src/arrow/compute/expression.cc, Serialize).
+The only row of the batch has the constants and the options of calls. The metadata of its schema has the expression as
+key-value pairs in depth-first order (Arrow, cpp/src/arrow/compute/expression.cc, Serialize).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COMPARISONS = {
     "greater_equal": ">=",
 }
 _JOINED: Mapping[str, type[And | Or]] = {"and_kleene": And, "or_kleene": Or}
-# FieldRef::ToDotPath: names after a dot, in which a backslash stands before a dot, a bracket and a backslash.
+# FieldRef::ToDotPath: a dot precedes each name, and a backslash escapes dots, brackets and backslashes in the name.
 _NAME = r"\.((?:[^.\[\\]|\\.)*)"
 _NAMES = rf"(?:{_NAME})+"
 # SetLookupOptions.NullMatchingBehavior: whether NULL in the list matches NULL.
@@ -36,7 +36,7 @@ _MATCH, _SKIP = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class ArrowField:
-    """A column, or a field below one: its names."""
+    """The path of a column or nested field."""
 
     path: tuple[str, ...]
 
@@ -74,7 +74,7 @@ def fields_of(tree: Any) -> Iterator[ArrowField]:
 
 
 def has_conditions(tree: Any) -> bool:
-    """Whether an expression is made of conditions: NOT, AND or OR of others."""
+    """Whether the outermost operation of an expression is NOT, AND or OR."""
     return isinstance(tree, ArrowCall) and (tree.name in _JOINED or tree.name == "invert")
 
 
@@ -83,8 +83,8 @@ class ArrowTranslation(Translation):
 
     Args:
         schema: The schema of the table.
-        columns: As for Translation.
-        nan_is_greatest: As for Translation: False for what pyarrow evaluates.
+        columns: See Translation.
+        nan_is_greatest: See Translation. False if pyarrow evaluates the expression.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class ArrowTranslation(Translation):
         raise Inexact("a constant is no condition")
 
     def _is_in(self, column: Column, options: Mapping[str, Any]) -> Node:
-        """The node of is_in: never NULL, and TRUE for NULL if that is in the list and is to match."""
+        """The node of is_in. It is never NULL, and TRUE for NULL if the list has NULL and the options match NULL."""
         values, nulls = options.get("value_set"), options.get("null_matching_behavior")
         if not isinstance(values, pa.Array) or nulls not in (_MATCH, _SKIP):
             raise Inexact("its list of values is not known")
@@ -145,7 +145,7 @@ class ArrowTranslation(Translation):
 
 
 def _tree(key: bytes, value: bytes, rest: Iterator[tuple[bytes, bytes]], row: pa.RecordBatch) -> Any:
-    """The expression whose first pair is given; `rest` yields the following pairs."""
+    """The expression that begins with the pair `key` and `value`; `rest` yields the pairs after it."""
     match key:
         case b"literal":
             return row.column(int(value))[0]
@@ -171,7 +171,7 @@ def _tree(key: bytes, value: bytes, rest: Iterator[tuple[bytes, bytes]], row: pa
 
 
 def _call(name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> ArrowCall | ArrowField:
-    """A call; a field if it is `struct_field` of a column with a path of names, such as `.deep.x`."""
+    """A call; an ArrowField if the call is `struct_field` of a column with a path of names, such as `.deep.x`."""
     path = options.get("field_ref")
     match name, args:
         case "struct_field", (ArrowField(above),) if isinstance(path, str) and re.fullmatch(_NAMES, path):
@@ -181,13 +181,13 @@ def _call(name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Arrow
 
 
 def _option(options: pa.StructArray, number: int) -> Any:
-    """An option of a call: a list as an array, anything else as a Python value."""
+    """The option of a call at an index: a list as an array, any other value as a Python value."""
     found = options.field(number)[0]
     return found.values if isinstance(found, (pa.ListScalar, pa.LargeListScalar)) else found.as_py()
 
 
 class _ArrowSchema(ctypes.Structure):
-    """Arrow's C data interface, ArrowSchema."""
+    """ArrowSchema of Arrow's C data interface."""
 
     _fields_ = (
         ("format", ctypes.c_char_p),
@@ -214,7 +214,7 @@ def _metadata(schema: pa.Schema) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _pairs(at: int) -> list[tuple[bytes, bytes]]:
-    """The pairs of the C data interface: their number, then the length and the bytes of each key and each value."""
+    """Key-value pairs in the C data interface: their count, then length and bytes of each key and each value."""
     count = ctypes.c_int32.from_address(at).value
     at += 4
     texts: list[bytes] = []

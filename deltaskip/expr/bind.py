@@ -89,7 +89,7 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-# A column that Spark adds to every file scan. It is not in the schema.
+# Spark adds this column to every file scan. It is not in the schema.
 _METADATA_COLUMN = "_metadata"
 _OF_NUMBERS = ("abs", "negative", "positive", "sign")
 
@@ -114,8 +114,8 @@ def bind(
         partition_columns: Logical names of the partition columns.
         mode: The table's column mapping mode.
         time_zone: The session's time zone.
-        ansi: Whether types are coerced in ANSI mode. If not, what ANSI mode refuses and other modes may accept stays
-            untyped, and so do calls whose arguments have another common type than in ANSI mode.
+        ansi: Whether types are coerced in ANSI mode. If not, an expression stays untyped if ANSI mode refuses it and
+            other modes may accept it, and a call stays untyped if its arguments have another common type in ANSI mode.
 
     Raises:
         TypeMismatch: ANSI mode refuses the types, and other modes may accept them.
@@ -155,9 +155,9 @@ class TypeMismatch(PredicateError):
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The columns that names are resolved against, and the variables of the lambda functions around, by lower case.
+    """The columns and the variables of enclosing lambda functions, by lower-case name, against which names resolve.
 
-    resolved: The resolved names, by their parts as written, so that a column is one object wherever it occurs.
+    resolved: The resolved columns by their parts as written: every use of a column is the same object.
     """
 
     schema: StructType
@@ -193,7 +193,7 @@ def _typed(node: Node, scope: _Scope) -> Node:
 
 
 def _check_quotes(right: Column, scope: _Scope) -> None:
-    """Raise PredicateError for a word right of a comparison that is not a column, but may be meant as a string."""
+    """Raise PredicateError if the right side of a comparison is a word that names no column: it may lack quotes."""
     try:
         _resolved(right, scope)
     except (AmbiguousName, InsideCollection):
@@ -205,7 +205,7 @@ def _check_quotes(right: Column, scope: _Scope) -> None:
 
 
 def _as_column(node: Node, scope: _Scope) -> Column | None:
-    """The column of `st['a']`, a field of a struct column; None for other extractions."""
+    """The column `st.a` for `st['a']`, a field of a struct column; None for other extractions."""
     match node:
         case Call("[]", (Column(parts), Literal(str() as name, _))):
             column = Column((*parts, name))
@@ -258,7 +258,7 @@ def _bound_lambda(node: Lambda, kinds: Sequence[tuple[DataType, bool]], scope: _
 
 
 def _left(node: Node, scope: _Scope) -> Opaque:
-    """A node as a part that is left to Spark."""
+    """The node as an Opaque node, which only Spark can evaluate."""
     return Opaque(to_sql(node), tuple(_resolved_parts(parts, scope) for parts in columns_of(node)))
 
 
@@ -342,7 +342,7 @@ def _inside_collection(column: Column, scope: _Scope) -> Node:
 
 
 def _is_function(column: Column, scope: _Scope) -> bool:
-    """Whether the name is a function, such as `current_date`, and not a column."""
+    """Whether the name is a function without parentheses, such as `current_date`, and not a column."""
     name = fold_name(column.parts[0])
     known = any(fold_name(field.name) == name for field in scope.schema.fields)
     return len(column.parts) == 1 and name in LITERAL_FUNCTIONS and not known
@@ -382,7 +382,7 @@ def _comparison(op: str, left: Node, right: Node, ansi: bool) -> Node:
 
 
 def _check_comparable(left: DataType, op: str, right: DataType) -> None:
-    """Raise for types that Spark compares in no mode: maps, variants; arrays, structs or intervals with others."""
+    """Raise for types that Spark never compares: maps, variants, and arrays, structs or intervals with other types."""
     if left == right == VARIANT:
         raise PredicateError(f"VARIANT {op} VARIANT is not a valid comparison in Spark SQL (DATATYPE_MISMATCH).")
     for one, other in ((left, right), (right, left)):
@@ -394,7 +394,7 @@ def _check_comparable(left: DataType, op: str, right: DataType) -> None:
 
 
 def _is_beyond(node: Node, type_: DataType | None) -> bool:
-    """Whether the node is the text of an integer outside of `type_`. Without ANSI mode it is NULL of that type."""
+    """Whether the node is a string with an integer out of the range of `type_`: NULL of that type without ANSI mode."""
     bits = INTEGRAL_BITS.get(type_, 64) if type_ is not None else 64
     if bits == 64 or not (isinstance(node, Literal) and isinstance(node.value, str)):
         return False
@@ -425,7 +425,7 @@ def _integer_beside_decimal(op: str, left: Node, right: Node) -> Node | None:
 
 
 def _as_narrow_decimal(node: Node, other: Node) -> Node:
-    """An integral literal compared with a decimal, with only the digits it needs, so that the column is rarely cast."""
+    """An integral literal compared with a decimal, as a decimal of the fewest digits: the column is rarely cast."""
     if isinstance(node, Literal) and isinstance(node.value, int) and isinstance(type_of(other), DecimalType):
         return cast_to(node, literal_decimal(node.value, node.type)) if node.type in INTEGRAL_BITS else node
     return node
@@ -464,7 +464,7 @@ def _membership(child: Node, values: Sequence[Node], ansi: bool) -> Node:
 
 
 def _long_membership(child: Node, values: LiteralList) -> Node | None:
-    """IN over a list that stays in one array; None if its values must be cast one by one, or cannot be."""
+    """IN over a list that stays one array; None if its values must be cast one by one, or have no common type."""
     type_ = type_of(child)
     if type_ == STRING and values.types == (STRING,):
         comparison_collation(child)
@@ -537,7 +537,7 @@ def _call(node: Call, ansi: bool = True) -> Node:
         _check_arguments(node)
         return Call(node.name, node.args)
     if not ansi and found[0] != node.args and any(map(is_nested, (found[1], *map(type_of, node.args)))):
-        # Other types may meet without ANSI mode.
+        # The common type may differ without ANSI mode.
         return Call(node.name, node.args)
     return Call(node.name, found[0], found[1])
 
@@ -576,7 +576,7 @@ def _as_boolean(node: Node, what: str) -> Node:
 
 
 def _as_text(node: Node) -> Node:
-    """`node` cast to string for LIKE and STARTSWITH; unchanged if its type is not known."""
+    """`node` cast to string for LIKE and STARTSWITH; unchanged if Spark does not cast it implicitly."""
     cast = implicit_cast(node, STRING)
     return node if cast is None else cast
 
@@ -592,7 +592,7 @@ def _fold(node: Node, time_zone: str) -> Node:
     if type_ is None:
         return node
     if isinstance(node, Collate):
-        # A literal has no collation, and an explicit one decides the whole comparison.
+        # A literal has no collation, and an explicit collation applies to the whole comparison.
         return node
     match node:
         case Cast(Literal(str() as text), target) if target in DATETIMES and (time := special_time(text, target)):

@@ -1,4 +1,4 @@
-"""Comparisons and casts of nested values, and lambda functions, as they are bound."""
+"""Binds comparisons and casts of nested values, and lambda functions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from deltaskip.expr.render import to_sql
 from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.types import STRING, VARIANT, VOID, DataType
 
-# Functions that may take nested values, also where no rule is known.
+# Functions that may take nested values, even if deltaskip has no rule for them.
 OF_NESTED = frozenset(
     ("coalesce", "concat", "concat_ws", "reverse", "greatest", "least", "hash", "xxhash64", "typeof", *COLLECTIONS)
 ) | frozenset((*LAMBDAS, *JSONS, *VARIANTS))
@@ -48,7 +48,7 @@ def _cast_unless_same(node: Node, type_: DataType) -> Node:
 
 
 def nested_membership(child: Node, values: Sequence[Node], types: Sequence[DataType], ansi: bool) -> In:
-    """IN of nested values, as they are if they have no common type.
+    """IN of nested values, not cast if they have no common type.
 
     types: The types of the child and the values.
     """

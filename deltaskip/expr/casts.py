@@ -90,7 +90,7 @@ def cast_value(value: object, source: DataType, target: DataType, zone: Zone) ->
 
 
 def try_cast_value(value: object, source: DataType, target: DataType, zone: Zone) -> object:
-    """As cast_value; what cannot be cast, also inside of a nested value, is NULL."""
+    """Like cast_value, but a value that cannot be cast, also inside a nested value, becomes NULL."""
     if isinstance(value, tuple) and target != STRING:
         return _cast_inside(value, source, target, lambda each, one, other: try_cast_value(each, one, other, zone))
     try:
@@ -215,7 +215,7 @@ def _parse_floating(text: str, target: DataType) -> float | None:
         return special
     if not _FLOATING.fullmatch(trimmed.rstrip("fFdD") if trimmed[-1:] in "fFdD" else trimmed):
         # Hexadecimal floating point and the suffixes f and d are syntax of Java.
-        # So is a NaN with a sign.
+        # A NaN with a sign is syntax of Java, too.
         signed_nan = trimmed.lower() in ("-nan", "+nan")
         if signed_nan or (re.match(r"[+-]?\.?[0-9]", trimmed) and re.search(r"[xXdDfF]", trimmed)):
             raise Undecided(f"{shown(text)} as a number is left to Spark.")
@@ -302,10 +302,10 @@ def _to_decimal(value: object, source: DataType, target: DecimalType) -> Decimal
 
 
 def _decimal_of_double(value: float, target: DecimalType) -> Decimal:
-    """The decimal of a double's text in Java, rounded to the type.
+    """The decimal that Java writes for a double, rounded to the type.
 
-    Java before 19 does not always write the shortest text, but one between the middles to the neighboring doubles. It
-    matters only where these have another result.
+    Java before 19 does not always write the shortest string, but a number between the midpoints to the neighboring
+    doubles. This matters only if the two midpoints round to different results.
     """
     found = to_decimal(Decimal(repr(value)), target)
     if float_text(value, False) is None:

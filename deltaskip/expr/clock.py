@@ -1,20 +1,20 @@
-"""The functions of the clock: `now()`, `current_date()` and others, which have their value when the query runs later.
+"""Functions of the clock, such as `now()` and `current_date()`, whose values are not known before the query runs.
 
-A plan is made before Spark runs the query, on a clock that may be ahead of Spark's. So `now()` is any instant from a
-few minutes before the plan on (SLACK), and an expression that is monotone in the time lies between its
-values at the ends. `Clock.weakest` replaces each leaf by one without the clock that is TRUE wherever the leaf is TRUE
-at some such instant: in `ts > now() - INTERVAL 7 DAYS` the right side becomes its least value, and `ts < now()` has
-no useful bound.
+A plan is made before Spark runs the query, and the planner's clock may be ahead of Spark's clock. So `now()` may be any
+instant from a few minutes before the plan on (SLACK), and an expression that is monotone in the time lies between its
+values at the ends. `Clock.weakest` replaces each leaf by a condition without the clock that is TRUE wherever the leaf
+is TRUE at some possible instant: in `ts > now() - INTERVAL 7 DAYS` the right side becomes its least value, and
+`ts < now()` has no useful bound.
 
 Soundness: let `low(e)` and `high(e)` be the values of `e` at the end where it is least and greatest; every function on
 the way to the clock is monotone in that argument. Then `a < b` at some instant gives `low(a) < high(b)`, and `a = b`
-gives `low(a) <= high(b)` and `high(a) >= low(b)`. Three things are not monotone, and are widened:
+gives `low(a) <= high(b)` and `high(a) >= low(b)`. Three operations are not monotone:
 
 * Local times go back at clock changes, by LONGEST_CHANGE at most. Near a change, conversions between instants and local
   times widen the value by as much; in an unknown time zone, by its greatest offset.
 * Sums of columns and the clock wrap around at the ends of their type. An argument that wraps at some instant wraps at
-  the last one as well, and the preimage of every result contains the arguments that wrap (proofs.preimage). So a leaf
-  with both is the OR of its values at both ends.
+  the last instant as well, and the preimage of every result contains the arguments that wrap (proofs.preimage). So a
+  leaf with columns and the clock becomes the OR of the leaf at both ends.
 * Formatted times with years beyond 9999 are refused.
 """
 
@@ -60,13 +60,13 @@ from deltaskip.schema.calendar import (
 from deltaskip.schema.types import BOOLEAN, DATE, DATETIMES, INTEGER, INTEGRAL_BITS, LONG, STRING, TIMESTAMP, DataType
 
 SLACK = 10 * 60 * MICROS_PER_SECOND
-"""How far this machine's clock may be ahead of the one that Spark's driver reads, in microseconds."""
+"""How far this machine's clock may be ahead of the clock of Spark's driver, in microseconds."""
 
 # No query runs after the year 9000.
 _LATEST = 221_845_392_000 * MICROS_PER_SECOND
 _LONGEST_CHANGE = 3 * 3600 * MICROS_PER_SECOND
 _SCALES = ("*", "/", "div")
-# Patterns whose formatted strings sort as the times do.
+# Patterns whose formatted strings sort in the order of the times.
 _ORDERED = re.compile(
     r"yyyy(?:[^A-Za-z0-9']?MM(?:[^A-Za-z0-9']?dd(?:[^A-Za-z0-9']?HH(?:[^A-Za-z0-9']?mm(?:[^A-Za-z0-9']?ss)?)?)?)?)?"
 )
@@ -75,12 +75,12 @@ _YEAR = re.compile(r"[0-9]{4}(?:[^0-9].*|[0-9]{2,10})?", re.DOTALL)
 
 
 def reads_clock(node: Node) -> bool:
-    """Return whether the node contains a function of the clock. Does not visit literals, because there may be many."""
+    """Return whether the node contains a function of the clock. Does not visit literals, which may be many."""
     return any(isinstance(part, Call) and not part.args and part.name in PRESENT for part in operations(node))
 
 
 def special_time(text: str, type_: DataType) -> Node | None:
-    """Return what Spark replaces the cast of 'today', 'now', 'yesterday', 'tomorrow' or 'epoch' with, else None."""
+    """Return Spark's replacement for a cast of 'today', 'now', 'yesterday', 'tomorrow' or 'epoch'; None for others."""
     word = text.strip().lower()
     if word == "epoch":
         return Literal(0, type_)
@@ -95,7 +95,7 @@ def special_time(text: str, type_: DataType) -> Node | None:
 
 
 def at_time(node: Node, now_micros: int, time_zone: str, columns: Collection[str]) -> Node:
-    """Return an unbound expression in which a time replaces the functions that return the time of a statement.
+    """Replace the functions of an unbound expression that return the time of a statement by a given time.
 
     Args:
         node: The expression.
@@ -121,7 +121,8 @@ def at_time(node: Node, now_micros: int, time_zone: str, columns: Collection[str
 class Clock:
     """The instants at which a query may run.
 
-    planned_at: when the plan was made, in microseconds since the epoch. time_zone: the session's; None if unknown.
+    planned_at: The time of the plan, in microseconds since the epoch.
+    time_zone: The session's time zone; None if unknown.
     """
 
     planned_at: int
@@ -167,11 +168,11 @@ class Clock:
         return And((self._compared("<=", left, right), self._compared(">=", left, right)))
 
     def _sides(self, node: Node, least: bool) -> list[Node]:
-        """The end of a side of a comparison; both ends if it may wrap around."""
+        """The least or greatest value of a side of a comparison; both values if it may wrap around."""
         return list(self._ends(node)) if _mixes(node) else [self._end(node, least)]
 
     def _ends(self, node: Node) -> tuple[Node, Node]:
-        """The node, with the clock replaced so that it has its least and its greatest value."""
+        """The least and the greatest value of the node, without the clock."""
         return self._end(node, True), self._end(node, False)
 
     def _end(self, node: Node, least: bool) -> Node:
@@ -217,7 +218,7 @@ class Clock:
         return local_of(self._widened(instant, least), zone_of(self.time_zone or "UTC"))
 
     def _widened(self, value: int, least: bool) -> int:
-        """An instant or local time to convert, moved earlier or later by as much as local time can go back."""
+        """An instant or local time to convert, moved earlier or later by the most that local time can go back."""
         if self.time_zone is None:
             by = GREATEST_OFFSET_MICROS
         else:
@@ -241,7 +242,7 @@ class Clock:
         return self._computed(Cast(end, target))
 
     def _in_zone(self, node: Node, least: bool) -> Node:
-        """The value of a function of a constant that depends on the time zone, widened before and after."""
+        """The value of a function that depends on the time zone, with its constant argument and its result widened."""
         [source, *rest] = [child for child in children_of(node) if type_of(child) in DATETIMES]
         if rest or not isinstance(source, Literal) or not isinstance(source.value, int):
             raise _Unordered
@@ -254,7 +255,7 @@ class Clock:
         return found
 
     def _check_texts(self, node: Node) -> None:
-        """Raise unless all formatted times between the ends sort as the times do: years of four digits."""
+        """Raise unless all formatted times between the ends have years of four digits and so sort as the times do."""
         child = children_of(node)[0]
         if isinstance(node, Call) and not (
             isinstance(node.args[1], Literal) and _ORDERED.fullmatch(str(node.args[1].value))
@@ -266,7 +267,7 @@ class Clock:
                 raise _Unordered
 
     def _computed(self, node: Node, least: bool = True) -> Node:
-        """The value of a function of constants; a function of columns as it is."""
+        """The value of a function of constants; a function of columns unchanged."""
         children = children_of(node)
         type_ = type_of(node)
         if type_ is None or any(isinstance(child, Opaque) for child in children):
@@ -306,7 +307,7 @@ def _either(op: str, lefts: list[Node], rights: list[Node]) -> Node:
 
 
 def _rises(source: DataType | None, target: DataType) -> bool:
-    """Whether a cast of times and numbers is monotone: all of ANSI mode are, except from local times to numbers."""
+    """Whether a cast of times and numbers is monotone: all ANSI casts are, except from local times to numbers."""
     if target in DATETIMES:
         return source in DATETIMES or is_numeric(source)
     return is_numeric(target) and (is_numeric(source) or source == TIMESTAMP)

@@ -175,7 +175,7 @@ def may_give_null(source: DataType, target: DataType) -> bool:
 
 
 def wider_type(left: DataType, right: DataType, *, ansi: bool = True) -> DataType | None:
-    """The common type of two types in IN, COALESCE, CASE and IF, and of numbers; None if there is none."""
+    """The common type of two types in IN, COALESCE, CASE and IF, and of numbers; None if they have no common type."""
     tightest = _tightest(left, right, ansi)
     if tightest is not None:
         return tightest
@@ -191,7 +191,7 @@ def wider_type(left: DataType, right: DataType, *, ansi: bool = True) -> DataTyp
 
 
 def plain_wider_type(left: DataType, right: DataType) -> DataType | None:
-    """As `wider_type` in ANSI mode, except that strings and other values have no common type."""
+    """Like `wider_type` in ANSI mode, but a string and a value of another type have no common type."""
     met = wider_type(left, right)
     return None if met is None or _promotes(left, met) or _promotes(right, met) else met
 
@@ -209,9 +209,9 @@ def _promotes(source: DataType, met: DataType) -> bool:
 
 
 def compared_type(left: DataType, right: DataType, *, ansi: bool = True) -> DataType | None:
-    """The common type of two types in comparisons; None if there is none.
+    """The common type of two types in comparisons; None if they have no common type.
 
-    Without ANSI mode a string is compared as a value of the other type, although it remains a string elsewhere.
+    Without ANSI mode, a comparison casts a string to the other type; IN, COALESCE, CASE and IF keep the string.
     """
     if ansi or (left == STRING) == (right == STRING) or VOID in (left, right):
         return wider_type(left, right, ansi=ansi)
@@ -222,7 +222,7 @@ def compared_type(left: DataType, right: DataType, *, ansi: bool = True) -> Data
 
 
 def common_type(types: Sequence[DataType], *, ansi: bool = True) -> DataType | None:
-    """`wider_type` of all `types`, from the left; without ANSI mode, strings come first."""
+    """`wider_type` of all `types`, from left to right; without ANSI mode, strings come first."""
     found: DataType | None = VOID
     for type_ in types if ansi else sorted(types, key=lambda type_: type_ != STRING):
         found = None if found is None else wider_type(found, type_, ansi=ansi)
@@ -238,9 +238,9 @@ def decimal_type_of(type_: DataType) -> DecimalType | None:
 
 
 def literal_decimal(value: int, type_: DataType | None) -> DecimalType:
-    """The decimal type of an integral literal, as Spark uses it in arithmetic with decimals.
+    """The decimal type that Spark gives an integral literal in arithmetic with decimals.
 
-    It is the narrowest, except for a byte (DecimalType.fromLiteral).
+    It is the narrowest decimal type, except for a byte (DecimalType.fromLiteral).
     """
     return DecimalType(3 if type_ == BYTE else len(str(abs(value))), 0)
 
@@ -277,7 +277,7 @@ def _tightest(left: DataType, right: DataType, ansi: bool) -> DataType | None:
         return right
     if left in _PRECEDENCE and right in _PRECEDENCE:
         widest = _PRECEDENCE[max(_PRECEDENCE.index(left), _PRECEDENCE.index(right))]
-        # An integer with a float, which cannot represent every integer.
+        # A float cannot represent every integer.
         return DOUBLE if ansi and widest == FLOAT else widest
     if left in DATETIMES and right in DATETIMES:
         return TIMESTAMP if TIMESTAMP in (left, right) else TIMESTAMP_NTZ
@@ -326,12 +326,14 @@ def _promoted_string(left: DataType, right: DataType, ansi: bool) -> DataType | 
 
 
 def _is_written(type_: DataType) -> bool:
-    """Whether Spark casts values of the type to strings next to a string when ANSI mode is off."""
+    """Whether Spark casts a value of the type to a string beside a string, without ANSI mode."""
     return is_numeric(type_) or type_ in DATETIMES
 
 
 def _wider_decimal(left: DecimalType, right: DecimalType) -> DecimalType:
-    """The type that contains both; beyond 38 digits, integral digits are kept (`boundedPreferIntegralDigits`)."""
+    """The decimal type that contains both types; beyond 38 digits, it keeps the integral digits
+    (`boundedPreferIntegralDigits`).
+    """
     scale = max(left.scale, right.scale)
     whole = max(left.precision - left.scale, right.precision - right.scale)
     excess = max(0, whole + scale - _MAX_PRECISION)

@@ -49,7 +49,7 @@ class ColumnExpr:
     """An expression over columns, built with Python operators and the methods below.
 
     Comparison, arithmetic and the operators `&`, `|` and `~` return expressions. An expression therefore has no truth
-    value and no hash. Operands are expressions or constants; constants are converted as by `lit`.
+    value and no hash. Operands are expressions or constants; `lit` converts constants.
 
     Attributes:
         node: The expression as a predicate node.
@@ -313,17 +313,17 @@ def lit(value: object) -> ColumnExpr:
     Args:
         value: None (NULL of any type), bool, int (int, bigint or decimal by its size), float (double), str, bytes,
             Decimal, date, datetime or timedelta (an interval), or a scalar of numpy, pandas or pyarrow with such a
-            value. A datetime is a timestamp; one without a time zone is in the session's time zone.
+            value. A datetime is a timestamp; without tzinfo, it is in the session's time zone.
 
     Raises:
         PredicateError: A Decimal is not finite or has more than 38 digits, or a time has nanoseconds or is NaT.
-        InvalidArgumentType: A value of another type.
+        InvalidArgumentType: The value has another type.
     """
     return ColumnExpr(to_node(value))
 
 
 def to_node(value: object) -> Node:
-    """Return the predicate node of a ColumnExpr, of a node itself, or of a constant as `lit` converts it."""
+    """Return the predicate node of a ColumnExpr or of a constant, which `lit` converts; a node stays unchanged."""
     if isinstance(value, ColumnExpr):
         return value.node
     return value if isinstance(value, Node) else literal_node(value)
@@ -334,9 +334,9 @@ def _call(name: str, *args: object) -> ColumnExpr:
 
 
 _Legs = tuple[type[And] | type[Or], ColumnExpr, ColumnExpr, int]
-"""Operands of & or |, and their number, including the operands of nested chains of the same kind.
+"""The operands of & or |, and their count, including the operands of nested chains with the same operator.
 
-The node is made when it is first used, so that a long chain takes linear time.
+The node is made at its first use: a long chain takes linear time.
 """
 
 
@@ -368,7 +368,7 @@ def _node_of(expression: ColumnExpr) -> Node:
 
 
 def _operands(chain: ColumnExpr, kind: type[And] | type[Or]) -> list[ColumnExpr]:
-    """The operands of a chain from left to right; an operand of the same kind is replaced by its operands."""
+    """The operands of a chain from left to right. A nested chain with the same operator is replaced by its operands."""
     found: list[ColumnExpr] = []
     pending = [chain]
     while pending:
@@ -381,7 +381,7 @@ def _operands(chain: ColumnExpr, kind: type[And] | type[Or]) -> list[ColumnExpr]
 
 
 def _combined(kind: type[And] | type[Or], legs: list[ColumnExpr]) -> Node:
-    """The legs' nodes under one node, flattened, so that a long chain is not a deep tree."""
+    """One node with the nodes of all legs, flattened: a long chain is not a deep tree."""
     nodes: list[Node] = []
     for leg in legs:
         assert leg._node is not None

@@ -1,4 +1,4 @@
-"""CAST between primitive types by column, under Spark's ANSI rules.
+"""CAST between types on whole columns, under Spark's ANSI rules.
 
 # Spark 4.1, Cast.scala with EvalMode.ANSI
 """
@@ -47,11 +47,11 @@ _BITS_OF_DOUBLE = 53
 # Powers of ten that a double represents exactly.
 _EXACT_SCALE = 22
 _MOST_DIGITS = 38
-# Smaller decimals may have an exponent in their text.
+# Decimals of a larger scale may be written with an exponent.
 _PLAIN_SCALE = 6
 _LEAST_PLAIN, _PLAIN = Decimal("0.000001"), pa.decimal128(7, 6)
 _MOST_SECONDS = (2**63 - 1) // MICROS_PER_SECOND
-# Digits before and after the point of a string that is read as a decimal.
+# The most digits before and after the point of a string that is read as a decimal.
 _DECIMAL_DIGITS = 18
 _DATE_LENGTH = len("2024-01-01")
 _DATE = "[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}"
@@ -62,12 +62,12 @@ _USUAL = {
     "date": f"^{_DATE}([ T][0-9:.]*)?$",
     "time": rf"^{_DATE}([ T][0-2][0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{{1,6}})?)?$",
 }
-# Strings that no cast accepts, such as names: with letters other than an exponent, a suffix, NaN or infinity.
+# Strings that no cast accepts, such as names: their letters are no exponent, suffix, NaN or infinity.
 _NEVER = {
     "integer": "^[ -~]*[A-Za-z][ -~]*$",
     "number": "^([A-Za-z][ -~]*)?[GHJ-MOQRSUVWZghj-moqrsuvwz][ -~]*$",
     "decimal": "^[ -~]*[A-DF-Za-df-z][ -~]*$",
-    # Others than epoch, now, today, tomorrow and yesterday.
+    # Words other than epoch, now, today, tomorrow and yesterday.
     "date": "^([A-DF-MO-SU-XZa-df-mo-su-xz]|[Ee][^Pp]|[Nn][^Oo]|[Tt][^Oo]|[Yy][^Ee])[ -~]*$",
     "time": "^([A-DF-MO-SU-XZa-df-mo-su-xz]|[Ee][^Pp]|[Nn][^Oo]|[Yy][^Ee])[ -~]*$",
 }
@@ -85,8 +85,8 @@ _TRUTH = {
 class Converted:
     """The result of a cast.
 
-    failed: The rows for which the cast fails, if there are any; they need not have a value.
-    rest: The rows that must be cast one by one, if there are any.
+    failed: A mask of the rows for which the cast fails; their values are undefined. None if no row fails.
+    rest: A mask of the rows that must be cast one by one; None for no rows.
     """
 
     values: pa.Array
@@ -99,7 +99,7 @@ def cast_column(values: pa.Array, source: DataType, target: DataType, zone: Zone
 
     Args:
         values: The values, an array of the source's Arrow type.
-        source: Their type.
+        source: The type of the values.
         target: The type of the result.
         zone: The time zone of local times.
     """
@@ -123,7 +123,7 @@ def cast_column(values: pa.Array, source: DataType, target: DataType, zone: Zone
 
 
 def _inside(values: pa.Array, source: DataType, target: DataType, zone: Zone) -> Converted:
-    """Nested values, if there is a cast by column for everything inside."""
+    """Cast nested values. Raises NotByColumn if an inner type has no cast by column."""
     types = dict(zip(_types_in(source), _types_in(target), strict=True))
 
     def change(inner: pa.Array, type_: DataType) -> pa.Array:
@@ -150,7 +150,7 @@ def _types_in(type_: DataType) -> tuple[DataType, ...]:
 
 
 def _renamed(values: pa.Array, target: DataType) -> pa.Array:
-    """Structs with the names of the fields of another type; other values as they are."""
+    """Structs with the field names of the target type; other values unchanged."""
     if not isinstance(target, StructType):
         return values
     members = [values.field(at) for at in range(values.type.num_fields)]
@@ -215,7 +215,7 @@ def _from_float(values: pa.Array, target: DataType) -> Converted:
 
 
 def _decimal_of_doubles(found: np.ndarray, values: pa.Array, target: DecimalType) -> Converted:
-    """Doubles as decimals; those that are not finite are NULL."""
+    """Doubles as decimals. NaN and infinities become NULL."""
     array, rest = decimals_of(found, valid(values), target.precision, target.scale)
     return Converted(array, rest=rest if rest.any() else None)
 
@@ -260,7 +260,7 @@ def _from_time(values: pa.Array, source: DataType, target: DataType, zone: Zone)
         if target not in _TIMES:
             raise NotByColumn
         days = given.astype(np.int64)
-        # Half of the range of 64 bits, so that a zone's offset fits as well.
+        # Half of the range of 64 bits leaves room for the offset of a time zone.
         inside = np.abs(days) < INSTANT_MAX // 2 // MICROS_PER_DAY
         local = np.where(inside, days, 0) * MICROS_PER_DAY
         found = instants(local, zone) if target == TIMESTAMP else local
@@ -296,7 +296,7 @@ def _to_text(values: pa.Array, source: DataType, zone: Zone) -> Converted:
         return Converted(shown.cast(pa.string()), rest=None if usual.all() else ~usual)
     if source in _TIMES:
         given = filled(values)
-        # Years of more than four digits are left over, and so are times near the limits of 64 bits.
+        # Years of more than four digits and times near the limits of 64 bits are cast one by one.
         texts = time_texts(local_times(given, zone) if source == TIMESTAMP else given, values)
         return Converted(texts.values, rest=texts.rest) if isinstance(texts, Partly) else Converted(texts)
     if source in FLOATING:
@@ -314,7 +314,7 @@ def _to_text(values: pa.Array, source: DataType, zone: Zone) -> Converted:
 
 
 def _nested_text(values: pa.Array, source: DataType, zone: Zone) -> pa.Array:
-    """Arrays, maps and structs as strings, if everything inside can be converted by column."""
+    """Arrays, maps and structs as strings. Raises NotByColumn if an inner value must be converted alone."""
     match source:
         case ArrayType(element):
             inner = pc.binary_join(_lists(values, _inner_text(values.values, element, zone)), ", ")
@@ -386,18 +386,18 @@ def _from_text(texts: pa.Array, target: DataType, zone: Zone) -> Converted:
 
 
 def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> Converted:
-    """The values of strings in the usual form. Strings that no cast accepts fail, and the others are left over."""
+    """Cast strings that match `_USUAL[kind]`. Strings that no cast accepts fail; other strings are cast one by one."""
     if kind == "number" and _are_digits(texts):
         try:
             return Converted(read(texts))
         except pa.ArrowInvalid:
-            # For example a minus alone.
+            # A string may be malformed, such as a minus sign without digits.
             pass
     usual = pc.match_substring_regex(texts, _USUAL[kind])
     rest = true_rows(pc.invert(usual))
     if not rest.any():
         return Converted(read(texts))
-    # pyarrow raises for dates such as February 30, and then all are cast one by one.
+    # pyarrow raises for dates such as February 30; then all strings are cast one by one.
     found = read(pc.if_else(usual, texts, none_of(pa.string())))
     failed = true_rows(pc.match_substring_regex(texts, _NEVER[kind]))
     left = rest & ~failed
@@ -405,7 +405,7 @@ def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> 
 
 
 def _are_digits(texts: pa.Array) -> bool:
-    """Whether strings, which are short, contain only _DIGITS."""
+    """Whether all strings are short and contain only _DIGITS."""
     if not len(texts) or (pc.max(pc.binary_length(texts)).as_py() or 0) > _MOST_DIGITS_OF_TEXT:
         return False
     offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
@@ -414,7 +414,7 @@ def _are_digits(texts: pa.Array) -> bool:
 
 
 def _truth(texts: pa.Array) -> Converted:
-    """Strings as booleans; unusual ones are left over."""
+    """Strings as booleans. Strings that are not in _TRUTH are cast one by one."""
     places = pc.index_in(texts, value_set=arrow_array(list(_TRUTH), pa.string()))
     rest = numpy_values(pc.and_(places.is_null(), texts.is_valid()))
     return Converted(arrow_array(list(_TRUTH.values()), pa.bool_()).take(places), rest=rest if rest.any() else None)
@@ -433,7 +433,7 @@ def _rescaled(values: pa.Array, target: DecimalType) -> Converted:
 
 
 def _unscaled(values: pa.Array) -> np.ndarray | None:
-    """The unscaled integers of decimals, 0 where they are null. None if one has more than 64 bits."""
+    """The unscaled integers of decimals, 0 for nulls; None if an integer needs more than 64 bits."""
     data = values.buffers()[1]
     if data is None:
         return np.zeros(len(values), np.int64)

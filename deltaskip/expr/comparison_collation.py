@@ -1,7 +1,7 @@
 """The collation under which expressions are compared.
 
-# Spark 4.1, CollationTypeCoercion: an explicit COLLATE wins, then the columns' own, then UTF8_BINARY of literals. The
-# string operands of a function, and the values of CASE, decide about its result in the same way.
+# Spark 4.1, CollationTypeCoercion: an explicit COLLATE wins, then the collation of a column, then UTF8_BINARY of
+# literals. By this rule, string operands of a function and values of CASE also determine the collation of the result.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from deltaskip.schema.types import STRING
 _EXPLICIT, _IMPLICIT, _DEFAULT = 2, 1, 0
 _BINARY = CollationId.named(BINARY_NAME)
 
-# The collations found, with their precedence; spellings as written, by sort order. Several are a conflict.
+# The precedence of the collations found, and their spellings by sort order. More than one sort order is a conflict.
 _Derived = tuple[int, dict[CollationId | str, str | None]]
 
 
 def comparison_collation(*operands: Node) -> str | None:
     """The collation, as written, under which Spark compares the string `operands`; None means UTF8_BINARY.
 
-    Raises PredicateError if two explicit collations differ, or without an explicit one, the collations of two columns.
+    Raises PredicateError if two explicit collations differ, or if no collation is explicit and two columns differ.
     """
     strength, orders = _met(operands)
     if len(orders) > 1 and strength != _DEFAULT:
@@ -36,7 +36,7 @@ def comparison_collation(*operands: Node) -> str | None:
 
 
 def is_collated(*operands: Node) -> bool:
-    """Whether string `operands` together have another collation than UTF8_BINARY, or several."""
+    """Whether the string `operands` have a collation other than UTF8_BINARY, or conflicting collations."""
     return any(order != _BINARY for order in _met(operands)[1])
 
 
@@ -48,7 +48,7 @@ def compared_collations(predicate: Node) -> tuple[str, ...]:
         match pending.pop():
             case Collate(child, collation):
                 found[collation] = None
-                # An explicit collation takes precedence over the column's.
+                # An explicit collation takes precedence over the collation of the column.
                 if not isinstance(child, FieldRef):
                     pending.append(child)
             case FieldRef(collation=str() as collation):
@@ -58,7 +58,7 @@ def compared_collations(predicate: Node) -> tuple[str, ...]:
             case In(FieldRef(type=type_, collation=None)) if type_ != STRING:
                 continue
             case In(child, values):
-                # A list can be long, and most are of literals only.
+                # A list can be long, and most lists have only literals.
                 pending += (child, *(value for value in nodes_in(values) if type(value) is not Literal))
             case node:
                 pending += children_of(node)
@@ -71,7 +71,7 @@ def is_binary(collation: str | None) -> bool:
 
 
 def _met(nodes: Iterable[Node]) -> _Derived:
-    """The strongest collations of the nodes that are strings, or nested values in which there may be strings."""
+    """The collations of highest precedence among strings, and nested values that may contain strings."""
     found = [_derived(node) for node in nodes if type_of(node) in (STRING, None) or is_nested(type_of(node))]
     strongest = max((strength for strength, _ in found), default=_DEFAULT)
     return strongest, {
@@ -96,7 +96,7 @@ def _derived(node: Node) -> _Derived:
 
 
 def _order(collation: str | None) -> CollationId | str:
-    """A key that is equal for two spellings of one collation. An unknown text is equal only to itself."""
+    """A key that is equal for two spellings of one collation. An unknown name is equal only to itself."""
     if collation is None:
         return _BINARY
     try:

@@ -1,4 +1,4 @@
-"""Comparisons by column, and equality of nested values, in which NULL is equal to NULL."""
+"""Comparisons of whole columns, and equality of nested values, where NULL is equal to NULL."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ ARROW_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def compared(op: str, left: Values, right: Values, type_: DataType) -> Values:
-    """A comparison in Spark's order."""
+    """Compare columns in Spark's order."""
     if type_ == BOOLEAN:
         # Arrow orders numbers only.
         return ARROW_COMPARISONS[op](pc.cast(left, pa.int8()), pc.cast(right, pa.int8()))
     if type_ in FLOATING and any(pc.any(pc.is_nan(each)).as_py() for each in (left, right)):
-        # NaN equals itself, and is above every other number.
+        # NaN equals NaN and is greater than every other number.
         ordered = [ordered_floats(as_array(each, 1)) for each in (left, right)]
         left, right = (
             each[0] if is_constant(given) else each for each, given in zip(ordered, (left, right), strict=True)
@@ -40,7 +40,7 @@ def compared(op: str, left: Values, right: Values, type_: DataType) -> Values:
 
 
 def equal_rows(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:
-    """Return for each row whether two values of one type, no maps, are equal or both NULL."""
+    """Return for each row whether two values of one type are equal or both NULL. Maps are not compared."""
     both_null = numpy_values(left.is_null()) & numpy_values(right.is_null())
     there = numpy_values(left.is_valid()) & numpy_values(right.is_valid())
     found: npt.NDArray[np.bool_] = both_null | (there & _equal(left, right, there))
@@ -48,7 +48,7 @@ def equal_rows(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def _equal(left: pa.Array, right: pa.Array, there: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """there: the rows in which neither is NULL; the result matters only for them."""
+    """there: A mask of the rows where neither value is NULL; the result is undefined for other rows."""
     if pa.types.is_struct(left.type):
         found = np.ones(len(left), np.bool_)
         for at in range(left.type.num_fields):
@@ -72,7 +72,7 @@ def _equal_lists(left: pa.Array, right: pa.Array, there: npt.NDArray[np.bool_]) 
 
 
 def _pairs(left: pa.Array, right: pa.Array, one: Lists, other: Lists, counts: npt.NDArray[Any]) -> tuple[Any, ...]:
-    """The row of each of the first `counts` elements of two lists, and these elements side by side."""
+    """The row of each of the first `counts` elements of two lists, and the elements of both lists side by side."""
     owners = np.repeat(np.arange(len(left)), counts)
     numbers = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
     of_left = left.values.take(arrow_array(one.starts[owners] + numbers))
@@ -80,7 +80,7 @@ def _pairs(left: pa.Array, right: pa.Array, one: Lists, other: Lists, counts: np
 
 
 def signs_of_rows(left: pa.Array, right: pa.Array) -> npt.NDArray[np.int8]:
-    """Return for each row -1, 0 or 1 as a value is less than, equal to or greater than another; NULL is the least."""
+    """Return -1, 0 or 1 for each row: `left` is less than, equal to or greater than `right`. NULL is the least."""
     there = [numpy_values(each.is_valid()) for each in (left, right)]
     signs = there[0].astype(np.int8) - there[1].astype(np.int8)
     both = there[0] & there[1]
@@ -89,7 +89,7 @@ def signs_of_rows(left: pa.Array, right: pa.Array) -> npt.NDArray[np.int8]:
 
 
 def _signs(left: pa.Array, right: pa.Array, there: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
-    """there: the rows in which neither is NULL; the result matters only for them."""
+    """there: A mask of the rows where neither value is NULL; the result is undefined for other rows."""
     if pa.types.is_struct(left.type):
         found: npt.NDArray[np.int8] = np.zeros(len(left), np.int8)
         for at in range(left.type.num_fields):

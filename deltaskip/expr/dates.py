@@ -22,13 +22,13 @@ DATE_FIELDS = ("year", "quarter", "month", "weekofyear", "dayofmonth", "dayofwee
 TIME_FIELDS = ("hour", "minute", "second")
 DAY_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 FIRST_WEEK = 7 - 2**31
-"""Before this day, sums in 32 bits wrap around where Spark looks for the next day of the week."""
+"""Before this day, sums in 32 bits wrap around when Spark computes `next_day`."""
 WEEKDAYS = {
     name: at
     for at, day in enumerate(("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"))
     for name in (day, day[:3], day[:2])
 }
-"""The names of the days of the week, and their numbers from Monday on."""
+"""The names of the days of the week, and their numbers; Monday is the first."""
 MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 _UNITS = {
@@ -42,13 +42,13 @@ _UNITS = {
     "WEEK": "week",
 }
 TIME_UNITS = {"DD": MICROS_PER_DAY, **{unit: UNIT_MICROS[unit] for unit in ("DAY", "HOUR", "MINUTE")}}
-"""Units that date_trunc counts from the midnight of a time zone, in microseconds."""
+"""Units that date_trunc counts from local midnight, in microseconds."""
 INSTANT_UNITS = {unit: UNIT_MICROS[unit] for unit in ("SECOND", "MILLISECOND", "MICROSECOND")}
-"""Units that begin at the same time in every zone, in microseconds."""
+"""Units that begin at the same instant in every time zone, in microseconds."""
 
 
 def date_field(name: str, days: int) -> int:
-    """The value of one of DATE_FIELDS of a date."""
+    """The value of a field of DATE_FIELDS."""
     year, month, day = civil_from_days(days)
     match name:
         case "year":
@@ -71,7 +71,7 @@ def date_field(name: str, days: int) -> int:
 
 
 def time_field(name: str, local: int) -> int:
-    """The value of one of TIME_FIELDS of local microseconds."""
+    """The value of a field of TIME_FIELDS for local microseconds."""
     seconds = local % MICROS_PER_DAY // MICROS_PER_SECOND
     match name:
         case "hour":
@@ -137,7 +137,7 @@ def last_day(days: int) -> int:
 
 
 def next_day(days: int, weekday: int) -> int:
-    """The first day of a number (from Monday on) after a date. It may be above the last day that a date can hold."""
+    """The next date with the given day of the week. It may be above the last day that a date can hold."""
     return days + (weekday - (days + 3) - 1) % 7 + 1
 
 

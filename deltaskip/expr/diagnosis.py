@@ -1,7 +1,7 @@
-"""Probable and certain mistakes in a bound predicate: constants without a value, comparisons with NULL.
+"""Probable and certain mistakes in a predicate, such as constants that fail and comparisons with NULL.
 
-Spark's optimizer evaluates constants before it reads a row, and in ANSI mode raises the errors of those that stand
-outside of the branches of conditional expressions, even in `false AND id = 'abc'`.
+Spark's optimizer evaluates constants before it reads a row. In ANSI mode it raises the error of a constant outside the
+branches of conditional expressions, even in `false AND id = 'abc'`.
 
 # Spark 4.1, ConstantFolding.tryFold
 """
@@ -53,7 +53,7 @@ _WHY = ", because a comparison with NULL is NULL"
 def failing_constant(bound: Node, time_zone: str) -> tuple[Node, str] | None:
     """Return the first constant of a bound predicate that Spark fails to evaluate in ANSI mode, and why.
 
-    None if there is none, or Spark may evaluate it to a value that is not known here.
+    None if no constant fails, or if Spark may evaluate it to a value that deltaskip does not know.
     """
     for leaf in _leaves(bound):
         for part in _always_evaluated(leaf):
@@ -67,7 +67,7 @@ def failing_constant(bound: Node, time_zone: str) -> tuple[Node, str] | None:
 
 
 def never_true(bound: Node) -> Iterator[str]:
-    """Yield a sentence for each part of a bound predicate that is never TRUE, as a comparison with NULL is."""
+    """Yield a sentence for each part of a bound predicate that is never TRUE, such as a comparison with NULL."""
     match bound:
         case And(children) | Or(children):
             for child in children:
@@ -97,7 +97,7 @@ def never_true(bound: Node) -> Iterator[str]:
 
 
 def quoted_names(parsed: Node, schema: StructType) -> Iterator[str]:
-    """Yield a sentence for each text that is compared with constants, and is the name of a column."""
+    """Yield a sentence for each string that is compared with constants and equals the name of a column."""
     names = {fold_name(field.name) for field in schema.fields}
     for part in operations(parsed):
         match part:
@@ -156,7 +156,7 @@ def unknown_functions(parsed: Node) -> Iterator[tuple[str, str]]:
 
 
 def or_meant(where: object) -> str:
-    """Return the sentence for a predicate with an error that has || or |, with a blank before it; "" for another."""
+    """Return a sentence, after a blank, about || or | in a predicate with an error; "" for other predicates."""
     tokens = sql_tokens(where) if isinstance(where, str) else ()
     symbols = {token.text for token in tokens if token.kind == "symbol"}
     for symbol, meaning in (("||", "joins texts"), ("|", "is the OR of the bits of numbers")):
@@ -166,7 +166,7 @@ def or_meant(where: object) -> str:
 
 
 def place_in_text(constant: Node, where: object) -> str:
-    """Return the line and column of a failing constant in the SQL text, after a blank; "" if they are not known."""
+    """Return line and column of a failing constant in the SQL text, after a blank; "" if they are not known."""
     constants = [child for part in operations(constant) for child in children_of(part) if isinstance(child, Literal)]
     texts = [part.value for part in constants if isinstance(part.value, str)]
     if not isinstance(where, str) or len(texts) != 1 or where.count(f"'{texts[0]}'") != 1:
@@ -187,7 +187,7 @@ def _leaves(node: Node) -> Iterator[Node]:
 
 
 def _always_evaluated(node: Node) -> Iterator[Node]:
-    """The parts of a leaf whose operands are all constants, and that no condition guards."""
+    """The parts of a leaf that have only constant operands and that no condition guards."""
     match node:
         case Literal() | FieldRef() | Opaque() | Case() | Call("coalesce") | Cast(safe=True):
             return
@@ -198,7 +198,7 @@ def _always_evaluated(node: Node) -> Iterator[Node]:
             pending = list(children_of(node))
             constant = all(isinstance(child, Literal) for child in pending)
     if isinstance(node, Like) and isinstance(node.pattern, Literal):
-        # A malformed pattern fails for any text.
+        # A malformed pattern fails for any string.
         yield Like(Literal("", STRING), node.pattern, node.escape)
     if constant and pending and _has_value(node):
         yield node

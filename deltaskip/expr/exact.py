@@ -1,8 +1,8 @@
-"""Predicates of other libraries as nodes, where Spark gives exactly the same answer for every row.
+"""Translates predicates of other libraries whose result in Spark is exactly the same for every row.
 
-Other libraries order NaN, compare a column with a constant of another type, and answer for NULL each in their own way.
-Only expressions with the same meaning in both are translated: columns of one type with constants that this type has,
-strings by their bytes.
+Libraries differ in the order of NaN, in comparisons of a column with a constant of another type, and in NULL. Only
+expressions with the same meaning in both are translated: a column is compared with constants that its type can hold,
+and strings are compared by their bytes.
 """
 
 from __future__ import annotations
@@ -57,21 +57,21 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-# Integers up to this one are numbers of the type, and so are the numbers that they are compared with.
+# The type represents every integer of at most this magnitude.
 _WHOLE = {FLOAT: 1 << 24, DOUBLE: 1 << 53}
 _SAME = (STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _COMPARED = (*INTEGRAL_BITS, FLOAT, DOUBLE, *_SAME)
 
 
 class Inexact(Exception):
-    """An expression, or a part of it, has no predicate of Spark that is known to answer the same. The text says why.
+    """No predicate of Spark is known to give the same result as an expression or a part of it. The message says why.
 
     Args:
         why: The reason.
         sql: The part as Spark would evaluate it, as SQL text; None if it is not known.
 
     Attributes:
-        part: The condition that is not translated, as the library hands it over; None if it is not known.
+        part: The condition that is not translated, in the library's representation; None if it is not known.
     """
 
     def __init__(self, why: str, sql: str | None = None) -> None:
@@ -85,7 +85,7 @@ class Translation(ABC):
 
     Args:
         schema: The schema of the table.
-        columns: Path of each column that an expression may name, by that name; None for the top-level columns.
+        columns: Path of each column by the name that expressions use; None for the top-level columns.
         nan_is_greatest: Whether the library orders NaN above all other numbers and equal to itself, as Spark does.
             Otherwise every comparison with NaN is false, and `!=` true.
     """
@@ -97,14 +97,14 @@ class Translation(ABC):
 
     @abstractmethod
     def node(self, tree: Any) -> Node:
-        """Return the node of an expression as the library hands it over. Raises Inexact."""
+        """Return the node of an expression in the library's representation. Raises Inexact."""
 
     @abstractmethod
     def operands(self, tree: Any) -> tuple[type[And | Or], Iterable[Any]] | None:
-        """Return the operands of AND or OR, which may be of the same kind; None for any other expression."""
+        """Return the operands of AND or OR, which may be AND or OR themselves; None for any other expression."""
 
     def superset(self, tree: Any) -> Node | None:
-        """Return a predicate that is TRUE wherever the expression is; None if none is known."""
+        """Return a predicate that is TRUE wherever the expression is TRUE; None if no such predicate is known."""
         found = self.operands(tree)
         if found is None:
             try:
@@ -134,7 +134,7 @@ class Translation(ABC):
         return column
 
     def condition(self, column: Column) -> Node:
-        """Return a column that is a condition itself. Raises Inexact if it is not BOOLEAN."""
+        """Return a BOOLEAN column as a condition. Raises Inexact for other types."""
         if self._resolved(column).type != BOOLEAN:
             raise Inexact(f"{display_name(column.parts)} is not a BOOLEAN")
         return column
@@ -177,7 +177,7 @@ class Translation(ABC):
         return Not(self._is_number(column))
 
     def is_in(self, column: Column, values: Sequence[Literal]) -> Node:
-        """Return `column IN (values)`, none of which is NULL. Raises Inexact for no values, and zeros and NaN."""
+        """Return `column IN (values)`; the values are not NULL. Raises Inexact for an empty list, zeros and NaN."""
         if not values:
             raise Inexact("the list of values is empty")
         resolved = self._resolved(column)
@@ -188,7 +188,7 @@ class Translation(ABC):
         return In(self._column(column), many or tuple(known))
 
     def starts_with(self, column: Column, prefix: Literal) -> Node:
-        """Return whether a string begins with a constant one."""
+        """Return whether a string column begins with a constant."""
         if prefix.type != STRING or self._resolved(column).type != STRING:
             raise Inexact("the beginning is not one of a string")
         return StartsWith(self._column(column), prefix)
@@ -206,7 +206,7 @@ class Translation(ABC):
         return found
 
     def _column(self, column: Column) -> Node:
-        """The column as an operand: strings by their bytes, whatever their collation."""
+        """The column as an operand; strings are compared by their bytes, whatever their collation."""
         if declared := char_type(self._schema, column.parts):
             name = display_name(column.parts)
             raise Inexact(f"{name} is {declared}, which Spark pads", f"trim({name}) = 'text'")
@@ -214,7 +214,7 @@ class Translation(ABC):
         return column if collation is None else Collate(column, BINARY_NAME)
 
     def _constant(self, column: Column, given: Literal, op: str = "=") -> Literal:
-        """The constant as one of the column's type. Raises Inexact if that has no such value."""
+        """The constant with the type of the column. Raises Inexact if the type has no such value."""
         kind, value = self._resolved(column).type, given.value
         if value is None:
             return given
@@ -222,7 +222,7 @@ class Translation(ABC):
         if found is None:
             why = f"{display_name(column.parts)} is {sql_name(kind)}, compared with {to_sql(given)}"
             finite = not isinstance(value, float) or isfinite(value)
-            # As a FLOAT it is the nearest one, which a value that was stored as this number is.
+            # The cast to FLOAT gives the nearest float, which a float column stores for this number.
             meant = Cast(given, FLOAT) if kind == FLOAT and given.type == DOUBLE else given
             raise Inexact(why, to_sql(Compare(op, column, meant)) if finite else None)
         return found
@@ -248,7 +248,7 @@ def _value_of(kind: DataType, given: Literal) -> Literal | None:
 
 
 def _is_short(column: Resolved) -> bool:
-    """Whether long lists of such values are kept as one array."""
+    """Whether a long list of values of the column's type is kept as one array."""
     return column.type in INTEGRAL_BITS or (column.type == STRING and collation_of(column) is None)
 
 
@@ -263,9 +263,9 @@ def refused(library: str, text: str, error: Inexact, is_whole: bool, sql: str | 
     Args:
         library: The library of the expression.
         text: The expression.
-        error: Says why a part of it is not translated.
-        is_whole: Whether that part is the whole expression.
-        sql: SQL text to write instead of the part, if there is one.
+        error: Says why a part of the expression is not translated.
+        is_whole: Whether the part is the whole expression.
+        sql: SQL text to write instead of the part; None if it is not known.
     """
     example = error.sql or sql
     such_as = "" if example is None else f', such as "{example}"' if is_whole else f', with "{example}" for that part'

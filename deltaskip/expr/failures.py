@@ -1,4 +1,4 @@
-"""Errors of evaluation, and the public errors that they become."""
+"""Errors of evaluation, and their conversion to public errors."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ PASS_SESSION = "Pass a session as spark."
 
 
 class EvaluationError(DeltaSkipError, ArithmeticError):
-    """An expression has no value for this row: Spark raises in ANSI mode, or this package does not know its result."""
+    """An expression has no value for this row: Spark raises in ANSI mode, or deltaskip does not know Spark's result."""
 
 
 class Undecided(EvaluationError):
-    """This package does not know Spark's result: it depends on versions, or the rule is not implemented."""
+    """deltaskip does not know Spark's result: it depends on versions, or the rule is not implemented."""
 
 
 def needs_session(what: str, rows: str, why: object, cure: str) -> UnsupportedFeature:
@@ -24,9 +24,9 @@ def needs_session(what: str, rows: str, why: object, cure: str) -> UnsupportedFe
 
     Args:
         what: The expression as the beginning of a sentence, such as `The predicate a > 5`.
-        rows: The rows' table, for messages.
-        why: The reason, a sentence.
-        cure: What to do, a sentence.
+        rows: The name of the rows' table.
+        why: The reason, as a sentence.
+        cure: The advice to the user, as a sentence.
     """
     return UnsupportedFeature(
         f"{what} cannot be evaluated over rows of {rows} without Spark: {why} {cure}", needs_session=True
@@ -41,14 +41,14 @@ def public_errors(
     after_failure: str = "Nothing was written.",
     failure: Callable[[str], Exception] = PredicateError,
 ) -> Iterator[None]:
-    """Within the block, convert errors of an evaluation into public ones.
+    """Convert errors of an evaluation in the block into public errors.
 
     Args:
-        what: Returns the expression as the beginning of a sentence; called for an error only.
-        rows: As for `needs_session`.
-        cure: As for `needs_session`.
-        after_failure: The sentence after the message that the expression fails for a row.
-        failure: Makes the error of a message for an expression that fails for a row.
+        what: Returns the expression as the beginning of a sentence; called only after an error.
+        rows: See `needs_session`.
+        cure: See `needs_session`.
+        after_failure: The last sentence of the message that the expression fails for a row.
+        failure: Makes an exception of that message.
 
     Raises:
         UnsupportedFeature: Only Spark can evaluate the expression for a row.

@@ -1,8 +1,8 @@
-"""Doubles and floats as the decimals that Java writes for them, by column.
+"""Converts columns of doubles and floats to the decimals that Java writes for them.
 
-The text of x reads back as x, and the text of a decimal t reads back as the double nearest to t. If x is another
-double, it is on the same side of t as its text. If x is that double and t has few digits, both have the same text: up
-to 15 digits between 10⁻³ and 10⁷ are written alike by all versions of Java.
+The string of x reads back as x, and the string of a decimal t reads back as the double nearest to t. If x is not the
+nearest double, x and its string are on the same side of t. If x is the nearest double and t has few digits, x and t
+have the same string: all versions of Java write the same string for up to 15 digits between 10⁻³ and 10⁷.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ EXACT_POWER = 22
 _EXACT = 2.0**53
 _SURE_DIGITS = 1e15
 _SURE_FROM, _SURE_TO = 0.001, 1e7
-# The digits up to which the text of a float is certain, and the digits after its point.
+# The digits up to which the string of a float is certain, and the digits after its point.
 _SINGLE_DIGITS = 1e6
 _SINGLE_PLACES, _PLACES = 9, 15
 
 
 def units_of(size: Any, scale: int, to_even: bool = False) -> tuple[Any, Any]:
-    """Return magnitudes in units of 10^-scale, rounded as their text is, and for which of them that is certain.
+    """Return magnitudes in units of 10^-scale, rounded as their strings, and a mask of the rows where this is certain.
 
     Args:
         size: The magnitudes, as doubles.
@@ -53,13 +53,15 @@ def units_of(size: Any, scale: int, to_even: bool = False) -> tuple[Any, Any]:
 
 
 def decimals_of(given: Any, known: Any, precision: int, scale: int) -> tuple[pa.Array, Any]:
-    """Return doubles as decimals, null where they are missing or not finite, and which are left over.
+    """Return doubles as decimals, and a mask of the finite doubles that must be converted one by one.
+
+    A decimal is null if its double is missing, not finite or must be converted alone.
 
     Args:
         given: The doubles.
-        known: The rows that have a double; None for all.
+        known: A mask of the rows that have a double; None for all rows.
         precision: The precision of the decimals.
-        scale: Their scale.
+        scale: The scale of the decimals.
     """
     finite = np.isfinite(given) if known is None else np.isfinite(given) & known
     size = np.abs(np.where(finite, given, 0.0))
@@ -72,7 +74,7 @@ def decimals_of(given: Any, known: Any, precision: int, scale: int) -> tuple[pa.
 
 
 def float_texts(values: pa.Array) -> tuple[pa.Array, Any]:
-    """Return doubles or floats as strings, and which of them are left over."""
+    """Return doubles or floats as strings, and a mask of the rows that must be converted one by one."""
     single = values.type == pa.float32()
     given, rows = numbers(values), valid(values)
     size = np.abs(given)

@@ -2,8 +2,8 @@
 
 `hash` is Murmur3 for x86 with 32 bits: Spark seeds with 42, hashes integers of up to 32 bits as four bytes, and each
 byte that remains after groups of four as a separate integer. Iceberg seeds with 0, hashes every integer as eight
-bytes, and follows the algorithm for bytes. `xxhash64` is XXH64 with the seed 42. Both of Spark's hash several values by
-taking the hash of one as the seed of the next, also those inside of arrays and structs; NULL leaves the seed as it is.
+bytes, and follows the algorithm for bytes. `xxhash64` is XXH64 with the seed 42. Both Spark functions use the hash of a
+value as the seed of the next value, also for the values in arrays and structs; NULL does not change the seed.
 
 # Spark 4.1, Murmur3_x86_32.java, XXH64.java, HashExpression; Iceberg specification, Appendix B
 """
@@ -56,7 +56,7 @@ ICEBERG_TYPES = (BYTE, SHORT, INTEGER, DATE, *_LONGS, STRING, BINARY)
 
 @dataclass(frozen=True, slots=True)
 class _Algorithm:
-    """How 4-byte integers, 8-byte integers and bytes are hashed with a seed; all are unsigned."""
+    """Hash functions of 4-byte integers, 8-byte integers and bytes with a seed. Seeds and hashes are unsigned."""
 
     of_int: Callable[[int, int], int]
     of_long: Callable[[int, int], int]
@@ -64,7 +64,7 @@ class _Algorithm:
 
 
 def hashable(type_: DataType) -> bool:
-    """Return whether values of a type are hashed here, if its strings are binary ones. Spark refuses maps."""
+    """Return whether this module hashes values of a type. Strings must have no collation; Spark refuses maps."""
     match type_:
         case ArrayType(element):
             return hashable(element)
@@ -250,7 +250,7 @@ def _rotated_long(word: int, by: int) -> int:
 
 
 def _big_endian(value: int) -> bytes:
-    """Two's complement in the fewest bytes, as Java's BigInteger.toByteArray returns it."""
+    """Two's complement in the fewest bytes, like Java's BigInteger.toByteArray."""
     magnitude = value if value >= 0 else ~value
     return value.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)
 

@@ -1,7 +1,7 @@
-"""Interval literals of Spark SQL, and dates and timestamps plus an interval.
+"""Interval literals of Spark SQL, and sums of a date or timestamp and an interval.
 
-The value of a literal is a number of microseconds for the day-time types, and of months for the year-month type. A
-value of make_interval is months, days and microseconds; it is known only where it is added to a date or timestamp.
+The value of a literal is a count of microseconds for the day-time types, and a count of months for the year-month type.
+A value of make_interval has months, days and microseconds; it is only used in a sum with a date or timestamp.
 
 # Spark 4.1, IntervalUtils, and BinaryArithmeticWithDatetimeResolver for the types of sums
 """
@@ -37,7 +37,7 @@ INTERVALS: tuple[DataType, ...] = (DAYS, DAY_TIME, YEAR_MONTH, CALENDAR)
 _NUMBER = re.compile(r"\s*([+-]?)([0-9]{1,18})(?:\.([0-9]{0,9}))?\s*", re.ASCII)
 _PAIR = re.compile(r"([+-]?[0-9]+(?:\.[0-9]*)?)\s+([A-Za-z]+)", re.ASCII)
 _CLOCK_UNITS = ("DAY", "HOUR", "MINUTE", "SECOND")
-# Most arguments of the functions that make intervals.
+# The greatest number of arguments of the functions that make intervals.
 _MAKING = {"make_interval": 7, "try_make_interval": 7, "make_dt_interval": 4, "make_ym_interval": 2}
 _MOST = {"HOUR": 23, "MINUTE": 59, "SECOND": 59}
 
@@ -104,7 +104,7 @@ def interval_between(text: str, first: str, last: str) -> Literal | None:
 def made_interval(name: str, args: Sequence[Node]) -> Literal | None:
     """Return the value of make_interval, make_dt_interval or make_ym_interval.
 
-    None for other functions, for arguments that are not literals of numbers, and where Spark fails or returns NULL.
+    None for other functions, for arguments that are not numeric literals, and if Spark fails or returns NULL.
     """
     values = [arg.value if isinstance(arg, Literal) else None for arg in args]
     if len(values) > _MAKING.get(name, -1):
@@ -138,7 +138,7 @@ def added_interval(quantity: int, unit: str) -> Literal | None:
     if name in UNIT_MONTHS:
         return _literal(quantity * UNIT_MONTHS[name], 0, ["MONTH"])
     found = _literal(0, quantity * UNIT_MICROS[name], [name]) if name in UNIT_MICROS else None
-    # Hours and less are added to the instant, also if they are more than a day.
+    # Hours and shorter units are added to the instant, even if the sum is more than a day.
     return found if found is None or found.type == DAYS else Literal((0, 0, found.value), CALENDAR)
 
 
@@ -166,7 +166,7 @@ def sum_with_interval(node: Call) -> Node | None:
 
 
 def _constant(node: Node) -> Literal | None:
-    """Return an interval that is a constant; None for other nodes."""
+    """Return a constant interval; None for other nodes."""
     match node:
         case Call("make_interval" | "try_make_interval" as name, args):
             return made_interval(name, args)
@@ -176,7 +176,7 @@ def _constant(node: Node) -> Literal | None:
 
 
 def _negated(interval: Literal) -> Literal:
-    """Return the interval in the other direction."""
+    """Return the interval with the opposite sign."""
     if interval.type == CALENDAR:
         return Literal(tuple(-part for part in amount_of(interval)), CALENDAR)
     assert isinstance(interval.value, int)
@@ -197,12 +197,12 @@ def amount_of(interval: Literal) -> tuple[int, int, int]:
 
 
 def moved(value: int, type_: DataType, interval: Literal, zone: Zone) -> int:
-    """Return a date or timestamp plus an interval. A date takes no time of day.
+    """Return a date or timestamp plus an interval.
 
-    Months and days are added to the local time: one in a gap is later by its length, and one that occurs twice keeps
-    its offset from UTC.
+    Months and days are added to the local time. A local time in a gap moves later by the length of the gap, and a local
+    time that occurs twice keeps its offset from UTC.
 
-    Raises EvaluationError where Spark fails: beyond the range, or at a time of day for a date.
+    Raises EvaluationError if Spark fails: the sum is out of range, or a date plus the interval has a time of day.
     """
     months, days, micros = amount_of(interval)
     if type_ == DATE:
@@ -218,7 +218,7 @@ def moved(value: int, type_: DataType, interval: Literal, zone: Zone) -> int:
 
 
 def _moved_local(value: int, count: int, in_months: bool, zone: Zone | None) -> int:
-    """A timestamp some months or days later."""
+    """A timestamp `count` months or days later."""
     local = value if zone is None else local_of(value, zone)
     day, time = divmod(local, MICROS_PER_DAY)
     found = (add_months(day, count) if in_months else day + count) * MICROS_PER_DAY + time
@@ -255,7 +255,7 @@ def _field(unit: str, units: Sequence[str]) -> str:
 
 
 def _literal(months: int, micros: int, units: Sequence[str]) -> Literal | None:
-    """The literal, unless it mixes months with shorter units or is out of range."""
+    """The literal; None if it mixes months with shorter units or is out of range."""
     of_months = [unit for unit in units if unit in UNIT_MONTHS]
     if of_months:
         fits = len(of_months) == len(units) and -(2**31) <= months < 2**31

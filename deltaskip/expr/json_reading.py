@@ -1,7 +1,7 @@
 """JSON strings as Spark reads and writes them.
 
-Python's parser accepts standard JSON only. Texts that Jackson may read otherwise, such as those in single quotes, and
-strings that may exceed its limits are left to Spark.
+Python's parser accepts only standard JSON. Text that Jackson may read differently, such as strings in single quotes,
+and text that may exceed Jackson's limits are left to Spark.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SPECIAL = re.compile(r"'|\ufeff|NaN|INF|Infinity|[\x00-\x08\x0b\x0c\x0e-\x1f]|/
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 SHORT_ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
-"""Escapes of a character and a letter; the backslash comes first."""
+"""Characters that JSON escapes with a letter, and their escapes; the backslash comes first."""
 
 
 class Malformed(ValueError):
@@ -31,7 +31,7 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """An object: its names and values in their order. A name may occur twice."""
+    """The names and values of a JSON object, in order. A name may occur twice."""
 
     members: tuple[tuple[str, Any], ...]
 
@@ -44,11 +44,11 @@ class Real:
 
 
 def read_json(text: str) -> Any:
-    """Return the first JSON value of a text: None, bool, int, Real, str, list or Object; the rest is not read.
+    """Return the first JSON value of a text: None, bool, int, Real, str, list or Object. Ignores the text after it.
 
     Raises:
         Malformed: The text does not begin with a JSON value.
-        Undecided: Spark may read it otherwise.
+        Undecided: Spark may read the text differently.
     """
     if len(text) > _MOST_CHARACTERS:
         raise Undecided("Very long JSON is left to Spark.")
@@ -87,14 +87,17 @@ def json_text(value: Any) -> str:
 
 
 def _copied(text: str) -> str:
-    """A text in quotes. Jackson may escape characters that are two in Java."""
+    """A string in quotes. Raises Undecided for characters beyond 16 bits, which Jackson may escape."""
     if _BEYOND.search(text):
         raise Undecided("Characters beyond 16 bits in copied JSON are left to Spark.")
     return quoted(text)
 
 
 def double_text(value: float, single: bool = False) -> str:
-    """Return a number as Jackson writes a double, or a float if `single`. Raises Undecided if Java decides."""
+    """Return the text that Jackson writes for a double, or for a float if `single`.
+
+    Raises Undecided if the text depends on the version of Java.
+    """
     text = float_text(value, single)
     if text is None:
         raise Undecided(f"The text of {value!r} depends on the Java version.")
@@ -102,7 +105,7 @@ def double_text(value: float, single: bool = False) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text in quotes, as Jackson writes it."""
+    """Return a string in quotes, as Jackson writes it."""
     return '"' + _ESCAPED.sub(_escape, text) + '"'
 
 

@@ -1,4 +1,4 @@
-"""Lists and maps of Arrow as numpy arrays of where each begins, and equality of their elements as in Spark."""
+"""Offsets and lengths of Arrow lists and maps as numpy arrays, and Spark's equality of their elements."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _NAN = object()
 class Lists:
     """The lists of a column.
 
-    starts: Where each begins in the array of elements.
-    lengths: The number of elements of each; 0 where it is null.
-    valid: Whether it is not null.
+    starts: The index of the first element of each list in the array of elements.
+    lengths: The number of elements of each list; 0 for a null list.
+    valid: Whether each list is not null.
     """
 
     starts: np.ndarray
@@ -37,17 +37,17 @@ class Lists:
     valid: np.ndarray
 
     def owners(self) -> np.ndarray:
-        """The number of the list of each element, of the elements of all lists in their order."""
+        """The index of the list of each element, for the elements of all lists in order."""
         found: np.ndarray = np.repeat(np.arange(len(self.lengths)), self.lengths)
         return found
 
     def places(self) -> np.ndarray:
-        """The place of each of these elements in the array of elements."""
+        """The index of each list element in the array of elements, for all lists in order."""
         found: np.ndarray = np.repeat(self.starts, self.lengths) + self.numbers()
         return found
 
     def numbers(self) -> np.ndarray:
-        """The number of each of these elements in its list, from 0."""
+        """The index of each element in its list, from 0, for all lists in order."""
         ends = np.cumsum(self.lengths)
         firsts = np.repeat(ends - self.lengths, self.lengths)
         found: np.ndarray = np.arange(len(firsts)) - firsts
@@ -55,19 +55,19 @@ class Lists:
 
 
 def lists_of(array: pa.Array) -> Lists:
-    """Return the layout of the lists or maps of a column; their elements are in `values`, or `keys` and `items`."""
+    """Return the layout of a column of lists or maps. It indexes the column's `values`, or its `keys` and `items`."""
     offsets = np.array(array.offsets, np.int64)
     valid = numpy_values(array.is_valid()) if array.null_count else np.ones(len(array), np.bool_)
     return Lists(offsets[:-1], np.where(valid, np.diff(offsets), 0), valid)
 
 
 def listed(lengths: np.ndarray, valid: np.ndarray, elements: pa.Array) -> pa.Array:
-    """Return lists with the given numbers of elements, null where they are not valid.
+    """Return lists of the given lengths; a list that is not valid is null.
 
     Args:
         lengths: The number of elements of each list.
         valid: Whether each list is not null.
-        elements: The elements of all lists, in their order.
+        elements: The elements of all lists, in order.
     """
     offsets = np.zeros(len(lengths) + 1, np.int32)
     np.cumsum(lengths, out=offsets[1:])
@@ -77,7 +77,7 @@ def listed(lengths: np.ndarray, valid: np.ndarray, elements: pa.Array) -> pa.Arr
 
 
 def elements_of(elements: pa.Array, lists: Lists) -> pa.Array:
-    """Return the elements of all lists in order. They are copied only if there are other elements between them."""
+    """Return the elements of all lists in order. They are copied only if the array has other elements between them."""
     count = int(lists.lengths.sum())
     if not count:
         return elements.slice(0, 0)
@@ -90,11 +90,11 @@ def elements_of(elements: pa.Array, lists: Lists) -> pa.Array:
 
 
 def chained(parts: Sequence[tuple[Lists, pa.Array]], there: np.ndarray) -> pa.Array:
-    """Return lists of the elements of all parts of a row, one part after the other, null where not `there`.
+    """Concatenate the lists of all parts, row by row; a row is null where `there` is False.
 
     Args:
-        parts: The lists, and the elements at whose places they are.
-        there: Whether each list is not null; those of no part are looked at where it is.
+        parts: The layout of the lists of each part, and its array of elements.
+        there: A mask of the rows whose result is not null. The lists of other rows are not read.
     """
     counts = [np.where(there, lists.lengths, 0) for lists, _ in parts]
     total = np.add.reduce(counts)
@@ -111,9 +111,10 @@ def chained(parts: Sequence[tuple[Lists, pa.Array]], there: np.ndarray) -> pa.Ar
 
 
 def coded(*elements: pa.Array) -> tuple[list[npt.NDArray[np.int64]], int]:
-    """Return codes of flat elements, equal where Spark takes the elements for equal or both are null, and their number.
+    """Return integer codes of flat elements, and the number of codes.
 
-    Raises NotByColumn for nested elements, which have none.
+    Two codes are equal if Spark considers the elements equal or if both are null. Raises NotByColumn for nested
+    elements.
     """
     joined = one_chunk(pa.concat_arrays(elements)) if len(elements) > 1 else elements[0]
     kind = joined.type
@@ -131,7 +132,7 @@ def coded(*elements: pa.Array) -> tuple[list[npt.NDArray[np.int64]], int]:
 
 
 def _few_integers(values: pa.Array) -> tuple[npt.NDArray[np.int64], int] | None:
-    """Integers as codes, if they are near each other."""
+    """Integers as codes, and the number of codes; None if the integers are far apart."""
     if not (pa.types.is_integer(values.type) or values.type == pa.date32()):
         return None
     given = numbers(values)
@@ -167,7 +168,7 @@ def has_negative_zero(elements: pa.Array) -> bool:
 
 
 def flagged_elements(lists: Lists, flags: np.ndarray) -> npt.NDArray[np.int64]:
-    """Return how many elements of each list have a flag."""
+    """Return the number of elements of each list whose flag is set."""
     totals = np.zeros(len(flags) + 1, np.int64)
     np.cumsum(flags, out=totals[1:])
     ends = np.cumsum(lists.lengths)
@@ -176,7 +177,7 @@ def flagged_elements(lists: Lists, flags: np.ndarray) -> npt.NDArray[np.int64]:
 
 
 def distinct_key(value: Any) -> Any:
-    """A key that is equal for two values if Spark's order takes them for equal."""
+    """A key that is equal for two values if they are equal in Spark's order."""
     if isinstance(value, tuple):
         return tuple([distinct_key(each) for each in value])
     return _NAN if isinstance(value, float) and math.isnan(value) else value

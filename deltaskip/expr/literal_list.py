@@ -1,6 +1,6 @@
-"""The values of a long IN list in one Arrow array: a sequence of literals that makes them only where they are read.
+"""The values of a long IN list in one Arrow array, as a sequence that makes a literal only when it is read.
 
-Passes over predicates do not visit them (nodes.children_of), so a list of a million values costs no objects.
+Passes over predicates do not visit the literals (nodes.children_of): a list of a million values needs no objects.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHORTEST = 64
 
 
 class LiteralList(Sequence[Node]):
-    """Integers (int64) or strings (string), none of them null, of one type or of INTEGER and LONG."""
+    """Integers (int64) or strings (string) without nulls. All have one type, or integers are INTEGER and LONG."""
 
     def __init__(self, array: pa.Array, types: tuple[DataType, ...]) -> None:
         self.array = array
@@ -58,13 +58,13 @@ class LiteralList(Sequence[Node]):
 
     @cached_property
     def values(self) -> list[Any]:
-        """The values in the value domain."""
+        """The Python values, in the value domain."""
         found: list[Any] = self.array.to_pylist()
         return found
 
     @cached_property
     def distinct_values(self) -> frozenset[Any]:
-        """The values for look-ups."""
+        """The set of values, for lookups."""
         return frozenset(self.values)
 
     def distinct(self) -> LiteralList:
@@ -73,7 +73,7 @@ class LiteralList(Sequence[Node]):
         return self if len(once) == len(self.array) else LiteralList(once, self.types)
 
     def within(self, type_: DataType) -> LiteralList:
-        """The integers that an integral type holds, as literals of it."""
+        """The integers in the range of an integral type, as literals of that type."""
         bits = INTEGRAL_BITS[type_]
         numbers = numpy_values(self.array)
         held = (numbers >= -(1 << (bits - 1))) & (numbers <= (1 << (bits - 1)) - 1)

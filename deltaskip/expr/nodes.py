@@ -20,10 +20,11 @@ COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "<=>")
 MIRRORED = {"=": "=", "!=": "!=", "<=>": "<=>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 """The operator that compares exchanged operands: `a < b` is `b > a`."""
 NEGATED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-"""The operator of a negated comparison: NOT (a < b) is a >= b. `<=>` has none."""
+"""The operator of a negated comparison: NOT (a < b) is a >= b. `<=>` has no negation."""
 # Deeper trees would exhaust the stack of the recursive passes; they become Opaque as a whole.
 MAX_DEPTH = 100
-# So do larger ones, which a part that is used twice at every level makes of few objects. Literals do not count.
+# Trees with more nodes become Opaque, too: few objects make a large tree if each level uses a part twice. Literals do
+# not count.
 MAX_NODES = 1_000_000
 ARITHMETIC = ("+", "-", "*", "/", "%", "div")
 BITWISE = ("&", "|", "^")
@@ -47,7 +48,7 @@ class Literal(Node):
 
 @dataclass(frozen=True, slots=True)
 class Column(Node):
-    """A column as written, one part for each name, not yet resolved."""
+    """A column as written, before it is resolved, with one part for each name."""
 
     parts: tuple[str, ...]
 
@@ -57,7 +58,7 @@ class FieldRef(Node):
     """A resolved column of the table, with its exact logical and physical path.
 
     `nullable` includes every ancestor; `partition` marks a partition column, whose value is in the log; `collation` is
-    the text of the field's `__COLLATIONS` entry as read, None for UTF8_BINARY and for other types than string.
+    the field's `__COLLATIONS` entry as written, None for UTF8_BINARY and for types other than string.
     """
 
     logical: tuple[str, ...]
@@ -68,7 +69,7 @@ class FieldRef(Node):
     collation: str | None = None
 
     def __hash__(self) -> int:
-        # The path identifies the column, and the predicate of thousands of leaves is hashed for each of them.
+        # The path identifies the column. A predicate with thousands of leaves is hashed once for each leaf.
         return hash(self.logical)
 
 
@@ -91,7 +92,7 @@ class And(Node):
 class Between(And):
     """`x BETWEEN low AND high`, the comparisons `x >= low` and `x <= high`: Spark computes x once, under another name.
 
-    Strings of type char(n) are compared in another way then (expr.padding). Binding makes it an And.
+    Spark therefore compares char(n) differently (expr.padding). Binding replaces it by And.
     """
 
     __slots__ = ()
@@ -120,7 +121,7 @@ class IsNull(Node):
 
 @dataclass(frozen=True, slots=True)
 class In(Node):
-    """`child IN (values)`: TRUE on a match, else NULL if the child or a value is NULL, else FALSE; no values: FALSE.
+    """`child IN (values)`: TRUE on a match, else NULL if the child or a value is NULL, else FALSE; FALSE for no values.
 
     values: A tuple, or a LiteralList, whose literals are not children (expr.literal_list).
     """
@@ -158,7 +159,7 @@ class Cast(Node):
 
 @dataclass(frozen=True, slots=True)
 class Call(Node):
-    """A function by its lower-case name, or one of ARITHMETIC and BITWISE, or unary "negative" and "~".
+    """A call of a function by its lower-case name, of an ARITHMETIC or BITWISE operator, or of unary "negative" or "~".
 
     `type` is the result type after binding; None before, and for functions that deltaskip does not know.
     """
@@ -172,7 +173,7 @@ class Call(Node):
 class Lambda(Node):
     """`(names) -> body`, an argument of a function, which evaluates the body for elements.
 
-    Binding gives the variables types, and names that no other lambda function around or inside this one has.
+    Binding gives each variable a type, and a name that no enclosing or nested lambda function uses.
     """
 
     names: tuple[str, ...]
@@ -181,7 +182,7 @@ class Lambda(Node):
 
 @dataclass(frozen=True, slots=True)
 class Variable(Node):
-    """A variable of a lambda function, which is an element, a key or a value. It has a type when it is bound."""
+    """A variable of a lambda function: an element, a key or a value. Binding gives it a type."""
 
     name: str
     type: DataType | None = None
@@ -206,7 +207,7 @@ class Collate(Node):
 
 @dataclass(frozen=True, slots=True)
 class Opaque(Node):
-    """SQL for which there is no node: it proves nothing. `columns` are the columns that it names, as far as known."""
+    """SQL that no other node represents; it proves nothing. `columns` are the known columns that it names."""
 
     sql: str
     columns: tuple[tuple[str, ...], ...] = ()
@@ -214,7 +215,7 @@ class Opaque(Node):
 
 @dataclass(frozen=True, slots=True)
 class UnprintableExpression(Opaque):
-    """An expression of an engine without SQL text, such as a Python function. `sql` says what it is."""
+    """An expression of an engine that has no SQL text, such as a Python function. `sql` describes it."""
 
 
 def children_of(node: Node) -> tuple[Node, ...]:
@@ -237,7 +238,7 @@ def _one(name: str) -> Callable[[Any], tuple[Node, ...]]:
     return lambda node: (get(node),)
 
 
-# By class, since predicates have thousands of nodes, each of which is looked at many times. Others have no children.
+# Keyed by class for speed: passes visit thousands of nodes many times. Other classes have no children.
 _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
     Compare: attrgetter("left", "right"),
     **dict.fromkeys((And, Between, Or), attrgetter("children")),
@@ -292,12 +293,12 @@ def transform(node: Node, change: Callable[[Node], Node]) -> Node:
 
 
 def with_node_replaced(node: Node, old: Node, new: Node) -> Node:
-    """Return `node` with `new` in place of every part that is equal to `old`."""
+    """Return `node` with every part that is equal to `old` replaced by `new`."""
     return new if node == old else transform(node, lambda child: with_node_replaced(child, old, new))
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """`node` and everything below it, parents first."""
+    """`node` and all its descendants, parents first."""
     pending = [node]
     while pending:
         current = pending.pop()
@@ -306,7 +307,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def operations(node: Node) -> Iterator[Node]:
-    """`node` and everything below it but literals, parents first."""
+    """`node` and all its descendants except literals, parents first."""
     pending = [node]
     while pending:
         part = pending.pop()
@@ -315,7 +316,7 @@ def operations(node: Node) -> Iterator[Node]:
 
 
 def is_null_constant(node: Node) -> bool:
-    """Whether a node is NULL, a constant."""
+    """Whether a node is the constant NULL."""
     return isinstance(node, Literal) and node.value is None
 
 
@@ -347,7 +348,7 @@ def is_too_large(node: Node, depth: int = MAX_DEPTH, size: int = MAX_NODES) -> b
 
 
 def _is_flat(node: Node) -> bool:
-    """Whether a node without children other than literals and columns has none at all."""
+    """Whether a node is of a class that never has children."""
     return isinstance(node, (Literal, Column, FieldRef, Opaque))
 
 

@@ -1,24 +1,25 @@
 """Normal form of bound predicates for skipping: NOT only above leaves, no constants, literals on the right.
 
-A filter keeps a row only where its predicate is TRUE, so FALSE and NULL are the same at the root, and at every place
-that is reached from the root through AND and OR alone: raising an operand of AND or OR from FALSE to NULL or back
-never changes whether the whole is TRUE. Call such a place a filter position. Each step below is sound there:
+A filter keeps a row only where its predicate is TRUE. So FALSE and NULL are equivalent at the root, and at every node
+that only AND and OR separate from the root: a change of an operand of AND or OR from FALSE to NULL or back never
+changes whether the whole predicate is TRUE. Such a node is at a *filter position*. Each step below is sound there:
 
-* `NOT (a AND b)` = `NOT a OR NOT b`, and its dual: De Morgan holds in three-valued logic as it stands. `NOT NOT a` = a.
+* `NOT (a AND b)` = `NOT a OR NOT b`, and its dual: De Morgan's laws hold in three-valued logic. `NOT NOT a` = a.
 * `NOT (a < b)` = `a >= b`, and so on for `= != <= > >=`: Spark's orders are total (NaN = NaN and above all,
   -0.0 = 0.0, a collation's equal strings are equal), and both sides are NULL together.
-* `a <=> NULL` = `a IS NULL`. `a <=> v` for a constant v that is not NULL: TRUE exactly where `a = v` is. Its negation
-  is TRUE where `a != v` is TRUE or a is NULL.
-* `p <=> TRUE`, `p = TRUE`, `p != FALSE` for a predicate p: TRUE exactly where p is. `p <=> FALSE`, `p = FALSE`,
-  `p != TRUE`: TRUE exactly where `NOT p` is. `NOT (p <=> TRUE)` is TRUE where `NOT p` is TRUE or p is NULL.
-* A boolean column b by itself is `b = TRUE`, and `NOT b` is `b = FALSE`.
+* `a <=> NULL` = `a IS NULL`. For a constant v that is not NULL, `a <=> v` is TRUE exactly where `a = v` is TRUE. Its
+  negation is TRUE where `a != v` is TRUE or a is NULL.
+* For a predicate p, `p <=> TRUE`, `p = TRUE` and `p != FALSE` are TRUE exactly where p is TRUE. `p <=> FALSE`,
+  `p = FALSE` and `p != TRUE` are TRUE exactly where `NOT p` is TRUE. `NOT (p <=> TRUE)` is TRUE where `NOT p` is TRUE
+  or p is NULL.
+* A boolean column b as a predicate is `b = TRUE`, and `NOT b` is `b = FALSE`.
 * `x IN (v, …)` is TRUE where x equals one of the values that are not NULL; NULLs among them never make it TRUE.
-* `x NOT IN (v, …)` is TRUE where x differs from every value and none is NULL: the AND of `x != v`, FALSE with a NULL.
-  Beyond NOT_IN_LIMIT values it stays one leaf, NOT above IN, with distinct values that are not NULL.
-* `CAST(x AS STRING) = 'text'` for a column x of integers or dates: `x = v` for the only v with this text, else FALSE;
-  `!=` is its negation, and IN has the values of the strings.
-* A comparison with NULL (but `<=>`), LIKE or STARTSWITH NULL are NULL: FALSE here, and so are their negations.
-* An operand of AND that is FALSE or NULL makes it FALSE, one that is TRUE is dropped; the dual for OR.
+* `x NOT IN (v, …)` is TRUE where x differs from every value and no value is NULL: it is the AND of `x != v`, or FALSE
+  if a value is NULL. Beyond NOT_IN_LIMIT values it stays one leaf, NOT above IN, with distinct values other than NULL.
+* `CAST(x AS STRING) = 'text'` for a column x of integers or dates is `x = v` for the only v with this text, and FALSE
+  if no v has it; `!=` is its negation, and IN has the values of the strings.
+* A comparison with NULL (except `<=>`), LIKE NULL and STARTSWITH NULL are NULL, hence FALSE; so are their negations.
+* AND is FALSE if an operand is FALSE or NULL, and an operand that is TRUE is dropped; the dual holds for OR.
 
 Nodes below a leaf (the operand of IS NULL, a CASE) are not filter positions and stay as bound.
 """
@@ -57,19 +58,19 @@ from deltaskip.schema.types import BOOLEAN, DATE, INTEGRAL_BITS, STRING, DataTyp
 TRUE_LITERAL = Literal(True, BOOLEAN)
 FALSE_LITERAL = Literal(False, BOOLEAN)
 
-# NOT IN proves little (only files with one value); a long list is not worth one node for each value.
+# NOT IN skips only files with one value: a long list is not worth one node for each value.
 NOT_IN_LIMIT = 16
 
-# Integers of at most 64 bits as text, and some other strings.
+# Matches the text of every 64-bit integer, and of some integers beyond 64 bits.
 _INTEGER = re.compile("0|-?[1-9][0-9]{0,18}")
 _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def normalize(node: Node) -> Node:
-    """Return a normalized predicate that is TRUE for exactly the rows for which `node`, bound by `bind`, is TRUE.
+    """Return a normalized predicate that is TRUE for exactly the same rows as `node`, the result of `bind`.
 
     The result is TRUE, FALSE, or AND and OR (flat, two operands or more) over leaves. NOT occurs only directly above
-    IS NULL, IN, LIKE, STARTSWITH, `<=>` between two expressions, and boolean expressions without a node.
+    IS NULL, IN, LIKE, STARTSWITH, `<=>` between two expressions, and boolean expressions without a node class.
     """
     return _positive(node, False)
 
@@ -158,7 +159,7 @@ def _null_safe(node: Compare, negated: bool) -> Node:
     equal = Compare("=", left, right)
     if not negated:
         return _comparison(equal, False)
-    # The operand is used twice here; one that is not deterministic stays as it is.
+    # The result would use the operand twice: an operand that is not deterministic is left unchanged.
     if not deterministic(left):
         return Not(node)
     return _any_of((_comparison(equal, True), IsNull(left)))
@@ -186,7 +187,7 @@ def _not_in(child: Node, values: Sequence[Node]) -> Node:
 
 
 def _distinct(values: Sequence[Node]) -> Sequence[Node]:
-    """Distinct values that are not NULL, in order. Equal literals with different text (1.0, 1.00) count as one."""
+    """Distinct values that are not NULL, in order. Equal literals with different text (1.0, 1.00) are one value."""
     if isinstance(values, LiteralList):
         return values.distinct()
     found: dict[object, Node] = {}
@@ -206,7 +207,7 @@ def _key(node: Node) -> object:
 
 
 def _of_texts(node: Node, texts: Sequence[Node]) -> tuple[Node, tuple[Literal, ...]] | None:
-    """Return the column that is CAST to a string, and the integers or dates whose text is one of the given strings.
+    """Return the column that is cast to a string, and the integers or dates whose text is in the given strings.
 
     None for other nodes, which may fail for a row, and for long lists.
     """
@@ -219,14 +220,14 @@ def _of_texts(node: Node, texts: Sequence[Node]) -> tuple[Node, tuple[Literal, .
     if len(known) < len(texts) or not (type_ == DATE or type_ in INTEGRAL_BITS):
         return None
     if type_ == DATE and any(str(text).startswith(("+", "-")) for text in known):
-        # Texts of dates beyond the years 0 to 9999.
+        # The strings may be dates beyond the years 0 to 9999.
         return None
     values = [_with_text(str(text), type_) for text in known]
     return child, tuple(Literal(value, type_) for value in values if value is not None)
 
 
 def _with_text(text: str, type_: DataType) -> int | None:
-    """The only integer or date of the years 0 to 9999 with a text; None if none has it."""
+    """The only integer, or date of the years 0 to 9999, with a text; None if no value has this text."""
     if type_ == DATE:
         return parse_date(text) if _DATE.fullmatch(text) else None
     number = int(text) if _INTEGER.fullmatch(text) else None
@@ -235,7 +236,7 @@ def _with_text(text: str, type_: DataType) -> int | None:
 
 
 def _is_predicate(node: Node) -> bool:
-    """Whether the node is boolean by its form, so that a comparison with TRUE or FALSE can be simplified."""
+    """Whether the node class is boolean: a comparison of the node with TRUE or FALSE can be simplified."""
     match node:
         case Compare() | And() | Or() | Not() | IsNull() | In() | Like() | StartsWith():
             return True

@@ -1,6 +1,6 @@
-"""Whether Spark declares the value of an expression as nullable, which becomes a part of the types of nested values.
+"""Whether Spark declares an expression as nullable. The types of nested values record it.
 
-In doubt a value is nullable.
+An expression that no rule covers is nullable.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from deltaskip.expr.nodes import (
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import ArrayType, DecimalType, StructType
 
-# Functions that make a value of NULLs.
+# Functions that return a value even if all arguments are NULL.
 _NEVER = frozenset(("array", "map", "named_struct", "concat_ws", "isnull", "hash", "xxhash64", "typeof"))
-# Functions that give NULL for NULL only.
+# Functions that return NULL only if an argument is NULL.
 _OF_ARGUMENTS = frozenset(
     (
         *("~", "negative", "positive", "upper", "lower", "length", "trim", "concat", "reverse", "size", "array_size"),

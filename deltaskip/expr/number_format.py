@@ -1,4 +1,4 @@
-"""Numbers in formats such as `$99,999.00S`, of to_char and to_number.
+"""Number formats such as `$99,999.00S`, for to_char and to_number.
 
 # Spark 4.1, ToNumberParser.scala
 """
@@ -16,7 +16,7 @@ from deltaskip.schema.types import DecimalType
 
 _TOKENS = re.compile(r"[09]+|[.D]|[,G]|\$|S|MI|PR", re.DOTALL)
 _MOST_DIGITS = 38
-# The ASCII characters that Java takes for white space.
+# The ASCII characters that are white space in Java.
 _SPACES = r"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f "
 _BLANK = re.compile(f"[{_SPACES}]+")
 _GROUPED = re.compile(f"[0-9,{_SPACES}]*")
@@ -24,7 +24,7 @@ _GROUPED = re.compile(f"[0-9,{_SPACES}]*")
 
 @dataclass(frozen=True, slots=True)
 class _Digits:
-    """Up to `count` digits, or exactly as many."""
+    """Up to `count` digits, or exactly `count` digits."""
 
     count: int
     exact: bool
@@ -48,7 +48,7 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class NumberFormat:
-    """A format. Its tokens are groups of digits, and ".", "$", "S", "MI", "<" and ">"."""
+    """A number format. Its tokens are groups of digits, and ".", "$", "S", "MI", "<" and ">"."""
 
     tokens: tuple[_Group | str, ...]
     whole: int
@@ -60,7 +60,7 @@ class NumberFormat:
         return DecimalType(self.whole + self.scale, self.scale)
 
     def codes(self) -> tuple[bytes, list[int]]:
-        """Each token as a byte, and its number of digits: `0` exactly as many, `9` up to so many, `M` for MI."""
+        """The tokens as bytes, and their digit counts: `0` requires this count, `9` allows up to it, `M` means MI."""
         found: list[tuple[str, int]] = []
         for token in self.tokens:
             if isinstance(token, _Group):
@@ -70,7 +70,7 @@ class NumberFormat:
         return "".join(code for code, _ in found).encode(), [count for _, count in found]
 
     def read(self, text: str) -> Decimal | None:
-        """The number that a text stands for; None if it does not have the format."""
+        """The number that a string in this format represents; None if the string does not match the format."""
         if not text.isascii():
             raise Undecided(f"The number in {shown(text)} is left to Spark: it is not ASCII.")
         reading = _NumberText(text)
@@ -85,7 +85,7 @@ class NumberFormat:
         return Decimal((int(reading.negative and figures != "0"), tuple(map(int, figures)), -self.scale))
 
     def written(self, number: Decimal) -> str:
-        """The number as text. Digits for which the format has no room are all `#`."""
+        """The number as a string. If the format has too few digits, every digit becomes `#`."""
         before, _, after = f"{number.copy_abs():f}".partition(".")
         before, after = before.lstrip("0"), after.rstrip("0")
         if len(before) > self.whole or len(after) > self.scale:
@@ -102,7 +102,7 @@ class NumberFormat:
 
 
 class _NumberText:
-    """A text that is read by the tokens of a format."""
+    """Reads a string by the tokens of a format."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -111,11 +111,11 @@ class _NumberText:
         self.negative = self.pointed = self.opened = self.closed = False
 
     def sign(self, token: str) -> bool:
-        """Read the text of a token that is not a digit; return whether the text matches the format so far."""
+        """Read a token other than digits; return whether the string matches the format up to this token."""
         character = self.text[self.at : self.at + 1]
         wanted = {".": ".", "$": "$", "S": "+-", "MI": "-", "<": "<", ">": ">"}[token]
         if not character or character not in wanted:
-            # Only the dollar must not be missing, unless the text has ended.
+            # Only the dollar sign is required, unless the string has ended.
             return token != "$" or not character
         self.at += 1
         match token:
@@ -133,7 +133,7 @@ class _NumberText:
         return True
 
     def group(self, group: _Group) -> bool:
-        """Read digits; whether there are as many as the format has between its separators."""
+        """Read a group of digits; return whether the digits between the separators fit the format."""
         found = _GROUPED.match(self.text, self.at)
         assert found is not None
         self.at = found.end()
@@ -155,7 +155,7 @@ class _NumberText:
 
 
 class _Writing:
-    """A text that is written by the tokens of a format."""
+    """Writes a number by the tokens of a format."""
 
     def __init__(self, negative: bool, before: str, after: str) -> None:
         self.negative = negative
@@ -165,7 +165,7 @@ class _Writing:
         self.pointed = False
 
     def sign(self, token: str) -> None:
-        """Write a token that is not a digit."""
+        """Write a token other than digits."""
         match token:
             case ".":
                 if self.found and self.found[-1] == " ":
@@ -223,7 +223,7 @@ class _Writing:
         self.found.insert(at, " ")
 
     def strip_point(self) -> None:
-        """Write a space for a point that no digit follows."""
+        """Replace a decimal point without digits after it by a space."""
         if "." in self.found:
             at = self.found.index(".")
             if self.found[at + 1 : at + 2] in ([], [" "]):
@@ -232,7 +232,7 @@ class _Writing:
 
 @lru_cache(maxsize=256)
 def number_format(text: str) -> NumberFormat | None:
-    """The format of a text; None if Spark refuses it, or it is left to Spark."""
+    """The parsed format; None if Spark refuses it, or only Spark can use it."""
     if not text.isascii():
         return None
     upper = text.upper()

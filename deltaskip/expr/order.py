@@ -1,6 +1,6 @@
 """Spark's order of two values of one type.
 
-Arrays and structs are compared by their elements and fields, with NULL as the least, and arrays then by length.
+Arrays and structs are compared by their elements and fields, where NULL is the least, and arrays then by length.
 
 # Spark 4.1, PhysicalArrayType, PhysicalStructType
 """

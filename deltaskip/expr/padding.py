@@ -1,14 +1,14 @@
 """Columns of type char(n) in expressions, as Spark reads and compares them.
 
-Spark pads a value of fewer than n characters with blanks when it reads it. It pads further where a column of the table,
-no field of a struct, is compared by its name:
+Spark pads a value of fewer than n characters with blanks when it reads the value. It pads further in comparisons of a
+top-level column by its name:
 
-* with a constant string: the shorter of both is padded to the length of the longer one. So it is in an IN list of such
-  constants, to the longest of all. A list with NULL or a value of another type is cast, and with it the column, so that
-  nothing is padded.
-* with another char(m), also in an IN list of nothing else: the shorter one is padded.
+* With a constant string, Spark pads the shorter operand to the length of the longer operand. In an IN list of constant
+  strings, it pads all operands to the longest length. If the list has NULL or a value of another type, Spark casts the
+  column and the list and pads nothing.
+* With another char(m), also in an IN list of only such columns, Spark pads the shorter operand.
 
-BETWEEN and nullif compute their operand once, under another name: they compare the value as it is read.
+BETWEEN and nullif compute their operand once, under another name: they compare the value that Spark reads.
 
 # Spark 4.1, ApplyCharTypePadding, spark.sql.readSideCharPadding
 """
@@ -52,9 +52,9 @@ _NO_COLUMNS = StructType(())
 
 
 def as_read(node: Node, schema: StructType, time_zone: str) -> Node:
-    """Return an expression over stored values that has the value of `node` over the values as Spark reads them.
+    """Return an expression over stored values that is equal to `node` over the padded values that Spark reads.
 
-    Columns stay as they are where their padding makes no difference, and where it is not known what Spark compares: see
+    A column is left unchanged if its padding makes no difference, or if it is not known what Spark compares: see
     `padded_column`.
 
     Args:
@@ -68,7 +68,7 @@ def as_read(node: Node, schema: StructType, time_zone: str) -> Node:
 
 
 def padded_column(node: Node, schema: StructType) -> tuple[tuple[str, ...], str] | None:
-    """Return path and type of a column with char(n) on whose padding a bound expression depends; None if there is none.
+    """Return path and type of a char(n) column on whose padding a bound expression depends; None for no such column.
 
     node: The result of `as_read`, bound.
     """
@@ -80,7 +80,7 @@ def padded_column(node: Node, schema: StructType) -> tuple[tuple[str, ...], str]
 
 
 def _without_padding(node: Node) -> Node:
-    """The expression without the parts that do not depend on padding, or have it."""
+    """The expression without the parts that do not depend on padding or that pad their operand."""
     match node:
         case IsNull(FieldRef()):
             return Literal(None, VOID)
@@ -90,7 +90,7 @@ def _without_padding(node: Node) -> Node:
 
 
 class _PaddedComparisons:
-    """Makes the expression of `as_read`."""
+    """Builds the result of `as_read`."""
 
     def __init__(self, schema: StructType, time_zone: str) -> None:
         self._schema = schema
@@ -110,7 +110,7 @@ class _PaddedComparisons:
             case Case(((Compare("=", Column() as tested, _), null),), same) if same == tested and is_null_constant(
                 null
             ):
-                # nullif(c, v), which compares c as it is read; CASE with the same meaning compares it padded.
+                # nullif(c, v) compares the value of c that Spark reads. CASE with the same meaning pads c further.
                 return node if self._compared(tested) else transform(node, self.read)
             case Compare():
                 return self._comparison(node)
@@ -119,7 +119,7 @@ class _PaddedComparisons:
         return transform(node, self.read)
 
     def _length(self, column: Column) -> int | None:
-        """n of a column or field of type char(n); None for others, also for one with a collation."""
+        """n of a column or field of type char(n) without a collation; None for other columns."""
         try:
             found = resolve(self._schema, column.parts)
         except PredicateError:
@@ -128,7 +128,7 @@ class _PaddedComparisons:
         return None if declared is None or collation_of(found) is not None else char_length(declared)
 
     def _compared(self, node: Node) -> int:
-        """n of a column of type char(n) that is padded further in comparisons; 0 for others."""
+        """n of a char(n) column that Spark pads further in comparisons; 0 for other nodes."""
         if not isinstance(node, Column):
             return 0
         length = self._length(node)
@@ -171,7 +171,7 @@ class _PaddedComparisons:
         known = [self._value(value) for value in values]
         types = {None if each is None else each.type for each in known}
         if None in types or (types == {STRING} and any(each is not None and each.value is None for each in known)):
-            # Spark loses values of a list with a NULL of type string.
+            # Spark drops values of a list that contains a NULL of type string.
             return node
         if types != {STRING}:
             return transform(node, self.read)
@@ -180,7 +180,7 @@ class _PaddedComparisons:
         return In(_read(child, length, most), tuple(Literal(each.ljust(most), STRING) for each in found))
 
     def _value(self, constant: Node) -> Literal | None:
-        """The value of an expression without columns; None if only Spark, or its time, has it."""
+        """The value of an expression without columns; None if it is only known when Spark evaluates it."""
         try:
             found = bind_expression(constant, _NO_COLUMNS, time_zone=self._zone)
         except PredicateError:
@@ -189,7 +189,7 @@ class _PaddedComparisons:
 
 
 def _read(column: Node, length: int, most: int = 0) -> Node:
-    """A column of type char(n) as it is read, and padded to `most` characters if these are more."""
+    """A char(n) column, padded to `length` characters as Spark reads it, or to `most` characters if that is more."""
     read = Call(PADDED, (column, Literal(length, INTEGER)))
     return read if most <= length else Call("rpad", (read, Literal(most, INTEGER)))
 

@@ -1,6 +1,6 @@
-"""Polars expressions as predicates, from the JSON text in which Polars serializes them.
+"""Converts Polars expressions to predicates. Reads the JSON text of Polars' serialization.
 
-A part of a form that is not listed here is not translated: the text is of one version of Polars.
+The JSON differs between versions of Polars: a part of unknown structure is not translated.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _OPERATORS = {
     "EqValidity": "{} <=> {}", "Plus": "{} + {}", "Minus": "{} - {}", "Multiply": "{} * {}", "TrueDivide": "{} / {}",
     "Modulus": "pmod({}, {})", "FloorDivide": "floor({} / {})",
 }  # fmt: skip
-# By the name of a function, with the name of its group.
+# Keyed by the name of a function, with the name of its group.
 _FUNCTIONS = {
     "ListExpr.Length": "size({})", "ListExpr.Contains": "array_contains({}, {})", "ListExpr.Get": "get({}, {})",
     "ListExpr.Min": "array_min({})", "ListExpr.Max": "array_max({})", "StringExpr.Uppercase": "upper({})",
@@ -73,7 +73,7 @@ class PolarsTranslation(Translation):
 
     Args:
         schema: The schema of the table.
-        columns: As for Translation.
+        columns: See Translation.
     """
 
     def __init__(self, schema: StructType, columns: Mapping[str, Sequence[str]] | None = None) -> None:
@@ -92,7 +92,7 @@ class PolarsTranslation(Translation):
         try:
             return self._condition_of(tree)
         except Inexact as error:
-            # The innermost condition, around which NOT may stand, gives the name.
+            # The error names the innermost condition; NOT may enclose it.
             error.part = error.part or tree
             raise
 
@@ -128,7 +128,7 @@ class PolarsTranslation(Translation):
                 bounds = polars_literal(lower), polars_literal(upper)
                 return self.between(self._column_of(child), *bounds, closed.lower())
             case {"IsIn": {"nulls_equal": False}}, [child, values]:
-                # NULL in the list matches nothing, and makes nothing unknown.
+                # NULL in the list matches no value and makes no result NULL.
                 known = [each for each in _listed(values) if each.value is not None]
                 return self.is_in(self._column_of(child), known)
         raise Inexact(f"{function_name(function).rpartition('.')[2]} is not translated")
@@ -157,7 +157,7 @@ def polars_literal(tree: Any) -> Literal:
         case {"Literal": {"Dyn": {"Float": float() as value}}}:
             return Literal(value, DOUBLE)
         case {"Literal": {"Dyn": {"Float": None}} | {"Scalar": {"Float64": None} | {"Float32": None}}}:
-            # The JSON of Polars has null for both.
+            # Polars serializes NaN and infinity as null.
             raise Inexact("NaN and infinity cannot be told apart in it, of which isnan(column) finds the first")
         case {"Literal": {"Dyn": {"Str": str() as value}}}:
             return Literal(value, STRING)
@@ -186,7 +186,7 @@ def _scalar(kind: str, value: Any) -> Literal:
         case "Date", int():
             return Literal(value, DATE)
         case "Datetime", [int() as micros, "Microseconds", None]:
-            # Polars compares a literal of milliseconds with the milliseconds of the column.
+            # Polars compares a literal in milliseconds with the milliseconds of the column.
             return Literal(micros, TIMESTAMP_NTZ)
         case "Datetime", [int() as micros, "Microseconds", {"inner": "UTC"}]:
             return Literal(micros, TIMESTAMP)
@@ -209,7 +209,7 @@ def _listed(tree: Any) -> list[Literal]:
 
 
 def _part(tree: Any) -> str:
-    """The outermost function of an expression and its argument, such as `Length of tags`."""
+    """The name of the outermost function of an expression and its argument, such as `Length of tags`."""
     match tree:
         case {"Function": {"function": function}}:
             name = function_name(function).rpartition(".")[2]
@@ -231,7 +231,7 @@ def function_name(function: Any) -> str:
     while isinstance(function, dict) and len(function) == 1:
         [(name, function)] = function.items()
         names.append(name)
-    # Parameters are in small letters.
+    # Parameters begin with a lower-case letter.
     return ".".join(str(name) for name in (*names, function) if str(name)[0].isupper() and not isinstance(name, bool))
 
 
@@ -248,7 +248,7 @@ def _columns(tree: Any) -> Iterator[str]:
 
 
 def spark_text(tree: Any) -> str | None:
-    """Return SQL text that means the same as a Polars expression, up to corner cases; None if there is none."""
+    """Return SQL text with the meaning of a Polars expression except in corner cases; None if no SQL is known."""
     match tree:
         case {"Column": str() as name}:
             return display_name([name])
@@ -265,7 +265,7 @@ def spark_text(tree: Any) -> str | None:
             name = function_name(function)
             if name == "StringExpr.Contains" and function["StringExpr"]["Contains"].get("literal"):
                 return _filled("contains({}, {})", given)
-            # A last argument that is NULL is one that was not given.
+            # A trailing NULL is an argument that was not given.
             arguments = [each for each in given if each != {"Literal": {"Scalar": {"Null": "Null"}}}]
             return _filled(_FUNCTIONS.get(name), arguments)
     return None

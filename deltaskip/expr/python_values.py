@@ -25,20 +25,20 @@ _EXPECTED = (
     "None, a bool, int, float, str, bytes, Decimal, date, datetime or timedelta, or a scalar of numpy, pandas or "
     "pyarrow with such a value"
 )
-# numpy types that hold times; their units below a microsecond have no value in Spark.
+# numpy types for times. Spark has no unit below a microsecond.
 _NUMPY_TIMES = (np.datetime64, np.timedelta64)
 
 
 def literal_node(value: object, what: str = "A literal in a predicate") -> Node:
-    """Return the literal of a constant; a cast for a datetime without a time zone, which `bind` reads in the session's.
+    """Return the literal of a constant. A datetime without tzinfo becomes a cast: its time zone is known to `bind`.
 
     Args:
         value: The constant.
         what: The role of the constant, for the error.
 
     Raises:
-        PredicateError: Spark has no such value: a Decimal that is not finite or too long, a time that is not a time.
-        InvalidArgumentType: A value of another type.
+        PredicateError: Spark has no such value: a Decimal is not finite or has too many digits, or a time is NaT.
+        InvalidArgumentType: The value has another type.
     """
     value = _plain(value, what)
     match value:
@@ -84,14 +84,14 @@ def is_listed(value: object) -> bool:
 
 
 def list_of(values: Any) -> list[object]:
-    """Return the elements of a list of constants. Arrays of numpy, pandas and pyarrow give scalars."""
+    """Return the elements of a list of constants. Elements of numpy, pandas and pyarrow arrays become Python values."""
     return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
 
 
 def long_list(values: Any) -> LiteralList | None:
     """Return a long list of integers or strings as one array; None for any other list.
 
-    Arrays of numpy, pandas and pyarrow without NULL are converted without an object for each value.
+    numpy, pandas and pyarrow arrays without NULL are converted without an object for each value.
     """
     if not hasattr(values, "__len__") or len(values) < SHORTEST:
         return None
@@ -110,7 +110,7 @@ def long_list(values: Any) -> LiteralList | None:
         if kinds == {str}:
             return text_list(arrow_array(list(array), pa.string()))
     except (OverflowError, UnicodeEncodeError):
-        # An integer that is a decimal in Spark, or a text that is refused where it is used.
+        # An integer beyond 64 bits is a decimal in Spark, and a string with a surrogate is refused later.
         return None
     return None
 
@@ -124,7 +124,7 @@ def _of_array(array: pa.Array) -> LiteralList | None:
 
 
 def _plain(value: object, what: str) -> object:
-    """The value of a scalar of numpy, pandas or pyarrow; other values as they are."""
+    """The Python value of a numpy, pandas or pyarrow scalar; other values unchanged."""
     if isinstance(value, _NUMPY_TIMES):
         return _numpy_time(value, what)
     if isinstance(value, np.generic):

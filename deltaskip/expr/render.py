@@ -59,7 +59,7 @@ def to_sql(node: Node) -> str:
         case Not(IsNull(child)):
             return f"{_operand(child)} IS NOT NULL"
         case Not(In(child, values)) if not len(values):
-            # Spark's parser takes no empty list.
+            # Spark's parser refuses an empty list.
             return f"({_operand(child)} IS NULL OR {_operand(child)} IS NOT NULL)"
         case In(child, values) if not len(values):
             return f"({_operand(child)} IS NULL AND {_operand(child)} IS NOT NULL)"
@@ -125,7 +125,7 @@ def to_sql(node: Node) -> str:
 
 
 def exact_sql(node: Node) -> str:
-    """Return a literal as Spark SQL of exactly its value and type."""
+    """Return Spark SQL with exactly the value and type of a literal."""
     match node:
         case Literal(float() as value):
             return f"{value!r}D" if math.isfinite(value) else f"CAST('{value!r}' AS DOUBLE)"
@@ -149,14 +149,14 @@ def _values(values: Sequence[Node]) -> str:
 
 
 def _is_plain(node: Node) -> bool:
-    """Whether a field of the node can follow it without being taken for a part of it."""
+    """Whether a field access such as `.a` after the node applies to the whole node, without parentheses."""
     return isinstance(node, FieldRef | Column | Variable | Call) and not (
         isinstance(node, Call) and node.name in ("negative", "~")
     )
 
 
 def _variable(name: str) -> str:
-    """A variable's name without what binding adds to it."""
+    """The name of a variable without the suffix that binding adds."""
     return _name(name.rpartition("\0")[2])
 
 

@@ -1,4 +1,4 @@
-"""Names of Spark's built-in functions, their kinds, and how many arguments they take.
+"""Names, categories and argument counts of Spark's built-in functions.
 
 # Spark 4.1.4 and 4.3.0: SHOW SYSTEM FUNCTIONS, and analysis of calls with NULL; a count is accepted if one of them does
 """
@@ -27,14 +27,14 @@ AGGREGATES = _words(
     tuple_sketch_agg_integer tuple_union_agg_double tuple_union_agg_integer var_pop var_samp variance
     """
 )
-"""Functions of groups of rows, which WHERE does not accept."""
+"""Aggregate functions, which WHERE does not accept."""
 
 WINDOWS = _words(
     """
     counter_diff cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number
     """
 )
-"""Functions of windows, which WHERE does not accept."""
+"""Window functions, which WHERE does not accept."""
 
 GENERATORS = _words(
     """
@@ -42,7 +42,7 @@ GENERATORS = _words(
     sql_keywords stack
     """
 )
-"""Functions with several rows or columns, which WHERE does not accept."""
+"""Generator functions, which return several rows or columns and which WHERE does not accept."""
 
 # Least and greatest number of arguments (None: any) → names.
 _NAMES_BY_COUNT: dict[tuple[int, int | None], str] = {
@@ -163,9 +163,9 @@ _NAMES_BY_COUNT: dict[tuple[int, int | None], str] = {
 ARGUMENT_COUNTS: dict[str, tuple[int, int | None]] = {
     name: counts for counts, names in _NAMES_BY_COUNT.items() for name in names.split()
 }
-"""Least and greatest number of arguments of each function of a row; None: any number."""
+"""Least and greatest number of arguments of each scalar function; None: any number."""
 
-# Words of the grammar that are called like functions.
+# Keywords of the grammar that look like functions.
 _SYNTAX = ("cast", "try_cast", "timestampadd", "timestampdiff", "in", "between", "case", "div")
 
 FUNCTION_NAMES = frozenset((*AGGREGATES, *WINDOWS, *GENERATORS, *ARGUMENT_COUNTS, *_SYNTAX))
@@ -173,15 +173,15 @@ FUNCTION_NAMES = frozenset((*AGGREGATES, *WINDOWS, *GENERATORS, *ARGUMENT_COUNTS
 
 
 def is_unknown(name: str) -> bool:
-    """Whether a call of this name is one of a function that Spark does not have.
+    """Whether a call has the name of a function that Spark does not have.
 
-    Operators have no identifier as name, and `add_interval` is the sum of a time and an interval.
+    The names of operators are not identifiers, and `add_interval` is the sum of a time and an interval.
     """
     return name.isidentifier() and name not in FUNCTION_NAMES and name != "add_interval"
 
 
 def meant_function(name: str) -> str:
-    """Return the question after the name of an unknown function, as `errors.meant` does."""
+    """Return the question which function was meant instead of an unknown name, as `errors.meant` does."""
     return meant(name, FUNCTION_NAMES, 0.75)
 
 
@@ -199,13 +199,13 @@ OF_SESSION = _words(
     current_time localtime version
     """
 )
-"""Functions whose value is that of the session, its clock or its Spark."""
+"""Functions whose value depends on the session, its clock or its Spark version."""
 
 CHANGING = NONDETERMINISTIC | OF_SESSION
-"""Functions whose value depends on more than their arguments: chance, the session, the place of the row."""
+"""Functions whose value depends on more than their arguments: random numbers, the session, the position of the row."""
 
 LITERAL_FUNCTIONS = _words("current_date current_timestamp current_time current_user user session_user")
-"""Functions that need no parentheses where the table has no column of the name.
+"""Functions that need no parentheses if the table has no column of that name.
 
 # Spark 4.1, LiteralFunctionResolution
 """

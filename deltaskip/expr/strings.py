@@ -1,4 +1,4 @@
-"""Functions on strings: in code points as in Spark, compared by bytes.
+"""Functions on strings, which count code points and compare bytes, as in Spark.
 
 Results that are longer than _MOST_CHARACTERS, and patterns that would take long, are left to Spark.
 
@@ -20,19 +20,19 @@ ANY_CHARACTER = "_"
 
 _MOST_CHARACTERS = 1 << 24
 _MOST_EDITS = 1 << 24
-# Characters that have been found to have the same case in every version.
+# Characters whose case is known to be equal in every version of Unicode.
 _SAME_CASE: set[str] = set()
 _SIMPLE_CASE: set[str] = set()
 _SILENT, _VOWEL = "7", "0"
-# H and W do not part two letters of the same sound.
+# H and W do not separate two letters with the same code.
 _SOUNDS = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230127022455012623017202", strict=True))
 _LONGEST_PATTERN = 1 << 16
 _MOST_COMPARISONS = 1 << 28
-"""Characters compared to find a part of a pattern with `_` in a text; without `_`, the search is linear."""
+"""The most comparisons to find a part of a pattern with `_` in a string; without `_`, the search is linear."""
 
 
 def compare_strings(one: str, other: str) -> int:
-    """-1, 0 or 1 in UTF8_BINARY order. Code points have the order of their UTF-8 bytes."""
+    """-1, 0 or 1 in UTF8_BINARY order. Code points and UTF-8 bytes have the same order."""
     return (one > other) - (one < other)
 
 
@@ -64,7 +64,7 @@ def like(text: str, pattern: str, escape: str) -> bool:
         return False
     at = len(first)
     for part in middle:
-        # The leftmost place leaves most of the text for the parts after it.
+        # The leftmost match leaves the most text for the parts after it.
         at = part.find(text, at)
         if at < 0:
             return False
@@ -86,7 +86,7 @@ def cased(text: str, upper: bool) -> str:
 
 
 def substring(text: str | bytes, position: int, length: int) -> str | bytes:
-    """`substring(text, position, length)`: from 1, from the end if negative, and 0 means 1."""
+    """`substring(text, position, length)`. Positions begin at 1; 0 means 1, and a negative position counts back."""
     start = position - 1 if position > 0 else len(text) + position if position < 0 else 0
     end = max(-(2**31), min(2**31 - 1, start + length))
     return text[max(0, start) : max(0, end)] if end > start else text[:0]
@@ -105,14 +105,14 @@ def right(text: str, length: int) -> str:
 def capitalized(text: str) -> str:
     """`initcap(text)`: words begin after blanks.
 
-    Raises Undecided for characters whose case differs between versions or depends on those around them.
+    Raises Undecided for characters whose case differs between versions or depends on the characters around them.
     """
     check_capitals(text)
     return " ".join([word[:1].title() + word[1:].lower() for word in text.split(" ")])
 
 
 def check_capitals(text: str) -> None:
-    """Raise Undecided for characters whose case differs between versions or depends on those around them."""
+    """Raise Undecided for characters whose case differs between versions or depends on the characters around them."""
     if not text.isascii() and not _SIMPLE_CASE.issuperset(text):
         for character in text:
             longer = len(character.title()) > 1 or len(character.lower()) > 1
@@ -128,7 +128,7 @@ def overlaid(text: str | bytes, new: str | bytes, position: int, length: int) ->
 
 
 def wrapped(number: int) -> int:
-    """The number in 32 bits, as Java adds."""
+    """The number wrapped to 32 bits, as in Java."""
     return (number + 2**31) % 2**32 - 2**31
 
 
@@ -139,7 +139,7 @@ def trimmed(text: str, characters: str, at_start: bool, at_end: bool) -> str:
 
 
 def locate(needle: str, text: str, start: int = 1) -> int:
-    """`locate(needle, text, start)`: from 1; 0 if it does not occur, and 1 for nothing."""
+    """`locate(needle, text, start)`. Positions begin at 1; 0 means no occurrence, and an empty needle is found at 1."""
     if start < 1 or not needle:
         return int(start >= 1)
     return text.find(needle, start - 1) + 1
@@ -160,7 +160,7 @@ def repeated(text: str, count: int) -> str:
 
 
 def padded(text: str | bytes, length: int, pad: str | bytes, left: bool) -> str | bytes:
-    """`lpad(text, length, pad)`, or `rpad`: longer strings are cut off, and an empty pad adds nothing."""
+    """`lpad(text, length, pad)`, or `rpad`. A longer string is truncated, and an empty pad adds nothing."""
     missing = length - len(text)
     if missing <= 0 or not pad:
         return text[: max(length, 0)]
@@ -176,7 +176,7 @@ def translated(text: str, characters: str, others: str) -> str:
 
 @lru_cache(maxsize=64)
 def translation(characters: str, others: str) -> Mapping[int, str | None]:
-    """The counterpart of each code point that `translate` changes; None if it has none."""
+    """The replacement of each code point that `translate` changes; None if the code point is removed."""
     table: dict[int, str | None] = {}
     for at, character in enumerate(characters):
         table.setdefault(ord(character), others[at] if at < len(others) else None)
@@ -184,7 +184,7 @@ def translation(characters: str, others: str) -> Mapping[int, str | None]:
 
 
 def before_delimiter(text: str, delimiter: str, count: int) -> str:
-    """`substring_index(text, delimiter, count)`: before that delimiter, or after it if it is counted from the end."""
+    """`substring_index(text, delimiter, count)`: the text before the delimiter, or after it if `count` is negative."""
     if not delimiter or count == 0:
         return ""
     if count > 0:
@@ -203,7 +203,7 @@ def before_delimiter(text: str, delimiter: str, count: int) -> str:
 
 
 def soundex(text: str) -> str:
-    """`soundex(text)`; the text itself if it does not begin with a letter of ASCII."""
+    """`soundex(text)`; the text unchanged if it does not begin with an ASCII letter."""
     if not (text[:1].isascii() and text[:1].isalpha()):
         return text
     code, last = text[0].upper(), _SOUNDS[text[0].upper()]
@@ -238,13 +238,13 @@ def concat(parts: Iterable[str] | Iterable[bytes], empty: str | bytes) -> str | 
 
 
 def check_length(characters: int) -> None:
-    """Leave a result to Spark that may be too long."""
+    """Raise Undecided if a result may be too long."""
     if characters > _MOST_CHARACTERS:
         raise Undecided(f"A string of up to {characters:,} characters is left to Spark.")
 
 
 class _Part:
-    """A part of a LIKE pattern between two `%`: characters, and None for `_`."""
+    """A part of a LIKE pattern between two `%`."""
 
     __slots__ = ("_length", "_pattern", "_text")
 
@@ -258,13 +258,13 @@ class _Part:
         return self._length
 
     def matches(self, text: str, at: int) -> bool:
-        """Whether the part is at a place of the text."""
+        """Whether the part matches the text at an index."""
         if self._pattern is None:
             return text.startswith(self._text or "", at)
         return self._pattern.match(text, at) is not None
 
     def find(self, text: str, start: int) -> int:
-        """The first place of the part in the text from `start` on; -1 without one."""
+        """The first index from `start` at which the part matches the text; -1 without a match."""
         if self._pattern is None:
             return text.find(self._text or "", start)
         if (len(text) - start) * self._length > _MOST_COMPARISONS:
@@ -275,7 +275,7 @@ class _Part:
 
 @lru_cache(maxsize=64)
 def _parts(pattern: str, escape: str) -> tuple[_Part, ...]:
-    """The parts of a pattern between its `%`, one more than it has of them."""
+    """The parts of a pattern between its `%`. n signs `%` make n + 1 parts."""
     if len(pattern) > _LONGEST_PATTERN:
         raise Undecided(f"A pattern of {len(pattern):,} characters is left to Spark.")
     parts: list[list[str | None]] = [[]]

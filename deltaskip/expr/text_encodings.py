@@ -1,4 +1,4 @@
-"""Bytes as text and text as bytes: digits, base 64 and character sets.
+"""Conversions between bytes and strings: hexadecimal digits, base 64 and character sets.
 
 # Spark 4.1, mathExpressions.scala (Hex, Unhex), stringExpressions.scala (Encode, StringDecode, UnBase64, ToBinary),
 # java.util.Base64
@@ -31,34 +31,34 @@ _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _LINE_BYTES = 57
 _IGNORED = bytes(set(range(256)) - set(_ALPHABET))
 _ONE_LINE = re.compile(r"([A-Za-z0-9+/]*+)(={0,2})\Z")
-# The sum of the digits of twice a digit.
+# For each digit, the sum of the digits of its double.
 _DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
 
 
 def hex_digits(value: int | str | bytes) -> str:
-    """`hex(value)`: of an integer its 64 bits without leading zeros, of a string its UTF-8."""
+    """`hex(value)`: the 64 bits of an integer without leading zeros, or the UTF-8 bytes of a string."""
     if isinstance(value, int):
         return f"{value & 0xFFFF_FFFF_FFFF_FFFF:X}"
     return (value.encode() if isinstance(value, str) else value).hex().upper()
 
 
 def from_hex(text: str) -> bytes | None:
-    """`unhex(text)`: NULL for other characters than digits. An odd first digit is a byte."""
+    """`unhex(text)`: NULL if a character is not a hexadecimal digit. An odd number of digits gets a leading 0."""
     if not _HEX.match(text):
         return None
     return bytes.fromhex(text if len(text) % 2 == 0 else f"0{text}")
 
 
 def base64_lines(data: bytes) -> str:
-    """`base64(data)`: padded, in lines of 76 characters as in MIME, between which CRLF stands."""
+    """`base64(data)`: padded, in lines of 76 characters that CRLF separates, as in MIME."""
     lines = (data[start : start + _LINE_BYTES] for start in range(0, len(data), _LINE_BYTES))
     return "\r\n".join(base64.b64encode(line).decode() for line in lines)
 
 
 def from_base64(text: str) -> bytes:
-    """`unbase64(text)`: characters outside of the alphabet are ignored, and padding may be missing.
+    """`unbase64(text)`: characters outside the alphabet are ignored, and padding may be missing.
 
-    Raises EvaluationError where Java's decoder of MIME does.
+    Raises EvaluationError if Java's MIME decoder fails.
     """
     given = text.encode()
     digits, padding, rest = given.partition(b"=")
@@ -76,9 +76,9 @@ def from_base64(text: str) -> bytes:
 
 
 def to_binary(text: str, form: str) -> bytes:
-    """`to_binary(text, form)` with the form "hex", "utf-8" or "base64", in lower case.
+    """`to_binary(text, form)` with the format "hex", "utf-8" or "base64", in lower case.
 
-    Raises EvaluationError for a text of another form, and Undecided for base 64 with other characters.
+    Raises EvaluationError for a string in another format, and Undecided for base 64 with other characters.
     """
     if form == "utf-8":
         return text.encode()
@@ -99,7 +99,7 @@ def to_binary(text: str, form: str) -> bytes:
 
 
 def codec(charset: str) -> str:
-    """The name in Python of a character set of Spark. Raises EvaluationError for another name."""
+    """The Python name of one of Spark's character sets. Raises EvaluationError for another name."""
     return _CHARSETS[_charset(charset)]
 
 
@@ -114,7 +114,7 @@ def encoded(text: str, charset: str) -> bytes:
 
 
 def decoded(data: bytes, charset: str) -> str:
-    """`decode(data, charset)`. Raises EvaluationError for bytes that mean nothing in the set."""
+    """`decode(data, charset)`. Raises EvaluationError for bytes that are not valid in the character set."""
     name = _charset(charset)
     used = codec(charset)
     for mark, marked in _MARKS.get(name, ()):
@@ -131,7 +131,7 @@ def decoded(data: bytes, charset: str) -> str:
 
 
 def valid_text(data: bytes) -> str | None:
-    """The text of UTF-8 bytes; None if they are not valid."""
+    """The string of UTF-8 bytes; None if the bytes are not valid."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -152,7 +152,7 @@ def passes_luhn(text: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _charset(charset: str) -> str:
-    """The name in upper case."""
+    """The name of a character set in upper case. Raises EvaluationError for an unknown name."""
     name = charset.upper()
     if not charset.isascii() or name not in _CHARSETS:
         raise EvaluationError(f"{shown(charset)} is no character set of Spark (INVALID_PARAMETER_VALUE.CHARSET).")

@@ -1,4 +1,4 @@
-"""Calendar arithmetic on whole columns of dates and timestamps, which functions of times share."""
+"""Calendar arithmetic on whole columns of dates and timestamps, shared by the functions of times."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from deltaskip.schema.arrow_values import NOTHING
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone
 
 DATES_FROM, DATES_TO = -719_162, 2_932_896
-"""The years 1 to 9999, in which Arrow's calendar functions are used."""
+"""The days of the years 1 to 9999, for which Arrow's calendar functions are used."""
 
 _MONTHS = {"YEAR": 12, "YYYY": 12, "YY": 12, "QUARTER": 3, "MONTH": 1, "MM": 1, "MON": 1}
-# Days of dates of 32 bits, moved so that no cycle of 400 years is negative.
+# The days of a cycle of 400 years, and an offset after which cycles of 32-bit dates are not negative.
 _CYCLE_DAYS, _EPOCH_DAY = 146_097, 719_468
 
 
 def time_texts(local: np.ndarray, given: Values) -> Partly | pa.Array:
-    """Local microseconds as CAST(… AS STRING) writes them; years beyond four digits are left over."""
+    """The strings of CAST(… AS STRING) for local microseconds; years outside 1 to 9999 are left over."""
     seconds, fraction = local // MICROS_PER_SECOND, local % MICROS_PER_SECOND
     usual = (local >= DATES_FROM * MICROS_PER_DAY) & (local < (DATES_TO + 1) * MICROS_PER_DAY)
     whole = made(np.where(usual, seconds, 0), pa.timestamp("s"), given)
@@ -34,19 +34,19 @@ def time_texts(local: np.ndarray, given: Values) -> Partly | pa.Array:
 
 
 def within_limits(found: pa.Array, times: Values) -> Values | Partly:
-    """The times that were found; those near the limits of 64 bits are left over."""
+    """The results of a function of `times`; rows with times near the limits of 64 bits are left over."""
     rest = near_limits(numbers(times))
     return found if rest is None else Partly(found, rest)
 
 
 def local_column(values: Values, zoned: bool, zone: Zone) -> np.ndarray:
-    """Local microseconds of an array of timestamps; 0 where it is null."""
+    """Local microseconds of an array of timestamps; 0 for null."""
     micros = filled(column(values))
     return local_times(micros, zone) if zoned else micros
 
 
 def truncated_days(days: np.ndarray, unit: str) -> np.ndarray | None:
-    """Dates truncated to a unit; None for an unknown one."""
+    """Dates truncated to a unit; None for an unknown unit."""
     if unit not in _MONTHS and unit != "WEEK":
         return None
     year, month, _ = civil(days)
@@ -56,14 +56,14 @@ def truncated_days(days: np.ndarray, unit: str) -> np.ndarray | None:
 
 
 def date_column(days: np.ndarray, *given: Values) -> pa.Array:
-    """Dates; what none can hold is left to the caller, as Spark raises for some units, and wraps for others."""
+    """The days as dates. Raises NotByColumn for days out of range: Spark raises for some units and wraps for others."""
     if any_set((days < -(2**31)) | (days >= 2**31), *given):
         raise NotByColumn
     return made(days.astype(np.int32), pa.date32(), *given)
 
 
 def civil(days: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Year, month and day of days since 1970-01-01, as `calendar.civil_from_days`."""
+    """Year, month and day of days since 1970-01-01, like `calendar.civil_from_days`."""
     moved = days.astype(np.int64) + _EPOCH_DAY
     era = moved // _CYCLE_DAYS
     of_era = moved - era * _CYCLE_DAYS
@@ -75,7 +75,7 @@ def civil(days: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def first_of_month(year: np.ndarray, month: np.ndarray) -> np.ndarray:
-    """Days from 1970-01-01 to the first day of a month from 1 to 13, as `calendar.days_from_civil`."""
+    """Days from 1970-01-01 to the first day of a month from 1 to 13, like `calendar.days_from_civil`."""
     year, month = year + (month > 12), np.where(month > 12, month - 12, month)
     shifted = year - (month <= 2)
     era = shifted // 400

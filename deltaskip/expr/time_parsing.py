@@ -1,8 +1,8 @@
-"""Texts of dates and times that are read by a pattern, as Spark's to_timestamp(text, pattern) reads them.
+"""Parses dates and times by a pattern, like Spark's to_timestamp(text, pattern).
 
-A pattern becomes a list of readers; adjacent numbers share their digits as in java.time. They read a number for each
-field; the strict resolver turns these into a date, a time and an offset. Missing fields are taken from 1970-01-01
-00:00:00.
+A pattern becomes a list of readers. Each reads the number of a field; adjacent numbers share their digits as in
+java.time. The strict resolver makes a date, a time and an offset of the numbers. Missing fields default to
+1970-01-01 00:00:00.
 
 # Spark 4.1, DateTimeFormatterHelper.scala; java.time.format.DateTimeFormatterBuilder and Parsed, strict
 """
@@ -31,7 +31,7 @@ from deltaskip.schema.calendar import (
     instant_of,
 )
 
-# The range of the values of a field that is resolved alone.
+# The valid range of each field that is checked alone.
 _RANGES = {
     "hour": (0, 23),
     "hour of half": (0, 11),
@@ -59,17 +59,17 @@ _NUMBERS = {
     "s": "second",
 }
 _MOST_DIGITS = 19
-# Letters that have other forms in upper and lower case in Java than in Python.
+# Letters whose upper or lower case differs between Java and Python.
 _ODD_LETTERS = "\u0130\u0131\u017f\u212a\u1e9e"
 
 
 class _Unlike(Exception):
-    """The text does not have the form of the pattern."""
+    """The string does not match the pattern."""
 
 
 @dataclass(frozen=True, slots=True)
 class _FieldDigits:
-    """Digits of a field. after: Digits of the numbers that follow directly and are not more than these."""
+    """Digits of a field. after: Digits that are reserved for the numbers directly after this field."""
 
     field: str
     least: int
@@ -88,7 +88,7 @@ class _Fraction:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """One of several strings, the longest first, and their values."""
+    """Names of a field, the longest first, and their values."""
 
     field: str
     names: tuple[tuple[str, int], ...]
@@ -96,7 +96,7 @@ class _Words:
 
 @dataclass(frozen=True, slots=True)
 class _Offset:
-    """Hours, minutes and seconds from UTC. parts: How many must be there, and how many may be."""
+    """Hours, minutes and seconds from UTC. parts: The least and the greatest number of them."""
 
     zero: str
     parts: tuple[int, int]
@@ -105,7 +105,7 @@ class _Offset:
 
 @dataclass(frozen=True, slots=True)
 class _Optional:
-    """Readers of a section that a text may lack."""
+    """Readers of an optional section."""
 
     readers: tuple[_Reader, ...]
 
@@ -115,16 +115,16 @@ _Found = dict[str, int]
 
 
 def parsed_time(text: str, pattern: str, zone: Zone | None) -> int:
-    """Return the instant of a text, or local microseconds.
+    """Return the instant, or the local microseconds, that a string represents.
 
     Args:
-        text: The text.
+        text: The string.
         pattern: The pattern.
-        zone: The session's time zone; None for local microseconds, where an offset in the text is ignored.
+        zone: The session's time zone; None for local microseconds, which ignore an offset in the string.
 
     Raises:
-        Undecided: It depends on the version of Java, on names of time zones, or on the limits of timestamps.
-        EvaluationError: Spark refuses the pattern, or the text does not have its form.
+        Undecided: The result depends on the version of Java, on names of time zones, or on the limits of timestamps.
+        EvaluationError: Spark refuses the pattern, or the string does not match it.
     """
     readers = _readers(pattern)
     if any(letter in text for letter in _ODD_LETTERS):
@@ -147,14 +147,13 @@ def parsed_time(text: str, pattern: str, zone: Zone | None) -> int:
 
 @lru_cache(maxsize=512)
 def _readers(pattern: str) -> tuple[_Reader, ...]:
-    """The readers of a pattern."""
     found: list[_Reader] = []
     _add(pattern_items(pattern, parsing=True), found, pattern)
     return tuple(found)
 
 
 def _add(items: Sequence[PatternItem], readers: list[_Reader], pattern: str) -> None:
-    """Append the readers of some items. Numbers that follow a number directly take digits from it."""
+    """Append the readers of pattern items. A number reserves digits for the numbers directly after it."""
     active: int | None = None
     for item in items:
         match item:
@@ -215,7 +214,7 @@ def _reader(field: PatternField, pattern: str) -> _Reader:
 
 
 def _read(readers: Sequence[_Reader], text: str, at: int, found: _Found) -> int:
-    """Read the text from a place on; the place where the readers end."""
+    """Read the text from the index `at`; return the index after the last reader."""
     for reader in readers:
         match reader:
             case str():
@@ -265,7 +264,7 @@ def _number(reader: _FieldDigits, text: str, at: int, found: _Found) -> int:
     if sign == "-" and not value:
         raise _Unlike
     if reader.signs == "+-" and sign != "-" and (len(digits) > reader.least) != (sign == "+"):
-        # A plus stands before a year if it is longer than it must be.
+        # A year has a plus sign only if it has more digits than the pattern requires.
         raise _Unlike
     if reader.century:
         value += 2000
@@ -301,7 +300,7 @@ def _offset(reader: _Offset, text: str, at: int, found: _Found) -> int:
 
 
 def _digits(text: str, at: int, most: int) -> str:
-    """The digits from a place on."""
+    """At most `most` digits from the index `at`."""
     end = at
     while end < min(len(text), at + most) and "0" <= text[end] <= "9":
         end += 1
@@ -309,7 +308,7 @@ def _digits(text: str, at: int, most: int) -> str:
 
 
 def _same(text: str, wanted: str) -> bool:
-    """Whether two strings are equal ignoring case."""
+    """Whether two strings are equal, ignoring case."""
     return text == wanted or (len(text) == len(wanted) and text.lower() == wanted.lower())
 
 
@@ -319,7 +318,7 @@ def _put(found: _Found, field: str, value: int) -> None:
 
 
 def _resolved(found: _Found) -> tuple[int, int | None]:
-    """Local microseconds and the offset of the fields that have been read."""
+    """Local microseconds and the offset that the fields represent."""
     offset = found.pop("offset", None)
     if offset is not None and abs(offset) * MICROS_PER_SECOND > GREATEST_OFFSET_MICROS:
         raise _Unlike
@@ -330,7 +329,7 @@ def _resolved(found: _Found) -> tuple[int, int | None]:
 
 
 def _day(found: _Found) -> tuple[int, bool]:
-    """The days since 1970-01-01, and whether every field of the date was there."""
+    """The days since 1970-01-01, and whether the string had every field of the date."""
     if "year of era" in found:
         year = _checked(found, "year of era")
         if "era" in found:
@@ -380,7 +379,7 @@ def _time(found: _Found) -> int:
     minute, second, nanos = (found.get(field) for field in ("minute", "second", "nanos"))
     hour = found.get("hour")
     if hour is not None:
-        # The hour is a time if no smaller field is missing between others; only then are its halves compared.
+        # The fields make a time if none is missing between two others; only then must the hour fit its half of the day.
         whole = not (minute is None and (second is not None or nanos is not None)) and not (
             minute is not None and second is None and nanos is not None
         )
@@ -392,7 +391,7 @@ def _time(found: _Found) -> int:
 
 
 def _checked(found: _Found, field: str, default: int = 0) -> int:
-    """The value of a field, which must be in its range."""
+    """The value of a field. Raises _Unlike if it is out of range."""
     value = found.get(field, default)
     low, high = _RANGES[field]
     if field in found and not low <= value <= high:

@@ -1,7 +1,7 @@
-"""Patterns of dates and times such as 'yyyy-MM-dd HH:mm', as Spark reads them, and the times that they format.
+"""Parses datetime patterns such as 'yyyy-MM-dd HH:mm' as Spark does, and formats times with them.
 
-Spark checks a pattern first (weeks and narrow text are refused), and then java.time makes a formatter of it. The locale
-is en_US.
+Spark checks a pattern first (it refuses weeks and narrow text), and then java.time makes a formatter. The locale is
+en_US.
 
 # Spark 4.1, DateTimeFormatterHelper.scala; java.time.format.DateTimeFormatterBuilder
 """
@@ -27,7 +27,7 @@ from deltaskip.schema.calendar import (
 
 _WEEKS, _REFUSED, _REFUSED_IN_PARSING = frozenset("YWwuec"), frozenset("ABnNp"), frozenset("EFqQ")
 _TOO_LONG = re.compile("G{5}|M{5}|L{5}|E{5}|Q{5}|q{5}|y{7}")
-# How often a letter may be repeated; letters without a number are unknown to Java. F differs between versions of Java.
+# The most repetitions of each letter. Java refuses other letters, and F differs between versions of Java.
 _MOST = {
     **dict.fromkeys("GMLEQqO", 4),
     **dict.fromkeys("dhHkKms", 2),
@@ -42,7 +42,7 @@ _MOST = {
 _ONLY = {"V": (2,), "O": (1, 4)}
 
 DAY_LETTERS = frozenset("GyMLdDEQq")
-"""Letters of fields of a day."""
+"""Letters of date fields."""
 OFFSET_LETTERS = frozenset("XxZO")
 """Letters of the offset from UTC."""
 
@@ -58,7 +58,7 @@ _HOUR = 3600
 
 @dataclass(frozen=True, slots=True)
 class PatternField:
-    """A letter and how often it is repeated. era: Whether the pattern has an era, so that years count from it."""
+    """A letter and its number of repetitions. era: Whether the pattern has an era, from which years count."""
 
     letter: str
     count: int
@@ -67,21 +67,21 @@ class PatternField:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part in brackets, which a text may lack. Times are written with it."""
+    """An optional part in brackets. A string may lack it; formatting always writes it."""
 
     items: tuple[PatternItem, ...]
 
 
 PatternItem: TypeAlias = str | PatternField | Section
-"""A part of a pattern; a string stands for itself."""
+"""A part of a pattern; a str is literal text."""
 
 
 @lru_cache(maxsize=512)
 def pattern_items(pattern: str, parsing: bool = False) -> tuple[PatternItem, ...]:
-    """Return the parts of a pattern. Quotes in a pattern with a fraction have other rules in parsing.
+    """Return the parts of a pattern. If `parsing`, quotes in a pattern with a fraction follow other rules.
 
     Raises:
-        Undecided: Its result depends on the version of Java or on names of time zones.
+        Undecided: The result depends on the version of Java or on names of time zones.
         EvaluationError: Spark refuses the pattern.
     """
     era = _check(pattern, parsing)
@@ -103,16 +103,16 @@ def pattern_items(pattern: str, parsing: bool = False) -> tuple[PatternItem, ...
 
 
 def formatted(local: int, pattern: str, offset: int = 0, zone: Zone | None = None) -> str:
-    """Return the text of local microseconds.
+    """Format local microseconds.
 
     Args:
         local: Microseconds since the epoch.
         pattern: The pattern.
         offset: Seconds from UTC.
-        zone: The session's time zone, for patterns with its name.
+        zone: The session's time zone, for patterns with the name of the time zone.
 
     Raises:
-        Undecided: The text depends on the version of Java or on names of time zones.
+        Undecided: The result depends on the version of Java or on names of time zones.
         EvaluationError: Spark refuses the pattern.
     """
     days, micros = divmod(local, MICROS_PER_DAY)
@@ -138,7 +138,7 @@ def formatted(local: int, pattern: str, offset: int = 0, zone: Zone | None = Non
 
 
 class DateText:
-    """The fields of a day."""
+    """Formats the fields of a date."""
 
     __slots__ = ("day", "days", "month", "year")
 
@@ -168,7 +168,7 @@ class DateText:
 
 
 class TimeText:
-    """The fields of a time of day."""
+    """Formats the fields of a time of day."""
 
     __slots__ = ("fraction", "seconds")
 
@@ -205,7 +205,7 @@ def names_of(letter: str, count: int) -> tuple[tuple[str, int], ...]:
 
 
 def year_text(year: int, count: int) -> str:
-    """Return the text of a year for that many letters."""
+    """Return the text of a year for a pattern with `count` letters."""
     if count == 2:
         return f"{abs(year) % 100:02d}"
     sign = "-" if year < 0 else "+" if count > 3 and year >= 10**count else ""
@@ -213,14 +213,14 @@ def year_text(year: int, count: int) -> str:
 
 
 def quarter_texts(count: int) -> tuple[str, ...]:
-    """Return the names of the four quarters for that many letters."""
+    """Return the names of the four quarters for a pattern with `count` letters."""
     if count == 4:
         return _QUARTERS
     return tuple(f"Q{n}" if count == 3 else _number(n, count) for n in range(1, 5))
 
 
 def offset_text(field: PatternField, offset: int) -> str:
-    """Return the text of seconds from UTC."""
+    """Return the text of an offset from UTC in seconds."""
     letter, count = field.letter, field.count
     sign, (minutes, seconds) = "-" if offset < 0 else "+", divmod(abs(offset), 60)
     hours, minutes = divmod(minutes, 60)
@@ -245,14 +245,14 @@ def offset_text(field: PatternField, offset: int) -> str:
 
 
 def offset_zero(field: PatternField) -> str:
-    """Return the text of no offset from UTC."""
+    """Return the text of a zero offset from UTC."""
     if field.letter == "x":
         return "+00" if field.count == 1 else "+00:00" if field.count % 2 else "+0000"
     return "+0000" if field.letter == "Z" and field.count < 4 else "Z"
 
 
 def zone_text(field: PatternField, zone: Zone | None) -> str:
-    """Return the name of a time zone, where it does not depend on the version of Java."""
+    """Return the name of a time zone. Raises Undecided if the name depends on the version of Java."""
     if zone is not None and field.letter == "V" and zone.rules is not None and zone.rules.key:
         return zone.rules.key
     if zone is not None and zone.name == "UTC":
@@ -273,7 +273,7 @@ def _check(pattern: str, parsing: bool) -> bool:
 
 
 def _split(pattern: str, parsing: bool) -> Iterator[tuple[str, str]]:
-    """The literals, and letters with their repetitions, of a pattern, each with its kind."""
+    """Yield the literal texts and the repeated letters of a pattern, each with its kind."""
     if parsing and "S" in pattern:
         # Spark makes the formatter itself, for fractions of any length.
         parts = pattern.rstrip("'").split("'")

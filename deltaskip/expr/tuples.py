@@ -29,14 +29,14 @@ def tuples_node(where: list[Any] | tuple[Any, ...], argument: str = "where") -> 
     """Return the predicate of a list of tuples (all must be TRUE), or of a list of such lists (one must be).
 
     Args:
-        where: Tuples of a column's name as `col` takes it, an operator (=, ==, !=, <, <=, >, >=, in, not in), and a
-            value, for `in` and `not in` a list of values. No row is in an empty list; every row, also one with NULL,
-            is `not in` it.
+        where: Tuples of a column name (see `col`), an operator (=, ==, !=, <, <=, >, >=, in, not in), and a value, or a
+            list of values for `in` and `not in`. With an empty list, `in` matches no row and `not in` every row, also
+            NULL.
         argument: Name of the argument, for messages.
 
     Raises:
-        InvalidArgument: A list is empty, there is no such operator, or a value is None.
-        InvalidArgumentType: Something else stands where a tuple or list should.
+        InvalidArgument: A list is empty, an operator is unknown, or a value is None.
+        InvalidArgumentType: A tuple or list is expected, and another type was given.
         PredicateError: A name is not a column name, or Spark SQL does not have the value.
     """
     if isinstance(where, tuple):

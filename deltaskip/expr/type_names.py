@@ -31,7 +31,7 @@ _DECIMAL = re.compile(rf"(?:{'|'.join(DECIMAL_NAMES)})\s*(?:\(\s*([0-9]+)\s*(?:,
 
 
 def type_named(text: str) -> DataType:
-    """Return the primitive or decimal type with a Spark SQL type name. Raises PredicateError for any other text."""
+    """Return the primitive or decimal type with a Spark SQL type name. Raises PredicateError for any other name."""
     name = text.strip().lower()
     if name in TYPE_NAMES:
         return TYPE_NAMES[name]
@@ -45,7 +45,7 @@ def type_named(text: str) -> DataType:
 
 
 def comparison_cure(left: DataType, right: DataType) -> str:
-    """Return what to write instead of a comparison of two types that Spark does not compare, for messages."""
+    """Return advice for messages about a comparison of two types that Spark does not compare."""
     example = EXAMPLES.get(left) or EXAMPLES.get(right)
     return "cast one side" if example is None else f"write a time as {example}, or cast one side"
 

@@ -1,7 +1,7 @@
-"""Variants: their two binaries as a tree of values, and back.
+"""Converts variants to trees of values, and back.
 
-A value of the domain is the pair of `value` and `metadata`. In the tree an object is a dict with its names in the
-order in which they are stored, an array a list, and every other value an Item with the type that Spark gives it.
+A variant in the value domain is the pair of binaries `value` and `metadata`. In the tree, an object is a dict whose
+names are in stored order, an array is a list, and every other value is a VariantPrimitive with Spark's type.
 
 # Parquet, Variant Binary Encoding; Spark 4.1, Variant.java, VariantBuilder.java
 """
@@ -42,7 +42,7 @@ _DIGITS = 38
 
 
 class DuplicateName(ValueError):
-    """An object has a name twice."""
+    """An object has the same name twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def of_json(value: Any) -> VariantTree:
 
 
 def decimal_item(value: Decimal) -> VariantPrimitive:
-    """Return a decimal as Spark reads it from a variant: without zeros at its end."""
+    """Return a decimal without trailing zeros, as Spark reads it from a variant."""
     stripped = value.normalize(EXACT)
     _, digits, exponent = stripped.as_tuple()
     if int(exponent) > 0:
@@ -128,7 +128,7 @@ def decimal_item(value: Decimal) -> VariantPrimitive:
 
 
 def variant_json(variant: tuple[bytes, bytes], zone: Zone) -> str:
-    """Return a variant as JSON text, as to_json writes it."""
+    """Return the JSON text that to_json writes for a variant."""
     return _json(tree_of(variant))
 
 
@@ -154,7 +154,7 @@ def _json(tree: VariantTree) -> str:
 
 
 def _number(text: str) -> VariantPrimitive:
-    """A number without an exponent is a decimal, if it has few enough digits, and else a double."""
+    """A decimal if the number has no exponent and few enough digits, else a double."""
     if "e" not in text.lower():
         found = Decimal(text)
         _, digits, exponent = found.as_tuple()
@@ -235,7 +235,7 @@ def _primitive(data: bytes, at: int, kind: int) -> VariantPrimitive:
 def _written(tree: VariantTree, names: dict[str, int]) -> bytes:
     match tree:
         case dict():
-            # As Java compares strings.
+            # Java compares strings by UTF-16 code units.
             keys = sorted(tree, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
             ids = [names.setdefault(key, len(names)) for key in tree]
             by_key = dict(zip(tree, ids, strict=True))

@@ -1,7 +1,7 @@
 """Values of an expression for the rows of a batch: an Arrow array, or an Arrow scalar for a constant.
 
-Arrays have the Arrow type of their Delta type (`schema.arrow.arrow_type`). Functions compute on the numbers in an
-array's buffer, whatever stands where it is null, and make the result null there again.
+Arrays have the Arrow type of their Delta type (`schema.arrow.arrow_type`). Functions compute on all numbers in the
+buffer of an array, also under nulls, and then set the null rows of the result.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _NAN = 0x7FF0_0000_0000_0001
 
 
 class NotByColumn(Exception):
-    """The function has no form for whole columns with these arguments."""
+    """The function cannot be computed on whole columns with these arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partly:
     """Values of most rows.
 
-    rest: The rows whose values must be computed one by one.
+    rest: A mask of the rows whose values must be computed one by one.
     """
 
     values: pa.Array
@@ -55,7 +55,7 @@ class Partly:
 def by_distinct(values: pa.Array, value_of: Callable[[Any], object], type_: DataType) -> pa.Array:
     """The results of a function for a column; it is called once for each distinct value. Nulls stay null."""
     stored = _BITS.get(values.type, values.type)
-    # 0.0 and -0.0 compare equal, but are different values.
+    # 0.0 and -0.0 compare equal, but functions may distinguish them.
     coded = values.view(stored).dictionary_encode()
     given = domain_values(coded.dictionary.view(values.type))
     found = typed_array([None if value is None else value_of(value) for value in given], arrow_type(type_))
@@ -65,7 +65,9 @@ def by_distinct(values: pa.Array, value_of: Callable[[Any], object], type_: Data
 def changed_together(values: pa.Array, change: Callable[[str], str], between: str) -> pa.Array:
     """The results of a function for a column of strings; it is called once for all of them. Nulls stay null.
 
-    between: The separator of two strings; it contains NUL and is not changed. Raises NotByColumn if a string has NUL.
+    between: The separator of two strings. It contains NUL, and `change` does not change it.
+
+    Raises NotByColumn if a string has NUL.
     """
     ends = arrow_array([0, len(values)], pa.int32())
     listed = pa.ListArray.from_arrays(ends, pc.fill_null(values, ""))
@@ -77,7 +79,7 @@ def changed_together(values: pa.Array, change: Callable[[str], str], between: st
 
 
 def arrays_of(*given: Values) -> list[pa.Array]:
-    """The values as arrays of one length. The first is null where any of them is. At least one must be an array."""
+    """The values as arrays of one length. The first is null where any array is null. At least one must be an array."""
     found = expanded(given)
     known = valid(*found)
     if known is not None:
@@ -107,7 +109,7 @@ def constant_of(value: object, type_: pa.DataType) -> pa.Scalar:
 
 
 def constant(values: Values) -> Any:
-    """The Python value, in the value domain, of a constant; NotByColumn for an array."""
+    """The Python value, in the value domain, of a constant. Raises NotByColumn for an array."""
     if not isinstance(values, pa.Scalar):
         raise NotByColumn
     if isinstance(values, pa.TimestampScalar | pa.Date32Scalar):
@@ -118,7 +120,7 @@ def constant(values: Values) -> Any:
 
 
 def column(values: Values) -> pa.Array:
-    """The values, which must be an array; NotByColumn for a constant."""
+    """The values if they are an array. Raises NotByColumn for a constant."""
     if isinstance(values, pa.Scalar):
         raise NotByColumn
     return values
@@ -137,9 +139,9 @@ def as_array(values: Values, rows: int) -> pa.Array:
 
 
 def numbers(values: Values) -> Any:
-    """The numbers of an array (dates as int32, timestamps as int64), anything where it is null; a number of a constant.
+    """The numbers of an array (dates as int32, timestamps as int64), or the number of a constant.
 
-    They are not copied and must not be changed.
+    Numbers under nulls are undefined. The numbers are not copied and must not be changed.
     """
     if isinstance(values, pa.Scalar):
         return constant(values)
@@ -174,7 +176,7 @@ def any_set(flags: np.ndarray, *given: Values) -> bool:
 
 
 def made(found: np.ndarray, type_: pa.DataType, *given: Values) -> pa.Array:
-    """An array of numbers, null where one of the given arrays is."""
+    """An Arrow array of numbers, null where one of the given arrays is null."""
     array = arrow_array(found)
     rows = valid(*given)
     if rows is not None:
@@ -185,7 +187,7 @@ def made(found: np.ndarray, type_: pa.DataType, *given: Values) -> pa.Array:
 
 
 def scattered(values: Values, taken: np.ndarray) -> pa.Array:
-    """Values of the rows that were taken at their places, and null in all others."""
+    """An array with `values` in the rows of the mask `taken`, in order, and null in all other rows."""
     places = np.cumsum(taken, dtype=np.int64) - 1
     if isinstance(values, pa.Scalar):
         values = pa.repeat(values, int(np.count_nonzero(taken)))
@@ -195,7 +197,7 @@ def scattered(values: Values, taken: np.ndarray) -> pa.Array:
 def rescaled(
     values: pa.Array, precision: int, scale: int, rounding: str = "half up", zeros: int = 0
 ) -> pa.Array | Partly:
-    """Decimals at another scale, rounded, with zeros at the end; those with too many digits are left over."""
+    """Decimals rounded to `scale`, with the last `zeros` digits as 0; decimals with too many digits are left over."""
     return decimals(*rescale(values, values.type.scale, precision, scale, rounding, zeros), precision)
 
 
@@ -208,13 +210,13 @@ def decimals(found: pa.Array, states: pa.Array, precision: int) -> pa.Array | Pa
 
 
 def ordered_floats(values: pa.Array) -> pa.Array:
-    """Floating point numbers as int64 in Spark's order: -0.0 = 0.0, NaN = NaN and above every other number."""
+    """Floating point numbers as int64 in Spark's order: -0.0 = 0.0, and NaN = NaN is above every other number."""
     doubles = pc.cast(values, pa.float64())
     bits = np.array(numbers(doubles)).view(np.int64)
     sign = bits >> 63
     ordered = bits & _MAGNITUDE
     nan = ordered > _INFINITY
-    # The magnitude, negated where the sign bit is set.
+    # Negate the magnitude if the sign bit is set.
     ordered ^= sign
     ordered -= sign
     if nan.any():
@@ -233,7 +235,7 @@ def text_array(values: Sequence[str | None]) -> pa.Array:
 
 
 def taken_truth(values: pa.Array, places: np.ndarray) -> pa.Array:
-    """Truth values at places, for which pyarrow's take needs many times as long."""
+    """Boolean values at indexes. pyarrow's take is many times slower for booleans."""
     bits = [None if rows is None else bitmap_of(np.take(rows, places)) for rows in (valid(values), true_rows(values))]
     return pa.Array.from_buffers(pa.bool_(), len(places), bits)
 

@@ -1,4 +1,4 @@
-"""Instants and local times of whole columns in a time zone: the offset is looked up once for each day that occurs."""
+"""Converts columns of instants and local times in a time zone. Looks up the offset once for each day that occurs."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from deltaskip.schema.calendar import (
     local_of,
 )
 
-# Days between the first and the last one up to which a table of all days is made.
+# Up to this many days from the first to the last day, a table of all days is built.
 _TABLE_DAYS = 1 << 21
 
 
 def local_times(micros: np.ndarray, zone: Zone) -> np.ndarray:
-    """Return local microseconds of instants, as `local_of`; they wrap around at the limits of 64 bits."""
+    """Return local microseconds of instants, like `local_of`. The result wraps around at the limits of 64 bits."""
     with np.errstate(over="ignore"):
         found: np.ndarray = micros + _offsets(micros, zone, _offset_at)
     return found
 
 
 def instants(local: np.ndarray, zone: Zone) -> np.ndarray:
-    """Return instants of local microseconds, as `instant_of`; they wrap around at the limits of 64 bits."""
+    """Return instants of local microseconds, like `instant_of`. The result wraps around at the limits of 64 bits."""
     with np.errstate(over="ignore"):
         found: np.ndarray = local - _offsets(local, zone, _offset_of_local)
     return found
 
 
 def near_clock_changes(micros: np.ndarray, zone: Zone) -> np.ndarray:
-    """Return where the zone's offset changes within two days of an instant or local time."""
+    """Return a mask of the instants or local times within two days of a change of the zone's offset."""
     if zone.rules is None:
         return np.zeros(len(micros), np.bool_)
     around = 2 * MICROS_PER_DAY
@@ -47,7 +47,7 @@ def near_clock_changes(micros: np.ndarray, zone: Zone) -> np.ndarray:
 
 
 def near_limits(micros: np.ndarray) -> np.ndarray | None:
-    """Return which times are so far away that arithmetic with them may leave 64 bits; None if none is."""
+    """Return a mask of the times for which arithmetic may exceed 64 bits; None if no time is so far away."""
     found = (micros > INSTANT_MAX // 2) | (micros < INSTANT_MIN // 2)
     return found if found.any() else None
 
@@ -92,7 +92,7 @@ def _offsets(micros: np.ndarray, zone: Zone, offset: Callable[[int, Zone], int])
 
 @lru_cache(maxsize=1 << 16)
 def _of_day(day: int, zone: Zone, offset: Callable[[int, Zone], int]) -> tuple[int, int, int]:
-    """The offsets at the start and the end of a day, and the time from which on it is the second one."""
+    """The offsets at the start and the end of a day, and the time at which the second offset begins."""
     start, end = day * MICROS_PER_DAY, (day + 1) * MICROS_PER_DAY - 1
     first, last = offset(start, zone), offset(end, zone)
     if first == last:

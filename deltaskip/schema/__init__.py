@@ -1,4 +1,4 @@
-"""Delta types, their JSON and Arrow forms, logical and physical names, and name resolution."""
+"""Delta types, their conversion to and from JSON and Arrow, logical and physical names, and name resolution."""
 
 from deltaskip.schema.arrow import arrow_field, arrow_schema, arrow_type, from_arrow, from_arrow_type
 from deltaskip.schema.declared_collations import carry_collations, renamed, string_paths

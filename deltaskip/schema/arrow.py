@@ -29,7 +29,7 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-# Canonical Arrow extension types by their names.
+# The names of Arrow's canonical extension types.
 VARIANT_EXTENSION = "arrow.parquet.variant"
 BOOL8_EXTENSION = "arrow.bool8"
 UUID_EXTENSION = "arrow.uuid"
@@ -76,14 +76,14 @@ _DELTA: dict[pa.DataType, DataType] = {
     pa.date64(): DATE,
 }
 
-# Extension types whose values are their storage's.
+# Extension types that are read as their storage.
 _PLAIN_EXTENSIONS: dict[str, DataType] = {UUID_EXTENSION: BINARY, JSON_EXTENSION: STRING}
 
 
 def arrow_type(data_type: DataType) -> pa.DataType:
     """Return the Arrow type for a Delta type. Timestamps are timestamp[us, UTC], a variant is a struct of two binaries.
 
-    Raises SchemaError for a type that this package does not support.
+    Raises SchemaError for an unsupported type.
     """
     if isinstance(data_type, PrimitiveType):
         return _ARROW[data_type]
@@ -106,35 +106,35 @@ def arrow_type(data_type: DataType) -> pa.DataType:
 def arrow_field(field: StructField) -> pa.Field:
     """Return `field` as an Arrow field, without metadata."""
     try:
-        # Arrow has no void that is not null.
+        # Arrow's null type must be nullable.
         return pa.field(field.name, arrow_type(field.type), field.nullable or field.type == VOID)
     except SchemaError as error:
         raise SchemaError(f"Column {field.name!r}: {error}") from error
 
 
 def arrow_schema(struct: StructType) -> pa.Schema:
-    """Return the Arrow schema for rows of `struct`. Raises SchemaError naming a column whose type is not supported."""
+    """Return the Arrow schema for rows of `struct`. Raises SchemaError that names a column of unsupported type."""
     return pa.schema([arrow_field(f) for f in struct.fields])
 
 
 def from_arrow(schema: pa.Schema) -> StructType:
     """Return the Delta schema for rows of an Arrow schema. Arrow metadata is dropped.
 
-    A timestamp with a time zone becomes timestamp, one without becomes timestamp_ntz, whatever its unit. Of extension
-    types arrow.parquet.variant becomes variant, arrow.bool8 boolean, arrow.uuid the binary of its 16 bytes and
-    arrow.json string, both as they are. A struct of two binaries stays a struct, because it cannot be distinguished
-    from a variant.
+    A timestamp with a time zone becomes timestamp, and a timestamp without a time zone becomes timestamp_ntz, for every
+    unit. The extension type arrow.parquet.variant becomes variant, arrow.bool8 boolean, arrow.uuid binary of 16 bytes
+    and arrow.json string, with unchanged values. A struct of two binaries stays a struct, because it cannot be
+    distinguished from a variant.
 
     Raises SchemaError for a type without a counterpart in Delta: time of day, durations, intervals, unions, and every
-    other extension type, whose storage does not say what its values mean.
+    other extension type, because its storage does not define the meaning of its values.
     """
     return StructType(tuple(_from_field(f) for f in schema))
 
 
 def extension_name(field: pa.Field) -> str | None:
-    """Return the name of a field's extension type, which its metadata has if pyarrow does not know the type.
+    """Return the name of a field's extension type; None for other fields.
 
-    None for other fields.
+    If pyarrow does not know the type, the field's metadata has the name.
     """
     if isinstance(field.type, pa.BaseExtensionType):
         return str(field.type.extension_name)
@@ -143,7 +143,7 @@ def extension_name(field: pa.Field) -> str | None:
 
 
 def from_arrow_type(arrow: pa.DataType) -> DataType:
-    """Return the Delta type for values of one Arrow type. Raises SchemaError as from_arrow does."""
+    """Return the Delta type for values of an Arrow type. Raises SchemaError like from_arrow."""
     if isinstance(arrow, pa.BaseExtensionType):
         return _from_extension(arrow.extension_name, arrow.storage_type)
     if pa.types.is_dictionary(arrow) or pa.types.is_run_end_encoded(arrow):
@@ -169,9 +169,9 @@ def from_arrow_type(arrow: pa.DataType) -> DataType:
 
 
 def storage_type(arrow: pa.DataType) -> pa.DataType:
-    """Return the type with the storage of extension types in place of them at every depth.
+    """Return the type with every extension type, at any depth, replaced by its storage type.
 
-    Spark reads the values of Parquet files so, whatever a writer's metadata say that they mean.
+    Spark ignores extension types when it reads Parquet files.
     """
     if isinstance(arrow, pa.BaseExtensionType):
         return storage_type(arrow.storage_type)

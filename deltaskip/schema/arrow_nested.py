@@ -1,4 +1,4 @@
-"""The values inside Arrow arrays of lists and maps, and arrays of the same shape with other values inside."""
+"""Access to the inner values of Arrow lists, maps and structs, and their replacement."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from deltaskip.schema.types import ArrayType, DataType, MapType, StructType
 
 
 def changed_inside(array: pa.Array, data_type: DataType, change: Callable[[pa.Array, DataType], pa.Array]) -> pa.Array:
-    """Return a column with the fields, elements, keys and values directly inside it changed; other columns as they are.
+    """Return a column with its direct fields, elements, keys and values changed; a flat column is returned unchanged.
 
     Args:
-        array: The column, with the names of the table. Fields that the type lacks stay as they are.
-        data_type: Its type.
-        change: Converts the inner values to their type. It gets no values below a null.
+        array: The column, with the names of the table. Fields that the type lacks stay unchanged.
+        data_type: The type of the column.
+        change: Converts the inner values to their type. It receives no values below a null.
     """
     kind = array.type
     nulls = array.is_null() if array.null_count else None
@@ -46,9 +46,9 @@ def changed_inside(array: pa.Array, data_type: DataType, change: Callable[[pa.Ar
 
 
 def conformed(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return a column cast to exactly a type that differs only in nullability and in the order of fields.
+    """Return a column cast to a type that differs only in nullability and in the order of fields.
 
-    Fields that a struct lacks are null; a flat column is cast.
+    A field that a struct lacks is null. A flat column is cast.
     """
     if array.type == wanted:
         return array
@@ -64,7 +64,7 @@ def conformed(array: pa.Array, wanted: pa.DataType) -> pa.Array:
             for field in fields
         ]
         return pa.StructArray.from_arrays(members, fields=fields, mask=nulls)
-    # Offsets of a slice cannot have nulls beside them.
+    # pyarrow refuses a null mask with the offsets of a slice: copy them.
     offsets = arrow_array(np.array(array.offsets, np.int32))
     if pa.types.is_map(wanted):
         keys, items = conformed(array.keys, wanted.key_type), conformed(array.items, wanted.item_type)
@@ -75,21 +75,21 @@ def conformed(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 def map_lists(maps: pa.MapArray) -> pa.ListArray:
     """Return maps as lists of structs `key` and `value`.
 
-    Without a cast, which pyarrow refuses for values with members that are not nullable, and that are null themselves.
+    It does not cast: pyarrow refuses to cast null values whose members are not nullable.
     """
     entries = pa.StructArray.from_arrays([maps.keys, maps.items], names=["key", "value"])
-    # Offsets of a slice cannot have nulls beside them.
+    # pyarrow refuses a null mask with the offsets of a slice: copy them.
     offsets = arrow_array(np.array(maps.offsets, np.int32))
     return pa.ListArray.from_arrays(offsets, entries, mask=maps.is_null() if maps.null_count else None)
 
 
 def list_items(lists: pa.Array) -> pa.Array:
-    """Return the values of all lists, without those below null lists."""
+    """Return the values of all lists, without values below null lists."""
     return one_chunk(pc.list_flatten(lists))
 
 
 def list_offsets(lists: pa.Array) -> pa.Array:
-    """Return the offsets of the lists among `list_items`. Raises ArrowInvalid if 32 bits are too few for them."""
+    """Return the offsets of the lists in `list_items`. Raises ArrowInvalid if an offset exceeds 32 bits."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0)
     offsets = np.zeros(len(lists) + 1, np.int64)
     np.cumsum(np.asarray(lengths), out=offsets[1:])

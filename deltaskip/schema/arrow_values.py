@@ -1,7 +1,7 @@
 """Conversions between Python, numpy and Arrow for short lists and flat columns.
 
-pyarrow imports pandas when it first converts a value itself (`pa.array`, `pa.scalar`, `to_numpy`). Where pandas is
-installed that costs the process 0.15 s and 45 MB, more than planning a table. These conversions do not import it.
+pyarrow imports pandas, if installed, when it first converts a value (`pa.array`, `pa.scalar`, `to_numpy`). The import
+takes 0.15 s and 45 MB, more than planning a table. These conversions do not import pandas.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NUMPY: dict[pa.DataType, type[np.generic]] = {
     pa.float64(): np.float64,
 }
 _ARROW = {np.dtype(scalar): type_ for type_, scalar in _NUMPY.items()}
-# Python adds so few numbers in less time than pyarrow.
+# Python adds up to this many numbers faster than pyarrow.
 _FEW = 32
 _OFFSETS = {pa.string(): np.int32, pa.binary(): np.int32, pa.large_string(): np.int64, pa.large_binary(): np.int64}
 
@@ -36,8 +36,8 @@ _OFFSETS = {pa.string(): np.int32, pa.binary(): np.int32, pa.large_string(): np.
 def arrow_array(values: np.ndarray[Any, Any] | Sequence[Any], type_: pa.DataType | None = None) -> pa.Array:
     """The values as an Arrow array. A list may contain None for null.
 
-    A numpy array of numbers is not copied and does not need `type_`; a list does. Numbers, booleans, strings and bytes
-    are converted here, values of other types by pyarrow. Raises OverflowError for an integer outside of `type_`.
+    A numpy array of numbers is not copied and needs no `type_`; a list requires it. This function converts numbers,
+    booleans, strings and bytes, and pyarrow converts other types. Raises OverflowError for an integer out of range.
     """
     if isinstance(values, np.ndarray):
         made = _flat(values, None)
@@ -54,7 +54,7 @@ def arrow_array(values: np.ndarray[Any, Any] | Sequence[Any], type_: pa.DataType
 
 
 def arrow_scalar(value: Any, type_: pa.DataType) -> pa.Scalar:
-    """One value, or null, of `type_`."""
+    """A value of `type_`, or null, as an Arrow scalar."""
     return pa.nulls(1, type_)[0] if value is None else arrow_array([value], type_)[0]
 
 
@@ -83,30 +83,30 @@ def numpy_values(array: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
 
 
 def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The columns of a table, cast to the types of a schema with the same names. One that has them is not copied."""
+    """The table cast to a schema with the same names; the table itself if it already has the schema."""
     return table if table.schema.equals(schema, check_metadata=True) else table.cast(schema)
 
 
 def is_true(values: Any) -> Any:
-    """Which booleans are true: of an array, with chunks or not, or of a scalar. Null is not; fill_null is slow here."""
+    """Whether booleans of an array, chunked array or scalar are true; null is not true. Faster than fill_null."""
     return pc.and_kleene(pc.is_valid(values), values)
 
 
 def true_rows(values: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
-    """Return a new mask of the rows in which a boolean is true; null counts as false."""
+    """Return a new mask of the rows where a boolean is true; null counts as false."""
     return numpy_values(is_true(values))
 
 
 def is_not_false(values: Any) -> Any:
-    """Which booleans are true or null."""
+    """Whether booleans are true or null."""
     return pc.or_kleene(pc.is_null(values), values)
 
 
 def domain_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """The values of a column as Python values of this package: int days and int microseconds, widened floats.
+    """The values of a column as Python values of the value domain: int days and int microseconds, widened floats.
 
-    Arrays and structs are tuples, the values of a struct in the order of its fields; maps are tuples of pairs of key
-    and value. Dates must be date32 and timestamps in microseconds, as arrow_type has them.
+    Arrays and structs are tuples, structs in the order of their fields; maps are tuples of pairs of key and value.
+    Dates must be date32 and timestamps in microseconds, as in arrow_type.
     """
     array = one_chunk(array)
     if pa.types.is_nested(array.type):
@@ -120,9 +120,9 @@ def domain_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def typed_array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
-    """An array of Python values as domain_values has them, and None for null.
+    """An array of Python values in the format of domain_values, with None for null.
 
-    Dates are date32 and timestamps in microseconds. Raises OverflowError or ArrowInvalid for a value that does not fit.
+    Dates are date32 and timestamps in microseconds. Raises OverflowError or ArrowInvalid for a value out of range.
     """
     if pa.types.is_nested(type_):
         return _nested_array(values, type_)
@@ -210,7 +210,7 @@ def _decimals(values: Sequence[Decimal | None], type_: pa.Decimal128Type) -> pa.
 
 
 def bitmap_of(flags: np.ndarray[Any, Any]) -> pa.Buffer:
-    """Return flags as Arrow stores them: a bit each, the lowest first."""
+    """Return flags as an Arrow bitmap: one bit for each flag, the lowest bit first."""
     return pa.py_buffer(np.packbits(flags, bitorder="little"))
 
 
@@ -220,7 +220,7 @@ NOTHING = arrow_scalar("", pa.string())
 
 
 def exact_sum(values: pa.Array | pa.ChunkedArray) -> int:
-    """The sum of integers, which pyarrow lets overflow."""
+    """The sum of integers without overflow, unlike in pyarrow."""
     if len(values) <= _FEW:
         return sum(value for value in values.to_pylist() if value is not None)
     found = pc.min_max(values)

@@ -33,7 +33,7 @@ UNIT_MICROS = {
 UNIT_MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
 """Units of time in microseconds, and units of the calendar in months."""
 
-# The farthest that java.time lets a zone be from UTC. Real ones were up to 15:56 away before 1845.
+# The greatest offset from UTC in java.time. Real time zones had offsets of up to 15:56 before 1845.
 GREATEST_OFFSET_MICROS = 18 * MICROS_PER_HOUR
 
 # The range of a timestamp: 64 bits of microseconds.
@@ -47,7 +47,7 @@ JAVA_TRIM = TRIM_ALL[:0x21]
 
 # The range of a date: 32 bits of days.
 _DAY_MIN, _DAY_MAX = -(2**31), 2**31 - 1
-# The Gregorian calendar and the rules of every zone repeat after 400 years.
+# The Gregorian calendar and the rules of every time zone repeat after 400 years.
 _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
 _CYCLE = _CYCLE_DAYS * MICROS_PER_DAY
 # Days from 0000-03-01, the first day of a cycle, to 1970-01-01.
@@ -97,12 +97,12 @@ _SHORT_IDS = {
 }
 
 
-# Names that Python may find in its copy of the time zone database and java.time does not accept.
+# Names that Python may find in its time zone database but java.time does not accept.
 _NOT_IN_JAVA = re.compile(r"(?:posix|right)/.*|Factory|ROC|localtime|posixrules")
 
 
 class UnknownZone(LookupError):
-    """A name with the form of a region that this process has no rules for. Spark's JVM may have them."""
+    """A name that may be a region, for which this process has no rules. Spark's JVM may have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +116,14 @@ class Zone:
 
 @dataclass(frozen=True, slots=True)
 class TimestampText:
-    """Contents of a timestamp's text: its local time in microseconds, and the name of its zone if it has one."""
+    """A parsed timestamp: local time in microseconds, and the name of the time zone, if given."""
 
     local_micros: int
     zone: str | None
 
 
 def current_ms() -> int:
-    """Return the present time in milliseconds since the epoch, as the log has times."""
+    """Return the present time in milliseconds since the epoch, as in the log."""
     return time.time_ns() // 1_000_000
 
 
@@ -138,7 +138,7 @@ def zone_of(name: str) -> Zone:
 
     Raises:
         UnknownZone: The name may be a region, but this process has no rules for it.
-        LookupError: Spark does not accept the name either.
+        LookupError: Spark does not accept the name.
     """
     text = re.sub(r"([+-])([0-9]):", r"\g<1>0\2:", name, count=1)
     text = re.sub(r"([+-][0-9]{2}):([0-9])$", r"\1:0\2", text)
@@ -165,7 +165,7 @@ def local_of(micros: int, zone: Zone) -> int:
 
 
 def instant_of(local: int, zone: Zone) -> int:
-    """Instant of a local time in `zone`: the earlier one in an overlap, later by the length of the gap in a gap."""
+    """The instant of a local time in `zone`: in an overlap the earlier instant, in a gap later by the gap's length."""
     if zone.rules is None:
         return local - (zone.offset or 0) * MICROS_PER_SECOND
     moment = (_EPOCH + timedelta(microseconds=_within_years(local))).replace(tzinfo=zone.rules)
@@ -173,7 +173,7 @@ def instant_of(local: int, zone: Zone) -> int:
 
 
 def near_clock_change(micros: int, zone: Zone) -> bool:
-    """Whether the zone's offset changes within two days of an instant or local time."""
+    """Whether the offset of the zone changes within two days of an instant or local time."""
     if zone.rules is None:
         return False
     around = 2 * MICROS_PER_DAY
@@ -182,7 +182,7 @@ def near_clock_change(micros: int, zone: Zone) -> bool:
 
 def days_from_civil(year: int, month: int, day: int) -> int:
     """Days since 1970-01-01 of a date in the proleptic Gregorian calendar."""
-    # Years that start in March have the leap day at their end.
+    # In years that start in March, the leap day is the last day.
     shifted = year - (month <= 2)
     era, of_era = divmod(shifted, _CYCLE_YEARS)
     of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
@@ -207,7 +207,7 @@ def days_in_month(year: int, month: int) -> int:
 
 
 def parse_date(text: str) -> int | None:
-    """Days of `[+-]y…y[-m[m][-d[d][(blank|T)…]]]` as CAST(… AS DATE) reads it; None where the cast returns NULL."""
+    """Days of `[+-]y…y[-m[m][-d[d][(blank|T)…]]]` as CAST(… AS DATE) reads it; None if the cast returns NULL."""
     match = _DATE.fullmatch(text.strip(TRIM_ALL))
     if match is None:
         return None
@@ -217,10 +217,11 @@ def parse_date(text: str) -> int | None:
 
 
 def read_timestamp(text: str) -> TimestampText | None:
-    """Split a timestamp's text into local time and zone, with the grammar of CAST(… AS TIMESTAMP).
+    """Split the text of a timestamp into local time and time zone, with the grammar of CAST(… AS TIMESTAMP).
 
-    `date[(blank|T)h[h][:m[m][:s[s][.fraction][zone]]]]`. Digits below the microsecond are dropped. Neither the zone's
-    name nor the range of 64 bits is checked. None where the text does not match, which includes a time without a date.
+    The grammar is `date[(blank|T)h[h][:m[m][:s[s][.fraction][zone]]]]`. Digits below a microsecond are dropped.
+    Neither the name of the zone nor the range of 64 bits is checked.
+    None if the text does not match, as for a time without a date.
     """
     match = _TIMESTAMP.fullmatch(text.strip(TRIM_ALL))
     if match is None:
@@ -236,11 +237,11 @@ def read_timestamp(text: str) -> TimestampText | None:
 
 
 def parse_timestamp(text: str, zone: Zone) -> int | None:
-    """The instant that CAST(… AS TIMESTAMP) reads in the session time zone `zone`; None where the cast returns NULL.
+    """The instant that CAST(… AS TIMESTAMP) reads in the session time zone `zone`; None if the cast returns NULL.
 
     Raises:
-        LookupError: The cast depends on more than the text: on today's date for a time without a date, or on the rules
-            of a zone that this process does not have (UnknownZone).
+        LookupError: The cast depends on more than the text: on the current date for a time without a date, or on the
+            rules of a time zone that this process does not have (UnknownZone).
     """
     if is_time_of_day(text):
         raise LookupError(f"{shown(text)} is a time without a date.")
@@ -252,14 +253,14 @@ def parse_timestamp(text: str, zone: Zone) -> int | None:
 
 
 def parse_timestamp_ntz(text: str, allow_zone: bool = True) -> int | None:
-    """Local microseconds that CAST(… AS TIMESTAMP_NTZ) reads; None where the cast returns NULL.
+    """Local microseconds that CAST(… AS TIMESTAMP_NTZ) reads; None if the cast returns NULL.
 
     Args:
-        text: The timestamp. The cast ignores a zone in it, but returns NULL if the zone does not exist.
-        allow_zone: Whether a text with a zone is accepted.
+        text: The timestamp. The cast ignores its time zone, but returns NULL if the time zone does not exist.
+        allow_zone: Whether text with a time zone is accepted.
 
     Raises:
-        UnknownZone: This process has no rules for the zone in the text.
+        UnknownZone: This process has no rules for the time zone.
     """
     found = read_timestamp(text)
     if found is None or (found.zone is not None and (not allow_zone or _zone_or_none(found.zone) is None)):
@@ -268,18 +269,18 @@ def parse_timestamp_ntz(text: str, allow_zone: bool = True) -> int | None:
 
 
 def has_zone(text: str) -> bool:
-    """Whether a timestamp's text contains a zone."""
+    """Whether the text of a timestamp contains a time zone."""
     found = read_timestamp(text)
     return found is not None and found.zone is not None
 
 
 def is_time_of_day(text: str) -> bool:
-    """Whether the text has the form of a time without a date, which CAST(… AS TIMESTAMP) places on the current day."""
+    """Whether the text is a time without a date, to which CAST(… AS TIMESTAMP) adds the current date."""
     return _TIME_ALONE.fullmatch(text.strip(TRIM_ALL)) is not None
 
 
 def is_special_date(text: str) -> bool:
-    """Whether the text of a typed literal is one of now, today, yesterday, tomorrow and epoch."""
+    """Whether the text of a typed literal is now, today, yesterday, tomorrow or epoch."""
     return _SPECIAL.fullmatch(text.strip(TRIM_ALL)) is not None
 
 
@@ -291,13 +292,13 @@ def format_date(days: int) -> str:
 
 
 def format_timestamp(local: int, separator: str = " ", digits: int | None = None) -> str:
-    """`yyyy-MM-dd HH:mm:ss[.f…]` of local microseconds.
+    """Format local microseconds as `yyyy-MM-dd HH:mm:ss[.f…]`.
 
     Args:
         local: Microseconds since the epoch.
         separator: Text between date and time.
-        digits: Number of digits of the fraction, from 1 to 6; the rest is cut off. None writes the fewest digits that
-            are exact, as CAST(… AS STRING) does.
+        digits: Number of digits of the truncated fraction, from 1 to 6. None writes the fewest exact digits, like
+            CAST(… AS STRING).
     """
     days, micros = divmod(local, MICROS_PER_DAY)
     seconds, fraction = divmod(micros, MICROS_PER_SECOND)
@@ -307,7 +308,7 @@ def format_timestamp(local: int, separator: str = " ", digits: int | None = None
 
 
 def _zone_or_none(name: str) -> Zone | None:
-    """The zone, None for a name that Spark does not accept. Raises UnknownZone."""
+    """The time zone; None for a name that Spark does not accept. Raises UnknownZone."""
     try:
         return zone_of(name)
     except UnknownZone:
@@ -341,7 +342,7 @@ def _offset_seconds(text: str, name: str) -> int:
 
 
 def _within_years(micros: int) -> int:
-    """`micros` shifted by whole cycles of 400 years into the years of `datetime`, where a zone has the same rules."""
+    """`micros` shifted by cycles of 400 years, after which the rules of a zone repeat, into the years of `datetime`."""
     if micros < _FIRST:
         return micros + -(-(_FIRST - micros) // _CYCLE) * _CYCLE
     if micros > _LAST:

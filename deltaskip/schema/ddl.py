@@ -1,4 +1,4 @@
-"""Columns and types from SQL text, as in the parentheses of CREATE TABLE.
+"""Parses column lists, as in the parentheses of CREATE TABLE, and types.
 
 # Spark 4.1, SqlBaseParser.g4: colDefinitionList, dataType
 # PROTOCOL, Generated Columns, Identity Columns, Default Columns: the metadata keys of a column
@@ -74,7 +74,7 @@ TYPE_NAMES: dict[str, DataType] = {
 }
 
 _LENGTH_NAMES = {"char": "char", "character": "char", "varchar": "varchar"}
-# Types of other systems.
+# Types of other database systems.
 _ELSEWHERE = {
     **dict.fromkeys(("text", "str", "object", "uuid", "json", "utf8", "nvarchar"), "STRING"),
     **dict.fromkeys(("datetime", "timestamptz", "datetime64"), "TIMESTAMP"),
@@ -89,7 +89,7 @@ _ELSEWHERE = {
 }
 _EXAMPLES = ("BIGINT", "INT", "DOUBLE", "DECIMAL(18, 2)", "BOOLEAN", "STRING", "DATE", "TIMESTAMP", "BINARY")
 _CONSTRAINT_WORDS = ("CONSTRAINT", "PRIMARY", "UNIQUE", "REFERENCES", "CHECK", "FOREIGN")
-# Words that begin an option of a column, and so end the expression of DEFAULT.
+# Words that begin a column option, and so end the expression of DEFAULT.
 _OPTION_WORDS = ("NOT", "DEFAULT", "GENERATED", "COMMENT", *_CONSTRAINT_WORDS)
 _CLOSING = {"(": ")", "[": "]"}
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
@@ -103,17 +103,17 @@ def parse_columns(text: str) -> StructType:
     metadata key.
 
     Raises:
-        SchemaError: The text is not a column list, a type is not one of Delta's, a name occurs twice in any letter
-            case, or options of a column contradict each other.
+        SchemaError: The text is not a column list, Delta does not have a type, two names are equal ignoring case, or
+            options of a column contradict each other.
     """
     return DdlParser(text).columns()
 
 
 def parse_type_text(text: str) -> DataType:
-    """Return the type with a text of Spark SQL, such as `array<struct<a: int>>`.
+    """Parse a type in Spark SQL, such as `array<struct<a: int>>`.
 
-    CHAR(n) and VARCHAR(n) stay as an UnknownType of that name, and collations are dropped: both belong to a field's
-    metadata. Raises SchemaError for other text.
+    CHAR(n) and VARCHAR(n) become an UnknownType of that name, and collations are dropped: both belong to
+    the metadata of a field. Raises SchemaError for other text.
     """
     parser = DdlParser(text)
     found = parser.type("", {})
@@ -123,7 +123,7 @@ def parse_type_text(text: str) -> DataType:
 
 
 def without_lengths(data_type: DataType) -> DataType:
-    """Return the type with string in place of each char(n) and varchar(n), at any depth."""
+    """Return the type with each char(n) and varchar(n), at any depth, replaced by string."""
     match data_type:
         case UnknownType() if data_type.name.partition("(")[0] in ("char", "varchar"):
             return STRING
@@ -139,7 +139,7 @@ def without_lengths(data_type: DataType) -> DataType:
 
 
 def type_text(data_type: DataType) -> str:
-    """Return the type as SQL text, with names in backticks where SQL needs them. Collations are not part of it."""
+    """Return the type as SQL text, with backticks around names that need them, and without collations."""
     match data_type:
         case StructType(fields):
             names = (f.name if _PLAIN.fullmatch(f.name) else quoted_name(f.name) for f in fields)
@@ -153,11 +153,11 @@ def type_text(data_type: DataType) -> str:
 
 
 class DdlParser:
-    """A recursive descent over the tokens of one text.
+    """A recursive descent parser.
 
     Args:
         text: The text.
-        tokens: The tokens to read, if they are a part of the text; None for all.
+        tokens: The tokens to read, if they are only a part of the text; None for all tokens.
     """
 
     def __init__(self, text: str, tokens: list[SqlToken] | None = None) -> None:
@@ -174,7 +174,7 @@ class DdlParser:
 
     @property
     def position(self) -> int:
-        """Where the next token begins in the text."""
+        """The offset of the next token in the text."""
         return self.end if self.at_end else self.tokens[self.at].start
 
     def error(self, reason: str) -> SchemaError:
@@ -182,7 +182,7 @@ class DdlParser:
         return sql_error(self.text, self.position, f"the text ends too early: {reason}" if self.at_end else reason)
 
     def columns(self) -> StructType:
-        """All columns up to the end."""
+        """Parse all columns up to the end."""
         fields: list[StructField] = []
         names: set[str] = set()
         while True:
@@ -197,8 +197,8 @@ class DdlParser:
             self.expect(",")
 
     def column(self) -> StructField:
-        """A name, a type and options in any order."""
-        # A column may have the name of such a word too.
+        """Parse a column: a name, a type, and options in any order."""
+        # A column may have a keyword of constraints as its name.
         one, two = (self.tokens[at] if at < len(self.tokens) else None for at in (self.at + 1, self.at + 2))
         unnamed = one is not None and (one.is_symbol("(") or one.is_word("KEY"))
         if unnamed or (two is not None and two.is_word(*_CONSTRAINT_WORDS)):
@@ -240,7 +240,7 @@ class DdlParser:
         return "NOT NULL" not in seen
 
     def generated(self, name: str, data_type: DataType, metadata: dict[str, Any]) -> None:
-        """GENERATED ALWAYS AS (expression), or GENERATED ALWAYS | BY DEFAULT AS IDENTITY with options."""
+        """Parse GENERATED ALWAYS AS (expression), or GENERATED ALWAYS | BY DEFAULT AS IDENTITY with options."""
         by_default = self.take_words("GENERATED", "BY", "DEFAULT", "AS")
         if not by_default and not self.take_words("GENERATED", "ALWAYS", "AS"):
             self.at += 1
@@ -262,7 +262,7 @@ class DdlParser:
         metadata[f"{IDENTITY_PREFIX}allowExplicitInsert"] = by_default
 
     def sequence(self) -> tuple[int, int]:
-        """(START WITH n INCREMENT BY m), in any order; both are optional."""
+        """Parse (START WITH n INCREMENT BY m), in any order; both are optional."""
         values: dict[str, int] = {}
         self.expect("(")
         while not self.peek_symbol(")"):
@@ -278,7 +278,7 @@ class DdlParser:
         return start, step
 
     def type(self, path: str, collations: dict[str, str]) -> DataType:
-        """A type. `collations` receives the collations of the strings in it, by their path from the nearest field."""
+        """Parse a type. `collations` receives the collations of its strings by their path from the nearest field."""
         self.depth += 1
         if self.depth > DEEPEST:
             raise self.error("the type is nested too deeply")
@@ -287,7 +287,7 @@ class DdlParser:
         return found
 
     def type_here(self, path: str, collations: dict[str, str]) -> DataType:
-        """A type, at its first word."""
+        """Parse a type without a check of the depth."""
         token = self.next("a type")
         name = token.text.lower()
         if token.kind != "word":
@@ -297,7 +297,7 @@ class DdlParser:
         if name == "map":
             return self.between_angles(lambda: self.map_type(path, collations))
         if name == "struct":
-            # Without fields, the angles are one token.
+            # Without fields, the angle brackets are one token.
             if self.peek_symbol("<>"):
                 self.at += 1
                 return StructType(())
@@ -317,13 +317,13 @@ class DdlParser:
         return TYPE_NAMES[name]
 
     def map_type(self, path: str, collations: dict[str, str]) -> DataType:
-        """The types between the angles of a map."""
+        """Parse the types between the angle brackets of a map."""
         key = self.type(f"{path}.key", collations)
         self.expect(",")
         return MapType(key, self.type(f"{path}.value", collations))
 
     def struct_type(self) -> DataType:
-        """The fields between the angles of a struct."""
+        """Parse the fields between the angle brackets of a struct."""
         fields: list[StructField] = []
         names: set[str] = set()
         while not self.peek_symbol(">"):
@@ -337,7 +337,7 @@ class DdlParser:
         return StructType(tuple(fields))
 
     def nested_field(self) -> StructField:
-        """A field of a struct: name, optional colon, type, NOT NULL, COMMENT."""
+        """Parse a field of a struct: name, optional colon, type, NOT NULL, COMMENT."""
         name = self.name("a field's name")
         if self.peek_symbol(":"):
             self.at += 1
@@ -350,14 +350,14 @@ class DdlParser:
         return StructField(name, data_type, nullable, metadata)
 
     def between_angles(self, inner: Callable[[], DataType]) -> DataType:
-        """The type that `inner` reads between angles."""
+        """The type that `inner` reads between angle brackets."""
         self.expect("<")
         found = inner()
         self.expect(">")
         return found
 
     def length_type(self, name: str, token: SqlToken) -> DataType:
-        """char(n) or varchar(n), after the name."""
+        """Parse char(n) or varchar(n), after the name."""
         if not self.peek_symbol("("):
             raise sql_error(self.text, token.start, f"the type {token.text} needs a length, such as {name}(10)")
         at = self.position
@@ -367,7 +367,7 @@ class DdlParser:
         return parse_type(f'"{name}({numbers[0]})"')
 
     def decimal(self, token: SqlToken) -> DataType:
-        """decimal(p, s), after the name; both numbers are optional."""
+        """Parse decimal(p, s), after the name; both numbers are optional."""
         numbers = self.numbers() if self.peek_symbol("(") else [10]
         try:
             if len(numbers) > 2:
@@ -377,7 +377,7 @@ class DdlParser:
             raise sql_error(self.text, token.start, str(error).rstrip(".")) from error
 
     def numbers(self) -> list[int]:
-        """Numbers in parentheses, at least one."""
+        """Parse one or more numbers in parentheses."""
         found: list[int] = []
         self.expect("(")
         while True:
@@ -389,7 +389,7 @@ class DdlParser:
         return found
 
     def collation(self, path: str, collations: dict[str, str]) -> None:
-        """The name of a collation, of the string at the path."""
+        """Parse the name of the collation of the string at the path."""
         token = self.next("the name of a collation")
         try:
             named = CollationId.named(token.text).canonical.without_version
@@ -426,7 +426,7 @@ class DdlParser:
         return self.text[self.tokens[first].start : self.tokens[self.at - 1].end]
 
     def begins_option(self) -> bool:
-        """Whether an option of the column starts here, and not a part of an expression such as IS NOT NULL."""
+        """Whether the next token begins a column option, and not a part of an expression such as IS NOT NULL."""
         token, before = self.tokens[self.at], self.tokens[self.at - 1]
         if not token.is_word(*_OPTION_WORDS) or before.is_symbol("."):
             return False
@@ -438,7 +438,7 @@ class DdlParser:
         return True
 
     def closing(self, opening: int) -> int:
-        """Index of the token that closes the one at `opening`."""
+        """The index of the token that closes the parenthesis at index `opening`."""
         expected: list[str] = []
         for index in range(opening, len(self.tokens)):
             token = self.tokens[index]
@@ -454,12 +454,12 @@ class DdlParser:
         raise sql_error(self.text, self.tokens[opening].start, "the parenthesis is not closed")
 
     def refuse_constraint(self) -> None:
-        """Raise the error for a constraint, if one begins here."""
+        """Raise SchemaError if the next token begins a constraint."""
         if self.peek_word(*_CONSTRAINT_WORDS):
             raise self.error("constraints are not part of a column list; add CHECK constraints to the table afterwards")
 
     def name(self, what: str) -> str:
-        """A word or a quoted name. what: for the error."""
+        """Read a word or a quoted name. what: The expected token, for the error."""
         token = self.next(what)
         if token.kind not in ("word", "name") or not token.text:
             raise sql_error(self.text, token.start, f"{what} is expected here")
@@ -469,14 +469,14 @@ class DdlParser:
         return token.text
 
     def string(self, what: str) -> str:
-        """The value of a string. what: for the error."""
+        """Read a string and return its value. what: The expected token, for the error."""
         token = self.next(what)
         if token.kind != "string":
             raise sql_error(self.text, token.start, f"{what} must be a string in quotes")
         return token.text
 
     def integer(self) -> int:
-        """A whole number with an optional sign."""
+        """Read an integer with an optional sign."""
         negative = self.peek_symbol("-")
         if negative or self.peek_symbol("+"):
             self.at += 1
@@ -489,14 +489,14 @@ class DdlParser:
         return value
 
     def next(self, what: str) -> SqlToken:
-        """The next token, which is read. what: for the error at the end."""
+        """Read the next token. what: The expected token, for the error at the end of the text."""
         if self.at_end:
             raise sql_error(self.text, self.end, f"{what} is missing")
         self.at += 1
         return self.tokens[self.at - 1]
 
     def expect(self, symbol: str) -> None:
-        """Read a symbol, or raise the error for another token."""
+        """Read a symbol. Raises SchemaError if the next token is different."""
         if not self.peek_symbol(symbol):
             raise sql_error(self.text, self.position, f"{symbol!r} is expected here")
         self.at += 1
@@ -510,7 +510,7 @@ class DdlParser:
         return not self.at_end and self.tokens[self.at].is_word(*words)
 
     def take_words(self, *words: str) -> bool:
-        """Whether the next tokens are these words; if so, they are read."""
+        """Read the next tokens if they are these words; return whether they were."""
         if self.at + len(words) > len(self.tokens):
             return False
         if not all(self.tokens[self.at + i].is_word(word) for i, word in enumerate(words)):

@@ -27,14 +27,14 @@ from deltaskip.schema.types import (
 
 
 def string_paths(field: StructField) -> list[str]:
-    """Paths of all strings whose collation `field` declares. Fields of structs inside it declare their own."""
+    """The paths of all strings whose collation `field` declares. Nested struct fields declare their own collations."""
     return [path for path, data_type in _paths(field.type, field.name) if data_type == STRING]
 
 
 def check_collations(field: StructField) -> None:
-    """Raise SchemaError if an entry is not text or is declared for another type than string, as Spark's readers do.
+    """Raise SchemaError if an entry is not a string or belongs to a type other than string, like Spark's readers.
 
-    The text itself is not checked: an unknown provider, name or version is kept, and never used for pruning.
+    The identifier is not checked: an unknown provider, name or version is kept, and never used for pruning.
     """
     declared = field.metadata.get(COLLATIONS_KEY)
     if declared is None:
@@ -51,12 +51,12 @@ def check_collations(field: StructField) -> None:
 
 
 def renamed(field: StructField, name: str) -> StructField:
-    """Return `field` under another name. Its strings keep their collations."""
+    """Return `field` with another name. Its strings keep their collations."""
     return StructField(name, field.type, field.nullable, rekeyed_metadata(field, name))
 
 
 def rekeyed_metadata(field: StructField, name: str) -> Mapping[str, Any]:
-    """Return the metadata of `field` for another name: the paths of its collations start with that name."""
+    """Return the metadata of `field` for another name, with which the paths of its collations start."""
     if COLLATIONS_KEY not in field.metadata or not isinstance(field.metadata[COLLATIONS_KEY], Mapping):
         return field.metadata
     moved = {
@@ -67,10 +67,10 @@ def rekeyed_metadata(field: StructField, name: str) -> Mapping[str, Any]:
 
 
 def carry_collations(old: StructType, new: StructType) -> StructType:
-    """Return `new` with the collations of `old` for every string that is in both and has none in `new`.
+    """Return `new` with the collation of `old` for every string that is in both and has no collation in `new`.
 
-    Fields are matched by physical names where both schemas have them, and by exact names. For a schema from a source
-    without collations, such as Arrow.
+    Fields match by physical name if both schemas have it, or by exact name. Use it for a schema from a source without
+    collations, such as Arrow.
 
     # COLLATIONS RFC: "clients must preserve collations when they change the schema"
     """
@@ -80,7 +80,7 @@ def carry_collations(old: StructType, new: StructType) -> StructType:
 
 
 def _identity(field: StructField) -> tuple[object, ...]:
-    """The physical name of a field, apart from names; its name if it has none."""
+    """A key with the physical name of a field, or its name if it has none; it never equals a plain name."""
     return "physical", field.metadata.get(PHYSICAL_NAME_KEY, field.name)
 
 

@@ -1,4 +1,4 @@
-"""Floating point with Java's semantics: rounding to 32 bits, order with NaN, and doubles and floats as text."""
+"""Floating point numbers with Java's semantics: rounding to 32 bits, order with NaN, and conversion to strings."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SPECIAL_FLOATS = {
     **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), math.inf),
     **dict.fromkeys(("-inf", "-infinity"), -math.inf),
 }
-"""The special values that CAST reads from these strings, in lower case."""
+"""Special values by the strings, in lower case, that CAST accepts."""
 
 JSON_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-"""Values without a JSON number, by the strings that Java writes for them."""
+"""Values that JSON numbers cannot represent, by the strings that Java writes."""
 
 _FLOAT_MAX = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 _HALF_OF_LEAST = 2.0**-150
@@ -33,7 +33,7 @@ def nearest_float(value: Decimal | int) -> float:
     """The float nearest to an exact value (ties to even), widened, without double rounding."""
     double = nearest_double(value)
     if abs(double) < _HALF_OF_LEAST:
-        # Computing with the exact value would take long for a large exponent.
+        # Exact arithmetic is slow for a large exponent.
         return math.copysign(0.0, double)
     if abs(double) >= _FLOAT_MAX:
         # Values from half a unit above the greatest float round to infinity.
@@ -57,16 +57,16 @@ def nearest_double(value: Decimal | int) -> float:
 
 
 def compare_floats(left: float, right: float) -> int:
-    """-1, 0 or 1 in Spark's order: -0.0 = 0.0, NaN = NaN, NaN above everything."""
+    """-1, 0 or 1 in Spark's order: -0.0 = 0.0, and NaN = NaN is above all other numbers."""
     if math.isnan(left) or math.isnan(right):
         return int(math.isnan(left)) - int(math.isnan(right))
     return (left > right) - (left < right)
 
 
 def float_text(value: float, single: bool) -> str | None:
-    """The text of CAST(value AS STRING); None if it depends on the Java version.
+    """The string of CAST(value AS STRING); None if it depends on the version of Java.
 
-    Java before 19 sometimes writes more digits than needed (JDK-4511638). Texts with few digits near 1 do not vary.
+    Java before 19 sometimes writes more digits than needed (JDK-4511638). Strings with few digits near 1 do not vary.
     """
     if math.isfinite(value) and value != 0:
         shortest = _shortest(value, single)
@@ -76,16 +76,16 @@ def float_text(value: float, single: bool) -> str | None:
 
 
 def double_text_range(value: float) -> tuple[Decimal, Decimal]:
-    """Decimals that enclose every text that reads back as a finite double: the middles to its neighbors, exactly."""
+    """The exact midpoints to the neighbors of a finite double. They enclose every string that reads back as it."""
     with localcontext(Context(prec=1200)):
         half = Decimal(math.ulp(value)) / 2
         return Decimal(value) - half, Decimal(value) + half
 
 
 def java_text(value: float, single: bool) -> str:
-    """The text of a double, or of a float if `single`, as Double.toString and Float.toString write it since Java 19.
+    """The string that Double.toString, or Float.toString if `single`, returns since Java 19.
 
-    The fewest digits that distinguish it, with an exponent for magnitudes outside of 10⁻³ to 10⁷.
+    It has the fewest digits that distinguish the number, and an exponent for magnitudes outside 10⁻³ to 10⁷.
     """
     if math.isnan(value):
         return "NaN"
@@ -97,7 +97,7 @@ def java_text(value: float, single: bool) -> str:
         return repr(value)
     sign, figures, exponent = _shortest(value, single).as_tuple()
     if len(figures) == 1:
-        # Java writes at least two digits, and then the two that are nearest.
+        # Java writes at least two digits. With two digits, it writes the nearest number.
         nearest = f"{value:.1e}"
         if (float(np.float32(nearest)) if single else float(nearest)) == value:
             sign, figures, exponent = Decimal(nearest).normalize().as_tuple()

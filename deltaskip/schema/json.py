@@ -1,4 +1,4 @@
-"""schemaString: types from and to JSON, and JSON in the metadata of columns.
+"""Reads and writes schemaString, the JSON of types, and JSON in the metadata of columns.
 
 # PROTOCOL, Schema Serialization Format
 """
@@ -37,23 +37,23 @@ CHAR_VARCHAR_KEY = "__CHAR_VARCHAR_TYPE_STRING"
 
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,9})\s*,\s*(-?\d{1,9})\s*\)")
 CHAR_VARCHAR = re.compile(r"(char|varchar)\(\s*(\d+)\s*\)")
-"""The name of a type with a length: the kind and the length."""
+"""Matches char(n) and varchar(n); the groups are the name and the length."""
 
-# Characters of a text that is kept with its schema: the versions of a table that is changed again and again have one.
+# Schemas of at most this many characters are cached: many versions of a table have the same schema.
 _SHORT = 1 << 18
 
-# Names that Spark's reader of this JSON still accepts: NullType was once "null".
+# Old type names that Spark still accepts: NullType was once "null".
 _OTHER_NAMES: Mapping[str, DataType] = {"null": VOID, "timestamp_ltz": TIMESTAMP, "decimal": DecimalType(10, 0)}
 
 _SQL_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
 
 def parse_schema(text: str | None) -> StructType:
-    """Parse the schemaString of a table. None (a metaData action without one) is a schema without columns.
+    """Parse the schemaString of a table. None (a metaData action without schemaString) is a schema without columns.
 
     Unknown type names become UnknownType; `char(n)` and `varchar(n)` become string with Spark's metadata key.
 
-    Raises SchemaError naming the field for anything else that the protocol does not allow.
+    Raises SchemaError with the name of the field for any other violation of the protocol.
     """
     if text is None:
         return StructType()
@@ -79,7 +79,7 @@ _again = lru_cache(maxsize=8)(_parsed)
 
 
 def parse_type(text: str) -> DataType:
-    """Parse the JSON text of a type (a quoted name or an object). Raises SchemaError as parse_schema does."""
+    """Parse the JSON text of a type (a quoted name or an object). Raises SchemaError like parse_schema."""
     try:
         return _type(parse_json(text), "the type")
     except RecursionError as error:
@@ -91,7 +91,7 @@ def parse_type(text: str) -> DataType:
 
 
 def schema_to_json(struct: StructType) -> str:
-    """Return the schemaString of `struct`. parse_schema returns an equal struct for it."""
+    """Return the schemaString of `struct`. parse_schema converts it back to an equal struct."""
     return type_to_json(struct)
 
 
@@ -101,7 +101,7 @@ def type_to_json(data_type: DataType) -> str:
 
 
 def type_name(data_type: DataType) -> str:
-    """Return the name of a type as the schema has it, such as decimal(10,2)."""
+    """Return the name of a type in schemaString, such as decimal(10,2)."""
     return str(parse_json(type_to_json(data_type)))
 
 
@@ -116,7 +116,7 @@ def simple_string(data_type: DataType, field: StructField | None = None) -> str:
 
 
 def invariant_expression(value: object) -> str | None:
-    """Return the SQL text of the metadata `delta.invariants`, JSON in a text; None if it is malformed.
+    """Return the SQL expression in the metadata `delta.invariants`, a string of JSON; None if it is malformed.
 
     # PROTOCOL, Column Invariants: {"expression": {"expression": "x > 3"}}
     """
@@ -130,7 +130,7 @@ def invariant_expression(value: object) -> str | None:
 
 
 def _type(value: Any, where: str, left: int = DEEPEST) -> DataType:
-    """The type of a JSON value; left: how many levels may be nested in it."""
+    """The type of a JSON value. left: The number of levels that may be nested in it."""
     if not left:
         raise SchemaError(f"The schema is nested in more than {DEEPEST} levels.")
     match value:
@@ -196,7 +196,7 @@ def _is_deep(value: Any, left: int) -> bool:
 
 
 def _without_lengths(data_type: DataType) -> DataType:
-    """char(n) and varchar(n) replaced by string, up to nested structs, whose fields keep their own."""
+    """The type with char(n) and varchar(n) replaced by string, except in nested structs, whose fields have metadata."""
     match data_type:
         case UnknownType() if CHAR_VARCHAR.fullmatch(data_type.name):
             return STRING

@@ -1,4 +1,4 @@
-"""char(n) and varchar(n): in a column's type while it is changed, in its metadata as the protocol stores it.
+"""Conversion of char(n) and varchar(n) between the type of a column and its metadata.
 
 Spark stores such a column as string, and the declared type of the whole top-level column under a metadata key.
 """
@@ -29,11 +29,11 @@ from deltaskip.schema.types import (
 
 
 def char_type(struct: StructType, path: Sequence[str]) -> str:
-    """Return the type char(n) that a column or nested field is declared with; "" for other fields.
+    """Return the declared type char(n) of a column or nested field; "" for other fields.
 
     Args:
         struct: The schema.
-        path: The exact names of the field and the structs around it.
+        path: The exact names of the enclosing structs and the field.
     """
     declared = declared_type(struct, path)
     length = None if declared is None else char_length(declared)
@@ -41,11 +41,11 @@ def char_type(struct: StructType, path: Sequence[str]) -> str:
 
 
 def declared_type(struct: StructType, path: Sequence[str]) -> DataType | None:
-    """Return the type of a column or nested field, as `with_lengths` returns it; None if there is none.
+    """Return the type of a column or nested field, as `with_lengths` returns it; None if the path does not exist.
 
     Args:
         struct: The schema.
-        path: The exact names of the field and the structs around it.
+        path: The exact names of the enclosing structs and the field.
     """
     declared: DataType = struct
     for name in path:
@@ -58,26 +58,26 @@ def declared_type(struct: StructType, path: Sequence[str]) -> DataType | None:
 
 
 def char_length(data_type: DataType) -> int | None:
-    """Return n of a type char(n), as `with_lengths` returns it; None for other types."""
+    """Return n of a type char(n) from `with_lengths`; None for other types."""
     found = text_length(data_type)
     return None if found is None or found[0] != "char" else found[1]
 
 
 def text_length(data_type: DataType) -> tuple[str, int] | None:
-    """Return `char` or `varchar`, and n, of a type as `with_lengths` returns it; None for other types."""
+    """Return `char` or `varchar`, and n, of a type from `with_lengths`; None for other types."""
     found = CHAR_VARCHAR.fullmatch(data_type.name) if isinstance(data_type, UnknownType) else None
     return None if found is None else (found[1], int(found[2]))
 
 
 def is_text(data_type: DataType) -> bool:
-    """Whether a type, as `with_lengths` returns it, is string, char(n) or varchar(n)."""
+    """Whether a type from `with_lengths` is string, char(n) or varchar(n)."""
     return data_type == STRING or text_length(data_type) is not None
 
 
 def holds_all(new: DataType, old: DataType) -> bool:
-    """Whether every value of one type of text is a value of another, both as `with_lengths` returns them.
+    """Whether the string type `new` holds every value of the string type `old`. Both are from `with_lengths`.
 
-    The values of char(n) are padded, so each has n characters.
+    The values of char(n) are padded to n characters.
     """
     if not (is_text(old) and is_text(new)):
         return False
@@ -86,14 +86,14 @@ def holds_all(new: DataType, old: DataType) -> bool:
 
 
 def declares_char(field: StructField) -> bool:
-    """Whether a column or field is declared with the type char(n), itself or inside, so that Spark pads its values."""
+    """Whether the declared type of a column or field is char(n), or contains it at any depth: Spark pads its values."""
     if not field.metadata and isinstance(field.type, PrimitiveType):
         return False
     return holds_char(with_lengths(field).type)
 
 
 def holds_char(data_type: DataType) -> bool:
-    """Whether a type, as `with_lengths` returns it, is char(n), or has one inside."""
+    """Whether a type from `with_lengths` is char(n), or contains it at any depth."""
     match data_type:
         case StructType(fields):
             return any(holds_char(field.type) for field in fields)
@@ -106,7 +106,7 @@ def holds_char(data_type: DataType) -> bool:
 
 
 def char_columns(fields: Iterable[StructField]) -> dict[str, DataType]:
-    """Return the names of the columns with strings of type char(n), and their types as they are declared."""
+    """Return the declared types of the columns that contain char(n), by name."""
     declared = ((field.name, with_lengths(field).type) for field in fields)
     return {name: data_type for name, data_type in declared if holds_char(data_type)}
 
@@ -116,7 +116,7 @@ def char_padded(array: pa.Array, declared: DataType) -> pa.Array:
 
     Args:
         array: The column, with the names of the table.
-        declared: Its type, of `char_columns`.
+        declared: Its type from `char_columns`.
 
     # Spark 4.1, spark.sql.readSideCharPadding
     """
@@ -127,7 +127,7 @@ def char_padded(array: pa.Array, declared: DataType) -> pa.Array:
 
 
 def with_lengths(field: StructField) -> StructField:
-    """Return the field with the types char(n) and varchar(n) in place of string, and without the metadata key."""
+    """Return the field with its declared char(n) and varchar(n) in its type, and without the metadata key."""
     declared = field.metadata.get(CHAR_VARCHAR_KEY)
     inner = _inner(field.type)
     if declared is None:
@@ -142,7 +142,7 @@ def with_lengths(field: StructField) -> StructField:
 
 
 def stored_field(field: StructField) -> StructField:
-    """Return the field as a schema stores it: the converse of `with_lengths`."""
+    """Return the field as a schema stores it: the inverse of `with_lengths`."""
     plain = without_lengths(field.type)
     if plain == field.type:
         return field
@@ -168,7 +168,7 @@ def _inner(data_type: DataType) -> DataType:
 
 
 def _declared(actual: DataType, declared: DataType) -> DataType:
-    """The actual type with the lengths of the declared one, as far as both have the same structure."""
+    """The actual type with the lengths of the declared type, as far as both have the same structure."""
     match actual, declared:
         case _, UnknownType() if actual == STRING:
             return declared

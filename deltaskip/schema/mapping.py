@@ -22,7 +22,7 @@ PARQUET_ID = b"PARQUET:field_id"
 """The key of the field id in the metadata of an Arrow field."""
 
 NESTED_IDS_KEY = "delta.columnMapping.nested.ids"
-"""Metadata of a field: the ids of the elements, keys and values of arrays and maps below it, by their path.
+"""Metadata key of a field for the ids of the elements, keys and values of nested arrays and maps, by their path.
 
 # PROTOCOL, IcebergCompatV2: the path begins with the physical name of the field, as in `col-ddd.key`.
 """
@@ -37,15 +37,15 @@ class ReaderProtocol(Protocol):
 
     @property
     def reader_features(self) -> Collection[str] | None:
-        """The table's reader features; None if it lists none."""
+        """The table's reader features; None if the protocol has no list."""
 
     @property
     def writer_features(self) -> Collection[str] | None:
-        """The table's writer features; None if it lists none."""
+        """The table's writer features; None if the protocol has no list."""
 
 
 def mapping_mode(protocol: ReaderProtocol, properties: TableProperties) -> MappingMode:
-    """Return the table's column mapping mode: how data files name its columns.
+    """Return the table's column mapping mode, which determines the names of columns in data files.
 
     # PROTOCOL, Column Mapping: "The table property should only be honored if the table's protocol has reader and
     # writer versions and/or table features that support the columnMapping table feature."
@@ -71,7 +71,7 @@ def physical_name(field: StructField, mode: MappingMode) -> str:
 
 
 def field_id(field: StructField) -> int | None:
-    """Return the Parquet field id of `field`, None if it has none. Raises SchemaError if the id is not an integer."""
+    """Return the Parquet field id of `field`; None if it has no id. Raises SchemaError if the id is not an integer."""
     value = field.metadata.get(ID_KEY)
     if value is None:
         return None
@@ -81,24 +81,24 @@ def field_id(field: StructField) -> int | None:
 
 
 def field_key(field: StructField, mode: MappingMode) -> str:
-    """Return the `stored_key` that a table's field has in files."""
+    """Return the `stored_key` of a table's field in data files."""
     return str(field_id(field)) if mode == "id" else physical_name(field, mode)
 
 
 def stored_key(stored: pa.Field, mode: MappingMode) -> str:
-    """Return the key of a field of a file's struct: its field id in the mode `id`, otherwise its name."""
+    """Return the key of a field in a file: its field id in the mode `id`, otherwise its name."""
     return (stored.metadata or {}).get(PARQUET_ID, b"").decode() if mode == "id" else str(stored.name)
 
 
 def parquet_id(number: int | None) -> dict[bytes, bytes] | None:
-    """Return the metadata of an Arrow field by which pyarrow writes this field id into a Parquet file."""
+    """Return the metadata of an Arrow field for which pyarrow writes this field id to a Parquet file."""
     return None if number is None else {PARQUET_ID: str(number).encode()}
 
 
 def physical_schema(struct: StructType, mode: MappingMode) -> StructType:
-    """Return `struct` with every field, at any depth, under its physical name.
+    """Return `struct` with every field, at any depth, renamed to its physical name.
 
-    Metadata is unchanged, except that collations are keyed by the new names.
+    Metadata is unchanged, except that the paths of collations use the new names.
     """
     if mode == "none":
         return struct
@@ -122,14 +122,14 @@ def with_new_ids(struct: StructType, properties: TableProperties) -> tuple[Struc
 
 
 def map_new_columns(struct: StructType, max_id: int, keep_names: bool = False) -> tuple[StructType, int]:
-    """Give an id and a physical name to every field, at any depth, that has none; return also the highest id.
+    """Assign an id and a physical name to every field, at any depth, that has none; also return the highest id.
 
     # PROTOCOL, Column Mapping: ids only grow, and physical names are unique in all versions of the table.
 
     Args:
         struct: The schema.
-        max_id: The highest id that the table ever had (`delta.columnMapping.maxColumnId`).
-        keep_names: Whether a new physical name is the field's own, as existing files have it.
+        max_id: The highest id in the table's history (`delta.columnMapping.maxColumnId`).
+        keep_names: Whether a new physical name equals the logical name, which existing files use.
     """
     fields = []
     for each in struct.fields:
@@ -147,13 +147,13 @@ def map_new_columns(struct: StructType, max_id: int, keep_names: bool = False) -
 
 
 def with_nested_ids(struct: StructType, max_id: int) -> tuple[StructType, int]:
-    """Give an id to each element, key and value of arrays and maps that has none; return also the highest id.
+    """Assign an id to each element, key and value of arrays and maps that has none; also return the highest id.
 
     # PROTOCOL, IcebergCompatV2: ids are unique, and differ from the ids of columns.
 
     Args:
         struct: A schema whose fields have physical names.
-        max_id: The highest id that the table ever had.
+        max_id: The highest id in the table's history.
     """
     fields = []
     for field in struct.fields:
@@ -170,7 +170,7 @@ def with_nested_ids(struct: StructType, max_id: int) -> tuple[StructType, int]:
 
 
 def nested_paths(field: StructField) -> Iterator[str]:
-    """Yield the paths of the elements, keys and values of a field, those inside of structs left out."""
+    """Yield the paths of the elements, keys and values of a field, without the paths inside nested structs."""
 
     def below(data_type: DataType, path: str) -> Iterator[str]:
         match data_type:
@@ -217,9 +217,9 @@ def _mapped_type(data_type: DataType, max_id: int, keep_names: bool) -> tuple[Da
 
 
 def supports_mapping(protocol: ReaderProtocol) -> bool:
-    """Return whether writers of the table name columns in files by the mode in the property.
+    """Return whether the protocol enables column mapping, so that the property determines the mode.
 
-    A protocol with table features that lists columnMapping for writers only binds them all the same, and delta-spark
+    A protocol with table features that lists columnMapping only as a writer feature also binds writers, and delta-spark
     reads such a table by its physical names.
     """
     if protocol.min_reader_version == 2:

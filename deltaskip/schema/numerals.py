@@ -1,7 +1,7 @@
-"""Numbers from text of any length, in bounded time and memory.
+"""Parses numbers of any length in bounded time and memory.
 
-Python refuses integers of more than 4,300 digits, and computes with the power of ten of every exponent. This module
-first shortens a text to a number that has the same place among the values of every type.
+Python refuses integers of more than 4,300 digits, and computes the power of ten for every exponent. This module first
+shortens the text to a number with the same order relative to the values of every type.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 from decimal import Context, Decimal
 
 EXACT = Context(prec=160, Emax=10_000, Emin=-10_000)
-"""The context in which decimals are computed. Sums and products of two decimals of 38 digits are exact, and quotients
-have enough digits to be rounded as the exact ones; Python's own context rounds to 28."""
+"""The context of decimal arithmetic. Sums and products of two decimals of 38 digits are exact, and quotients have
+enough digits to round like exact quotients; Python's default context rounds to 28 digits."""
 
 _SHORT = 300
-"""Texts up to this length are read as they are."""
+"""Text of up to this length is parsed directly."""
 
 _DIGITS = 1_200
-"""Significant digits that are kept. No limit between two doubles, and no decimal of 38 digits, has more than 800."""
+"""The significant digits that are kept. Midpoints between doubles and decimals of 38 digits have at most 800 digits."""
 
 _FAR = 10_000
-"""Numbers from 10**_FAR on are beyond every type; those below 10**-_FAR round to 0 in every type."""
+"""Numbers from 10**_FAR on are out of range for every type; numbers below 10**-_FAR round to 0 in every type."""
 
 
 def integer_of(text: str) -> int:
-    """Return the integer of `[+-]?[0-9]+`. One of more than 300 significant digits is replaced by ±10**300."""
+    """Return the integer of `[+-]?[0-9]+`. An integer of more than 300 significant digits becomes ±10**300."""
     if len(text) <= _SHORT:
         return int(text)
     digits = text.lstrip("+-").lstrip("0")
@@ -34,8 +34,8 @@ def integer_of(text: str) -> int:
 def decimal_of(text: str) -> Decimal:
     """Return the decimal of a number in ASCII: sign, digits, point and exponent.
 
-    It is exact up to 1,200 significant digits; more digits are replaced by one that rounds as they do. A number beyond
-    10**±10,000 is replaced by another one that is.
+    It is exact up to 1,200 significant digits; further digits are replaced by one digit with the same rounding.
+    A number beyond 10**±10,000 is replaced by another number beyond this limit.
     """
     mantissa, _, exponent = text.lower().partition("e")
     if len(text) <= _SHORT and abs(integer_of(exponent or "0")) < _FAR - _SHORT:
@@ -45,7 +45,7 @@ def decimal_of(text: str) -> Decimal:
     digits = (whole + part).lstrip("0")
     if not digits:
         return Decimal((sign, (0,), 0))
-    # The exponent of the last digit; the first digit's is `last + len(digits) - 1`.
+    # The exponent of the last digit. The first digit has the exponent `last + len(digits) - 1`.
     last = integer_of(exponent or "0") - len(part)
     first = last + len(digits) - 1
     if abs(first) >= _FAR:
@@ -58,5 +58,5 @@ def decimal_of(text: str) -> Decimal:
 
 
 def of_unscaled(unscaled: int, scale: int) -> Decimal:
-    """Return the decimal that stands as an unscaled integer, such as 1.50 for 150 and 2."""
+    """Return the decimal with an unscaled integer and a scale, such as 1.50 for 150 and 2."""
     return Decimal(unscaled).scaleb(-scale, EXACT)

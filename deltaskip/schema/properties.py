@@ -1,4 +1,4 @@
-"""Typed table properties: the name, type and default of every property that this package reads.
+"""Typed table properties: the name, type and default of every property that deltaskip reads.
 
 # PROTOCOL, Table Properties
 Values are parsed exactly as delta-spark 4.4 parses them (DeltaConfigs): booleans and numbers without surrounding
@@ -24,7 +24,7 @@ FloatBounds = Literal["auto", "exact"]
 # The name of a CHECK constraint follows the prefix; the value is its SQL expression.
 CONSTRAINT_PREFIX = "delta.constraints."
 
-# Further formats in which the table can be read, such as iceberg (UniForm).
+# Additional formats in which the table can be read, such as iceberg (UniForm).
 UNIFORM_KEY = "delta.universalFormat.enabledFormats"
 
 # The transforms by which a table is partitioned; deltaskip.transforms.partitioning_property reads the value.
@@ -36,16 +36,17 @@ _D = TypeVar("_D")
 
 @dataclass(frozen=True, slots=True)
 class _PropertyType(Generic[_T]):
-    """The parser of a property's text. parse raises ValueError; expected completes "set it to"."""
+    """The parser of a property's value. parse raises ValueError; expected completes "set it to"."""
 
     parse: Callable[[str], _T]
     expected: str
 
 
 class TableProperty(Generic[_T]):
-    """One property: its name, how its text is parsed, and its value where the table does not set it.
+    """A property: its name, its parser, and its default value.
 
-    An attribute of TableProperties. On the class it is the definition itself; on an instance, the parsed value.
+    It is an attribute of TableProperties. On the class, the attribute is the definition; on an instance, it is the
+    parsed value.
     """
 
     __slots__ = ("_kind", "default", "name")
@@ -66,7 +67,7 @@ class TableProperty(Generic[_T]):
         return self.default if text is None else self.parse(text, properties.table)
 
     def parse(self, text: str, table: str = "") -> _T:
-        """Return the value of `text`. Raises SchemaError, which names the property, the text and what to do."""
+        """Return the value of `text`. Raises SchemaError with the property, the text and the allowed values."""
         try:
             return self._kind.parse(text)
         except ValueError:
@@ -77,7 +78,7 @@ class TableProperty(Generic[_T]):
             ) from None
 
     def refused(self, text: str) -> str:
-        """The values that the property may have, such as "true or false", if `text` is none of them; otherwise ""."""
+        """The allowed values of the property, such as "true or false", if `text` is not valid; otherwise ""."""
         try:
             self._kind.parse(text)
         except ValueError:
@@ -112,12 +113,12 @@ def _up_to(most: int, value: int) -> int:
 
 # Delta has no QUARTER.
 _UNIT_MONTHS = {"month": 1, "year": 12}
-# One term of an interval: sign, whole part, fraction (of seconds only), unit.
+# A term of an interval: sign, whole part, fraction (only for seconds), unit.
 _TERM = re.compile(r"\s*([+-]?)\s*(?:(\d+)(\.\d{0,9})?|(\.\d{1,9}))\s+([a-z]+?)s?(?:\s+|$)", re.ASCII)
 
 
 def _interval_ms(text: str) -> int:
-    """An interval in milliseconds, rounded down. Months and years have no fixed length, so they must sum to zero."""
+    """An interval in milliseconds, rounded down. Months and years have no fixed length: their sum must be zero."""
     rest = text.strip(JAVA_TRIM).lower().removeprefix("interval ")
     months = micros = position = 0
     if not rest:
@@ -134,7 +135,7 @@ def _interval_ms(text: str) -> int:
         if unit in _UNIT_MONTHS:
             months += count * _UNIT_MONTHS[unit]
         elif unit.upper() in UNIT_MICROS:
-            # Digits below a microsecond are cut off.
+            # Digits below a microsecond are truncated.
             below = int(((fraction or ".")[1:] + "0" * 9)[:6])
             micros += count * UNIT_MICROS[unit.upper()] + (-below if sign == "-" else below)
         else:
@@ -175,7 +176,7 @@ def _bytes(text: str) -> int:
 
 _BOOLEAN = _PropertyType(_boolean, "true or false")
 _POSITIVE = _PropertyType(lambda text: _integer(text, 32, 1), "a positive integer")
-# A folder of so many letters: names of files have at most 255 bytes.
+# The length of a folder name: file systems allow at most 255 bytes.
 _FOLDER_LENGTH = _PropertyType(lambda text: _up_to(255, _integer(text, 32, 1)), "an integer from 1 to 255")
 _COUNT = _PropertyType(lambda text: _integer(text, 32, -(1 << 31)), "an integer (-1 for every column)")
 _LONG = _PropertyType(lambda text: _integer(text, 64, 0), "an integer that is not negative")
@@ -196,10 +197,12 @@ DAY_MS = 24 * HOUR_MS
 class TableProperties:
     """The properties of a table (metaData.configuration) by typed attribute.
 
-    An attribute is parsed each time it is read and raises SchemaError only then, so a malformed property stops what
-    depends on it and nothing else. `TableProperties.append_only.name` is the property's name in the log.
-    table: the table's location, for messages. allow_reflection: whether the caller lets expressions of the table call
-    any function. `*_ms` attributes are in milliseconds.
+    An attribute is parsed each time it is read, and only then raises SchemaError: a malformed property stops only the
+    operations that depend on it. `TableProperties.append_only.name` is the property's name in the log.
+    `*_ms` attributes are in milliseconds.
+
+    table: The table's location, for messages.
+    allow_reflection: Whether the caller allows expressions of the table to call any function.
     """
 
     configuration: Mapping[str, str]
@@ -208,7 +211,7 @@ class TableProperties:
 
     @classmethod
     def from_configuration(cls, configuration: Mapping[str, str] | None, table: str = "") -> TableProperties:
-        """Return the typed properties of a metaData action's configuration; None stands for an empty one."""
+        """Return the typed properties of a metaData action's configuration; None means an empty configuration."""
         return cls(configuration or {}, table)
 
     # Properties that restrict or extend the content of commits.
@@ -227,7 +230,7 @@ class TableProperties:
     mapping_mode = TableProperty("delta.columnMapping.mode", _one_of(_MAPPING), "none")
     max_column_id = TableProperty("delta.columnMapping.maxColumnId", _optional(_LONG), None)
 
-    # Folders, size and compression of data files; None leaves them to the writer.
+    # Folders, size and compression of data files. None: the writer decides.
     compression_codec = TableProperty("delta.parquet.compression.codec", _one_of(_CODECS), None)
     target_file_bytes = TableProperty("delta.targetFileSize", _BYTES, None)
     optimize_write = TableProperty("delta.autoOptimize.optimizeWrite", _BOOLEAN, False)
@@ -253,17 +256,17 @@ class TableProperties:
     deleted_file_retention_ms = TableProperty("delta.deletedFileRetentionDuration", _INTERVAL, 7 * DAY_MS)
     drop_feature_retention_ms = TableProperty("delta.dropFeatureTruncateHistory.retentionDuration", _INTERVAL, DAY_MS)
     txn_retention_ms = TableProperty("delta.setTransactionRetentionDuration", _optional(_INTERVAL), None)
-    # PROTOCOL, checkpointProtection: the log before this version must not be deleted piecemeal.
+    # PROTOCOL, checkpointProtection: the log before this version must not be deleted in parts.
     checkpoint_protection_version = TableProperty("delta.requireCheckpointProtectionBeforeVersion", _LONG, 0)
 
-    # Whether every commit brings the manifests of symlinks up to date.
+    # Whether every commit updates the symlink manifests.
     symlink_manifests = TableProperty("delta.compatibility.symlinkFormatManifest.enabled", _BOOLEAN, False)
 
-    # Which columns have statistics. The list of names is parsed where the schema is known.
+    # The columns with statistics. The list of names is parsed by code that knows the schema.
     stats_columns = TableProperty("delta.dataSkippingStatsColumns", _TEXT, None)
     num_indexed_columns = TableProperty("delta.dataSkippingNumIndexedCols", _COUNT, 32)
 
-    # Whether the maximum of a float column covers NaN: known of each file by its writer, or by the owner of the table.
+    # Whether the maximum of a float column includes NaN: inferred from the writer of each file, or set by the owner.
     float_bounds = TableProperty("deltaskip.floatBounds", _one_of(FLOAT_BOUNDS), "auto")
 
     @property
@@ -287,10 +290,9 @@ class TableProperties:
         return self.iceberg_compat_v2 or self.iceberg_compat_v3
 
     def well_formed(self) -> TableProperties:
-        """Return these properties without the malformed ones, which then have their defaults.
+        """Return these properties without malformed properties, which then have their defaults.
 
-        Use it for the old properties of a table whose properties are replaced: a malformed one must not prevent its
-        own correction.
+        Use it for the old properties when properties are replaced: a malformed property must be correctable.
         """
         set_here = _DEFINITIONS.keys() & self.configuration.keys()
         malformed = {name for name in set_here if _is_malformed(name, self.configuration[name])}
@@ -300,7 +302,7 @@ class TableProperties:
         return TableProperties(kept, self.table)
 
     def uses(self, definition: TableProperty[Any]) -> bool:
-        """Whether the table sets the property to another value than its default. Raises SchemaError."""
+        """Whether the table sets the property to a value other than its default. Raises SchemaError."""
         text = self.configuration.get(definition.name)
         return text is not None and definition.parse(text, self.table) != definition.default
 
@@ -309,7 +311,7 @@ _DEFINITIONS: Mapping[str, TableProperty[Any]] = {
     value.name: value for value in vars(TableProperties).values() if isinstance(value, TableProperty)
 }
 
-# Properties that other writers define and this package does not use: delta-spark 4.4, the protocol and delta-rs.
+# Properties of delta-spark 4.4, the protocol and delta-rs that deltaskip does not use.
 _UNUSED: Mapping[str, _PropertyType[Any]] = {
     "delta.autoOptimize": _BOOLEAN,
     "delta.autoOptimize.autoCompact": _TEXT,
@@ -330,34 +332,34 @@ _BY_LOWER_NAME: Mapping[str, str] = {name.lower(): name for name in (*_DEFINITIO
 
 
 def is_delta_property(name: str) -> bool:
-    """Whether Delta, or this package, defines a property with this exact name.
+    """Whether Delta or deltaskip defines a property with this exact name.
 
-    delta-spark refuses others that begin with `delta.`.
+    delta-spark refuses other properties that begin with `delta.`.
     """
     return name in _DEFINITIONS or name in _UNUSED
 
 
 def meant_property(name: str) -> str:
-    """Return the question after the name of a property that Delta does not define, as `errors.meant` does."""
+    """Return the question which property was meant instead of an unknown name, as `errors.meant` does."""
     return meant(name, (*_DEFINITIONS, *_UNUSED), 0.8)
 
 
 def delta_property(name: str) -> str | None:
-    """Return the name of a property that Delta, or this package, defines, given in any letter case; otherwise None."""
+    """Return the name of a property of Delta or deltaskip that is given in any letter case; None for other names."""
     return _BY_LOWER_NAME.get(name.lower())
 
 
 def parse_property(name: str, text: str) -> object:
-    """Return the value of a property that Delta defines. Raises SchemaError as TableProperty.parse does."""
+    """Return the value of a property that Delta or deltaskip defines. Raises SchemaError like TableProperty.parse."""
     if name in _DEFINITIONS:
         return _DEFINITIONS[name].parse(text)
     return TableProperty(name, _UNUSED[name], None).parse(text)
 
 
 def check_given_property(name: str, text: str, table: str) -> None:
-    """Check the value that a caller gives a property of a table, new or not.
+    """Check a property that a caller sets on a new or existing table.
 
-    Raises InvalidArgument for a property of Delta with an invalid value.
+    Raises InvalidArgument for an invalid value of a property of Delta or deltaskip.
     """
     definition = _DEFINITIONS.get(name) or (TableProperty(name, _UNUSED[name], None) if name in _UNUSED else None)
     if definition is not None and (expected := definition.refused(text)):

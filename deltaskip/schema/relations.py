@@ -1,7 +1,7 @@
-"""Resolution of column names among relations: the name or alias of a relation may stand before its columns.
+"""Resolves column names among relations. The name or alias of a relation may qualify its columns.
 
-# Spark 4.1, AttributeSeq.resolve: the longest qualifier that has a column of the next name goes first, and a qualifier
-# goes before a struct of its name; fields inside of the column are not looked for anywhere else
+# Spark 4.1, AttributeSeq.resolve: the longest qualifier that has a column of the next name takes precedence, and a
+# qualifier takes precedence over a struct of its name; fields are only looked up inside the column that was found
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST_QUALIFIERS = 3
 
 
 class UnknownName(SchemaError, PredicateError):
-    """The name is neither one of a column nor begins with the name of a relation that has the column."""
+    """No relation has a column of this name, qualified or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class Relation:
     """A table or another source of columns.
 
     Attributes:
-        schema: Its columns.
-        qualifiers: The names that may qualify them, as written: each the parts of a name. None if it is not known
-            here, as that of a DataFrame; then it may be anything but the qualifiers of the other relations.
+        schema: The columns.
+        qualifiers: The names, as tuples of parts, that may qualify the columns. None if they are not known, as for a
+            DataFrame; then any name may be a qualifier, except the qualifiers of other relations.
     """
 
     schema: StructType
@@ -36,11 +36,11 @@ class Relation:
 
 
 def resolve_among(relations: Sequence[Relation], parts: tuple[str, ...]) -> tuple[int, Resolved]:
-    """Return the number of the relation that has a name as a column or field, and its path there.
+    """Return the index of the relation that has a column or field of this name, and the resolved column.
 
     Raises:
         UnknownName: The column does not exist; the message suggests others.
-        AmbiguousName: Several relations have the column, or it is not known what stands before it.
+        AmbiguousName: Several relations have the column, or it is not known whether a part is a qualifier.
         InsideCollection: The path continues inside an array or map.
         PredicateError: The column has no such field.
     """
@@ -60,37 +60,37 @@ def resolve_among(relations: Sequence[Relation], parts: tuple[str, ...]) -> tupl
 
 
 def qualifier_length(parts: Sequence[str], schema: StructType, qualifiers: Collection[tuple[str, ...]]) -> int:
-    """Return how many of the first parts of a name are a qualifier of the columns of one relation.
+    """Return the number of leading parts of a name that are a qualifier of a relation.
 
-    If it has no column of the name, the longest qualifier that the name begins with; 0 if the name begins with the name
-    of a column.
+    It is 0 if the name begins with a column. If the relation has no such column, it is the length of the longest
+    qualifier with which the name begins.
     """
     known = {_folded(each) for each in qualifiers}
     lengths = [length for length in _lengths(parts) if length == 0 or _folded(parts[:length]) in known]
-    # Spark 4.1, UnresolvedStar.expand: a relation goes before a struct
+    # Spark 4.1, UnresolvedStar.expand: a relation takes precedence over a struct
     found = (length for length in lengths if parts[length] == "*" or _has_column(schema, parts[length]))
     return next(found, lengths[0])
 
 
 def unqualified_text(text: str, schema: StructType, qualifiers: Collection[tuple[str, ...]], instead: str = "") -> str:
-    """Return an SQL expression in which columns of a relation have no qualifier before their names.
+    """Return an SQL expression without the qualifiers of a relation before its columns.
 
     Args:
-        text: The expression. Text that is no SQL is returned as it is.
+        text: The expression. Invalid SQL is returned unchanged.
         schema: The columns of the relation.
-        qualifiers: The names that may stand before them.
+        qualifiers: The names that may qualify the columns.
         instead: The replacement of a qualifier, with its dot.
     """
     return with_names(text, lambda parts: (qualifier_length(parts, schema, qualifiers), instead))
 
 
 def _lengths(parts: Sequence[str]) -> range:
-    """The lengths that a qualifier can have, the longest first."""
+    """The possible lengths of a qualifier, the longest first."""
     return range(min(len(parts) - 1, _MOST_QUALIFIERS), -1, -1)
 
 
 def _qualifies(relations: Sequence[Relation], number: int, qualifier: tuple[str, ...]) -> bool | None:
-    """Whether a qualifier, or none, may stand before the columns of a relation; None if it is not known."""
+    """Whether a qualifier, which may be empty, may precede the columns of a relation; None if it is not known."""
     own = relations[number].qualifiers
     if not qualifier:
         return True
@@ -119,7 +119,7 @@ def _ambiguous(
 
 
 def _unknown(relations: Sequence[Relation], parts: tuple[str, ...]) -> UnknownName:
-    """The error for a name that nothing has."""
+    """The error for a name that does not exist."""
     shown = display_name(parts)
     for length in _lengths(parts):
         prefix = _folded(parts[:length])
@@ -149,7 +149,7 @@ def _known_column(relations: Sequence[Relation], name: str) -> bool:
 
 
 def _spelled(relation: Relation, column: str) -> list[str]:
-    """A column with the name of its relation before it; alone if that is not known or has none."""
+    """A column, qualified with the name of its relation if it is known."""
     if not relation.qualifiers:
         return [column]
     return [f"{display_name(relation.qualifiers[0])}.{column}"]

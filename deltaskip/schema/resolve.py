@@ -1,4 +1,4 @@
-"""Names of columns: their parts in a text as users write it, and the fields of a schema that they name."""
+"""Parses column names and resolves them to fields of a schema."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class InsideCollection(PredicateError):
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A field that is reached from the root through structs only.
+    """A field that is nested only in structs.
 
     Attributes:
         logical: The path in logical names.
         physical: The path in physical names.
         type: The field's type.
-        nullable: Whether the field or any struct around it can be null.
-        field: The field itself.
+        nullable: Whether the field or an enclosing struct can be null.
+        field: The field in the schema.
     """
 
     logical: tuple[str, ...]
@@ -65,8 +65,8 @@ def resolve(
         parts: The name, already split: `a.b` is ("a", "b") and the quoted name `` `a.b` `` is ("a.b",). Each part must
             match one field.
         mode: The table's column mapping mode.
-        case_sensitive: Whether letter case must match. If not, two names that differ only in case are ambiguous, even
-            if one of them is spelled exactly (Spark's AMBIGUOUS_REFERENCE).
+        case_sensitive: Whether letter case must match. If not, two fields whose names differ only in case are
+            ambiguous, even if one matches exactly (Spark's AMBIGUOUS_REFERENCE).
 
     Raises:
         PredicateError: The name is unknown; the message suggests the nearest names.
@@ -104,7 +104,7 @@ def _has(struct: StructType, parts: Sequence[str], case_sensitive: bool) -> bool
 
 
 def leaves(struct: StructType, mode: MappingMode = "none") -> list[Resolved]:
-    """All fields that are not structs, arrays or maps and are reached through structs only, in order."""
+    """All fields that are not structs, arrays or maps and are nested only in structs, in order."""
     return list(_leaves(struct, mode, (), (), False))
 
 
@@ -119,7 +119,7 @@ def collation_of(resolved: Resolved) -> str | None:
 
 
 def collation_inside(field: StructField) -> str | None:
-    """A collation that the schema declares for a string anywhere in a field; None if there is none."""
+    """A collation that the schema declares for a string in a field, at any depth; None if it declares no collation."""
     declared = field.metadata.get(COLLATIONS_KEY)
     if declared:
         first = next(iter(declared.values()), None) if isinstance(declared, Mapping) else None
@@ -133,21 +133,21 @@ def collation_inside(field: StructField) -> str | None:
 
 
 def display_name(parts: Sequence[str]) -> str:
-    """A column name as SQL text: parts joined by dots, with backticks where a part needs them."""
+    """A column name as SQL text: parts joined by dots, with backticks around parts that need them."""
     return ".".join(p if p.replace("_", "a").isalnum() else "`" + p.replace("`", "``") + "`" for p in parts)
 
 
 def fold_name(name: str) -> str:
-    """A key that is equal for two names if Spark considers them equal without regard to case.
+    """A key that is equal for two names if Spark considers them equal, ignoring case.
 
-    Java's equalsIgnoreCase: the lower case of the upper case of each character, one to one (so ß is not ss).
+    Like Java's equalsIgnoreCase, it converts each character to upper and then to lower case, one to one: ß is not ss.
     """
     return name.lower() if name.isascii() else "".join(map(_fold_character, name))
 
 
 def near_names(name: str, names: Sequence[str]) -> list[str]:
-    """Return the names that are spelled much like one, at most three, the nearest first."""
-    # Only a message needs this import.
+    """Return at most three names with a similar spelling, the nearest first."""
+    # Only messages need this import.
     from difflib import get_close_matches
 
     by_key = {fold_name(each): each for each in names}
@@ -181,14 +181,14 @@ def _pick(fields: Sequence[StructField], above: Sequence[str], part: str, case_s
 
 
 class _Names:
-    """The fields of structs by name or folded name, kept: predicates name many columns, in turn of several structs."""
+    """A cache of the fields of structs by name or folded name: predicates name many columns of a few structs."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, bool], tuple[Sequence[StructField], dict[str, list[StructField]]]] = {}
         self._left = _MOST_FIELDS
 
     def of(self, fields: Sequence[StructField], case_sensitive: bool) -> dict[str, list[StructField]]:
-        # By identity, which the kept fields retain: comparing two structs takes as long as they are wide.
+        # The key is the identity, which the cached fields keep alive: comparing wide structs is slow.
         key = id(fields), case_sensitive
         known = self._known.get(key)
         if known is not None:
@@ -254,7 +254,7 @@ def _fold_character(character: str) -> str:
 
 
 def parse_names(text: str, where: str, error: type[DeltaSkipError] = SchemaError) -> list[tuple[str, ...]]:
-    """Parse column names separated by commas into their parts. `where`: Description of the text for errors.
+    """Parse column names separated by commas into their parts. where: Description of the text, for errors.
 
     Raises `error` if the text is not a list of names.
     """
@@ -277,11 +277,11 @@ def parse_names(text: str, where: str, error: type[DeltaSkipError] = SchemaError
 
 
 def column_path(argument: str, column: object) -> ColumnPath:
-    """Return the parts of a column's name: a text with dots between them, or a sequence of parts.
+    """Return the parts of a column's name, which is a str with dots between the parts, or a sequence of parts.
 
-    A text without dots, commas and backticks is a name, whatever other characters are in it.
+    A str without dots, commas and backticks is one part, whatever other characters it contains.
 
-    Raises InvalidArgument for text that is not a name, and InvalidArgumentType for other values.
+    Raises InvalidArgument for a str that is not a name, and InvalidArgumentType for other values.
     """
     if isinstance(column, str):
         text = unicode_text(argument, column)

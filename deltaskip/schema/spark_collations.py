@@ -1,6 +1,6 @@
-"""The strings of a table whose collation Spark lacks.
+"""Finds the strings of a table whose collation Spark does not support.
 
-# COLLATIONS RFC, Reader Requirements: the feature is writer-only, so a reader that does not know a collation reads the
+# COLLATIONS RFC, Reader Requirements: the feature is writer-only. A reader that does not know a collation reads the
 strings, and must not evaluate a predicate under another order.
 """
 
@@ -14,9 +14,9 @@ from deltaskip.schema.types import STRING, ArrayType, DataType, MapType, StructF
 
 
 def unknown_collations(struct: StructType, has_collations: bool) -> dict[str, str]:
-    """The strings at any depth whose collation Spark does not have: path → identifier as declared.
+    """The declared collation of each string, at any depth, whose collation Spark does not support, by path.
 
-    has_collations: Whether this version of Spark has collations at all, unlike Spark 3.5.
+    has_collations: Whether this version of Spark has collations; Spark 3.5 has none.
     """
     return {
         path: identifier

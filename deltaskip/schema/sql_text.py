@@ -1,4 +1,4 @@
-"""The tokens of SQL text, for expressions, columns, ALTER TABLE and statements, with Spark's quotes and escapes.
+"""Tokenizes SQL text of expressions, columns, ALTER TABLE and statements, with Spark's quotes and escapes.
 
 # Spark 4.1, SqlBaseLexer.g4 and SparkParserUtils.unescapeSQLString
 """
@@ -12,8 +12,9 @@ from deltaskip.errors import SchemaError
 from deltaskip.records import dataclass
 
 HINT = "/*+"
-"""The symbol that begins a hint: a comment in statements, and no part of an expression."""
-# The longest token wins, as in Spark. A number with a dot is none if a letter, a digit or `_` follows: 1.5x is 1 . 5x.
+"""The symbol that begins a hint. A hint is a comment in statements and is not part of an expression."""
+# The longest token wins, as in Spark. If a letter, a digit or `_` follows a number with a dot, the dot is a token: 1.5x
+# is 1 . 5x.
 _TOKEN = re.compile(
     r"""(?P<string>[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+")
     |(?P<number>(?:(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[bB][dD]|[fFdD])?(?![A-Za-z0-9_])
@@ -36,15 +37,15 @@ _EXCERPT = 150
 
 @dataclass(slots=True)
 class SqlToken:
-    """A piece of SQL text: a `word`, a quoted `name`, a `string`, a `number`, or an operator or sign as a `symbol`.
+    """A token of SQL text: a `word`, a quoted `name`, a `string`, a `number`, or an operator or sign as a `symbol`.
 
-    The shifts `>>` and `>>>` are symbols `>` without a blank between them, because types end in the same way.
+    The shifts `>>` and `>>>` are adjacent symbols `>`, because nested types also end in `>>`.
 
     Attributes:
         kind: word, name, string, number or symbol.
         text: The word, number or symbol as written, the name without quotes, or the string's value.
-        start: Where it begins in the text.
-        end: Where the text after it begins.
+        start: The offset of its first character.
+        end: The offset after its last character.
     """
 
     kind: str
@@ -53,7 +54,7 @@ class SqlToken:
     end: int
 
     def is_word(self, *words: str) -> bool:
-        """Whether this is one of the words, which are in upper case. A quoted name is never one."""
+        """Whether this is one of the words, given in upper case. A quoted name is not a word."""
         return self.kind == "word" and self.text.upper() in words
 
     def is_symbol(self, symbol: str) -> bool:
@@ -89,7 +90,7 @@ def sql_tokens(text: str) -> list[SqlToken]:
 
 
 def sql_token(text: str, at: int) -> SqlToken | None:
-    """Return the first token after a place and the blanks and comments there; None at the end. Raises Unclosed."""
+    """Return the first token from `at` on, after blanks and comments; None at the end. Raises Unclosed."""
     at = _skipped(text, at)
     if at >= len(text):
         return None
@@ -109,7 +110,7 @@ def sql_token(text: str, at: int) -> SqlToken | None:
 
 
 def comment_end(text: str, start: int) -> int:
-    """Return the end of the bracketed comment at `start`. They can be nested. Raises Unclosed."""
+    """Return the end of the bracketed comment at `start`, which may contain other comments. Raises Unclosed."""
     depth, at = 1, start + 2
     while depth:
         opened, closed = text.find("/*", at), text.find("*/", at)
@@ -120,7 +121,7 @@ def comment_end(text: str, start: int) -> int:
 
 
 def quoted_name(name: str) -> str:
-    """Return a name in backticks, as SQL reads it whatever its characters are."""
+    """Return a name in backticks, which SQL accepts for any characters."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -130,23 +131,23 @@ def quoted_path(parts: tuple[str, ...]) -> str:
 
 
 def quoted_text(text: str) -> str:
-    """Return a string as a literal of SQL, in which a backslash begins an escape."""
+    """Return a string as an SQL literal, with backslash escapes."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
 def with_names(text: str, replaced: Callable[[tuple[str, ...]], tuple[int, str]]) -> str:
-    """Return an expression in which the first parts of names, such as `t` of `t.id`, are replaced.
+    """Return an expression with the first parts of names replaced, such as `t` of `t.id`.
 
     Args:
-        text: The expression. Text that is no SQL is returned as it is.
-        replaced: Returns, for the parts of a name, how many of the first ones are replaced, and the SQL text that takes
-            their place, with its dot. The last part is `*` where all columns are meant.
+        text: The expression. Invalid SQL is returned unchanged.
+        replaced: Returns, for the parts of a name, the number of leading parts to replace, and the replacing SQL text
+            with its dot. The last part is `*` for all columns.
     """
     try:
         tokens = sql_tokens(text)
     except SchemaError:
-        # The parser refuses the text, with the position.
+        # The parser refuses the text later, with its position.
         return text
     kept: list[str] = []
     end = at = 0
@@ -168,7 +169,7 @@ def with_names(text: str, replaced: Callable[[tuple[str, ...]], tuple[int, str]]
 
 
 def sql_error(text: str, at: int, reason: str) -> SchemaError:
-    """Return the error for SQL text that cannot be parsed: the reason, line, column, and the text."""
+    """Return the error for SQL text that cannot be parsed, with reason, line, column, and the text."""
     line = text.count("\n", 0, at) + 1
     column = at - (text.rfind("\n", 0, at) + 1) + 1
     first = max(0, at - _EXCERPT)
@@ -177,7 +178,7 @@ def sql_error(text: str, at: int, reason: str) -> SchemaError:
 
 
 def line_and_column(text: str, at: int) -> tuple[int, int]:
-    """Line and column of a place in a text, both counted from 1."""
+    """Line and column of an offset in a text, both counted from 1."""
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 

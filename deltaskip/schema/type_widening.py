@@ -1,6 +1,6 @@
-"""Type widening: the narrower types that a column had before, and which types may become which.
+"""Type widening: the earlier, narrower types of a column, and the supported type changes.
 
-# PROTOCOL, Type Widening: a field's metadata lists its changes, and files keep the type that they were written with.
+# PROTOCOL, Type Widening: a field's metadata lists its changes, and files keep the type with which they were written.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _WIDER: dict[DataType, tuple[DataType, ...]] = {
     FLOAT: (DOUBLE,),
     DATE: (TIMESTAMP_NTZ,),
 }
-# Digits before the decimal point that hold every value of an integer type.
+# The digits before the decimal point that every value of an integer type needs.
 _INTEGER_DIGITS: dict[DataType, int] = {BYTE: 10, SHORT: 10, INTEGER: 10, LONG: 20}
 
 
 @dataclass(frozen=True, slots=True)
 class TypeChange:
-    """One entry of `delta.typeChanges`: types by name, the path through element, key and value, "" for the field."""
+    """An entry of `delta.typeChanges`: type names, and the path through element, key and value ("" for the field)."""
 
     from_type: str
     to_type: str

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 MAX_DECIMAL_PRECISION = 38
 DEEPEST = 100
-"""Most levels of a schema. Deeper ones would exhaust Python's stack in functions that walk over types."""
+"""The greatest depth of a schema. A deeper schema would exhaust Python's stack in recursive functions over types."""
 
 COLLATIONS_KEY = "__COLLATIONS"
 # PROTOCOL, Column Mapping
 PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
 
-# Keys of a field's metadata; the last is the prefix of several.
+# Keys of a field's metadata; the last key is a prefix.
 INVARIANTS_KEY = "delta.invariants"
 GENERATION_KEY = "delta.generationExpression"
 DEFAULT_KEY = "CURRENT_DEFAULT"
@@ -55,7 +55,7 @@ _PRIMITIVE_NAMES = frozenset(
 )
 
 
-# Above the classes: the constants below are made while the module loads.
+# Defined before the classes, because the constants below use it while the module loads.
 def _require(value: object, kind: type, what: str) -> None:
     """Raise InvalidArgumentType unless `value` is a `kind`."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
@@ -84,7 +84,7 @@ class PrimitiveType(DataType):
     name: str
 
     def __new__(cls, name: str) -> PrimitiveType:
-        """Return the one object of the name: types are compared so often that this must be fast."""
+        """Return the single object for the name, so that the frequent comparisons of types are fast."""
         _require(name, str, "The name of a PrimitiveType")
         if name not in _PRIMITIVE_NAMES:
             raise SchemaError(f"{name!r} is not a primitive type of the protocol; use UnknownType to keep it.")
@@ -111,7 +111,7 @@ VOID = PrimitiveType("void")
 VARIANT = PrimitiveType("variant")
 
 INTEGRAL_BITS: dict[DataType, int] = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}
-"""The integers, the narrowest first, and the bits of their values."""
+"""The integral types, the narrowest first, and their numbers of bits."""
 LONG_MIN, LONG_MAX = -(1 << 63), (1 << 63) - 1
 FLOATING: tuple[DataType, ...] = (FLOAT, DOUBLE)
 DATETIMES: tuple[DataType, ...] = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
@@ -122,7 +122,7 @@ BOOLEAN_TEXTS = {
     **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
     **dict.fromkeys(("false", "f", "no", "n", "0"), False),
 }
-"""The booleans that CAST reads from these strings, in lower case."""
+"""Booleans by the strings, in lower case, that CAST accepts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +186,10 @@ class MapType(DataType):
 
 @dataclass(frozen=True, slots=True)
 class UnknownType(DataType):
-    """A type that this package does not support, such as geometry or an interval.
+    """A type that deltaskip does not support, such as geometry or an interval.
 
     Attributes:
-        json: The type's JSON text in the schema, kept as it is.
+        json: The type's JSON text in the schema, unchanged.
     """
 
     json: str
@@ -227,7 +227,7 @@ class StructField:
         object.__setattr__(self, "metadata", MappingProxyType(dict(self.metadata)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A mapping proxy does not pickle, and fields travel to Spark tasks.
+        # A mapping proxy cannot be pickled, and fields are sent to Spark tasks.
         return StructField, (self.name, self.type, self.nullable, dict(self.metadata))
 
 
@@ -240,7 +240,7 @@ class StructType(DataType, NotCalled):
     Attributes:
         fields: The fields, in order.
         partition_columns: Names of the partition columns, if it is the schema of a table: see `DeltaTable.schema`.
-            Not compared, as it is not part of the type.
+            They are not part of the type and are not compared.
     """
 
     fields: tuple[StructField, ...] = ()
@@ -273,7 +273,7 @@ class StructType(DataType, NotCalled):
 
 
 def nested_types(type_: DataType, into_structs: bool = True) -> Iterator[DataType]:
-    """Yield the type and every type nested in it, outer types first; with into_structs=False, not the fields' types."""
+    """Yield the type and every nested type, outer types first; without the types of fields if not `into_structs`."""
     yield type_
     inner: tuple[DataType, ...] = ()
     match type_:
@@ -288,15 +288,15 @@ def nested_types(type_: DataType, into_structs: bool = True) -> Iterator[DataTyp
 
 
 def nested_fields(type_: DataType) -> Iterator[StructField]:
-    """Yield the fields of the type and of every type nested in it, outer fields first."""
+    """Yield the fields of the type and of every nested type, outer fields first."""
     return (field for each in nested_types(type_) if isinstance(each, StructType) for field in each.fields)
 
 
 def declared_collation(field: StructField, path: str) -> str | None:
     """The collation identifier that `field` declares for the string at `path`, as written, or None for binary order.
 
-    `path` starts with the field's own name and continues with `element`, `key` and `value`. Raises SchemaError if the
-    declaration is not an object of strings: reading it as binary order would prune wrongly.
+    `path` starts with the field's name and continues with `element`, `key` and `value`. Raises SchemaError if the
+    declaration is not an object of strings: pruning by binary order would be wrong.
     """
     declared = field.metadata.get(COLLATIONS_KEY)
     if declared is None:
@@ -310,7 +310,7 @@ def declared_collation(field: StructField, path: str) -> str | None:
 
 
 def collation_name(identifier: str) -> str:
-    """The part of provider.name[.version] that Spark writes in a type's text: the name."""
+    """The name in provider.name[.version], which Spark writes in the text of a type."""
     parts = identifier.split(".", 2)
     return parts[1] if len(parts) > 1 else identifier
 
@@ -329,7 +329,7 @@ def _struct_lines(struct: StructType, indent: str) -> Iterator[str]:
 
 
 def _content_lines(data_type: DataType, field: StructField, path: str, indent: str) -> Iterator[str]:
-    """Lines of a type's content. `field` is the nearest field, which declares the collation of the string at `path`."""
+    """The lines of the types nested in a type. `field`, the nearest field, declares collations by `path`."""
     match data_type:
         case StructType():
             yield from _struct_lines(data_type, indent)

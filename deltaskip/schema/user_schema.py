@@ -1,4 +1,4 @@
-"""The schema that a caller gives: DDL text, JSON, a PySpark or Arrow schema, or this package's own."""
+"""Reads the schema that a caller gives as DDL text, JSON, or a schema of PySpark, Arrow or deltaskip."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def schema_of(value: object) -> StructType:
 
     Raises:
         SchemaError: The text cannot be parsed, or a type has no counterpart in Delta.
-        InvalidArgumentType: `value` is none of these.
+        InvalidArgumentType: `value` has another type.
     """
     if isinstance(value, StructType):
         _check_depth(value)
@@ -60,7 +60,7 @@ def field_of(name: str, value: object) -> StructField:
 
     Raises:
         SchemaError: The text is not a type, or the type has no counterpart in Delta.
-        InvalidArgumentType: `value` is none of these.
+        InvalidArgumentType: `value` has another type.
     """
     if isinstance(value, str):
         found = parse_columns(f"{quoted_name(name)} {value}").fields
@@ -74,7 +74,7 @@ def field_of(name: str, value: object) -> StructField:
     if isinstance(value, pa.DataType):
         return from_arrow(pa.schema([pa.field(name, value)])).fields[0]
     if type(value).__module__.partition(".")[0] == "pyspark" and callable(getattr(value, "jsonValue", None)):
-        # Collations are part of a field's JSON alone.
+        # Only the JSON of a field has collations.
         types = sys.modules[type(value).__module__]
         return _parsed(types.StructType([types.StructField(name, value)]).json).fields[0]
     raise InvalidArgumentType.of(
@@ -90,7 +90,7 @@ def _arrow_schema(value: object) -> pa.Schema:
 
 
 def _parsed(as_json: Callable[[], str]) -> StructType:
-    """The schema that a method of PySpark gives as JSON."""
+    """The schema that a PySpark method returns as JSON."""
     try:
         text = as_json()
     except RecursionError:
@@ -99,7 +99,7 @@ def _parsed(as_json: Callable[[], str]) -> StructType:
 
 
 def _check_depth(type_: DataType | pa.DataType) -> None:
-    """Raise SchemaError for more levels than the functions that walk over types can have."""
+    """Raise SchemaError if the type has more than DEEPEST levels."""
     level = [type_]
     for _ in range(DEEPEST):
         level = [inner for each in level for inner in _inner(each)]

@@ -1,4 +1,4 @@
-"""Partition transforms: functions of a column by whose values rows are divided into partitions.
+"""Partition transforms: functions of a column whose values divide rows into partitions.
 
 # SPIP Spark API for Table Metadata, Transform API
 """

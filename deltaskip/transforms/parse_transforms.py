@@ -1,4 +1,4 @@
-"""Transforms from SQL text and from PySpark's partition transform functions, as users write them.
+"""Parses transforms from SQL text and from PySpark's partition transform functions.
 
 # Spark 4.1, SqlBaseParser.g4, partitionTransform
 """
@@ -24,21 +24,21 @@ _OF_COLUMN: dict[str, Callable[[Sequence[str]], Transform]] = {
     "hour": DateHour, "hours": DateHour, "datehour": DateHour, "date_hour": DateHour,
 }  # fmt: skip
 _WITH_WIDTH: dict[str, Callable[[Sequence[str], int], Transform]] = {"bucket": Bucket, "truncate": Truncate}
-# The parser knows `day` as the function dayofmonth, whose other name makes no transform.
+# The parser reads `day` as an alias of the function dayofmonth, which is not a transform.
 _NAMED_DAY = re.compile(r"\s*`?day`?\s*\(", re.IGNORECASE)
 _FORMS = "a column, years(c), months(c), days(c), hours(c), bucket(n, c) or truncate(w, c)"
 
 
 def transforms_of(given: object, argument: str = "partition_by") -> tuple[Transform, ...]:
-    """Return transforms; a name of a column is its identity transform.
+    """Return transforms; the name of a column means its identity transform.
 
     Args:
-        given: Names of columns as in a schema, Transform values, and PySpark columns such as `F.days("ts")`,
-            `F.partitioning.bucket(16, "id")` or `F.col("region")`: a list, one of them, or None for none.
+        given: Column names as in a schema, Transform values, and PySpark columns such as `F.days("ts")`,
+            `F.partitioning.bucket(16, "id")` or `F.col("region")`: a list or a single value; None for no transforms.
         argument: Name of the argument, for messages.
 
-    Raises InvalidArgumentType for other values, and InvalidArgument for a PySpark column that is not a transform,
-    naming it.
+    Raises InvalidArgumentType for other values, and InvalidArgument, with the column, for a PySpark column that is not
+    a transform.
     """
     if given is None:
         return ()
@@ -62,7 +62,7 @@ def transforms_of(given: object, argument: str = "partition_by") -> tuple[Transf
 
 
 def _of_pyspark(column: object) -> Transform:
-    # The text of a column is Column<'upper(name)'>.
+    # The string of a PySpark column is Column<'upper(name)'>.
     shown = str(column).removeprefix("Column<").removesuffix(">").strip("'")
     found = _transform(engine("A partition transform of PySpark").column_to_node(column), shown)
     if found is None:
@@ -73,7 +73,7 @@ def _of_pyspark(column: object) -> Transform:
 def parse_transform(text: str) -> Transform:
     """Return the transform of SQL text such as `days(ts)`, `bucket(16, id)` or `region`.
 
-    Raises InvalidArgument, naming the expression, if it is not a partition transform.
+    Raises InvalidArgument, with the expression, if it is not a partition transform.
     """
     try:
         found = _transform(parse_sql(text), text)

@@ -1,8 +1,8 @@
-"""The table property that lists the transforms by which a table is partitioned, in order.
+"""The table property that lists the partition transforms of a table, in order.
 
-It is a JSON list of {"transform", "source", "field"}, with "hidden" for columns that the transform has added. For a
-generated column the expression is what counts, and the entry describes it; for another column the transform has
-Iceberg's meaning (UTC, counted from 1970), and something else writes the values.
+It is a JSON list of {"transform", "source", "field"}, with "hidden" for columns that a transform has added. For a
+generated column, the expression is authoritative, and the entry describes it. For another column, the transform has
+Iceberg's meaning (UTC, counted from 1970), and another writer writes the values.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Declared:
         source: Parts of the source column's name; one part may contain the dots of a path.
         field: Name of the partition column.
         name: identity, year, month, day, hour, bucket or truncate.
-        width: Number of buckets, or the width of `truncate`; 0 for the others.
-        hidden: Whether users have not requested the column.
+        width: Number of buckets, or the width of `truncate`; 0 for other transforms.
+        hidden: Whether the transform has added the column.
     """
 
     source: tuple[str, ...]
@@ -44,7 +44,7 @@ class Declared:
 
 
 def declared(text: str | None) -> list[Declared]:
-    """Return the entries of the property; those that are malformed or not supported are left out."""
+    """Return the entries of the property, without malformed and unsupported entries."""
     try:
         entries = parse_json(text) if text else []
     except ValueError:
@@ -66,9 +66,9 @@ def declared(text: str | None) -> list[Declared]:
 def hidden_columns(
     schema: StructType, partition_columns: Sequence[str], properties: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the partition columns that a transform has added to a table, which `SELECT *` leaves out.
+    """Return the partition columns that a transform has added to a table and that `SELECT *` omits.
 
-    The property only describes: a column that is not generated, or does not divide the table, is like any other.
+    The property alone does not hide a column: it must also be a generated column and a partition column.
     """
     listed = {entry.field for entry in declared(properties.get(PARTITIONING_KEY)) if entry.hidden}
     if not listed:
@@ -79,7 +79,7 @@ def hidden_columns(
 
 
 def declaration(transforms: Sequence[Transform], made: Partitioned) -> str | None:
-    """Return the value of the property for these transforms; None if all are columns themselves."""
+    """Return the value of the property for these transforms; None if all are identity transforms."""
     if not any(len(each.path) > 1 or not isinstance(each, Identity) for each in transforms):
         return None
     entries = [
@@ -95,13 +95,13 @@ def declaration(transforms: Sequence[Transform], made: Partitioned) -> str | Non
 
 
 def renamed_declaration(text: str, old: Sequence[str], new_name: str) -> str:
-    """Return the property with the new name of a column, or of a field or struct that is a part of one.
+    """Return the property after a column or a nested field was renamed.
 
-    Entries that are malformed, or of transforms that are not known, have the new name too.
+    Malformed entries and entries of unknown transforms are renamed, too.
 
     Args:
         text: The property, a JSON list.
-        old: Path as the schema spells it.
+        old: The path in the spelling of the schema.
         new_name: The new last part of the path.
     """
     old = list(old)

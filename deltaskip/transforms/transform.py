@@ -1,4 +1,4 @@
-"""The transforms as values, with the names of the SPIP, and the functions that return them.
+"""The transforms as dataclasses with the names of the SPIP, and the functions that return them.
 
 # SPIP Spark API for Table Metadata, Transform API; Spark 4.1, Expressions
 """
@@ -18,11 +18,11 @@ _GREATEST = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """A function of one column. The text of a transform is its SQL, such as `days(ts)`.
+    """A function of one column. `str` returns its SQL text, such as `days(ts)`.
 
     Attributes:
-        column: Name of the column, such as "ts" or "event.ts"; a name that contains a dot is put in backticks, or
-            given as a tuple of its parts.
+        column: Name of the column, such as "ts" or "event.ts". Put a name that contains a dot in backticks, or give a
+            tuple of its parts.
     """
 
     column: str | Sequence[str]
@@ -32,7 +32,7 @@ class Transform:
 
     @property
     def path(self) -> ColumnPath:
-        """Parts of the column's name."""
+        """The parts of the column's name."""
         return tuple(self.column)
 
     @property
@@ -51,7 +51,7 @@ class Transform:
 
 @dataclass(frozen=True, slots=True)
 class Identity(Transform):
-    """The values of the column as they are."""
+    """The unchanged values of the column."""
 
     def __str__(self) -> str:
         return self.source
@@ -83,7 +83,7 @@ class Bucket(Transform):
 
     Attributes:
         column: Name of the column.
-        buckets: How many buckets there are. It may also be the first of the two, as in SQL.
+        buckets: Number of buckets. It may also be the first argument, as in SQL.
     """
 
     buckets: int
@@ -102,11 +102,11 @@ class Bucket(Transform):
 
 @dataclass(frozen=True, slots=True)
 class Truncate(Transform):
-    """The first characters of a string, or a whole number rounded down to a multiple.
+    """The first characters of a string, or an integer rounded down to a multiple of the width.
 
     Attributes:
         column: Name of the column.
-        width: Number of characters (code points), or the divisor of the multiples. It may also be the first of the two,
+        width: Number of characters (code points), or the divisor of the multiples. It may also be the first argument,
             as in SQL.
     """
 
@@ -117,7 +117,7 @@ class Truncate(Transform):
 
     @property
     def kind(self) -> str:
-        """Name of the transform with its width."""
+        """Name of the transform with the width."""
         return f"truncate[{self.width}]"
 
     def __str__(self) -> str:
@@ -126,18 +126,18 @@ class Truncate(Transform):
 
 @dataclass(frozen=True, slots=True)
 class Expression(Transform):
-    """Another expression, of a generated partition column that another writer created.
+    """Any other expression of a generated partition column that another writer created.
 
     Attributes:
         column: Name of the generated column.
-        sql: SQL text of its expression.
+        sql: The expression as SQL text.
     """
 
     sql: str
 
     @property
     def kind(self) -> str:
-        """The name for all expressions."""
+        """The name of all expressions: `expression`."""
         return "expression"
 
     def __str__(self) -> str:
@@ -156,7 +156,7 @@ _SQL_NAMES: dict[type[Transform], str] = {Year: "years", Month: "months", Date: 
 
 @door
 def identity(column: str | Sequence[str]) -> Identity:
-    """Partition by the values of a column as they are.
+    """Partition by the values of a column.
 
     Args:
         column: Name of the column.
@@ -172,11 +172,11 @@ def bucket(column: int, buckets: str | Sequence[str]) -> Bucket: ...
 def bucket(column: Any, buckets: Any) -> Bucket:
     """Partition by a hash of the column's values.
 
-    The SPIP writes bucket("id", 16), SQL bucket(16, id); both orders of the arguments are taken.
+    Accepts both orders of the arguments: bucket("id", 16) as in the SPIP, and bucket(16, "id") as in SQL.
 
     Args:
         column: Name of the column.
-        buckets: How many buckets there are, at least 1.
+        buckets: Number of buckets, at least 1.
     """
     return Bucket(column, buckets)
 
@@ -227,9 +227,9 @@ def truncate(column: str | Sequence[str], width: int) -> Truncate: ...
 def truncate(column: int, width: str | Sequence[str]) -> Truncate: ...
 @door
 def truncate(column: Any, width: Any) -> Truncate:
-    """Partition by the first characters of strings, or by whole numbers rounded down to multiples.
+    """Partition by the first characters of strings, or by integers rounded down to multiples of the width.
 
-    Both orders of the arguments are taken, as by `bucket`.
+    Accepts both orders of the arguments, like `bucket`.
 
     Args:
         column: Name of a column of type STRING, BYTE, SHORT, INT or BIGINT.
@@ -239,7 +239,7 @@ def truncate(column: Any, width: Any) -> Truncate:
 
 
 def _set_column_and_number(transform: Transform, argument: str) -> None:
-    """Check the two arguments of a transform, which may be in the order of SQL."""
+    """Check and set the two arguments of a transform, which may be in the order of SQL."""
     column, number = transform.column, getattr(transform, argument)
     if isinstance(column, int) and not isinstance(number, int):
         column, number = number, column

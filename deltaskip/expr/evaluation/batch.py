@@ -1,4 +1,4 @@
-"""Evaluation of the nodes of an expression over one batch of rows."""
+"""Evaluates the nodes of an expression over one batch of rows."""
 
 from __future__ import annotations
 
@@ -94,10 +94,10 @@ from deltaskip.schema.types import (
     UnknownType,
 )
 
-# From this share of decided rows on, the others are copied for the next operand of an AND or OR.
+# If at least this share of rows is decided, the other rows are copied for the next operand of an AND or OR.
 _MANY = 0.75
 _ZERO = constant_of(0, pa.int8())
-# For fewer rows, counting the distinct dates takes longer than it saves.
+# For fewer rows, a count of the distinct dates takes longer than it saves.
 _MANY_DATES = 1024
 
 
@@ -105,7 +105,7 @@ class CollatedOrder(Protocol):
     """The collations under which strings are compared."""
 
     def evaluator(self, collation: str) -> Collation | None:
-        """Return the collation of a name (from a schema or COLLATE); None if it is not available."""
+        """Return the collation with a name from a schema or COLLATE; None if it is not available."""
 
     def order(self, collation: str, left: str, right: str) -> int:
         """Compare two strings. Raises LookupError or EvaluationError if the collation is not available."""
@@ -114,7 +114,7 @@ class CollatedOrder(Protocol):
 class Batch:
     """One batch of rows.
 
-    unknown: Rows whose value is not known, whatever has been found for them.
+    unknown: Masks of rows whose value is not known; their computed values are ignored.
     """
 
     def __init__(self, columns: Columns, rows: int, time_zone: str, collations: CollatedOrder | None) -> None:
@@ -129,7 +129,7 @@ class Batch:
         self._dates = {name for name, each in columns.items() if each.type == pa.date32() and rows >= _MANY_DATES}
 
     def value(self, node: Node) -> Values:
-        """The values of a node. Raises EvaluationError where it fails for a row."""
+        """The values of a node. Raises EvaluationError if it fails for a row."""
         if (self._encoded or self._dates) and not isinstance(node, FieldRef | Literal):
             found = self.by_dictionary(node)
             if found is not None:
@@ -170,9 +170,9 @@ class Batch:
         raise Undecided("The expression is left to Spark.")
 
     def by_dictionary(self, node: Node) -> pa.Array | None:
-        """The values of a node of one column that has a dictionary, computed once for each value of that.
+        """The values of a node over one dictionary-encoded column, computed once for each value of the dictionary.
 
-        None for other nodes, and if a value fails, which no row may have, or is not known.
+        None for other nodes, and if the node fails for a value or the result is not known; no row may have that value.
         """
         paths = columns_of(node)
         if len(paths) != 1:
@@ -210,7 +210,10 @@ class Batch:
         return found
 
     def reached(self, node: Node, rows: Callable[[], npt.NDArray[Any]]) -> Values:
-        """The values of an operand that Spark evaluates for some rows only; NULL for the others if it fails for one."""
+        """The values of an operand that Spark evaluates only for the rows of a mask.
+
+        If the operand fails for a row, it is evaluated only for these rows, and NULL for other rows.
+        """
         try:
             return self.value(node)
         except EvaluationError:
@@ -220,7 +223,7 @@ class Batch:
         return self.selected(node, taken)
 
     def selected(self, node: Node, taken: npt.NDArray[Any]) -> Values:
-        """The values of an operand for some rows, and NULL for the others."""
+        """The values of an operand for the rows of a mask, and NULL for other rows."""
         count = int(np.count_nonzero(taken))
         if not count:
             return none_of(arrow_type(type_of(node) or VOID))
@@ -234,7 +237,7 @@ class Batch:
         return scattered(found, taken)
 
     def connective(self, children: Sequence[Node], combine: Callable[[Any, Any], Any], decisive: bool) -> Values:
-        """AND, which FALSE decides, or OR, which TRUE decides."""
+        """The values of AND, which FALSE decides, or of OR, which TRUE decides."""
         found = self.value(children[0])
         for child in children[1:]:
             rows = partial(self.undecided, found, decisive)
@@ -246,24 +249,24 @@ class Batch:
         return found
 
     def undecided(self, values: Values, decisive: bool) -> npt.NDArray[Any]:
-        """The rows in which the values of a connective are not yet decided."""
+        """A mask of the rows for which a connective is not yet decided."""
         array = as_array(values, self.rows)
         decided = true_rows(pc.equal(array, TRUE if decisive else FALSE))
         return ~decided
 
     def not_null(self, *values: Values) -> npt.NDArray[Any]:
-        """The rows in which none of the values is NULL."""
+        """A mask of the rows where no value is NULL."""
         found = np.ones(self.rows, np.bool_)
         for each in values:
             found &= numpy_values(as_array(each, self.rows).is_valid())
         return found
 
     def null(self, values: Values) -> npt.NDArray[Any]:
-        """The rows in which the value is NULL."""
+        """A mask of the rows where the value is NULL."""
         return ~self.not_null(values)
 
     def comparison(self, node: Compare) -> Values:
-        """The truth of a comparison."""
+        """The values of a comparison."""
         type_ = type_of(node.left)
         if type_ is None or not same_type(type_, type_of(node.right)):
             raise Undecided("Values of two types cannot be compared.")
@@ -293,7 +296,7 @@ class Batch:
         return pc.or_(truth, pc.and_(pc.is_null(left), pc.is_null(right)))
 
     def nested_comparison(self, op: str, left: Values, right: Values) -> Values:
-        """A comparison of arrays or structs."""
+        """The values of a comparison of arrays or structs."""
         there = self.not_null(left, right)
         left, right = as_array(left, self.rows), as_array(right, self.rows)
         if op in ("=", "!="):
@@ -305,8 +308,8 @@ class Batch:
     def check_clock(self, node: Node, values: Values, other: Node) -> None:
         """Leave casts of columns between instants and local times near a clock change to Spark.
 
-        Spark's optimizer moves such a cast from the column to the constant that it is compared with
-        (UnwrapCastInBinaryComparison). In a repeated or skipped hour the result then differs from the cast's own.
+        In a comparison with a constant, Spark's optimizer casts the constant instead of the column
+        (UnwrapCastInBinaryComparison). The result then differs in a repeated or skipped hour.
         """
         if not isinstance(node, Cast) or not isinstance(other, Literal) or isinstance(node.child, Literal):
             return
@@ -324,7 +327,7 @@ class Batch:
             self.unknown.append(near)
 
     def collated(self, op: str, collation: str, left: Values, right: Values) -> Values:
-        """A comparison of strings under a collation."""
+        """The values of a comparison of strings under a collation."""
         if is_constant(left):
             return self.collated(MIRRORED[op], collation, right, left)
         found = None if self.collations is None else self.collations.evaluator(collation)
@@ -347,13 +350,13 @@ class Batch:
         return ARROW_COMPARISONS[op](found.sort_keys(left), found.sort_keys(right))
 
     def trust(self, collation: Collation, texts: pa.Array) -> None:
-        """Leave the strings that Spark may order otherwise to the row evaluator."""
+        """Leave strings that Spark may order differently to the row evaluator."""
         odd = ~numpy_values(collation.trusts_each(texts))
         if odd.any():
             self.unknown.append(odd)
 
     def membership(self, node: In) -> Values:
-        """The truth of IN."""
+        """The values of IN."""
         type_ = type_of(node.child)
         child = self.value(node.child)
         if type_ is None:
@@ -379,12 +382,12 @@ class Batch:
         return equal_to
 
     def still_open(self, child: Values, found: Values | None) -> npt.NDArray[Any]:
-        """The rows for which the next value of an IN list is compared."""
+        """A mask of the rows for which the next value of an IN list is compared."""
         rows = self.not_null(child)
         return rows if found is None else rows & self.undecided(found, True)
 
     def any_literal(self, node: In, child: pa.Array, wanted: Sequence[Any], collation: str | None) -> Values:
-        """Whether each value is equal to one of a list."""
+        """The values of IN over a list of literals."""
         type_ = type_of(node.child)
         assert type_ is not None
         known = [value for value in wanted if value is not None]
@@ -402,7 +405,7 @@ class Batch:
         return pc.if_else(child.is_valid(), found, none_of(pa.bool_()))
 
     def any_equal(self, collation: str, child: pa.Array, wanted: Sequence[str]) -> Values:
-        """Whether each string is equal to one of a list under a collation."""
+        """Whether each string is equal to a string of a list under a collation."""
         order = None if self.collations is None else self.collations.evaluator(collation)
         if order is None:
             raise Undecided(f"The collation {collation} is not available.")
@@ -416,7 +419,7 @@ class Batch:
         return truth
 
     def pattern(self, node: Like | StartsWith) -> Values:
-        """The truth of LIKE, ILIKE and startswith."""
+        """The values of LIKE, ILIKE and startswith."""
         other = node.pattern if isinstance(node, Like) else node.prefix
         if isinstance(node, Like) and is_null_constant(other):
             return none_of(pa.bool_())
@@ -469,7 +472,7 @@ class Batch:
         return self.completed(Partly(array, found.rest), node, (values,), node.type)
 
     def check_float(self, node: Cast, values: Values) -> None:
-        """Leave a double cast from a float that was cast from an integer and is not equal to it to Spark.
+        """Leave CAST(CAST(integer AS FLOAT) AS DOUBLE) to Spark for rows where the double differs from the integer.
 
         Spark's optimizer casts the integer directly to a double (SimplifyCasts).
         """
@@ -525,7 +528,7 @@ class Batch:
             found = self.all_left(node.type)
         except EvaluationError:
             if function.null_in_null_out and not self.not_null(*values).any():
-                # Spark calls it for no row.
+                # Spark does not call the function for any row.
                 return none_of(arrow_type(node.type))
             raise
         if is_nested(node.type):
@@ -535,9 +538,9 @@ class Batch:
         return self.completed(found, node, values, node.type)
 
     def applied(self, node: Call, function: Function, type_: DataType) -> Values:
-        """The values of a function of lambda functions; it gets these as functions of columns of elements.
+        """The values of a function with lambda functions, which it receives as functions of columns of elements.
 
-        If that fails for an element, the row evaluator decides, which stops where Spark does.
+        If the function fails for an element, the row evaluator decides: it stops at the same element as Spark.
         """
         try:
             if function.by_column is None:
@@ -554,7 +557,7 @@ class Batch:
         return conformed(found, arrow_type(type_))
 
     def lambda_values(self, node: Lambda, elements: Sequence[pa.Array], owners: npt.NDArray[Any]) -> pa.Array:
-        """The values of a lambda function for elements of the rows `owners`."""
+        """The values of a lambda function for elements. owners: The row of each element."""
         columns = taken_rows(self.columns, node.body, owners)
         columns.update(zip(node.names, elements, strict=False))
         part = Batch(columns, len(owners), self.time_zone, self.collations)
@@ -568,13 +571,13 @@ class Batch:
         return found
 
     def arguments(self, node: Call, function: Function) -> tuple[Values, ...]:
-        """The values of the arguments. A NULL may skip the errors of those that are evaluated after it."""
+        """The values of the arguments. A NULL may skip the errors of the arguments that are evaluated after it."""
         found: dict[int, Values] = {}
         decisive: list[Values] = []
         for at, decides in function.evaluated(node.args):
             arg = node.args[at]
             if isinstance(arg, Literal) and arg.type in INTERVALS:
-                # Arrow has none of all kinds; the function takes it from the call.
+                # Arrow has no type for some intervals; the function reads the interval from the call.
                 found[at] = FALSE
             elif decisive:
                 found[at] = self.reached(arg, partial(self.evaluated, decisive, function.zero_decides))
@@ -585,7 +588,7 @@ class Batch:
         return tuple(found[at] for at in range(len(node.args)))
 
     def evaluated(self, decisive: Sequence[Values], zero_decides: bool) -> npt.NDArray[Any]:
-        """The rows for which the next argument is evaluated, by the values of those before it that decide."""
+        """A mask of the rows for which the next argument is evaluated, given the decisive arguments before it."""
         rows = self.not_null(*decisive)
         if zero_decides:
             first = as_array(decisive[0], self.rows)
@@ -593,7 +596,7 @@ class Batch:
         return rows
 
     def coalesced(self, node: Call) -> Values:
-        """The first values that are not NULL."""
+        """The values of COALESCE."""
         found = self.value(node.args[0])
         for arg in node.args[1:]:
             if is_constant(found) and found.is_valid:
@@ -602,7 +605,7 @@ class Batch:
         return found
 
     def all_left(self, type_: DataType) -> Partly:
-        """No values, and all rows left over."""
+        """A result without values, in which all rows are left over."""
         return Partly(pa.nulls(self.rows, arrow_type(type_)), np.ones(self.rows, np.bool_))
 
     def folded(self, node: Node, args: Sequence[Values], type_: DataType) -> Values:
@@ -611,7 +614,7 @@ class Batch:
         return constant_of(value, arrow_type(type_))
 
     def completed(self, found: Values | Partly, node: Node, args: Sequence[Values], type_: DataType) -> Values:
-        """The values that were found, combined with the values of rows that were left over."""
+        """The result of a function, with the values of the rows that it left over."""
         if not isinstance(found, Partly):
             return found
         places = arrow_array(np.flatnonzero(found.rest).astype(np.int64))
@@ -628,7 +631,7 @@ class Batch:
         known: dict[tuple[object, ...], object] = {}
         found: list[object] = []
         for values in zip(*map(domain_values, args), strict=True):
-            # Equal values of two types, such as 0.0 and -0.0, are not the same.
+            # Equal values, such as 0.0 and -0.0, may give different results.
             key = tuple([repr(value) if isinstance(value, float | tuple) else value for value in values])
             if key not in known:
                 literals = [Literal(value, type_) for value, type_ in zip(values, types, strict=True)]
@@ -639,7 +642,7 @@ class Batch:
 
 
 def _compared_choice(node: Compare, choice: Case) -> Case | None:
-    """The comparison of each value of a CASE, if all are constants that need no collation; None if not."""
+    """CASE with the comparison of each value. None unless all values are constants that need no collation."""
     type_ = type_of(node.left) or VOID
     last = choice.otherwise or Literal(None, type_)
     values = [value for _, value in choice.branches]
@@ -659,11 +662,11 @@ def _same(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _operand(given: Node, value: Literal) -> Node:
-    """An operand with its value in a row."""
+    """The literal of an operand in a row; an interval operand unchanged."""
     return given if value.type in INTERVALS else value
 
 
 def _with_operands(node: Node, operands: Iterable[Node]) -> Node:
-    """The node with other operands."""
+    """The node with its operands replaced."""
     each = iter(operands)
     return transform(node, lambda _: next(each))

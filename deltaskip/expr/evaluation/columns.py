@@ -1,10 +1,10 @@
-"""Evaluation of a bound expression for many rows at once, with the values and errors of `rows.evaluate`.
+"""Evaluates a bound expression for many rows at once, with the values and errors of `rows.evaluate`.
 
-Spark does not evaluate the right operand of an AND whose left one is FALSE, the values of a CASE that are not taken,
-and so on. Here every operand is first evaluated for all rows, which is fastest and nearly always without an error. Only
-if one fails is it evaluated again for the rows that reach it in Spark, so that an expression fails exactly where it
-does there. A function without a form for whole columns, or for some rows, is computed once for each combination of its
-arguments' values.
+Spark does not evaluate the right operand of an AND whose left operand is FALSE, or the values of a CASE whose condition
+is not TRUE. This evaluator first evaluates every operand for all rows, which is fastest and rarely fails. If an operand
+fails, it is evaluated again for the rows for which Spark evaluates it: an expression fails for exactly the same rows as
+in Spark. A function that cannot compute whole columns, or some rows of them, is computed once for each combination of
+its arguments' values.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from deltaskip.schema.arrow_nested import conformed
 from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk, true_rows
 from deltaskip.schema.types import DATE, INTEGRAL_BITS, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID
 
-# Rows that fail are looked for by halves up to this number of failures, and then one by one.
+# Failing rows are found by bisection up to this number of failures, and then one by one.
 _MOST_FAILURES = 16
 _NEVER_FAIL = frozenset((*DATE_FIELDS, *TIME_FIELDS, "length", "coalesce", "isnan", "trim", "btrim", "ltrim", "rtrim"))
 
@@ -59,7 +59,7 @@ class Evaluator:
     Args:
         node: The expression, bound by `bind` or `bind_expression`.
         time_zone: The time zone of local times.
-        collations: The collations for strings that are not compared by their bytes; None if there are none.
+        collations: The collations for strings that are not compared by their bytes; None if no collation is available.
     """
 
     def __init__(self, node: Node, time_zone: str = "UTC", collations: CollatedOrder | None = None) -> None:
@@ -75,7 +75,7 @@ class Evaluator:
             rows: The number of rows.
 
         Raises:
-            Undecided: Only Spark knows the value for a row. A subclass of EvaluationError.
+            Undecided: Only Spark knows the value for a row. It is a subclass of EvaluationError.
             EvaluationError: Spark raises for a row in ANSI mode.
         """
         type_ = type_of(self.node)
@@ -94,7 +94,7 @@ class Evaluator:
         return pc.if_else(arrow_array(unknown), scattered(array_of(decided, type_), unknown), found)
 
     def mask(self, columns: Columns, rows: int) -> npt.NDArray[Any]:
-        """Return for each row whether a predicate is TRUE. Arguments and errors as for `values`."""
+        """Return for each row whether a predicate is TRUE. For arguments and errors, see `values`."""
         if not rows:
             return np.zeros(0, np.bool_)
         found, unknown = self._found(columns, rows)
@@ -106,7 +106,7 @@ class Evaluator:
     def may_be_true(self, columns: Columns, rows: int) -> npt.NDArray[Any]:
         """Return for each row whether a predicate is TRUE, or its value is not known, or Spark raises.
 
-        Arguments as for `values`. Nothing is raised.
+        For arguments, see `values`. Raises no evaluation errors.
         """
         found = np.ones(rows, np.bool_)
         pending, failures = [np.arange(rows)] if rows else [], 0
@@ -129,14 +129,14 @@ class Evaluator:
         return found
 
     def _may_be_true(self, columns: Columns, at: int) -> bool:
-        """Whether one row may make the predicate TRUE."""
+        """Whether the predicate may be TRUE for one row."""
         try:
             return self._decided(columns, [at])[0] is True
         except (EvaluationError, LookupError):
             return True
 
     def _batch(self, columns: Columns, rows: int) -> tuple[pa.Array, npt.NDArray[Any]]:
-        """The values, and the rows that the row evaluator must decide."""
+        """The values, and a mask of the rows that the row evaluator must decide."""
         batch = Batch(columns, rows, self._time_zone, self._collations)
         try:
             found = one_chunk(as_array(batch.value(self.node), rows))
@@ -151,14 +151,14 @@ class Evaluator:
         return found, unknown
 
     def _found(self, columns: Columns, rows: int) -> tuple[pa.Array, npt.NDArray[Any]]:
-        """As `_batch`; raises the error of the first row that fails."""
+        """Like `_batch`, but raises the error of the first row that fails."""
         try:
             return self._batch(columns, rows)
         except LookupError as error:
             raise Undecided(f"The order of a string under {error} is not known.") from error
         except EvaluationError:
             self._raise_for_row(columns, rows)
-            # No row fails alone, so the values of all rows are left to the row evaluator.
+            # No row fails alone: the row evaluator computes all rows.
             return pa.nulls(rows, arrow_type(type_of(self.node) or VOID)), np.ones(rows, np.bool_)
 
     def _raise_for_row(self, columns: Columns, rows: int) -> None:
@@ -175,7 +175,7 @@ class Evaluator:
         self._decided(columns, places)
 
     def _decided(self, columns: Columns, places: Sequence[int] | npt.NDArray[Any]) -> list[object]:
-        """The values of some rows by the row evaluator."""
+        """The values that the row evaluator computes for the rows at `places`."""
         chosen = taken_rows(columns, self.node, np.asarray(places))
         fields = {part.logical: part.type for part in walk(self.node) if isinstance(part, FieldRef)}
         paths = list(fields)
@@ -188,10 +188,10 @@ class Evaluator:
 
 
 def never_fails(node: Node) -> bool:
-    """Whether a bound expression has a value here for every row, with and without ANSI mode.
+    """Whether deltaskip can evaluate a bound expression for every row, with and without ANSI mode.
 
-    Such are comparisons, IN, IS NULL, CASE and logic over columns, constants, integers that are made wider, days of
-    times, fields of dates and times, lengths and trimmed strings.
+    It can evaluate comparisons, IN, IS NULL, CASE and logic over columns, constants, widened integers, dates of times,
+    fields of dates and times, lengths and trimmed strings.
     """
     match node:
         case Literal() | FieldRef():

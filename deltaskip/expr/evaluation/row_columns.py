@@ -1,4 +1,4 @@
-"""Columns of rows that an expression is evaluated for."""
+"""The columns of a batch of rows for which an expression is evaluated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from deltaskip.schema.arrow_values import arrow_array, one_chunk
 _ROWS_PER_DATE = 8
 
 Columns = Mapping[str, pa.Array]
-"""The top-level columns of a batch by name, each with the Arrow type of its Delta type, and variables of lambdas."""
+"""The top-level columns of a batch by name, with the Arrow types of their Delta types, and variables of lambdas."""
 
 
 def has_few_values(column: pa.Array | pa.ChunkedArray) -> bool:
@@ -25,7 +25,7 @@ def has_few_values(column: pa.Array | pa.ChunkedArray) -> bool:
 
 
 def encoded_dates(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray | None:
-    """Return a column of dates with a dictionary of all from the first to the last; None if these are not few."""
+    """Return a column of dates with a dictionary of all dates from the first to the last; None if these are many."""
     array = one_chunk(column)
     ends = pc.min_max(array.view(pa.int32()))
     first, last = ends["min"].as_py(), ends["max"].as_py()
@@ -36,7 +36,7 @@ def encoded_dates(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray | No
 
 
 def column_at(columns: Columns, path: tuple[str, ...]) -> pa.Array:
-    """Return the values of a column or nested field, null where a struct around it is.
+    """Return the values of a column or nested field, null where an enclosing struct is null.
 
     Args:
         columns: The top-level columns.
@@ -45,14 +45,14 @@ def column_at(columns: Columns, path: tuple[str, ...]) -> pa.Array:
     found = columns[path[0]]
     for name in path[1:]:
         if found.type.get_field_index(name) < 0:
-            # A field of type void, which is not stored.
+            # A field of type void is not stored.
             return pa.nulls(len(found))
         found = one_chunk(pc.struct_field(found, name))
     return found
 
 
 def taken_rows(columns: Columns, node: Node, places: npt.NDArray[Any]) -> dict[str, pa.Array]:
-    """Some rows of the columns of an expression, by their places."""
+    """The columns of an expression, with the rows at `places`."""
     names = {part.logical[0] for part in walk(node) if isinstance(part, FieldRef)}
     names |= {part.name for part in walk(node) if isinstance(part, Variable)}
     indices = arrow_array(places.astype(np.int64))

@@ -1,6 +1,6 @@
-"""Evaluation of a bound expression for one row with Spark's ANSI semantics: the reference for everything that prunes.
+"""Evaluates a bound expression for one row with Spark's ANSI semantics: the reference for all pruning.
 
-Evaluation is lazy as in Spark: AND and OR stop at FALSE and TRUE, and a NULL operand skips the other operand's errors.
+Evaluation is lazy, as in Spark: AND and OR stop at FALSE and TRUE, and a NULL operand skips errors of its sibling.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def evaluate(node: Node, row: Row, time_zone: str = "UTC", order: Order | None =
         order: Compares strings under collations other than UTF8_BINARY.
 
     Raises:
-        Undecided: The value is not known here: a column that is not in `row`, an untyped call, an Opaque node, or a
-            collation without `order`. A subclass of EvaluationError.
+        Undecided: The value is not known: `row` lacks a column, a call is untyped, a node is Opaque, or a collation has
+            no `order`. It is a subclass of EvaluationError.
         EvaluationError: Spark raises in ANSI mode.
     """
     return _Evaluation(row, zone_of(time_zone), order).value(node)
@@ -75,10 +75,9 @@ def deterministic(node: Node) -> bool:
 
 
 def left_to_spark(node: Node) -> str | None:
-    """Return why a bound expression has no value here, whatever the row is; None if it may have one.
+    """Return why only Spark can evaluate a bound expression, for every row; None if deltaskip may evaluate it.
 
-    Parts that are left to Spark are calls of functions that are not known here, or not with such arguments, and what
-    has no node of its own.
+    Only Spark evaluates calls of functions that deltaskip does not know, or not with these arguments, and Opaque nodes.
     """
     for part in walk(node):
         if isinstance(part, Opaque):
@@ -87,13 +86,13 @@ def left_to_spark(node: Node) -> str | None:
             if is_unknown(part.name):
                 known = meant_function(part.name) or " A session may have it."
                 return f"{part.name} is not a built-in function of Spark.{known}"
-            # Functions without a name have another notation.
+            # Some functions, such as operators, have no name; their SQL text describes them.
             return f"{to_sql(part) if part.name[-1] in '])' else f'The function {part.name}'} is left to Spark."
     return None
 
 
 class _Evaluation:
-    """Evaluation of one row, with the time zone and the order of collated strings."""
+    """Evaluates one row, with a time zone and an order of collated strings."""
 
     __slots__ = ("order", "row", "variables", "zone")
 
@@ -104,7 +103,6 @@ class _Evaluation:
         self.variables: dict[str, object] = {}
 
     def value(self, node: Node) -> object:
-        """The value of a node."""
         match node:
             case Literal(value):
                 return value
@@ -248,8 +246,8 @@ class _Evaluation:
     def check_clock(self, node: Node) -> None:
         """Raise Undecided for casts of columns between instants and local times near a clock change.
 
-        Spark's optimizer moves such a cast from the column to the constant that it is compared with
-        (UnwrapCastInBinaryComparison). In a repeated or skipped hour the result then differs from the cast's own.
+        In a comparison with a constant, Spark's optimizer casts the constant instead of the column
+        (UnwrapCastInBinaryComparison). The result then differs in a repeated or skipped hour.
         """
         if not isinstance(node, Cast) or isinstance(node.child, Literal):
             return
@@ -263,7 +261,7 @@ class _Evaluation:
             raise Undecided("A local time near a clock change is left to Spark.")
 
     def check_float(self, node: Cast, value: object) -> None:
-        """Raise Undecided for a double cast from a float that was cast from an integer and is not equal to it.
+        """Raise Undecided for CAST(CAST(integer AS FLOAT) AS DOUBLE) if the double differs from the integer.
 
         Spark's optimizer casts the integer directly to a double (SimplifyCasts).
         """
@@ -274,7 +272,7 @@ class _Evaluation:
                 raise Undecided("A double cast from a float that was cast from an integer is left to Spark.")
 
     def function(self, node: Lambda) -> Callable[..., object]:
-        """A lambda function, of the values of its variables."""
+        """The lambda function as a Python function of the values of its variables."""
 
         def call(*values: object) -> object:
             self.variables.update(zip(node.names, values, strict=False))

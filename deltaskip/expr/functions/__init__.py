@@ -1,4 +1,4 @@
-"""The functions that deltaskip evaluates: one row each, in the module of its family."""
+"""The functions that deltaskip evaluates. Each function is one row in the module of its family."""
 
 from deltaskip.expr.functions.function import Function, Signature
 from deltaskip.expr.functions.function_table import ALIASES, FUNCTIONS, PRESENT, REPLACED, function_node

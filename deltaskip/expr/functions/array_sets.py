@@ -46,7 +46,7 @@ from deltaskip.schema.types import BOOLEAN, LONG, VOID, ArrayType, DataType
 
 
 def _contains_signature(result: DataType) -> Signature:
-    """An array and a value that may be one of its elements."""
+    """Accept an array and a value, cast to the common element type."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         found = with_value(args) if len(args) == 2 else None
@@ -73,7 +73,7 @@ def _position(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _equal_elements(args: Sequence[Values]) -> tuple[Lists, np.ndarray, pa.Array]:
-    """The lists, whether each element is equal to the row's value, and the elements."""
+    """The lists, a mask of the elements that are equal to the value of their row, and the elements."""
     array = column(args[0])
     lists = lists_of(array)
     elements = elements_of(array.values, lists)
@@ -129,7 +129,7 @@ def _remove_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _set_signature(args: tuple[Node, ...]) -> Typed:
-    """Two arrays of a common type, whose elements can be compared."""
+    """Accept two arrays of a common type with comparable elements."""
     arrays = [array_type(arg) for arg in args]
     if len(arrays) != 2 or arrays[0] is None or arrays[1] is None:
         return None
@@ -144,7 +144,7 @@ def _set_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _set_result(combine: Callable[[bool, bool], bool]) -> Signature:
-    """As `_set_signature`, with an array as the result, which may contain NULL if `combine` says so."""
+    """Like `_set_signature`, but the result is an array; `combine` decides whether it may contain NULL."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         found = _set_signature(args)
@@ -171,7 +171,7 @@ def _union(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _chosen(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """The elements of the first array that the second one has, or has not."""
+    """`array_intersect(one, other)` and `array_except(one, other)`."""
     check_zeros(args[1])
     others = {distinct_key(each) for each in args[1]}
     found = _distinct((args[0],), call, zone)
@@ -194,7 +194,7 @@ def _overlap(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _both(args: Sequence[Values]) -> tuple[np.ndarray, list[Lists], list[pa.Array]]:
-    """Whether no array of a row is null, the lists, which are empty where one is, and their elements."""
+    """A mask of the rows without null arrays, the lists, which are empty in other rows, and their elements."""
     arrays = expanded(args)
     given = [lists_of(each) for each in arrays]
     there = np.logical_and.reduce([each.valid for each in given])
@@ -204,7 +204,7 @@ def _both(args: Sequence[Values]) -> tuple[np.ndarray, list[Lists], list[pa.Arra
 
 
 def _set_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`array_distinct`, and of two arrays `array_intersect` and `array_except`."""
+    """`array_distinct(array)`, `array_intersect(one, other)` and `array_except(one, other)`."""
     there, lists, elements = _both(args)
     if any(map(has_negative_zero, elements)):
         raise NotByColumn

@@ -1,4 +1,4 @@
-"""Types of functions of arrays, and elements at places.
+"""Signatures of array functions, and selection of elements by index.
 
 # Spark 4.1, collectionOperations.scala
 """
@@ -19,13 +19,13 @@ from deltaskip.schema.types import FLOAT, INTEGRAL_BITS, ArrayType, DataType
 
 
 def array_type(node: Node) -> ArrayType | None:
-    """The type of an array; None for other values, and where a string may have a collation."""
+    """The type of an array; None for other values, and if a string may have a collation."""
     type_ = type_of(node)
     return type_ if isinstance(type_, ArrayType) and not is_collated(node) else None
 
 
 def plain_wider(left: DataType, right: DataType) -> DataType | None:
-    """The common type without promotion of strings: of a float and an integer it is a float even in ANSI mode."""
+    """The common type without promotion of strings. A float and an integer have the type float even in ANSI mode."""
     if FLOAT in (left, right) and (left in INTEGRAL_BITS or right in INTEGRAL_BITS):
         return FLOAT
     if is_nested(left) and is_nested(right) and not same_type(left, right):
@@ -34,7 +34,7 @@ def plain_wider(left: DataType, right: DataType) -> DataType | None:
 
 
 def with_value(args: tuple[Node, ...], at: int = 1) -> tuple[ArrayType, tuple[Node, ...]] | None:
-    """An array and a value as its elements, both cast to their common type."""
+    """The type and the arguments of a call with an array and a value, cast to the common element type; or None."""
     array = array_type(args[0])
     value = type_of(args[at])
     if array is None or value is None or is_collated(args[at]):
@@ -47,7 +47,7 @@ def with_value(args: tuple[Node, ...], at: int = 1) -> tuple[ArrayType, tuple[No
 
 
 def array_to(result: Callable[[ArrayType], DataType | None], *rest: DataType) -> Signature:
-    """An array, and values cast to `rest`."""
+    """Accept an array, and values that are cast to `rest`."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         array = array_type(args[0]) if len(args) == 1 + len(rest) else None
@@ -62,12 +62,12 @@ def array_to(result: Callable[[ArrayType], DataType | None], *rest: DataType) ->
 
 
 def same_array(array: ArrayType) -> DataType:
-    """The array itself."""
+    """The type of the array, unchanged."""
     return array
 
 
 def ordered_array(array: ArrayType) -> DataType | None:
-    """The array, if its elements have an order; None if not."""
+    """The type of the array if its elements have an order; otherwise None."""
     return array if is_orderable(array.element) else None
 
 
@@ -78,7 +78,7 @@ def valid_rows(values: pa.Array) -> np.ndarray:
 
 
 def taken_elements(elements: pa.Array, places: np.ndarray, there: np.ndarray) -> pa.Array:
-    """The elements at places, null where there is none."""
+    """The elements at the indexes `places`, null where `there` is False."""
     indices = np.where(there, places, 0)
     if not len(elements):
         return pa.nulls(len(places), elements.type)
@@ -86,6 +86,6 @@ def taken_elements(elements: pa.Array, places: np.ndarray, there: np.ndarray) ->
 
 
 def _made_indices(indices: np.ndarray, there: np.ndarray) -> pa.Array:
-    """Indices to take, null where there is nothing."""
+    """The indexes for `take`, null where `there` is False."""
     bits = pa.py_buffer(np.packbits(there, bitorder="little"))
     return pa.Array.from_buffers(pa.int64(), len(indices), [bits, pa.py_buffer(np.ascontiguousarray(indices))])

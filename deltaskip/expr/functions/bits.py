@@ -1,4 +1,4 @@
-"""Functions of integers and their bits, other bases, and places in histograms and bitmaps.
+"""Functions of integers: bits, number bases, and positions in histograms and bitmaps.
 
 # Spark 4.1, bitwiseExpressions.scala, bitmapExpressions.scala, mathExpressions.scala, NumberConverter.scala
 """
@@ -40,7 +40,7 @@ def _bits_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _bit_count(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """The bits that are set, of 64."""
+    """`bit_count(number)`: the number of set bits, of 64 bits."""
     return (int(args[0]) & 0xFFFF_FFFF_FFFF_FFFF).bit_count()
 
 
@@ -50,7 +50,7 @@ def _bit_count_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _bitwise_signature(args: tuple[Node, ...]) -> Typed:
-    """Integers of the wider type."""
+    """Accept integers, cast to the widest of their types."""
     types = [type_of(arg) for arg in args]
     if not all(type_ in INTEGRAL_BITS for type_ in types):
         return None
@@ -67,7 +67,7 @@ def _bitwise(compute: Callable[[Any, Any], Any], by_column: Callable[[Any, Any],
 
 
 def _shift_signature(args: tuple[Node, ...]) -> Typed:
-    """An int or a bigint, and the number of bits."""
+    """Accept an integer, as int or bigint, and a number of bits."""
     types = [type_of(arg) for arg in args]
     if len(args) != 2 or types[0] not in INTEGRAL_BITS or types[1] not in (BYTE, SHORT, INTEGER):
         return None
@@ -76,7 +76,7 @@ def _shift_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _shifted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """Shift as Java does: the count is taken modulo the width of the type."""
+    """Shift as in Java: the count is modulo the width of the type."""
     bits = 64 if call.type == LONG else 32
     value, count = args[0], args[1] & (bits - 1)
     if call.name == "shiftleft":
@@ -97,7 +97,7 @@ def _shifted_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _bit_signature(args: tuple[Node, ...]) -> Typed:
-    """An integer and the place of a bit."""
+    """Accept an integer and the position of a bit."""
     if len(args) != 2 or type_of(args[0]) not in INTEGRAL_BITS:
         return None
     place = implicit_cast(args[1], INTEGER)
@@ -105,7 +105,7 @@ def _bit_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _bit(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """`bit_get(integer, place)`, counted from the last bit."""
+    """`bit_get(integer, position)`. Position 0 is the lowest bit."""
     if not 0 <= args[1] < _width(call):
         raise EvaluationError(
             f"{call.name} has no bit {args[1]} of an integer of {_width(call)} bits (INVALID_PARAMETER_VALUE)."
@@ -128,7 +128,7 @@ def _width(call: Call) -> int:
 
 
 def _factorial(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """`factorial(n)`; NULL outside of 0 to 20."""
+    """`factorial(n)`; NULL outside 0 to 20."""
     return math.factorial(args[0]) if 0 <= args[0] <= 20 else None
 
 
@@ -140,7 +140,7 @@ def _factorial_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _converted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """`conv(digits, base, base)`: an integer of 64 bits in another base, with a sign if that base is negative."""
+    """`conv(digits, from_base, to_base)`: a 64-bit integer in another base. A negative `to_base` writes a sign."""
     text, source, target = args[0].strip(" "), args[1], args[2]
     if source not in _BASES or abs(target) not in _BASES or not text:
         return None
@@ -171,12 +171,12 @@ def _converted_column(args: Sequence[Values], call: Call, zone: Zone) -> Values 
 
 
 def _ascii_start(text: str) -> str:
-    """The text up to the first character beyond ASCII, which is not a digit."""
+    """The text before the first character beyond ASCII, which is not a digit."""
     return text[: next(at for at, each in enumerate(text + "\x80") if not each.isascii())]
 
 
 def _bitmap_place(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """`bitmap_bit_position(number)`. Java's minus of the least bigint is itself."""
+    """`bitmap_bit_position(number)`. In Java, the negated least bigint is the least bigint."""
     value = args[0]
     return (value - 1 if value > 0 else -value) % _BITMAP
 
@@ -196,13 +196,13 @@ def _bitmap_bucket(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 def _bitmap_bucket_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     given = numbers(column(args[0]))
     with np.errstate(over="ignore"):
-        # Towards zero: the last bits of a number are its remainder by a power of two.
+        # Round towards zero: the last bits of a number are its remainder by a power of two.
         below = (given + (given & (_BITMAP - 1) != 0) * _BITMAP) >> 15
         return made(np.where(given > 0, 1 + ((given - 1) >> 15), below), pa.int64(), args[0])
 
 
 def _bitmap_count(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """`bitmap_count(bytes)`: the bits that are set."""
+    """`bitmap_count(bytes)`: the number of set bits."""
     return int.from_bytes(args[0], "little").bit_count()
 
 

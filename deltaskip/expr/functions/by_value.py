@@ -1,6 +1,6 @@
-"""Functions for whole columns by their values of one row, each computed once.
+"""Computes functions on whole columns by calling the function of one row, once for each distinct value.
 
-A Python value costs some hundred nanoseconds, so this is for functions that neither pyarrow nor a kernel has.
+A Python value costs some hundred nanoseconds: use this for functions that neither pyarrow nor a kernel provides.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def value_function(
     instead: Callable[..., Node | None] | None = None,
     preimage: Preimage | None = None,
 ) -> Function:
-    """A function of arguments of which none may be NULL, with columns by `by_value`."""
+    """A function that is NULL for a NULL argument, and that computes columns with `by_value`."""
     columns = by_value(compute, by_column)
     return Function(
         signature,
@@ -45,7 +45,7 @@ def value_function(
 
 
 def by_value(compute: Compute, by_column: ByColumn | None = None) -> ByColumn:
-    """The columns of a function: by its form by column, and where it has none by the value of each row."""
+    """Compute a column with `by_column`, and with `compute` for rows that `by_column` does not support."""
 
     def columns(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         try:
@@ -65,7 +65,7 @@ def by_value(compute: Compute, by_column: ByColumn | None = None) -> ByColumn:
 
 
 def values_of(compute: Compute, args: Sequence[Values], call: Call, zone: Zone) -> pa.Array:
-    """The value of each row, null where an argument is. Raises EvaluationError if a row fails."""
+    """The value of each row, null where an argument is null. Raises EvaluationError if a row fails."""
     columns = [at for at, each in enumerate(args) if not is_constant(each)]
     if len(columns) == 1:
         [at] = columns

@@ -1,4 +1,4 @@
-"""Functions of arrays, and all rows of nested values.
+"""Functions of arrays, and the table of all functions of nested values.
 
 # Spark 4.1, collectionOperations.scala
 """
@@ -80,7 +80,7 @@ from deltaskip.schema.types import (
 
 
 def _append_signature(args: tuple[Node, ...]) -> Typed:
-    """An array and a value; the result may contain NULL in any case."""
+    """Accept an array and a value. The result always may contain NULL."""
     found = with_value(args) if len(args) == 2 else None
     if found is None or _keeps_last_value(args[1]):
         return None
@@ -88,7 +88,7 @@ def _append_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _keeps_last_value(value: Node) -> bool:
-    """Whether Spark may insert the value of an earlier row for NULL: a CASE keeps it, and nothing reads its null flag.
+    """Whether Spark may insert the value of an earlier row for NULL: CASE keeps it, and Spark ignores the null flag.
 
     # Spark 4.1, ArrayInsert.doGenCode, and CaseWhen.multiBranchesCodegen: caseWhenTmpResult
     """
@@ -174,7 +174,7 @@ def _insert_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _join_signature(args: tuple[Node, ...]) -> Typed:
-    """An array of strings, the text between them, and one for NULL."""
+    """Accept an array of strings, a separator, and an optional replacement for NULL."""
     array = array_type(args[0]) if args else None
     if array is None or not 2 <= len(args) <= 3 or is_collated(*args) or is_nested(array.element):
         return None
@@ -182,7 +182,7 @@ def _join_signature(args: tuple[Node, ...]) -> Typed:
         return None
     sure = any(isinstance(arg, FieldRef) and arg.nullable for arg in args[:2])
     if len(args) == 3 and is_nullable(args[2]) and not is_null_constant(args[2]) and not sure:
-        # Where neither of the others is nullable, Spark's compiled code gives NULL, and its interpreter does not.
+        # If neither other argument is nullable, Spark's generated code returns NULL, and its interpreter does not.
         return None
     cast = args[0] if array.element == STRING else cast_to(args[0], ArrayType(STRING, array.contains_null))
     return (cast, *(cast_to(arg, STRING) for arg in args[1:])), STRING
@@ -205,7 +205,7 @@ def _join_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
             array = listed(lists.lengths, lists.valid, pc.fill_null(elements_of(array.values, lists), args[2]))
         else:
             raise NotByColumn
-    # pyarrow also joins with a different separator in each row.
+    # pyarrow also supports a different separator in each row.
     return pc.binary_join(array, args[1])
 
 
@@ -226,7 +226,7 @@ def _extreme(sign: int) -> Compute:
 
 
 def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """The extremes of flat elements: of numbers and times themselves, of others of the places in their order."""
+    """`array_min` and `array_max` of flat elements. Numbers and times are compared directly, other types by rank."""
     array = column(args[0])
     kind = array.type.value_type
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
@@ -242,7 +242,7 @@ def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     ordered = None if plain else _ranks(elements)
     values = numbers(elements) if ordered is None else ordered[0]
     values = values[known] if elements.null_count else values
-    # fmin leaves NaN out, which is the greatest.
+    # fmin ignores NaN, which is the greatest value.
     least = np.fmin if pa.types.is_floating(kind) else np.minimum
     best = least if call.name == "array_min" else np.maximum
     found = np.zeros(len(array), values.dtype)
@@ -254,7 +254,7 @@ def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _ranks(elements: pa.Array) -> tuple[np.ndarray, pa.Array]:
-    """The place of each of some strings, decimals or booleans in the order of all, and these in their order."""
+    """The rank of each string, decimal or boolean, and the values by rank."""
     encoded = elements.dictionary_encode()
     given = encoded.dictionary
     order = pc.sort_indices(given.cast(pa.binary()) if pa.types.is_string(given.type) else given)
@@ -301,13 +301,13 @@ def _compacted(array: pa.Array) -> pa.Array:
 
 
 def _sort_signature(args: tuple[Node, ...]) -> Typed:
-    """`sort_array(array, ascending)`, with a constant order."""
+    """Accept an array, and whether it is sorted in ascending order."""
     found = array_to(ordered_array, *([BOOLEAN] * (len(args) - 1)))(args) if 1 <= len(args) <= 2 else None
     return found if found is None or all(type_of(arg) in (BOOLEAN, VOID) for arg in args[1:]) else None
 
 
 def _sort(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """NULLs are the least."""
+    """`sort_array(array, ascending)`: NULLs are the least."""
     ascending = args[1] if len(args) == 2 else True
     _check_one_zero(args[0])
     nulls = tuple([each for each in args[0] if each is None])
@@ -317,7 +317,7 @@ def _sort(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _check_one_zero(values: Sequence[Any]) -> None:
-    """Raise Undecided if 0.0 and -0.0 both occur: some of Spark's functions order -0.0 first."""
+    """Raise Undecided if both 0.0 and -0.0 occur: some of Spark's functions order -0.0 first."""
     if len({repr(each) for each in values if isinstance(each, float) and each == 0}) > 1:
         raise Undecided("The order of zeros of both signs is left to Spark.")
     for each in values:
@@ -333,7 +333,7 @@ def _sorted_last(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _sort_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """Flat elements, strings in binary order."""
+    """Sort flat elements; strings in binary order."""
     array = column(args[0])
     kind = array.type.value_type
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
@@ -349,7 +349,7 @@ def _sort_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         ordered = numbers(ordered_floats(elements))
     else:
         ordered = np.asarray(numbers(elements), np.int64) if plain else _ranks(elements)[0]
-    # The complement of an integer turns the order around, and has no overflow.
+    # The complement of an integer reverses the order without overflow.
     ordered = ordered if ascending else ~ordered
     null = numpy_values(elements.is_null())
     last = call.name == "array_sort" or not ascending
@@ -408,7 +408,7 @@ def _reverse_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _zip_node(*args: Node) -> Node:
-    """The node of `arrays_zip(args)`, with the names of the fields: names of columns, or numbers."""
+    """The node of `arrays_zip(args)`, with the field names: the names of columns, or indexes."""
     names: list[Node] = []
     for at, arg in enumerate(args):
         match arg:
@@ -422,7 +422,7 @@ def _zip_node(*args: Node) -> Node:
 
 
 def _zip_signature(args: tuple[Node, ...]) -> Typed:
-    """Names, and arrays side by side."""
+    """Accept pairs of a field name and an array."""
     count = len(args) // 2
     names = [arg.value for arg in args[:count] if isinstance(arg, Literal) and isinstance(arg.value, str)]
     arrays = [array for arg in args[count:] if (array := array_type(arg)) is not None]
@@ -439,7 +439,7 @@ def _zip(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _zip_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """Structs of the elements at the same place, null behind the end of a shorter array."""
+    """Structs of the elements at the same index, null after the end of a shorter array."""
     given = args[len(args) // 2 :]
     arrays = expanded(given)
     lists = [lists_of(each) for each in arrays]
@@ -473,7 +473,7 @@ def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _concat_ws_signature(args: tuple[Node, ...]) -> Typed:
-    """A separator, and strings and arrays of strings."""
+    """Accept a separator, and strings and arrays of strings."""
     if type_of(args[0]) not in (STRING, VOID) or is_collated(*args):
         return None
     cast: list[Node] = [cast_to(args[0], STRING)]
@@ -534,7 +534,7 @@ COLLECTIONS: Mapping[str, FunctionRow] = {
     "array_append": Function(_append_signature, _append, False, by_column=_append_column, decisive=(0,)),
     "array_prepend": Function(_append_signature, _append, False, by_column=_append_column, decisive=(0,)),
     "array_insert": Function(_insert_signature, _insert, False, by_column=_insert_column, decisive=(0, 1)),
-    # The text for NULL is evaluated first.
+    # Spark evaluates the replacement for NULL first.
     "array_join": Function(_join_signature, _join, by_column=_join_column, order=lambda args: (2, 0, 1)[-len(args) :]),
     "array_min": Function(_extreme_signature, _extreme(-1), by_column=_extreme_column),
     "array_max": Function(_extreme_signature, _extreme(1), by_column=_extreme_column),
@@ -545,7 +545,7 @@ COLLECTIONS: Mapping[str, FunctionRow] = {
         by_column=lambda args, call, zone: _compacted(column(args[0])),
     ),
     "sort_array": Function(_sort_signature, _sort, by_column=_sort_column),
-    # With a comparison it is a separate function.
+    # `array_sort` with a comparison is a separate function.
     "array_sort": Function(
         array_to(ordered_array),
         _sorted_last,

@@ -1,4 +1,4 @@
-"""Functions that choose among values, and those that fail on purpose.
+"""Functions that choose a value, such as COALESCE, and functions that raise errors.
 
 # Spark 4.1, nullExpressions.scala, RaiseError and AssertTrue in misc.scala
 """
@@ -44,7 +44,7 @@ def _coalesce_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _extreme_signature(args: tuple[Node, ...]) -> Typed:
-    """Two or more values that have an order, as a common type."""
+    """Accept two or more values of a common type with an order."""
     found = _coalesce_signature(args) if len(args) > 1 else None
     if found is None or found[1] == VOID or not is_orderable(found[1]):
         return None
@@ -54,7 +54,7 @@ def _extreme_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _extreme(sign: int) -> Compute:
-    """The greatest value for 1, the least for -1; NULL does not count."""
+    """The greatest value if `sign` is 1, the least if it is -1. NULLs are ignored."""
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         found = None
@@ -74,13 +74,13 @@ def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     extreme = pc.max_element_wise if call.name == "greatest" else pc.min_element_wise
     if call.type != TIMESTAMP:
         return extreme(*args, skip_nulls=True)
-    # pyarrow does not compare times with a zone.
+    # pyarrow does not compare times with a time zone.
     micros = [each.cast(pa.int64()) for each in args]
     return extreme(*micros, skip_nulls=True).view(arrow_type(TIMESTAMP))
 
 
 def _first_extreme(args: Sequence[Values], call: Call) -> Values:
-    """The first of the values that are equal and beyond the others; in Spark's order, in which NaN is the greatest."""
+    """The first extreme value of each row in Spark's order, where NaN is the greatest number."""
     beyond = pc.greater if call.name == "greatest" else pc.less
     given = expanded(args)
     # Without NaN, Arrow compares numbers as Spark does.
@@ -91,20 +91,20 @@ def _first_extreme(args: Sequence[Values], call: Call) -> Values:
             found = each
             continue
         better = beyond(each, found) if plain else beyond(_ordered(each), _ordered(found))
-        # NULL beside a value is not better, and worse than any.
+        # NULL is worse than every value.
         taken = pc.and_(each.is_valid(), pc.or_kleene(is_true(better), found.is_null()))
         found = pc.if_else(taken, each, found)
     return found
 
 
 def _nested_extreme(args: Sequence[Values], sign: int) -> Values:
-    """The first of the arrays or structs that are equal and beyond the others: above them for 1, below them for -1."""
+    """The first greatest array or struct of each row if `sign` is 1, the first least if it is -1."""
     found, *others = expanded(args)
     places = np.arange(len(found))
     for each in others:
         if each.type != found.type:
             raise NotByColumn
-        # NULL beside a value is not better, and worse than any.
+        # NULL is worse than every value.
         better = numpy_values(found.is_null()) | (signs_of_rows(each, found) == sign)
         taken = numpy_values(each.is_valid()) & better
         found = pa.concat_arrays([found, each]).take(arrow_array(np.where(taken, places + len(places), places)))
@@ -112,21 +112,21 @@ def _nested_extreme(args: Sequence[Values], sign: int) -> Values:
 
 
 def _ordered(values: pa.Array) -> pa.Array:
-    """Values that Arrow compares as Spark compares these."""
+    """Convert values so that Arrow's order is Spark's order."""
     if pa.types.is_floating(values.type):
         return ordered_floats(values)
     return values.cast(pa.int8()) if values.type == pa.bool_() else values
 
 
 def _nanvl_signature(args: tuple[Node, ...]) -> Typed:
-    """Two floats or doubles. The second must not fail, since Spark evaluates it only where the first is NaN."""
+    """Accept two floats or doubles. The second must not fail: Spark evaluates it only if the first is NaN."""
     if len(args) != 2 or not _never_fails(args[1]):
         return None
     types = [type_of(arg) for arg in args]
     if types == [FLOAT, FLOAT]:
         return args, FLOAT
     if types[0] == FLOAT and types[1] != DOUBLE:
-        # Spark first types it as a float, and casts its surroundings, before it makes it a double.
+        # Spark first types the call as float and casts the enclosing expression, and only then widens it to double.
         return None
     cast = [implicit_cast(arg, DOUBLE) for arg in args]
     found = tuple(arg for arg in cast if arg is not None)
@@ -163,7 +163,7 @@ def _nullif(value: Node, refused: Node) -> Node:
 
 
 def _assert_signature(args: tuple[Node, ...]) -> Typed:
-    """A condition, and a message that is evaluated where it does not hold."""
+    """Accept a condition, and an optional message that Spark evaluates if the condition does not hold."""
     message = implicit_cast(args[1], STRING) if len(args) == 2 else None
     if not args or type_of(args[0]) != BOOLEAN or (len(args) == 2 and message is None):
         return None
@@ -199,7 +199,7 @@ CONDITIONS: Mapping[str, FunctionRow] = {
     "nvl2": Replaced(lambda tested, value, otherwise: Case(((Not(IsNull(tested)), value),), otherwise), 3),
     "zeroifnull": Replaced(lambda value: Call("coalesce", (value, Literal(0, INTEGER))), 1),
     "nullifzero": Replaced(lambda value: _nullif(value, Literal(0, INTEGER)), 1),
-    # The first argument that is not NULL; evaluated lazily by the caller.
+    # The caller evaluates the arguments lazily.
     "coalesce": Function(
         _coalesce_signature,
         lambda args, call, zone: next((a for a in args if a is not None), None),

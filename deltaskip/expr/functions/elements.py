@@ -1,4 +1,4 @@
-"""Functions that make arrays and structs of values, and take values out of them.
+"""Functions that make arrays and structs, and extract their values.
 
 # Spark 4.1, complexTypeCreator.scala, complexTypeExtractors.scala
 """
@@ -43,11 +43,11 @@ _LEAST = -(2**31)
 
 
 def struct_node(*args: Node, names: Mapping[int, str] | None = None) -> Node:
-    """Return the node of `struct(args)`, whose fields are named after columns, or by number.
+    """Return the node of `struct(args)`. A field has the name of its column, or `col1`, `col2`, … by position.
 
     Args:
         args: The values of the fields.
-        names: Names that are written after values, by the number of the value.
+        names: Explicit names of fields, by the index of the value.
     """
     found: list[Node] = []
     for at, arg in enumerate(args):
@@ -67,7 +67,7 @@ def struct_node(*args: Node, names: Mapping[int, str] | None = None) -> Node:
 
 
 def _array_signature(args: tuple[Node, ...]) -> Typed:
-    """Any number of values of a common type."""
+    """Accept any number of values of a common type."""
     types = [type_of(arg) for arg in args]
     known = [type_ for type_ in types if type_ is not None]
     met = common_type(known)
@@ -78,7 +78,7 @@ def _array_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _struct_signature(args: tuple[Node, ...]) -> Typed:
-    """Names and values in turn. Structs without fields, or with two of one name, are left to Spark."""
+    """Accept names and values in turn. Structs without fields, or with a repeated name, are left to Spark."""
     names = [arg.value if isinstance(arg, Literal) else None for arg in args[::2]]
     types = [type_of(arg) for arg in args[1::2]]
     if not args or len(names) != len(types) or is_collated(*args):
@@ -92,7 +92,7 @@ def _struct_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _array_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """The elements of a row are those at the same place in all columns."""
+    """`array(values)`: the array of a row has the values of all columns in this row."""
     given = expanded(args)
     rows, joined = len(given[0]), pa.concat_arrays(given)
     order = np.arange(rows * len(args)).reshape(len(args), rows).T.ravel()
@@ -109,7 +109,7 @@ def _struct_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _extract_signature(args: tuple[Node, ...]) -> Typed:
-    """`x[i]` of an array, `x[key]` of a map, `x.field` of a struct, or of each struct of an array."""
+    """Accept `x[i]` of an array, `x[key]` of a map, `x.field` of a struct or of an array of structs."""
     if len(args) != 2 or is_collated(*args):
         return None
     given, key = type_of(args[0]), args[1]
@@ -130,9 +130,9 @@ def _extract_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _without_null(array: Node, place: Node) -> bool:
-    """Whether Spark takes an element for never NULL though its place may be: a NULL place then has any value.
+    """Whether Spark declares an element as not nullable although its index may be NULL: the result is then undefined.
 
-    # Spark 4.1, GetArrayItem and ElementAt: computeNullabilityFromArray does not ask the place
+    # Spark 4.1, GetArrayItem and ElementAt: computeNullabilityFromArray ignores the nullability of the index
     """
     type_ = type_of(array)
     never = isinstance(type_, ArrayType) and not type_.contains_null and not is_nullable(array)
@@ -153,7 +153,7 @@ def _extract(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
             at = _place(element, key)
             return tuple([None if each is None else each[at] for each in value])
         case ArrayType():
-            # A place of 64 bits wraps around to 32.
+            # A 64-bit index wraps around to 32 bits.
             at = (key + 2**31) % 2**32 - 2**31
             if not 0 <= at < len(value):
                 raise EvaluationError(
@@ -182,7 +182,7 @@ def _extract_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _at(args: Sequence[Values], outside: str) -> Values:
-    """The elements at places from 0; a position outside of an array is an error, or NULL."""
+    """The elements at indexes from 0. For an index out of bounds, raise an error or return NULL, as `outside` says."""
     array = args[0] if not is_constant(args[0]) else pa.repeat(args[0], len(args[1]))
     lists = lists_of(array)
     places = np.asarray(numbers(args[1])).astype(np.int32).astype(np.int64)
@@ -252,7 +252,7 @@ def _element_at_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
 
 
 def _map_lookup_column(args: Sequence[Values]) -> Values:
-    """The values of keys of maps: of the first entry with the key."""
+    """The value of the first entry with a key, for each map."""
     maps = column(args[0])
     lists = lists_of(maps)
     keys = elements_of(maps.keys, lists)
@@ -260,7 +260,7 @@ def _map_lookup_column(args: Sequence[Values]) -> Values:
         raise NotByColumn
     wanted = args[1] if is_constant(args[1]) else args[1].take(arrow_array(lists.owners()))
     hits = np.flatnonzero(true_rows(pc.equal(keys, wanted)))
-    # How many hits are before the entries of each map, and with them.
+    # The number of hits before the entries of each map, and up to their end.
     ends = np.cumsum(lists.lengths)
     firsts = ends - lists.lengths
     before = np.searchsorted(hits, firsts)
@@ -280,7 +280,7 @@ def _length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _type_name(args: tuple[Node, ...]) -> Typed:
-    """The type's name as a constant, as in Spark: the argument of `typeof` is not evaluated."""
+    """The name of the type as a constant. Like Spark, `typeof` does not evaluate its argument."""
     type_ = type_of(args[0]) if len(args) == 1 and not is_collated(*args) else None
     return None if type_ is None or type_ in INTERVALS else ((Literal(simple_string(type_), STRING),), STRING)
 

@@ -1,4 +1,4 @@
-"""Functions between bytes and strings: digits, base 64, character sets, UTF-8, cryptographic hashes.
+"""Functions between bytes and strings: hexadecimal digits, base 64, character sets, UTF-8, cryptographic hashes.
 
 # Spark 4.1, mathExpressions.scala, stringExpressions.scala, hash.scala, misc.scala
 """
@@ -53,7 +53,7 @@ from deltaskip.schema.types import BINARY, BOOLEAN, INTEGER, INTEGRAL_BITS, LONG
 _FORMATS = {"hex": "hex", "utf-8": "utf-8", "utf8": "utf-8", "base64": "base64"}
 _CHARACTERS = text_array([*map(chr, range(256)), ""])
 _WITH_ASCII = ("US-ASCII", "ISO-8859-1")
-# The least first byte of a character of four bytes, and the bytes of a unit.
+# The least lead byte of a UTF-8 character of four bytes, and the size of a UTF-16 unit.
 _FOUR_BYTES = 0xF0
 _WIDTHS = {"UTF-16": 2, "UTF-16BE": 2, "UTF-16LE": 2, "UTF-32": 4}
 _MOST_TOGETHER = 2**31 - 1
@@ -61,7 +61,7 @@ _SHA2 = {224: hashlib.sha224, 256: hashlib.sha256, 384: hashlib.sha384, 512: has
 
 
 def _hex_signature(args: tuple[Node, ...]) -> Typed:
-    """A number as a bigint, binary, or anything else as a string."""
+    """Accept a number as a bigint, binary, or another value as a string."""
     if len(args) != 1:
         return None
     type_ = type_of(args[0])
@@ -71,13 +71,13 @@ def _hex_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _long_signature(args: tuple[Node, ...]) -> Typed:
-    """A number, or a string, as a bigint."""
+    """Accept numbers or strings, cast to bigint."""
     cast = tuple(cast_to(arg, LONG) if is_numeric(type_of(arg)) else arg for arg in args)
     return takes(STRING, LONG)(cast)
 
 
 def _bytes_signature(result: DataType, *rest: DataType) -> Signature:
-    """Binary, or a string as its UTF-8, then `rest`."""
+    """Accept binary, or a string as its UTF-8 bytes, then `rest`."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         if not args or type_of(args[0]) not in (STRING, BINARY, VOID):
@@ -88,7 +88,7 @@ def _bytes_signature(result: DataType, *rest: DataType) -> Signature:
 
 
 def _utf8_signature(result: DataType) -> Signature:
-    """Binary, whose bytes may not be UTF-8, or anything else as a string."""
+    """Accept binary, whose bytes need not be UTF-8, or another value as a string."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         return (args, result) if [type_of(arg) for arg in args] == [BINARY] else takes(result, STRING)(args)
@@ -102,19 +102,19 @@ def _hex_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _with_odd(found: pa.Array, given: pa.Array) -> Values | Partly:
-    """Values that are null for strings of another form, which are left over."""
+    """Results that are null for malformed strings; rows with these strings are left over."""
     if found.null_count == given.null_count:
         return found
     return Partly(found, numpy_values(pc.and_(found.is_null(), given.is_valid())))
 
 
 def _encode_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`encode(text, charset)`: all strings together, which are then cut by their lengths in characters."""
+    """`encode(text, charset)`: encodes all strings together, and splits the result by their lengths in characters."""
     text, charset = column(args[0]), constant(args[1]).upper()
     if charset == "UTF-8" or (charset in _WITH_ASCII and _is_ascii(text)):
         return text.cast(pa.binary())
     if charset == "UTF-16":
-        # The mark of byte order is a character, which an empty text does not have.
+        # The byte order mark is a character, except for an empty string.
         marked = pc.binary_join_element_wise("\ufeff", text, "")
         text = pc.if_else(pc.equal(text, ""), text, marked)
     together = pc.fill_null(text, "")
@@ -125,10 +125,10 @@ def _encode_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     try:
         found = given.tobytes().decode().encode(text_encodings.codec(charset))
     except (EvaluationError, UnicodeError) as error:
-        # Evaluating the rows one by one finds the one that fails.
+        # Row-by-row evaluation finds the row that fails.
         raise NotByColumn from error
     if charset.startswith("UTF-16"):
-        # A character of four bytes has two units.
+        # A character of four bytes in UTF-8 has two UTF-16 units.
         pairs = np.concatenate((np.zeros(1, np.int64), np.cumsum(given >= _FOUR_BYTES)))
         units += np.diff(pairs[offsets - offsets[0]])
     ends = np.cumsum(units) * _WIDTHS.get(charset, 1)
@@ -140,7 +140,7 @@ def _encode_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _decode_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`decode(bytes, charset)`: here of UTF-8, and of ASCII in the sets that contain it."""
+    """`decode(bytes, charset)` for UTF-8, and for ASCII bytes in character sets that contain ASCII."""
     data, charset = column(args[0]), constant(args[1]).upper()
     if charset not in ("UTF-8", *_WITH_ASCII) or _is_odd(data):
         raise NotByColumn
@@ -155,12 +155,12 @@ def _is_ascii(text: pa.Array) -> bool:
 
 
 def _is_odd(data: pa.Array) -> bool:
-    """Whether the bytes of a row are not UTF-8."""
+    """Whether a row has bytes that are not valid UTF-8."""
     return pc.all(valid_utf8(data)).as_py() is False
 
 
 def _binary_signature(args: tuple[Node, ...]) -> Typed:
-    """A string and a constant format, which is hexadecimal without one."""
+    """Accept a string and an optional constant format. The default format is hexadecimal."""
     match args:
         case (text,):
             return takes(BINARY, STRING, STRING)((text, Literal("hex", STRING)))
@@ -172,7 +172,7 @@ def _binary_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _tried_signature(args: tuple[Node, ...]) -> Typed:
-    """The same with an argument that cannot fail, because Spark also returns NULL for errors of the argument."""
+    """Like `_binary_signature` for an argument that cannot fail: Spark also returns NULL for errors of the argument."""
     return _binary_signature(args) if args and is_plain(args[0]) else None
 
 
@@ -193,14 +193,14 @@ def _try_to_binary(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _as_text(odd: Callable[[bytes], object]) -> Function:
-    """The text of bytes, and of those that are not UTF-8 what `odd` makes of them."""
+    """A function that returns the string of valid UTF-8 bytes, and the result of `odd` for other bytes."""
 
     def of_bytes(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         text = args[0] if isinstance(args[0], str) else text_encodings.valid_text(args[0])
         return odd(args[0]) if text is None else text
 
     def columns(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-        # A string of a file may have any bytes.
+        # A string from a file may have any bytes.
         data = column(args[0]).cast(pa.binary())
         return values_of(of_bytes, (data,), call, zone) if _is_odd(data) else data.cast(pa.string())
 
@@ -212,7 +212,7 @@ def _refused(data: bytes) -> object:
 
 
 def _luhn_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    """`luhn_check(text)`: here of ASCII."""
+    """`luhn_check(text)` for ASCII strings; other strings are left over."""
     text = column(args[0])
     found = luhn_checks(text)
     if _is_ascii(text):
@@ -221,7 +221,7 @@ def _luhn_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Par
 
 
 def _digest(new: Callable[[Any], Any], bits: int, *aliases: str) -> Function:
-    """A hash of bytes as hexadecimal text."""
+    """A function that returns a hash of bytes as hexadecimal digits."""
     return value_function(
         _bytes_signature(STRING),
         lambda args, call, zone: new(args[0]).hexdigest(),
@@ -231,7 +231,7 @@ def _digest(new: Callable[[Any], Any], bits: int, *aliases: str) -> Function:
 
 
 def _sha2(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """`sha2(bytes, bits)`; NULL for other numbers of bits."""
+    """`sha2(bytes, bits)`; NULL for an unsupported number of bits."""
     new = _SHA2.get(args[1] or 256)
     return None if new is None else new(args[0]).hexdigest()
 
@@ -250,12 +250,12 @@ def _of_text(result: DataType, compute: Callable[[Any], object], by_column: Any)
 
 
 def _code_point(text: str) -> int:
-    """`ascii(text)`: the code point of the first character, 0 without one."""
+    """`ascii(text)`: the code point of the first character, 0 for an empty string."""
     return ord(text[0]) if text else 0
 
 
 def _character(code: int) -> str:
-    """`chr(code)`: the character of the last eight bits, none for a negative number."""
+    """`chr(code)`: the character of the lowest eight bits, or an empty string for a negative number."""
     return "" if code < 0 else chr(code & 0xFF)
 
 
@@ -266,7 +266,7 @@ def _character_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _of_digits(text: str, base: int) -> int:
-    """The bigint of the digits of its 64 bits."""
+    """The bigint with the 64 bits that the digits represent."""
     found = int(text, base)
     return found - (1 << 64) if found >> 63 else found
 

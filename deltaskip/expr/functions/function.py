@@ -1,4 +1,4 @@
-"""The definition of a function, a row of the table of functions, and signatures that many functions share."""
+"""The definition of a function, which is a row of the table of functions, and shared signatures."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, INTEGER, STRING, VOID, DataType
 
 Typed = tuple[tuple[Node, ...], DataType] | None
-# Coerced arguments and the result type; None if Spark refuses them or no rule is known.
+# Returns the coerced arguments and the result type; None if Spark refuses the arguments or no rule is known.
 Signature = Callable[[tuple[Node, ...]], Typed]
-# The type of each variable of each lambda function, and whether it may be NULL.
+# Returns type and nullability of each variable of each lambda function.
 Variables = Callable[[tuple[Node, ...]], Sequence[Sequence[tuple[DataType, bool]]] | None]
-# Values of the arguments with the signature's types, the typed call, the session's time zone.
+# Takes argument values with the types of the signature, the typed call, and the session's time zone.
 Compute = Callable[[tuple[Any, ...], Call, Zone], object]
-# The order in which Spark evaluates the arguments, by their place from 0 on.
+# Returns the indexes of the arguments in the order in which Spark evaluates them.
 EvaluationOrder = Callable[[tuple[Node, ...]], Sequence[int]]
-# The same for whole columns.
+# Takes the arguments of Compute as whole columns.
 ByColumn = Callable[[Sequence[Values], Call, Zone], Values | Partly]
 
 
@@ -30,26 +30,27 @@ ByColumn = Callable[[Sequence[Values], Call, Zone], Values | Partly]
 class Function:
     """Typing and evaluation of a function.
 
-    `null_in_null_out`: a NULL argument makes the result NULL; `compute` never receives one.
-    `binary_only`: the result depends on the collation of the arguments, and `compute` supports UTF8_BINARY only.
-    `widens`: the arguments are cast to a common type, which the signature finds as in ANSI mode.
-    `zoned`: the value depends on the session's time zone.
-    `by_column`: the same for whole columns, at least one of them no constant, and no constant NULL if a NULL gives
-    NULL; values of all rows, or of those that have a form by column. It raises EvaluationError if one row fails, and
-    NotByColumn for arguments without a form by column.
-    `variables`: of a function of lambda functions, the type of each variable of each, and whether it may be NULL, by
-        the arguments that are bound; None if Spark refuses them. The values of lambda arguments are callables: for one
-        row of the variables' values, by column of columns of them and the rows to which they belong.
-    `ansi_only`: the value is another one without ANSI mode.
-    `aliases`: other names of the function.
-    `instead`: the expression that it stands for with some arguments; None with the others.
-    `preimage`: the rule by which a result restricts the values of its only argument that is not constant.
-    `wraps`: beyond their type, its integers or days wrap around, or it fails.
-    `order`: the order in which Spark evaluates the arguments; None: from the first to the last.
-    `decisive`: the arguments whose NULL skips the errors of those that Spark evaluates after them; None: all if a NULL
-        argument makes the result NULL, and none if it does not.
-    `zero_decides`: a zero as the last argument, which Spark evaluates first, also skips the errors of the others.
-    `directions`: for each argument, 1 if it never falls with it, -1 if it never rises, whatever the others are, else 0.
+    `null_in_null_out`: A NULL argument makes the result NULL, and `compute` never receives NULL.
+    `binary_only`: The result depends on the collation of the arguments, and `compute` supports only UTF8_BINARY.
+    `widens`: The arguments are cast to a common type, which the signature finds as in ANSI mode.
+    `zoned`: The value depends on the session's time zone.
+    `by_column`: Computes whole columns. At least one argument is not constant, and no argument is a constant NULL if
+        `null_in_null_out`. Returns the values of all rows, or of the rows that it supports. Raises EvaluationError if a
+        row fails, and NotByColumn for unsupported arguments.
+    `variables`: For a function with lambda functions, returns type and nullability of each variable of each lambda
+        function for the bound arguments; None if Spark refuses them. Lambda arguments are passed as callables. For one
+        row, they take the values of the variables; by column, columns of these values and the rows of the values.
+    `ansi_only`: The value is different without ANSI mode.
+    `aliases`: Other names of the function.
+    `instead`: Returns the expression that replaces the call for some arguments; None for other arguments.
+    `preimage`: The rule by which a result restricts the values of the only argument that is not constant.
+    `wraps`: Integers or days beyond the range of their type wrap around, or the function fails.
+    `order`: The order in which Spark evaluates the arguments; None: from the first to the last.
+    `decisive`: The arguments whose NULL skips the errors of the arguments that Spark evaluates after them; None: all
+        arguments if `null_in_null_out`, otherwise no argument.
+    `zero_decides`: A zero as the last argument, which Spark evaluates first, also skips the errors of other arguments.
+    `directions`: For each argument, 1 if the function never falls with it, -1 if it never rises, whatever the other
+        arguments are, else 0.
     """
 
     signature: Signature
@@ -71,7 +72,7 @@ class Function:
     zero_decides: bool = False
 
     def evaluated(self, args: tuple[Node, ...]) -> Sequence[tuple[int, bool]]:
-        """The places of the arguments as Spark evaluates them, and whether a NULL skips the errors of the next ones."""
+        """The indexes of the arguments in Spark's evaluation order, and whether NULL skips the errors after each."""
         places = range(len(args)) if self.order is None else self.order(args)
         if self.decisive is None:
             return [(at, self.null_in_null_out) for at in places]
@@ -82,9 +83,9 @@ class Function:
 class Replaced:
     """A function that Spark replaces by another expression (RuntimeReplaceable).
 
-    node: The expression, of the arguments; None if only Spark evaluates it.
-    least: The least number of arguments that it takes.
-    most: The greatest number; None: as many as the least.
+    node: Returns the expression for the arguments; None if only Spark evaluates it.
+    least: The least number of arguments.
+    most: The greatest number of arguments; None: the same as `least`.
     """
 
     node: Callable[..., Node | None]
@@ -97,7 +98,7 @@ class Replaced:
 class Present:
     """A function without arguments that returns the time of the query.
 
-    type: Its result: a date, a timestamp of either type, or the seconds since 1970.
+    type: The type of the result: a date, a timestamp with or without time zone, or the seconds since 1970.
     """
 
     type: DataType
@@ -113,12 +114,12 @@ def backwards(args: tuple[Node, ...]) -> Sequence[int]:
 
 
 def constant_null_first(args: tuple[Node, ...]) -> Sequence[int]:
-    """The order from the first argument to the last, unless this is the constant NULL, which Spark compiles alone."""
+    """The order from first to last, or from last to first if the last argument is a constant NULL."""
     return backwards(args) if is_null_constant(args[-1]) else range(len(args))
 
 
 def takes(result: DataType, *parameters: DataType) -> Signature:
-    """One argument of each type, or cast to it as Spark casts implicitly."""
+    """Accept one argument for each parameter type, with Spark's implicit casts."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         if len(args) != len(parameters):
@@ -131,7 +132,7 @@ def takes(result: DataType, *parameters: DataType) -> Signature:
 
 
 def with_counts(signature: Signature, *places: int) -> Signature:
-    """Some arguments are counts: Spark casts numbers of every type, fractions too, to int."""
+    """Accept a count at each index of `places`: Spark casts any number, also a fraction, to int."""
 
     def cast(args: tuple[Node, ...]) -> Typed:
         given = enumerate(args)
@@ -143,7 +144,7 @@ def with_counts(signature: Signature, *places: int) -> Signature:
 
 
 def uncast(count: int) -> Signature:
-    """A string function of this many strings; Spark casts only NULL to their type."""
+    """Accept `count` strings, and return a string. Spark casts only NULL to string."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         known = all(type_of(arg) in (STRING, VOID) for arg in args)
@@ -153,12 +154,12 @@ def uncast(count: int) -> Signature:
 
 
 def exactly(result: DataType, parameter: DataType) -> Signature:
-    """One argument of a type, which Spark does not cast to it."""
+    """Accept one argument of exactly this type, without casts."""
     return lambda args: (args, result) if [type_of(arg) for arg in args] == [parameter] else None
 
 
 def text_or_bytes(result: DataType | None, *rest: DataType) -> Signature:
-    """A string or binary, then `rest`. The result has the first one's type if `result` is None."""
+    """Accept a string or binary, then `rest`. If `result` is None, the result has the type of the first argument."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         first = BINARY if args and type_of(args[0]) == BINARY else STRING
@@ -168,7 +169,7 @@ def text_or_bytes(result: DataType | None, *rest: DataType) -> Signature:
 
 
 def is_plain(node: Node) -> bool:
-    """Whether evaluation cannot fail: a column, a constant, or the text of one."""
+    """Whether evaluation cannot fail: the node is a column, a constant, or a cast of either to string."""
     match node:
         case FieldRef() | Literal():
             return True

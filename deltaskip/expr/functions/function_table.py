@@ -1,7 +1,7 @@
-"""The table of functions: one row each, from the modules of their families.
+"""The table of functions, collected from the modules of their families.
 
-Only deterministic functions are listed. A call without a row, or with unsupported types, stays untyped and proves
-nothing.
+The table has only deterministic functions. A call of another function, or with unsupported types, stays untyped and
+proves nothing.
 
 # Spark 4.1, FunctionRegistry and the inputTypes of its expressions
 """
@@ -42,7 +42,7 @@ def _cast(target: DataType, value: Node) -> Node:
     return Cast(value, target)
 
 
-# Functions named like types: Spark 4.1, FunctionRegistry.castAlias.
+# Functions that have the name of a type: Spark 4.1, FunctionRegistry.castAlias.
 _TYPES = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date", "timestamp")
 
 _CASTS: Mapping[str, Replaced] = {
@@ -77,24 +77,24 @@ _FAMILIES: Sequence[Mapping[str, FunctionRow]] = (
 _ROWS = [(name, row) for family in _FAMILIES for name, row in family.items()]
 
 FUNCTIONS: Mapping[str, Function] = {name: row for name, row in _ROWS if isinstance(row, Function)}
-"""Functions that return a value, unlike `Replaced` and `Present`."""
+"""Functions that compute a value, unlike `Replaced` and `Present`."""
 
 REPLACED: Mapping[str, Replaced] = {name: row for name, row in _ROWS if isinstance(row, Replaced)}
-"""Functions that stand for other expressions."""
+"""Functions that Spark replaces by other expressions."""
 
 PRESENT: Mapping[str, DataType] = {name: row.type for name, row in _ROWS if isinstance(row, Present)}
-"""Functions of the present time, and their types."""
+"""Functions that return the time of the query, and their types."""
 
 ALIASES: Mapping[str, str] = {alias: name for name, row in _ROWS for alias in row.aliases}
-"""The name of a row by its other names."""
+"""The name of a function by each of its aliases."""
 
 
 def function_node(name: str, args: tuple[Node, ...]) -> Node:
-    """Return the node of a function call: of the expression that it stands for, or a Call of its first name.
+    """Return the node of a function call: the expression that replaces it, or a Call with the function's main name.
 
     Args:
         name: The function's name in lower case.
-        args: The arguments. With a wrong number of them the result is a Call.
+        args: The arguments. If their number is wrong, the result is a Call.
     """
     name = ALIASES.get(name, name)
     node: Node | None = None

@@ -1,4 +1,4 @@
-"""Spark's hashes of whole columns, by the kernels, and of arrays and structs.
+"""Spark's hashes of whole columns, including arrays and structs, computed by kernels.
 
 # Spark 4.1, hash.scala
 """
@@ -49,7 +49,7 @@ _MOST_ELEMENTS = 10_000
 
 
 def _hash_column(args: Sequence[Values], call: Call, zone: Zone) -> pa.Array:
-    """The hash of each row. Raises Undecided for very long arrays, and values that cannot be hashed here."""
+    """The hash of each row. Raises Undecided for very long arrays and unsupported values."""
     rows = rows_of(args)
     seeds = pa.repeat(arrow_scalar(SPARK_SEED, pa.int64()), rows)
     wide = call.type == LONG
@@ -57,14 +57,14 @@ def _hash_column(args: Sequence[Values], call: Call, zone: Zone) -> pa.Array:
         type_ = type_of(node)
         if type_ is None:
             raise Undecided("A value of unknown type is hashed by Spark only.")
-        # An untyped NULL changes nothing.
+        # An untyped NULL does not change the hash.
         if type_ != VOID:
             seeds = _with(as_array(value, rows), type_, seeds, wide)
     return seeds if wide else seeds.cast(pa.int32())
 
 
 def _with(values: pa.Array, type_: DataType, seeds: pa.Array, wide: bool) -> pa.Array:
-    """The hashes of values with the seed of each row."""
+    """The hashes of values, with a seed for each row."""
     if isinstance(type_, StructType):
         return _with_struct(values, type_, seeds, wide)
     if isinstance(type_, ArrayType):
@@ -93,7 +93,7 @@ def _with_decimal(values: pa.Array, type_: DecimalType, seeds: pa.Array, wide: b
 
 
 def _with_float(values: pa.Array, type_: DataType, seeds: pa.Array, wide: bool) -> pa.Array:
-    # Both zeros are hashed as one number, and so is every NaN.
+    # Both zeros have the same hash, and all NaNs have the same hash.
     floats = numbers(values) + values.type.to_pandas_dtype()(0)
     if type_ == FLOAT:
         bits = np.where(np.isnan(floats), _NAN32, floats.view(np.int32)).astype(np.int64)
@@ -109,12 +109,12 @@ def _with_struct(values: pa.Array, type_: StructType, seeds: pa.Array, wide: boo
 
 
 def _with_array(values: pa.Array, type_: ArrayType, seeds: pa.Array, wide: bool) -> pa.Array:
-    """The hash of each element is the seed of the next: rows are hashed side by side, one element at a time."""
+    """The hashes of arrays. The hash of an element is the seed of the next; a step hashes one element of each row."""
     lengths = numpy_values(pc.fill_null(pc.list_value_length(values), arrow_scalar(0, pa.int32()))).astype(np.int64)
     most = int(lengths.max(initial=0))
     if most > _MOST_ELEMENTS:
         raise Undecided(f"Arrays of more than {_MOST_ELEMENTS:,} elements are hashed by Spark only.")
-    # Elements of null arrays are left out.
+    # list_flatten skips the elements of null arrays.
     elements = one_chunk(pc.list_flatten(values))
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)[:-1]]) if len(lengths) else lengths
     found = numpy_values(seeds).copy()
@@ -126,7 +126,7 @@ def _with_array(values: pa.Array, type_: ArrayType, seeds: pa.Array, wide: bool)
 
 
 def _hash_signature(result: DataType) -> Signature:
-    """Any number of values of any types. Spark hashes a collated string by its collation key."""
+    """Accept any number of hashable values. Spark hashes the collation key of a collated string."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         types = [type_of(arg) for arg in args]
@@ -137,7 +137,7 @@ def _hash_signature(result: DataType) -> Signature:
 
 
 def _hash(one: Callable[[Any, DataType, int], int | None], args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """The hash of one value is the seed of the next."""
+    """Hash the arguments. The hash of each value is the seed of the next."""
     hashed: int | None = SPARK_SEED
     for value, node in zip(args, call.args, strict=True):
         type_ = type_of(node)

@@ -72,7 +72,7 @@ from deltaskip.schema.types import (
 _EACH = object()
 """The step of a path to every element of an array."""
 JsonStep: TypeAlias = Any
-"""A name, an index, or _EACH."""
+"""A member name, an array index, or _EACH."""
 
 _RAW, _QUOTED, _FLAT = range(3)
 _STEP = re.compile(r"\.(?!\s)([^.\[]+)|\['(?!\s)([^'?]+)'\]|\[([0-9]{1,18})\]|\[(\*)\]")
@@ -84,18 +84,18 @@ _NAMED_TIMES = ("epoch", "now", "today", "tomorrow", "yesterday")
 _MOST_EXPONENT = 400
 _SCALARS = (*INTEGRAL_BITS, FLOAT, DOUBLE, BOOLEAN, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _CORRUPT = "_corrupt_record"
-# Kinds of values in kernels.json_paths, and its text for objects and arrays.
+# Kinds of values in kernels.json_paths, and its output modes for objects and arrays.
 _NOTHING, _STRING, _INTEGER, _REAL, _BOOLEAN, _OBJECT, _LIST, _NULL, _TWICE, _LEFT = 0, 1, 2, 3, 4, 5, 6, 7, 64, 255
 _NO_CONTAINERS, _AS_THEY_STAND, _WRITTEN = range(3)
 _COMMA = arrow_scalar(",", pa.string())
 
 
 class _Mismatch(ValueError):
-    """A JSON value does not have the type that is read."""
+    """A JSON value does not have the expected type."""
 
 
 def _of_texts(result: DataType, count: int) -> Signature:
-    """Strings only: Spark casts nothing else to them here."""
+    """Accept `count` strings. Spark casts only NULL to string."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         plain = len(args) == count and all(type_of(arg) in (STRING, VOID) for arg in args)
@@ -151,7 +151,7 @@ def _get_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Part
 
 
 def _at_path(texts: pa.Array, steps: Sequence[JsonStep], containers: int) -> tuple[pa.Array, np.ndarray]:
-    """The values at the end of a path without steps to every element, and their kinds, see kernels.json_paths."""
+    """The values at a path without _EACH, and their kinds (see kernels.json_paths)."""
     names = [b"" if isinstance(step, int) else step.encode() for step in steps]
     numbers = [step if isinstance(step, int) else -1 for step in steps]
     found, kinds = texts_at(texts, arrow_array(names, pa.binary()), arrow_array(numbers, pa.int64()), containers)
@@ -159,10 +159,10 @@ def _at_path(texts: pa.Array, steps: Sequence[JsonStep], containers: int) -> tup
 
 
 def _selected(value: Any, steps: Sequence[JsonStep], style: int, out: list[str]) -> bool:
-    """Whether there is something at the end of a path; its text is added to `out`.
+    """Append the text of each value at a path to `out`; return whether a value was found.
 
-    style: A text that is found by itself is not quoted; the elements of an array that is found in the second of two
-        steps to every element stand for themselves.
+    style: _RAW writes a string without quotes. _FLAT, for the second of two _EACH steps, writes the elements of an
+        array instead of the array.
     """
     if not steps:
         if style == _RAW and isinstance(value, str):
@@ -174,7 +174,7 @@ def _selected(value: Any, steps: Sequence[JsonStep], style: int, out: list[str])
         return True
     step, rest = steps[0], steps[1:]
     if isinstance(value, Object) and isinstance(step, str):
-        # Members may share a name: the first one in which something is found counts.
+        # Members may share a name: the first member with a value at the path counts.
         members = (each for name, each in value.members if name == step and each is not None)
         return any(_selected(each, rest, style, out) for each in members)
     if not isinstance(value, list) or isinstance(step, str):
@@ -190,7 +190,7 @@ def _selected(value: Any, steps: Sequence[JsonStep], style: int, out: list[str])
         count = sum([_selected(each, rest, inner, found) for each in value])
         some = count > 0
         if style != _QUOTED and count < 2:
-            # One element stands for itself.
+            # A single value is written without brackets.
             out += [",".join(found)] if some else []
             return some
     out.append(f"[{','.join(found)}]")
@@ -228,7 +228,7 @@ def _keys_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly:
 
 
 def _schema(text: str) -> DataType | None:
-    """The type of a text such as `a INT, b ARRAY<STRING>`; None for types that are left to Spark."""
+    """The type of a schema such as `a INT, b ARRAY<STRING>`; None for unsupported types."""
     for read in (parse_type_text, parse_columns):
         try:
             found = _nullable(read(text))
@@ -239,7 +239,7 @@ def _schema(text: str) -> DataType | None:
 
 
 def _nullable(type_: DataType) -> DataType | None:
-    """The type with NULL everywhere; None if values of it are not read here."""
+    """The type with all fields and elements nullable; None for types that deltaskip does not read from JSON."""
     match type_:
         case ArrayType(element):
             inner = _nullable(element)
@@ -259,7 +259,7 @@ def _nullable(type_: DataType) -> DataType | None:
 
 
 def _from_signature(args: tuple[Node, ...]) -> Typed:
-    """A text and the literal of a schema. Options are left to Spark."""
+    """Accept a string and the literal of a schema. Options are left to Spark."""
     if len(args) != 2 or type_of(args[0]) != STRING or is_collated(*args) or not isinstance(args[1], Literal):
         return None
     type_ = _schema(args[1].value) if isinstance(args[1].value, str) else None
@@ -300,7 +300,7 @@ def _read(value: Any, type_: DataType, zone: Zone) -> Any:
                     try:
                         found[name] = _read(each, types[name], zone)
                     except _Mismatch:
-                        # Values that were found before remain.
+                        # The fields that are already read remain.
                         continue
             return tuple(found.values())
         case ArrayType(element), list():
@@ -315,7 +315,7 @@ def _read(value: Any, type_: DataType, zone: Zone) -> Any:
 
 
 def _from_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly:
-    """Values of the type; strings of other forms are left over."""
+    """Strings as values of the type; strings that only `compute` can read are left over."""
     texts = column(args[0])
     rest = np.zeros(len(texts), np.bool_)
     assert call.type is not None
@@ -324,21 +324,21 @@ def _from_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly:
 
 
 def _member(texts: pa.Array, steps: Sequence[JsonStep], type_: DataType, rest: np.ndarray, zone: Zone) -> pa.Array:
-    """The members at the end of a path as a type, null if they do not have it; rows left over are added to `rest`."""
+    """The members at a path as a type, null if they do not have the type; `rest` marks the rows left over."""
     found, kinds = _at_path(texts, steps, _containers(type_))
     rest |= kinds >= _TWICE
     return _typed(found, kinds, type_, rest, zone)[0]
 
 
 def _containers(type_: DataType) -> int:
-    """How the kernel writes objects and arrays that are read as a type."""
+    """The kernel's output mode of objects and arrays that are read as a type."""
     return _WRITTEN if type_ == STRING else _AS_THEY_STAND if is_nested(type_) else _NO_CONTAINERS
 
 
 def _typed(
     found: pa.Array, kinds: np.ndarray, type_: DataType, rest: np.ndarray, zone: Zone
 ) -> tuple[pa.Array, np.ndarray]:
-    """Values of the kernel as a type, and which of them are not of it; `rest` gets those that are left over."""
+    """Values of the kernel as a type, and a mask of the values of other types; `rest` marks the rows left over."""
     there = (kinds != _NOTHING) & (kinds != _NULL)
     match type_:
         case StructType(fields):
@@ -396,8 +396,11 @@ def _typed(
 def _inside(
     found: pa.Array, there: np.ndarray, type_: DataType, rest: np.ndarray, zone: Zone
 ) -> tuple[np.ndarray, pa.Array, pa.Array, np.ndarray]:
-    """Read the members of objects or arrays as a type: their counts, names and values, and the rows with a member
-    that is not of the type; `rest` marks the rows left to `compute`."""
+    """Read the members of objects or arrays as a type.
+
+    Returns their counts, names and values, and a mask of the rows with a member of another type; `rest` marks the rows
+    left to `compute`.
+    """
     numbers, names, texts, inner_kinds, kinds = parts(_where(there, found), _containers(type_))
     counts = numpy_values(pc.fill_null(numbers, 0)).astype(np.int64)
     rest |= numpy_values(kinds) == _LEFT
@@ -411,7 +414,7 @@ def _inside(
 
 
 def _where(there: np.ndarray, values: pa.Array) -> pa.Array:
-    """The values, null in the other rows."""
+    """The values, null where `there` is False."""
     return pc.if_else(arrow_array(there), values, none_of(values.type))
 
 
@@ -510,7 +513,7 @@ def _time(text: str, type_: DataType, zone: Zone) -> Any:
 
 
 def _to_signature(args: tuple[Node, ...]) -> Typed:
-    """A nested value. Options are left to Spark."""
+    """Accept a nested value or a variant. Options are left to Spark."""
     type_ = type_of(args[0]) if len(args) == 1 else None
     if type_ is None or is_collated(*args) or not (is_nested(type_) or type_ == VARIANT) or not _writable(type_):
         return None
@@ -572,7 +575,7 @@ def _texts(values: pa.Array, type_: DataType) -> pa.Array:
 
 
 def _escaped(texts: pa.Array) -> pa.Array:
-    """Strings with escapes, without quotes around them. Raises NotByColumn for those with rare control characters."""
+    """Strings with JSON escapes, without quotes. Raises NotByColumn for rare control characters."""
     if not pc.any(pc.match_substring_regex(texts, r'["\\\x00-\x1f]')).as_py():
         return texts
     for character, escape in SHORT_ESCAPES.items():
@@ -592,7 +595,7 @@ def _around(before: str, texts: pa.Array, after: str) -> pa.Array:
 
 
 def _written(value: Any, type_: DataType, zone: Zone) -> str:
-    """A value as JSON text. NULLs of structs are left out."""
+    """A value as JSON text. NULL fields of structs are left out."""
     if value is None:
         return "null"
     match type_:
@@ -635,7 +638,7 @@ def _day(days: int) -> str:
 
 
 def _instant(micros: int, type_: DataType, zone: Zone) -> str:
-    """A time with milliseconds, and its offset from UTC in minutes."""
+    """A time as text with milliseconds and an offset from UTC in hours and minutes."""
     local = local_of(micros, zone) if type_ == TIMESTAMP else micros
     day, time = divmod(local, MICROS_PER_DAY)
     seconds, fraction = divmod(time, MICROS_PER_SECOND)

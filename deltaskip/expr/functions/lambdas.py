@@ -1,4 +1,4 @@
-"""Functions of lambda functions, such as `exists(array, x -> x > 1)`.
+"""Higher-order functions, such as `exists(array, x -> x > 1)`.
 
 # Spark 4.1, higherOrderFunctions.scala
 """
@@ -36,16 +36,16 @@ from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk, 
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BOOLEAN, INTEGER, VOID, ArrayType, DataType, MapType
 
-# Longer arrays are not sorted by a function, whose answers are checked for each pair.
+# Longer arrays are left to Spark: the sort checks the comparison function for every pair.
 _MOST_SORTED = 64
-# So many pairs of elements are compared at once.
+# The most pairs of elements that are compared at once.
 _MOST_PAIRS = 1 << 20
-# In columns of longer arrays, few rows have an element at each place.
+# In columns of longer arrays, few rows have an element at each index.
 _MOST_STEPS = 1000
 
 
 def _of_array(indexed: bool) -> Variables:
-    """One function, of an element, and if `indexed` perhaps its number from 0."""
+    """The variables of a function of an element and, if `indexed`, optionally its index from 0."""
 
     def variables(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
         array = type_of(args[0])
@@ -58,7 +58,7 @@ def _of_array(indexed: bool) -> Variables:
 
 
 def _of_map(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
-    """One function of a key and its value."""
+    """The variables of a function of a key and a value."""
     of = type_of(args[0])
     if len(args) != 2 or not isinstance(of, MapType) or not _takes(args[1], 2):
         return None
@@ -88,7 +88,7 @@ def _of_two_maps(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bo
 
 
 def _of_aggregate(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
-    """A function of the accumulated value and an element, and optionally one of the final value."""
+    """The variables of a function of the accumulator and an element, and of an optional function of the result."""
     if not 3 <= len(args) <= 4 or not _takes(args[2], 2) or (len(args) == 4 and not _takes(args[3], 1)):
         return None
     array, start = type_of(args[0]), type_of(args[1])
@@ -106,12 +106,12 @@ def _of_comparison(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, 
 
 
 def _body(node: Node) -> DataType | None:
-    """The type of a lambda function's values."""
+    """The result type of a lambda function."""
     return type_of(node.body) if isinstance(node, Lambda) else None
 
 
 def _of_condition(result: Callable[[DataType], DataType]) -> Signature:
-    """A nested value, and a function whose values are boolean."""
+    """Accept a nested value and a boolean function."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         given = type_of(args[0]) if len(args) == 2 else None
@@ -124,7 +124,7 @@ def _of_condition(result: Callable[[DataType], DataType]) -> Signature:
 
 
 def _array_signature(args: tuple[Node, ...]) -> Typed:
-    """An array of the values of the function, which is the last argument."""
+    """Accept a function as the last argument, and return an array of its results."""
     found = _body(args[-1])
     if found is None or not isinstance(args[-1], Lambda):
         return None
@@ -140,7 +140,7 @@ def _keys_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _values_signature(args: tuple[Node, ...]) -> Typed:
-    """A map of the values of the function, which is the last argument."""
+    """Accept a map first and a function last, and return a map of the function's results."""
     of, found = type_of(args[0]), _body(args[-1])
     if not isinstance(of, MapType) or found is None or not isinstance(args[-1], Lambda):
         return None
@@ -174,7 +174,7 @@ def _filter(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _quantified(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """`exists`, which TRUE decides, and `forall`, which FALSE does."""
+    """`exists`, which TRUE decides, and `forall`, which FALSE decides."""
     decisive = call.name == "exists"
     unknown = False
     for each in args[0]:
@@ -217,7 +217,7 @@ def _transform_values(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _map_zip(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """Keys of the first map, and then those that only the second one has."""
+    """`map_zip_with`: the keys of the first map, then the keys that only the second map has."""
     left, right = (built_map(each) for each in args[:2])
     ones, others = ({distinct_key(key): value for key, value in each} for each in (left, right))
     keys = {distinct_key(key): key for key, _ in (*left, *right)}
@@ -225,7 +225,7 @@ def _map_zip(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _sorted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """A stable sort, which is one only for an order: the function must be one for every pair."""
+    """Sort an array stably. Raises Undecided unless the function orders every pair consistently."""
     values, compare = args
     if len(values) > _MOST_SORTED:
         raise Undecided("Long arrays are sorted by a function in Spark only.")
@@ -249,7 +249,7 @@ def _sorted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _elements(args: Sequence[Any], numbered: bool) -> tuple[Any, np.ndarray, pa.Array, list[Any]]:
-    """The lists, the owners of elements, the elements, and what the function takes."""
+    """The lists, the row of each element, the elements, and the arguments of the function."""
     array = args[0]
     lists = lists_of(array)
     elements = elements_of(array.values, lists)
@@ -305,7 +305,7 @@ def _keys_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 
 
 def _zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
-    """Elements at the same place, NULL behind the end of a shorter array."""
+    """`zip_with`: the elements at the same index, NULL after the end of a shorter array."""
     arrays = args[:2]
     given = [lists_of(each) for each in arrays]
     there = given[0].valid & given[1].valid
@@ -319,7 +319,7 @@ def _zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 
 
 def _aggregate_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
-    """The first elements of all rows, then the second ones, and so on."""
+    """`aggregate`: processes the first elements of all rows, then the second elements, and so on."""
     array, found, merge = args[:3]
     lists = lists_of(array)
     longest = int(lists.lengths.max(initial=0))
@@ -337,7 +337,7 @@ def _aggregate_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 
 
 def _map_zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
-    """Keys of the first map, and then those that only the second one has, each with its values in both."""
+    """`map_zip_with`: the keys of the first map, then the keys that only the second map has, with both values."""
     maps = args[:2]
     given = [lists_of(each) for each in maps]
     there = given[0].valid & given[1].valid
@@ -354,7 +354,7 @@ def _map_zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
     behind = Lists(left.starts, flagged_elements(right, new), there)
     lists = Lists(left.starts, left.lengths + behind.lengths, there)
     firsts = np.cumsum(lists.lengths) - lists.lengths
-    # Where the entry of each key is in both maps.
+    # The index of the entry of each key in both maps.
     places = np.full((2, len(ones) + int(new.sum())), -1)
     of_left = firsts[left.owners()] + left.numbers()
     places[0, of_left] = np.arange(len(ones))
@@ -370,7 +370,7 @@ def _map_zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
 
 
 def _sorted_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
-    """Each element is compared with the others of its array, and the number of those before it is its place."""
+    """Compare each element with the other elements of its array. Its index is the number of elements before it."""
     array, compare = args
     lists = lists_of(array)
     if lists.lengths.max(initial=0) > _MOST_SORTED:
@@ -393,7 +393,7 @@ def _sorted_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
         signs = np.sign(numpy_values(found))
         before[start:end] = np.bincount(one[signs > 0] - start, minlength=end - start)
         if (signs != np.sign(before[one] - before[other])).any():
-            # It is not an order.
+            # The function is not a consistent order.
             raise NotByColumn
     return listed(lists.lengths, lists.valid, elements.take(arrow_array(np.lexsort((before, owners)))))
 

@@ -32,7 +32,7 @@ _PLAIN = re.compile(r"[^\\.\[\](){}*+?^$|&\-#]+")
 
 
 def built_map(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
-    """Return the map of entries. Raises EvaluationError for a key that is NULL, or occurs twice."""
+    """Return a map with the given entries. Raises EvaluationError for a NULL key or a duplicate key."""
     found: dict[Any, tuple[Any, Any]] = {}
     for key, value in pairs:
         if key is None:
@@ -46,12 +46,12 @@ def built_map(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
 
 
 def map_lookup(entries: tuple[tuple[Any, Any], ...], key: Any) -> Any:
-    """Return the value of the first entry with a key; None if there is none."""
+    """Return the value of the first entry with a key; None if no entry has the key."""
     return next((value for each, value in entries if compare_values(each, key) == 0), None)
 
 
 def _map_signature(args: tuple[Node, ...]) -> Typed:
-    """Keys and values in turn. A map without entries has no types, and is left to Spark."""
+    """Accept keys and values in turn. A map without entries has no types and is left to Spark."""
     types = [type_of(arg) for arg in args]
     known = [type_ for type_ in types if type_ is not None]
     if not args or len(args) % 2 or len(known) < len(types) or is_collated(*args):
@@ -141,7 +141,7 @@ def _text_to_map(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def made_map(lengths: np.ndarray, valid: np.ndarray, keys: pa.Array, items: pa.Array) -> pa.Array:
-    """Return maps with the given numbers of entries, null where not valid. Checks keys as `built_map` does."""
+    """Return maps with the given numbers of entries, null where not valid. Checks keys like `built_map`."""
     if keys.null_count:
         raise EvaluationError("A key of a map is NULL (NULL_MAP_KEY).")
     if has_negative_zero(keys):

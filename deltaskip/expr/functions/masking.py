@@ -1,4 +1,4 @@
-"""mask: characters replaced by others of their kind.
+"""`mask`, which replaces upper-case letters, lower-case letters, digits and other characters.
 
 # Spark 4.1, maskExpressions.scala
 """
@@ -22,7 +22,7 @@ _KINDS = {"Lu": 0, "Ll": 1, "Nd": 2}
 
 
 def _signature(args: tuple[Node, ...]) -> Typed:
-    """A text, and for each kind a constant of one character, or NULL for characters that stay."""
+    """Accept a string, and for each class of characters a constant character, or NULL to keep the characters."""
     typed = uncast(len(args))(args) if 1 <= len(args) <= 5 else None
     return typed if typed is not None and all(map(_is_mask, typed[0][1:])) else None
 
@@ -42,12 +42,12 @@ def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     try:
         return changed_together(column(args[0]), lambda text: text.translate(masks), "\0")
     except Undecided as error:
-        # Strings that are left to Spark are found one by one.
+        # Row-by-row evaluation finds the strings that only Spark can mask.
         raise NotByColumn from error
 
 
 class _Masks(dict[int, str]):
-    """The replacement of each code point; NUL stays."""
+    """The replacement of each code point; NUL stays NUL."""
 
     def __init__(self, masks: tuple[str | None, ...]) -> None:
         super().__init__({0: "\0"})
@@ -64,7 +64,7 @@ def _masked(text: str, masks: tuple[str | None, ...]) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def _mask(character: str, masks: tuple[str | None, ...]) -> str:
-    """The replacement of a character. Java masks each half of a surrogate pair, which is not a letter."""
+    """The replacement of a character. Java masks each half of a surrogate pair as a character other than a letter."""
     if character > "\uffff":
         return character if masks[3] is None else 2 * masks[3]
     category = unicodedata.category(character)

@@ -1,4 +1,4 @@
-"""Numbers to formatted strings, and back.
+"""Functions that format numbers as strings, and read them back.
 
 # Spark 4.1, numberFormatExpressions.scala, FormatNumber; Java 17, DecimalFormat
 """
@@ -51,12 +51,12 @@ _DATE_FORMAT = TIME_FORMATS["date_format"]
 
 
 def _format_of(node: Node) -> NumberFormat | None:
-    """The format that a literal has."""
+    """The format of a literal; None for other nodes and unsupported formats."""
     return number_format(node.value) if isinstance(node, Literal) and isinstance(node.value, str) else None
 
 
 def _char_signature(args: tuple[Node, ...]) -> Typed:
-    """A number, a time or binary, and a format, which is a constant for numbers and binary."""
+    """Accept a number, a time or binary, and a format. The format must be constant for numbers and binary."""
     if len(args) != 2:
         return None
     type_ = type_of(args[0])
@@ -99,7 +99,7 @@ def _char_column(args: Sequence[Values], call: Call, zone: Zone) -> Any:
 
 
 def _digits(values: pa.Array) -> tuple[pa.Array, int]:
-    """Integers or decimals as strings of digits without the point, and how many digits follow the point."""
+    """Integers or decimals as strings of digits without the point, and the number of digits after the point."""
     if not pa.types.is_decimal(values.type):
         return values.cast(pa.string()), 0
     whole = pa.decimal128(38, 0)
@@ -133,7 +133,7 @@ def _number_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _number(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """`to_number(text, format)`, or try_to_number."""
+    """`to_number(text, format)` or `try_to_number`."""
     found = _known_format(args[1]).read(args[0])
     if found is None and call.name == "to_number":
         raise EvaluationError(
@@ -149,7 +149,7 @@ def _number_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | V
     codes, counts = used.codes()
     found, states = read_in(texts, codes, arrow_array(counts, pa.int32()), used.whole, used.scale)
     state = numpy_values(states)
-    # So many digits fit without being looked at.
+    # Numbers of up to this many digits always fit.
     whole = found.cast(pa.decimal128(_LONG_DIGITS + 1, 0))
     array = pa.Array.from_buffers(arrow_type(used.type), len(whole), whole.buffers())
     if call.name == "try_to_number":
@@ -162,8 +162,10 @@ def _number_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | V
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """How many digits a number has: before the point at least, after it at least and at most.
+    """A pattern of DecimalFormat.
 
+    whole: The least number of digits before the point.
+    least, most: The least and the greatest number of digits after the point.
     group: The number of digits between commas; 0 without commas.
     """
 
@@ -175,7 +177,7 @@ class _Pattern:
 
 @lru_cache(maxsize=256)
 def _pattern(text: str) -> _Pattern:
-    """The pattern of a string. Raises Undecided for characters other than `#`, `0`, `,` and `.`."""
+    """Parse a pattern. Raises Undecided for characters other than `#`, `0`, `,` and `.`."""
     found = _PATTERN.fullmatch(text or "#,###,###,###,###,###,##0")
     before = found[1] + found[2] if found else ","
     if found is None or before[:1] == "," or before[-1:] == ",":
@@ -198,7 +200,7 @@ def _format_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _format(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """`format_number(number, places)`, or with a pattern."""
+    """`format_number(number, places)` or `format_number(number, pattern)`."""
     number, given = args
     if isinstance(given, int):
         if given < 0:
@@ -220,14 +222,14 @@ def _format_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         digits, left = fixed_digits(values.cast(pa.float64()), scale)
         rest |= numpy_values(left) != 0
         if used.least < scale:
-            # Which digits are written depends on the shortest text.
+            # The digits depend on the shortest string of the double.
             raise NotByColumn
     else:
         if pa.types.is_decimal(values.type) and values.type.scale > used.most:
             found = rescaled(values, 38, used.most, "half even")
             if isinstance(found, Partly):
                 raise NotByColumn
-            # A number that is rounded to zero keeps its sign.
+            # A number that rounds to zero keeps its sign.
             zero = arrow_scalar(0, pa.int32())
             lost = pc.and_(pc.less(values, zero), pc.equal(found, zero))
             rest, values = true_rows(lost), found
@@ -260,7 +262,7 @@ def _rounded(number: int | float | Decimal, places: int) -> Decimal:
         return exact if -int(exact.as_tuple().exponent) <= places else exact.quantize(unit, context=_EXACT)
     shortest = Decimal(repr(number))
     if -int(shortest.as_tuple().exponent) > places:
-        # The digits that are left out decide, and at the middle the number itself.
+        # The omitted digits decide the rounding; at a midpoint, the exact value of the number decides.
         return Decimal(number).quantize(unit, context=_EXACT)
     if float_text(number, False) is None and not (number.is_integer() and abs(number) < 2**53):
         raise Undecided(f"The digits of {number!r} depend on the version of Java.")

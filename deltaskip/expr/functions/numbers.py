@@ -1,4 +1,4 @@
-"""Functions of numbers: arithmetic with ANSI overflow errors, rounding.
+"""Functions of numbers: arithmetic with ANSI overflow errors, and rounding.
 
 # Spark 4.1, arithmetic.scala, Decimal.scala, mathExpressions.scala
 """
@@ -68,9 +68,9 @@ _CHECKED: Mapping[str, Callable[[Any, Any], Any]] = {
     "div": pc.divide_checked,
 }
 _FLOATS: Mapping[str, Callable[[Any, Any], Any]] = {"+": pc.add, "-": pc.subtract, "*": pc.multiply, "/": pc.divide}
-# Spark rounds a decimal to 34 digits where it changes its sign.
+# Spark rounds a decimal to 34 digits when it changes the sign.
 _SIGN_DIGITS = 34
-# The state of a kernel's row.
+# The kernel's state of a row with a division by zero.
 _BY_ZERO = 2
 
 
@@ -107,13 +107,13 @@ def _absolute_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _sign_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`sign(number)`; a zero keeps its own."""
+    """`sign(number)`; a zero keeps its sign."""
     values = numbers(args[0])
     return made(np.where(values == 0, values, np.sign(values)), pa.float64(), args[0])
 
 
 def _pmod_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`pmod(number, divisor)` of integers. Java adds bytes and shorts as ints; ints and longs wrap around."""
+    """`pmod(number, divisor)` for integers. Java adds bytes and shorts as ints; ints and longs wrap around."""
     left, right = args
     _check_divisor(left, right)
     if call.type is None or call.type not in INTEGRAL_BITS:
@@ -127,7 +127,7 @@ def _pmod_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _moved_dates(op: str, left: Values, right: Values, date_first: bool) -> Values:
-    """Java adds days in 32 bits, without an error."""
+    """A date plus or minus days. Java adds in 32 bits, without an error."""
     days, count = (left, right) if date_first else (right, left)
     with np.errstate(over="ignore"):
         first, second = np.asarray(numbers(days), np.int32), np.asarray(numbers(count), np.int32)
@@ -135,7 +135,7 @@ def _moved_dates(op: str, left: Values, right: Values, date_first: bool) -> Valu
 
 
 def _check_divisor(left: Values, right: Values) -> None:
-    """Raise for a number over zero."""
+    """Raise EvaluationError for a division by zero."""
     if is_constant(right):
         if constant(right) == 0 and (is_constant(left) or left.null_count < len(left)):
             raise EvaluationError(BY_ZERO)
@@ -144,7 +144,7 @@ def _check_divisor(left: Values, right: Values) -> None:
 
 
 def _no_trap(divisor: np.ndarray) -> np.ndarray:
-    """The divisors, with 1 instead of 0 (which has no result) and of -1 (whose remainder is also 0)."""
+    """The divisors, with 1 in place of 0, which has no result, and in place of -1, whose remainder is also 0."""
     return np.where((divisor == 0) | (divisor == -1), divisor.dtype.type(1), divisor)
 
 
@@ -176,7 +176,7 @@ def _decimals(call: Call, left: Values, right: Values, one: DecimalType, other: 
     if call.type != LONG:
         return values
     whole = values.values if isinstance(values, Partly) else values
-    # Where a quotient has more than 64 bits, pyarrow raises, and all are computed one by one.
+    # If a quotient has more than 64 bits, pyarrow raises, and all rows are computed one by one.
     longs = pc.cast(whole, pa.int64())
     return Partly(longs, values.rest) if isinstance(values, Partly) else longs
 
@@ -212,14 +212,14 @@ def _arithmetic_operands(op: str, left: Node, right: Node) -> tuple[Node, Node] 
     if op == "div" and met in INTEGRAL_BITS:
         met = LONG
     if STRING in types:
-        # A string beside an integer is read as a bigint, also for a division.
+        # Spark reads a string beside an integer as a bigint, also in a division.
         read = wider_type(types[0], types[1]) or met
         left, right = cast_to(left, read), cast_to(right, read)
     return cast_to(left, met), cast_to(right, met)
 
 
 def _decimal_operands(left: Node, right: Node) -> tuple[Node, Node] | None:
-    """Operands of which one is a decimal: each keeps its precision, or both become double."""
+    """The operands if one is a decimal: each keeps its precision, or both become double. None if Spark refuses them."""
     types = (type_of(left), type_of(right))
     if FLOAT in types or DOUBLE in types:
         return cast_to(left, DOUBLE), cast_to(right, DOUBLE)
@@ -236,7 +236,7 @@ def _decimal_operands(left: Node, right: Node) -> tuple[Node, Node] | None:
 
 
 def _additive_signature(op: str) -> Signature:
-    """`+` and `-` of numbers, and of dates and days."""
+    """Accept two numbers, or a date and days, for `+` or `-`."""
     plain = _arithmetic_signature(op)
 
     def signature(args: tuple[Node, ...]) -> Typed:
@@ -259,7 +259,7 @@ def _compute_arithmetic(op: str, args: tuple[Any, ...], call: Call, zone: Zone) 
 
 
 def _same_number(args: tuple[Node, ...]) -> Typed:
-    """One number, with the result of its type. A string becomes a double."""
+    """Accept one number; the result has the same type. A string becomes a double."""
     if len(args) != 1:
         return None
     type_ = type_of(args[0])
@@ -290,12 +290,12 @@ def _sign(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _safe(node: Node) -> Node:
-    """The node with TRY_CAST for the casts around its operand."""
+    """The node with its outer casts replaced by TRY_CAST."""
     return replace(node, child=_safe(node.child), safe=True) if isinstance(node, Cast) else node
 
 
 def _tried(op: str) -> Function:
-    """`try_add` and others: NULL where the operator fails."""
+    """`try_add` and similar functions, which return NULL if the operator fails."""
     numbers_only = arithmetic_with(op)
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -314,7 +314,7 @@ def _tried(op: str) -> Function:
                 return interval_sum_column(args, Call("add_interval", moved, call.type), zone)
             return _arithmetic_column(args, Call(op, call.args, call.type), zone)
         except EvaluationError as error:
-            # Which rows fail is found one by one.
+            # Row-by-row evaluation finds the rows that fail.
             raise NotByColumn from error
 
     def signature(args: tuple[Node, ...]) -> Typed:
@@ -324,7 +324,7 @@ def _tried(op: str) -> Function:
         found = (_additive_signature if op in "+-" else _arithmetic_signature)(op)(args)
         if found is None or all(is_numeric(type_of(arg)) for arg in args):
             return found
-        # If operands are not numbers, Spark also catches failures inside them (TryEval), such as a failing cast.
+        # If operands are not numbers, Spark also catches errors of the operands (TryEval), such as a failing cast.
         if not all(isinstance(arg, FieldRef | Literal) for arg in args):
             return None
         return tuple(map(_safe, found[0])), found[1]
@@ -342,18 +342,18 @@ def _tried(op: str) -> Function:
 
 
 def _moved_by(op: str, args: tuple[Node, ...]) -> tuple[Node, ...]:
-    """The time and the interval that is added to it; nothing for other operands."""
+    """The time and the interval of a sum; () for other operands."""
     found = sum_with_interval(Call(op, args)) if op in "+-" and isinstance(args[-1], Literal) else None
     return found.args if isinstance(found, Call) else ()
 
 
 def _is_plain_time(node: Node) -> bool:
-    """Whether a time is a column or a constant, or a cast of one, so that only the cast can fail."""
+    """Whether a time is a column or a constant, or a cast of either: only the cast can fail."""
     return isinstance(node.child if isinstance(node, Cast) else node, FieldRef | Literal)
 
 
 def _order(op: str) -> EvaluationOrder | None:
-    """The order of evaluation: the divisor is first."""
+    """The order of evaluation. Spark evaluates a divisor first."""
     return backwards if op in ("/", "%", "div") else None
 
 

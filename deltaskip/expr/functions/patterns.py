@@ -1,4 +1,4 @@
-"""Regular expressions of Java, of strings. A pattern is constant, or is compiled once for each of its values.
+"""Functions that match Java's regular expressions. Each distinct pattern is compiled once.
 
 Patterns beyond the subset of `expr.regex`, and matches that depend on the version of Java, are left to Spark.
 
@@ -51,10 +51,10 @@ Longs = npt.NDArray[np.int64]
 class _MatchesOfRows:
     """The matches of the rows of an array of strings.
 
-    offsets: Index of the first match of each row, and the number of all matches at the end.
-    starts, ends: The places of the groups that were asked for, by match and group, in the data of the strings; -1 for
-        a group that took no part.
-    unsure: The rows whose matches are left to Spark; they have none here.
+    offsets: The index of the first match of each row, followed by the number of all matches.
+    starts, ends: The offsets of the requested groups in the data of the strings, by match and group; -1 for a group
+        that did not participate in the match.
+    unsure: A mask of the rows whose matches are left to Spark; they have no matches in this object.
     """
 
     rows: pa.Array
@@ -85,20 +85,23 @@ def _answer(found: pa.Array, matches: _MatchesOfRows) -> Partly | Values:
 
 
 def _data(rows: pa.Array) -> npt.NDArray[np.uint8]:
-    """The bytes of the strings, in which matches have their places."""
+    """The bytes of the strings, to which the offsets of matches refer."""
     buffer = rows.buffers()[2]
     return np.zeros(0, np.uint8) if buffer is None else np.frombuffer(buffer, np.uint8)
 
 
 def _bounds(rows: pa.Array) -> tuple[Longs, Longs]:
-    """Where each string begins and ends in the data. Nulls are empty."""
+    """Start and end of each string in the data. Nulls are empty."""
     offsets = np.frombuffer(rows.buffers()[1], np.int32)[rows.offset : rows.offset + len(rows) + 1].astype(np.int64)
     starts, ends = offsets[:-1], offsets[1:]
     return (starts, np.where(numpy_values(rows.is_valid()), ends, starts)) if rows.null_count else (starts, ends)
 
 
 def _strings(data: npt.NDArray[np.uint8], starts: Longs, ends: Longs, offsets: Longs) -> pa.Array:
-    """Strings of pieces of the data, whose own pieces begin at `offsets`. A piece from -1 on is empty."""
+    """Join pieces of the data to strings.
+
+    The pieces of string i begin at index offsets[i]. A piece that starts at -1 is empty.
+    """
     missing = starts < 0
     lengths = np.where(missing, 0, ends - starts)
     sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))[offsets]
@@ -114,19 +117,19 @@ def _strings(data: npt.NDArray[np.uint8], starts: Longs, ends: Longs, offsets: L
 
 
 def _null_as(found: pa.Array, rows: pa.Array) -> pa.Array:
-    """The values, null where the rows are."""
+    """The values, null where `rows` is null."""
     return pc.if_else(rows.is_valid(), found, none_of(found.type)) if rows.null_count else found
 
 
 def _lists(data: npt.NDArray[np.uint8], starts: Longs, ends: Longs, offsets: Longs, rows: pa.Array) -> pa.Array:
-    """Lists of pieces of the data, null where the rows are."""
+    """Lists of pieces of the data, null where `rows` is null."""
     values = _strings(data, starts, ends, np.arange(len(starts) + 1))
     mask = pc.invert(rows.is_valid()) if rows.null_count else None
     return pa.ListArray.from_arrays(arrow_array(offsets.astype(np.int32)), values, pa.list_(pa.string()), mask=mask)
 
 
 def _rlike(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
-    """`rlike(text, pattern)`: whether the pattern occurs."""
+    """`rlike(text, pattern)`."""
     matches = _search(column(args[0]), compiled(constant(args[1])), (), 1)
     return _answer(made(matches.counts > 0, pa.bool_(), matches.rows), matches)
 
@@ -138,7 +141,7 @@ def _count(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
 
 
 def _place(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
-    """`regexp_instr(text, pattern)`: from 1, and 0 without a match."""
+    """`regexp_instr(text, pattern)`: positions begin at 1; 0 means no match."""
     if len(args) == 3:
         constant(args[2])
     matches = _search(column(args[0]), compiled(constant(args[1])), (0,), 1)
@@ -150,7 +153,7 @@ def _place(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
 
 
 def _extract(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
-    """`regexp_extract(text, pattern, group)`: of the first match; '' without one, or if the group took no part."""
+    """`regexp_extract(text, pattern, group)` of the first match; '' without a match or if the group has no match."""
     matches = _grouped(args, call, 1)
     found = _strings(_data(matches.rows), matches.starts[:, 0], matches.ends[:, 0], matches.offsets)
     return _answer(_null_as(found, matches.rows), matches)
@@ -164,7 +167,7 @@ def _extract_all(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Val
 
 
 def _grouped(args: Sequence[Values], call: Call, most: int) -> _MatchesOfRows:
-    """The matches with the place of the group that is wanted, which must exist if there is a match."""
+    """The matches with the offsets of the requested group. Raises if a row matches and the group does not exist."""
     pattern, group = compiled(constant(args[1])), constant(args[2]) if len(args) == 3 else 1
     exists = 0 <= group <= pattern.groups
     matches = _search(column(args[0]), pattern, (group if exists else 0,), most)
@@ -183,21 +186,21 @@ def _check_repeated(pattern: Pattern, *groups: int) -> None:
 
 
 def _substring(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
-    """`regexp_substr(text, pattern)`: the first match; NULL without one, or if it is empty."""
+    """`regexp_substr(text, pattern)`: the first match; NULL without a match or if the match is empty."""
     matches = _search(column(args[0]), compiled(constant(args[1])), (0,), 1)
     found = _strings(_data(matches.rows), matches.starts[:, 0], matches.ends[:, 0], matches.offsets)
     return _answer(pc.if_else(pc.equal(found, _EMPTY), none_of(pa.string()), found), matches)
 
 
 def _replace(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
-    """`regexp_replace(text, pattern, replacement, position)`: each match, from a position on."""
+    """`regexp_replace(text, pattern, replacement, position)`: replaces each match from a position on."""
     rows, pattern, replacement = column(args[0]), compiled(constant(args[1])), constant(args[2])
     position = constant(args[3]) if len(args) == 4 else 1
     if position == 1:
         return _replaced(rows, pattern, replacement)
     if len(rows) > 1 or rows.null_count:
         raise NotByColumn
-    # The position counts the units of UTF-16, and the expression sees nothing before it.
+    # The position counts UTF-16 units, and the pattern does not see the text before the position.
     [text] = rows.to_pylist()
     units = text.encode("utf-16-le")
     if 2 * (position - 1) >= len(units):
@@ -217,7 +220,7 @@ def _replaced(rows: pa.Array, pattern: Pattern, replacement: str) -> Partly | Va
     try:
         parts += _parts(replacement, pattern.groups)
     except EvaluationError:
-        # Java reads the replacement when there is a match.
+        # Java parses the replacement only if a row matches.
         if len(_search(rows, pattern, (0,), 1).starts):
             raise
     numbers = [part for part in parts if isinstance(part, int)]
@@ -244,7 +247,11 @@ def _replaced(rows: pa.Array, pattern: Pattern, replacement: str) -> Partly | Va
 
 
 def _pieces(matches: _MatchesOfRows, parts: int) -> tuple[Longs, Longs]:
-    """The pieces of each row: before a match, room for the parts of its replacement, and so on, and the end."""
+    """Starts and ends of the pieces of each row.
+
+    For each match, a row has the text before the match and `parts` empty pieces for the replacement; the text after the
+    last match follows.
+    """
     width, count = 1 + parts, len(matches.starts)
     begins, stops = _bounds(matches.rows)
     starts, ends = np.zeros((2, count * width + len(begins)), np.int64)
@@ -263,7 +270,7 @@ def _pieces(matches: _MatchesOfRows, parts: int) -> tuple[Longs, Longs]:
 
 
 def _parts(replacement: str, groups: int) -> list[bytes | int]:
-    """The characters and groups of a replacement."""
+    """The literal bytes and group numbers of a replacement."""
     found: list[bytes | int] = []
     at = 0
     while at < len(replacement):
@@ -299,15 +306,15 @@ def _bad(replacement: str, what: str) -> EvaluationError:
 
 
 def _split(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
-    """`split(text, pattern, limit)`: the parts between the matches; with a limit above 0, the last part is the rest."""
+    """`split(text, pattern, limit)`: the parts between matches. With a positive limit, the last part is the rest."""
     rows, pattern, limit = column(args[0]), constant(args[1]), constant(args[2]) if len(args) == 3 else -1
     most = limit if limit > 0 else _EACH
     matches = _search(rows, compiled(pattern if pattern else _CHARACTER), (0,), most)
     starts, ends = matches.starts[:, 0], matches.ends[:, 0]
     begins, _ = _bounds(rows)
     row = matches.row_of
-    # The pattern '' splits a text into its characters, others split it at their matches, but not before an empty one
-    # at the begin.
+    # The pattern '' splits a string into its characters. Other patterns split at their matches, except at an empty
+    # match at the beginning.
     used = starts > begins[row] if not pattern else (ends > starts) | (starts > begins[row])
     order = np.cumsum(used, dtype=np.int64)
     before = np.concatenate((np.zeros(1, np.int64), order))[matches.offsets[:-1]]
@@ -325,7 +332,7 @@ def _split(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
 
 
 def _one_row(by_column: ByColumn) -> Compute:
-    """Compute a single value by evaluating a column with one row."""
+    """Compute a single value as a column with one row."""
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         given = [constant_of(arg, pa.string() if isinstance(arg, str) else pa.int32()) for arg in args[1:]]
@@ -339,7 +346,7 @@ def _one_row(by_column: ByColumn) -> Compute:
 
 
 def _signature(result: DataType, least: int, *rest: DataType) -> Signature:
-    """Strings, and further arguments that may be left out."""
+    """Accept strings, and the optional arguments `rest`."""
     strings = [STRING] * least
 
     def signature(args: tuple[Node, ...]) -> Typed:
@@ -351,7 +358,7 @@ def _signature(result: DataType, least: int, *rest: DataType) -> Signature:
 
 
 def _replace_signature(args: tuple[Node, ...]) -> Typed:
-    """The position is a constant above 0."""
+    """Accept three strings and an optional position, a constant above 0."""
     typed = _signature(STRING, 3, INTEGER)(args)
     if typed is None or len(args) == 3:
         return typed

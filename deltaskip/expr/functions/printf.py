@@ -1,4 +1,4 @@
-"""format_string, with Java's Formatter as far as it needs it: `%s %d %x %o %c %b %f %e %n %%` with their flags.
+"""`format_string` with the specifiers `%s %d %x %o %c %b %f %e %n %%` of Java's Formatter, and their flags.
 
 # Spark 4.1, FormatString in stringExpressions.scala; Java 17, java.util.Formatter
 """
@@ -38,7 +38,7 @@ _EXACT = Context(prec=2000, rounding=ROUND_HALF_UP)
 
 
 def _signature(args: tuple[Node, ...]) -> Typed:
-    """A template and any values. Spark writes values of other types as it stores them, such as dates as numbers."""
+    """Accept a template and values of some types. Spark writes its internal value for other types, as for dates."""
     template = implicit_cast(args[0], STRING) if args else None
     types = [type_of(arg) for arg in args[1:]]
     if template is None or not all(type_ in _WRITTEN or isinstance(type_, DecimalType) for type_ in types):
@@ -74,7 +74,7 @@ def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _piece(part: str | _Specifier, args: Sequence[Values], types: Sequence[DataType]) -> Values | None:
-    """A part of the string of every row; None for values that are written one by one."""
+    """A part of the string of every row; None if values must be written one by one."""
     if isinstance(part, str):
         return constant_of(part, pa.string())
     if part.argument >= len(args) or part.flags not in ("", "0") or part.precision is not None or part.upper:
@@ -94,7 +94,7 @@ def _piece(part: str | _Specifier, args: Sequence[Values], types: Sequence[DataT
 
 @dataclass(frozen=True, slots=True)
 class _Specifier:
-    """One specifier: the argument from 0 on, and how it is written. kind: its letter, small."""
+    """One format specifier: the index of the argument, and its format. kind: The conversion letter in lower case."""
 
     argument: int
     flags: str
@@ -107,7 +107,7 @@ class _Specifier:
 def _formatted(template: str, values: Sequence[Any], types: Sequence[DataType]) -> str:
     """`format_string(template, values)`.
 
-    Raises EvaluationError where Java refuses the template or a value, and Undecided where the result is left to Spark.
+    Raises EvaluationError if Java refuses the template or a value, and Undecided if only Spark knows the result.
     """
     found: list[str] = []
     for part in _template_parts(template):
@@ -120,7 +120,7 @@ def _formatted(template: str, values: Sequence[Any], types: Sequence[DataType]) 
         text = text.upper() if part.upper else text
         if part.upper and not text.isascii():
             raise Undecided("Letters beyond ASCII in capitals are left to Spark.")
-        # Widths count the units of UTF-16.
+        # Widths count UTF-16 units.
         missing = part.width - len(text) - sum(character > "\uffff" for character in text)
         found.append(text + " " * missing if "-" in part.flags else " " * missing + text)
     check_length(sum(map(len, found)))
@@ -129,7 +129,7 @@ def _formatted(template: str, values: Sequence[Any], types: Sequence[DataType]) 
 
 @lru_cache(maxsize=256)
 def _template_parts(template: str) -> tuple[str | _Specifier, ...]:
-    """Return the literal parts and specifiers of a template. Raises as `formatted` does."""
+    """Return the literal parts and specifiers of a template. Raises like `formatted`."""
     found: list[str | _Specifier] = []
     at = ordinary = 0
     while at < len(template):
@@ -161,7 +161,7 @@ def _template_parts(template: str) -> tuple[str | _Specifier, ...]:
 def _check(text: str, kind: str, flags: str, width: str | None, precision: str | None) -> None:
     """Raise EvaluationError for a specifier that Java refuses."""
     if kind in "xo" and set(flags) - set(_FLAGS[kind]):
-        # Java accepts them for NULL.
+        # Java accepts these flags for NULL.
         raise Undecided(f"The specifier {text} is left to Spark.")
     doubled = len(set(flags)) < len(flags) or {"-", "0"} <= set(flags) or {"+", " "} <= set(flags)
     if doubled or set(flags) - set(_FLAGS[kind]) or (set(flags) & {"-", "0"} and not width):
@@ -173,7 +173,7 @@ def _check(text: str, kind: str, flags: str, width: str | None, precision: str |
 
 
 def _written(specifier: _Specifier, value: Any, type_: DataType) -> str:
-    """A value without the spaces around it."""
+    """A value as text, without padding."""
     kind = specifier.kind
     if kind in "sb":
         text = _shown(value, type_) if kind == "s" else str(value is not None and value is not False).lower()
@@ -191,7 +191,7 @@ def _written(specifier: _Specifier, value: Any, type_: DataType) -> str:
 
 
 def _shown(value: Any, type_: DataType) -> str:
-    """A value as Java writes it."""
+    """The text of a value in Java."""
     if value is None:
         return "null"
     if type_ == STRING:
@@ -209,7 +209,7 @@ def _shown(value: Any, type_: DataType) -> str:
 
 
 def _decimal_text(value: Decimal) -> str:
-    """BigDecimal.toString: with an exponent below 10⁻⁶."""
+    """BigDecimal.toString, which writes an exponent below 10⁻⁶."""
     sign, figures, exponent = value.as_tuple()
     point = len(figures) + int(exponent) - 1
     if point >= -6:
@@ -219,7 +219,7 @@ def _decimal_text(value: Decimal) -> str:
 
 
 def _whole(specifier: _Specifier, value: int, bits: int) -> str:
-    """An integer."""
+    """An integer as text."""
     if specifier.kind == "c":
         if not 0 <= value <= 0x10FFFF or bits == 64:
             raise EvaluationError(f"{value} is no character (IllegalFormatCodePointException).")
@@ -235,7 +235,7 @@ def _whole(specifier: _Specifier, value: int, bits: int) -> str:
 
 
 def _real(specifier: _Specifier, value: float) -> str:
-    """A floating point number, rounded half up from its shortest digits."""
+    """A floating point number as text, rounded half up from its shortest digits."""
     if "#" in specifier.flags:
         raise Undecided("The flag # of numbers with places is left to Spark.")
     negative = math.copysign(1, value) < 0
@@ -264,7 +264,7 @@ def _real(specifier: _Specifier, value: float) -> str:
 
 
 def _grouped(specifier: _Specifier, text: str) -> str:
-    """Digits with a comma before every third, if the specifier has this flag."""
+    """Digits with a comma before every group of three, if the specifier has this flag."""
     if "," not in specifier.flags:
         return text
     whole, point, part = text.partition(".")
@@ -278,7 +278,7 @@ def _sign(specifier: _Specifier, negative: bool) -> str:
 
 
 def _signed(specifier: _Specifier, negative: bool, text: str) -> str:
-    """Digits with their sign, and zeros between them up to the width."""
+    """Digits with their sign, and zeros between sign and digits up to the width."""
     begin, end = ("(", ")") if negative and "(" in specifier.flags else (_sign(specifier, negative), "")
     zeros = specifier.width - len(begin) - len(text) - len(end) if "0" in specifier.flags else 0
     return begin + "0" * zeros + text + end

@@ -1,4 +1,4 @@
-"""round, bround, floor and ceil.
+"""`round`, `bround`, `floor` and `ceil`.
 
 # Spark 4.1, RoundBase, RoundCeil and RoundFloor of mathExpressions.scala
 """
@@ -36,7 +36,7 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 
-# The decimals as which floor and ceil with a scale read other types.
+# The decimal types to which floor and ceil with a scale cast other types.
 _AS_DECIMAL: Mapping[DataType, DecimalType] = {
     FLOAT: DecimalType(14, 7),
     DOUBLE: DecimalType(30, 15),
@@ -44,9 +44,9 @@ _AS_DECIMAL: Mapping[DataType, DecimalType] = {
     VOID: DecimalType(38, 18),
 }
 _MOST_DIGITS = 38
-# Integers up to this one are exact as doubles, or floats.
+# Integers up to these values are exact as doubles and as floats.
 _EXACT, _EXACT_FLOAT = 2.0**53, 2.0**24
-# The greatest power of ten that a float holds exactly.
+# The greatest power of ten that a float represents exactly.
 _EXACT_FLOAT_POWER = 10
 
 
@@ -73,7 +73,7 @@ def _whole_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Pa
 
 
 def _round_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    """`round(number, scale)`, half up, and `bround(number, scale)`, half to the even one."""
+    """`round(number, scale)`, half up, and `bround(number, scale)`, half to even."""
     scale = constant(args[1])
     values = column(args[0])
     rounding = ROUNDINGS[call.name][0]
@@ -95,13 +95,13 @@ def _decimals(values: pa.Array, own: DecimalType, result: DecimalType, scale: in
 
 
 def _integers(values: pa.Array, type_: DataType, zeros: int, rounding: str) -> Values:
-    """Integers with zeros at the end."""
-    # No integer has more than 19 digits, and half of 10^19 is beyond them.
+    """Integers rounded to a multiple of 10^zeros."""
+    # No integer has more than 19 digits, and half of 10^20 is greater than every integer.
     if zeros > 19:
         return made(np.zeros(len(values), np.int64), arrow_type(type_), values)
     found = np.asarray(numbers(values), np.int64)
     unit = np.uint64(10**zeros)
-    # The magnitude of the least bigint is a number without a sign.
+    # The magnitude of the least bigint needs an unsigned integer.
     size = np.abs(found).view(np.uint64)
     units, rest = size // unit, size % unit
     other = unit - rest
@@ -121,7 +121,7 @@ def _out_of_range(type_: DataType) -> EvaluationError:
 
 
 def _floats(values: pa.Array, scale: int, rounding: str) -> Values | Partly:
-    """Doubles or floats rounded as the decimals that Java writes for them as doubles."""
+    """Doubles or floats, rounded as the decimals that Java writes for them as doubles."""
     single = values.type == pa.float32()
     given = numbers(values)
     if scale == 0:
@@ -135,13 +135,13 @@ def _floats(values: pa.Array, scale: int, rounding: str) -> Values | Partly:
         operand = units if scale >= 0 else units * unit
         if single:
             known &= operand < _EXACT_FLOAT
-        # An infinity and a whole number of any size stay as they are.
+        # Infinities, NaN and whole numbers below _EXACT stay unchanged.
         kept = ~np.isfinite(size) | ((scale >= 0) & (np.floor(size) == size) & (size < _EXACT))
         found = operand.astype(given.dtype)
         if scale >= 0:
             found = found / given.dtype.type(unit)
         found = np.where(kept, np.abs(given), found)
-        # A zero of Java's decimals has no sign.
+        # A zero of Java's BigDecimal has no sign.
         found = np.where((given < 0) & (found != 0), -found, found)
     array = made(np.where(np.isnan(given), given, found), values.type, values)
     rest = ~(known | kept)
@@ -149,9 +149,9 @@ def _floats(values: pa.Array, scale: int, rounding: str) -> Values | Partly:
 
 
 def _whole_floats(values: pa.Array, given: np.ndarray, rounding: str) -> Values | Partly:
-    """Doubles or floats as whole numbers: the text of a number is on the side of a half where the number is.
+    """Doubles or floats rounded to whole numbers: a number and its string are on the same side of a half.
 
-    Halves with so many digits that some versions of Java write another number are left over.
+    Halves with so many digits that some versions of Java write a different number are left over.
     """
     large = len(given) > 0 and not (np.fmin.reduce(given) > -FEW_DIGITS and np.fmax.reduce(given) < FEW_DIGITS)
     halves = None
@@ -161,16 +161,16 @@ def _whole_floats(values: pa.Array, given: np.ndarray, rounding: str) -> Values 
     if rounding == "half even":
         found = np.rint(given)
     else:
-        # The greatest number below a half: a half would round the number just below it up.
+        # Add the greatest number below a half: adding a half would round up the number just below it.
         found = np.trunc(given + np.copysign(np.nextafter(given.dtype.type(0.5), given.dtype.type(0)), given))
-    # A zero of Java's decimals has no sign.
+    # A zero of Java's BigDecimal has no sign.
     found += 0
     array = made(found, values.type, values)
     return array if halves is None or not any_set(halves, values) else Partly(array, halves)
 
 
 def _whole_signature(args: tuple[Node, ...]) -> Typed:
-    """`floor` and `ceil`: bigint, or a decimal with the scale."""
+    """Accept a number and an optional constant scale. The result is a bigint, or a decimal of the scale."""
     if len(args) == 2:
         return _scaled_signature(args)
     type_ = type_of(args[0]) if len(args) == 1 else None

@@ -1,4 +1,4 @@
-"""`sequence(start, stop, step)`: numbers, dates and times at equal distances.
+"""`sequence(start, stop, step)` of numbers, dates and times.
 
 # Spark 4.1, collectionOperations.scala: Sequence
 """
@@ -61,7 +61,7 @@ def _sequence(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     if len(args) == 3 and type_of(call.args[2]) == YEAR_MONTH:
         months, days = args[2], 0
     elif len(args) == 3:
-        # The days of a negative interval are rounded towards zero.
+        # Spark rounds the days of a negative interval towards zero.
         days = abs(args[2]) // MICROS_PER_DAY * (1 if args[2] >= 0 else -1)
         micros = args[2] - days * MICROS_PER_DAY
     if type_ == DATE:
@@ -115,7 +115,7 @@ def _times(start: int, stop: int, step: tuple[int, int, int], zone: Zone | None)
 
 
 def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """Integers, or dates one day apart, of all rows side by side."""
+    """Sequences of integers, or of dates one day apart, for all rows."""
     assert isinstance(call.type, ArrayType)
     if call.type.element not in INTEGRAL_BITS and (call.type.element != DATE or len(args) == 3):
         raise NotByColumn

@@ -1,4 +1,4 @@
-"""Functions of strings and binary, in code points as in Spark, compared by bytes.
+"""Functions of strings and binary, which count code points and compare bytes, as in Spark.
 
 # Spark 4.1, UTF8String, stringExpressions.scala
 """
@@ -58,7 +58,7 @@ from deltaskip.schema.arrow_values import NOTHING, is_not_false, numpy_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, BOOLEAN, INTEGER, STRING, VOID, ArrayType, DataType
 
-# Longer results are made one by one, under the limit of `strings`.
+# Longer results are computed one by one, within the limit of `strings`.
 _MOST_REPEATED = 1 << 10
 _MOST_WRITTEN, _MOST_TOGETHER = 1 << 16, 1 << 29
 _EIGHT = constant_of(8, pa.int32())
@@ -80,9 +80,9 @@ def _initcap_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | 
 
 
 def _capitals(text: str) -> str:
-    """As `strings.capitalized`, for a long text."""
+    """Like `strings.capitalized`, but fast for a long text."""
     strings.check_capitals(text)
-    # Each letter has one in the other case.
+    # Every letter has a counterpart in the other case.
     given, small, large = (
         np.frombuffer(each.encode("utf-32-le"), np.uint32) for each in (text, text.lower(), text.translate(_TITLES))
     )
@@ -91,7 +91,7 @@ def _capitals(text: str) -> str:
 
 
 class _Titles(dict[int, str]):
-    """The capital letter of each code point."""
+    """The title case of each code point."""
 
     def __missing__(self, point: int) -> str:
         found = self[point] = chr(point).title()
@@ -116,7 +116,7 @@ def _ends_with_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def with_parts(text: Values, part: pa.Array, place: int) -> Values:
-    """Return whether each text has the part of its row at a place, see kernels.text_parts.has_parts."""
+    """Return whether each string has the part of its row at `place` (see kernels.text_parts.has_parts)."""
     if any(each.type not in (pa.string(), pa.binary()) for each in (text, part)):
         raise NotByColumn
     return pc.cast(has_parts(as_array(text, len(part)), part, place), pa.bool_())
@@ -128,7 +128,7 @@ def _reverse_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`length(text)` in characters, or of binary in bytes."""
+    """`length(text)` in characters; the length of binary is in bytes."""
     return (pc.binary_length if args[0].type == pa.binary() else pc.utf8_length)(args[0])
 
 
@@ -146,7 +146,7 @@ def _quote_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 def like_column(text: Values, pattern: str, escape: str, case_insensitive: bool) -> Partly | Values:
     """`text LIKE pattern ESCAPE escape`, or ILIKE.
 
-    Raises EvaluationError for an escape character that escapes nothing.
+    Raises EvaluationError for an escape character before an ordinary character or at the end.
     """
     rows = column(text)
     if case_insensitive:
@@ -180,7 +180,7 @@ def _like(texts: pa.Array, pattern: str, escape: str) -> pa.Array:
 
 
 def like_rows(text: Values, patterns: pa.Array, escape: str, case_insensitive: bool) -> Partly | Values:
-    """`text LIKE pattern ESCAPE escape`, or ILIKE, with a pattern for each row; a wrong escape is left over."""
+    """`text LIKE pattern ESCAPE escape`, or ILIKE, with a pattern for each row; invalid escapes are left over."""
     given = arrays_of(text, patterns)
     rest = np.zeros(len(patterns), np.bool_)
     if case_insensitive:
@@ -196,7 +196,7 @@ def like_rows(text: Values, patterns: pa.Array, escape: str, case_insensitive: b
 
 
 def _like_node(insensitive: bool, text: Node, pattern: Node, escape: Node = _BACKSLASH) -> Node | None:
-    """`like(text, pattern, escape)`. The escape is a constant of one character."""
+    """The node of `like(text, pattern, escape)`; None unless the escape is a constant character."""
     match escape:
         case Literal(str() as character) if len(character) == 1:
             return Like(text, pattern, character, insensitive)
@@ -204,7 +204,7 @@ def _like_node(insensitive: bool, text: Node, pattern: Node, escape: Node = _BAC
 
 
 def _with_rest(found: Any, text: Values, change: Callable[[str], str] | None = None) -> Partly | Values:
-    """The values of ASCII rows; the other rows are changed together, or left over."""
+    """The values of ASCII rows. Other rows are computed together with `change`, or left over without it."""
     ascii_only = is_not_false(pc.string_is_ascii(column(text)))
     if pc.all(ascii_only).as_py() is not False:
         return found
@@ -212,10 +212,10 @@ def _with_rest(found: Any, text: Values, change: Callable[[str], str] | None = N
     if change is None:
         return Partly(found, rest)
     try:
-        # The case of a letter depends on those beside it up to a blank.
+        # The case of a letter depends on the adjacent letters up to a blank.
         changed = changed_together(text.filter(pc.invert(ascii_only)), change, " \0 ")
     except Undecided:
-        # Strings that are left to Spark are found one by one.
+        # Row-by-row evaluation finds the strings that only Spark can convert.
         return Partly(found, rest)
     return pc.if_else(ascii_only, found, scattered(changed, rest))
 
@@ -228,9 +228,9 @@ def _concat_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _is_text_of_joined(node: Node) -> bool:
-    """Whether a node is arrays that are joined and then cast to a string.
+    """Whether a node is a concat of arrays that is cast to a string.
 
-    Spark's optimizer (CombineConcats) casts each of the arrays within the concat of strings around them, if it runs.
+    Spark's optimizer (CombineConcats), if it runs, casts each array within an enclosing concat of strings.
     """
     match node:
         case Cast(Call("concat", _, type_), target):
@@ -241,7 +241,7 @@ def _is_text_of_joined(node: Node) -> bool:
 def _of_texts(
     result: DataType, count: int, compute: Callable[..., object], by_column: ByColumn | None = None, *aliases: str
 ) -> Function:
-    """A function of `count` strings whose result may depend on the collation."""
+    """A function of `count` strings that requires UTF8_BINARY."""
     return value_function(
         takes(result, *[STRING] * count),
         lambda args, call, zone: compute(*args),
@@ -252,20 +252,20 @@ def _of_texts(
 
 
 def _part_signature(args: tuple[Node, ...]) -> Typed:
-    """Two strings, or binary in both places."""
+    """Accept two strings, or two binary values."""
     of = BINARY if [type_of(arg) for arg in args] == [BINARY, BINARY] else STRING
     return takes(BOOLEAN, of, of)(args)
 
 
 def _part(compute: Callable[[Any, Any], object], by_column: ByColumn) -> Function:
-    """Whether a string or binary has another at some place."""
+    """A function that returns whether a string or binary value contains, starts or ends with another."""
     return value_function(_part_signature, lambda args, call, zone: compute(*args), by_column, binary_only=True)
 
 
 def _trim(at_start: bool, at_end: bool, text_first: bool = False) -> Function:
-    """A text without characters at its ends, by default without blanks.
+    """A function that trims characters, by default blanks, from the ends of a string.
 
-    text_first: Whether the text is the first argument, and the characters the second.
+    text_first: Whether the string is the first argument and the characters the second.
     """
     trimmed = pc.utf8_trim if at_start and at_end else pc.utf8_ltrim if at_start else pc.utf8_rtrim
 
@@ -292,7 +292,7 @@ def _trim(at_start: bool, at_end: bool, text_first: bool = False) -> Function:
 
 
 def _concat_ws_signature(args: tuple[Node, ...]) -> Typed:
-    """Strings only; arrays of them are left to Spark."""
+    """Accept strings; arrays of strings are left to Spark."""
     return takes(STRING, *[STRING] * len(args))(args) if args else None
 
 
@@ -307,7 +307,7 @@ def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     separator = constant(args[0])
     if separator is None:
         raise NotByColumn
-    # pyarrow loses rows without any part, so there is an empty first one.
+    # pyarrow loses rows without any part: an empty part comes first.
     joined = pc.binary_join_element_wise(NOTHING, *args[1:], args[0], null_handling="skip")
     return pc.utf8_slice_codeunits(joined, len(separator), None)
 
@@ -323,14 +323,14 @@ def _repeat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _check_sizes(sizes: pa.Array) -> None:
-    """Raise NotByColumn for long strings, or if they would not fit into one Arrow array."""
+    """Raise NotByColumn if a string is long or if the strings exceed one Arrow array."""
     known = pc.max_element_wise(sizes, constant_of(0, sizes.type))
     if (pc.max(known).as_py() or 0) > _MOST_WRITTEN or (pc.sum(known).as_py() or 0) >= _MOST_TOGETHER:
         raise NotByColumn
 
 
 def _padded_signature(args: tuple[Node, ...]) -> Typed:
-    """A string or binary, a length, and optionally the padding: blanks by default, zeros for binary."""
+    """Accept a string or binary, a length, and an optional padding: by default a blank, or a zero byte for binary."""
     if len(args) not in (2, 3):
         return None
     types = {type_of(arg) for arg in (args[0], *args[2:])}
@@ -349,7 +349,7 @@ def _padded(left: bool) -> Compute:
 
 
 def _padded_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`lpad(text, width, pad)`."""
+    """`lpad(text, width, pad)` and `rpad`."""
     pads = args[2] if len(args) == 3 else constant_of(_PADS[call.type], args[0].type)
     text, widths, pads = arrays_of(args[0], args[1], pads)
     _check_sizes(widths)
@@ -361,7 +361,7 @@ def _bytes_of(value: str | bytes) -> int:
 
 
 def _collation_name(args: tuple[Node, ...]) -> Typed:
-    """The name of the collation of a string, as a constant."""
+    """Accept a string, and return the name of its collation as a constant."""
     if len(args) != 1 or type_of(args[0]) not in (STRING, VOID):
         return None
     written = comparison_collation(*args) if is_collated(*args) else BINARY_NAME
@@ -372,7 +372,7 @@ def _collation_name(args: tuple[Node, ...]) -> Typed:
 
 
 def _collated(text: Node, name: Node) -> Node | None:
-    """`collate(text, name)` with a constant name."""
+    """The node of `collate(text, name)` with a constant name; None for other names."""
     written = name.value if isinstance(name, Literal) else None
     return Collate(text, written) if isinstance(written, str) and "." not in written else None
 
@@ -449,4 +449,4 @@ TEXT: Mapping[str, FunctionRow] = {
     "collation": Function(_collation_name, lambda args, call, zone: args[0]),
     "collate": Replaced(_collated, 2),
 }
-"""Functions of whole strings, and of their parts."""
+"""Functions of whole strings and of their parts."""

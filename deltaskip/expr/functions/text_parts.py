@@ -1,4 +1,4 @@
-"""Functions of the parts of strings and binary: places, slices, delimiters, changes of characters, sounds.
+"""Functions of parts of strings and binary: positions, slices, delimiters, replacement of characters, soundex.
 
 # Spark 4.1, UTF8String, stringExpressions.scala
 """
@@ -61,7 +61,7 @@ from deltaskip.schema.calendar import Zone
 from deltaskip.schema.types import BINARY, INTEGER, STRING, VOID
 
 _LEAST, _MOST = -(2**31), 2**31 - 1
-# Longer results are made one by one, under the limit of `strings`.
+# Longer results are computed one by one, within the limit of `strings`.
 _MOST_REPLACED = 1 << 24
 _MOST_CELLS = 1 << 24
 _ONE = constant_of(1, pa.int32())
@@ -69,7 +69,7 @@ _MOST_CHARACTERS = constant_of(_MOST, pa.int32())
 
 
 def sliced(values: pa.Array, position: int, length: int) -> pa.Array:
-    """`substring(values, position, length)`: from 1, from the end if negative, and 0 means 1."""
+    """`substring(values, position, length)`. Positions begin at 1; 0 means 1, and a negative position counts back."""
     if values.type == pa.binary():
         return byte_slices(values, position, length)
     start = position - 1 if position > 0 else position
@@ -82,7 +82,7 @@ def sliced(values: pa.Array, position: int, length: int) -> pa.Array:
 
 
 def nothing(type_: pa.DataType) -> pa.Scalar:
-    """A string or binary value without characters."""
+    """An empty string or binary value."""
     return constant_of("" if type_ == pa.string() else b"", type_)
 
 
@@ -125,7 +125,7 @@ def _overlay_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _overlay_signature(args: tuple[Node, ...]) -> Typed:
-    """Strings, or binary in both places."""
+    """Accept strings, or binary for text and replacement, a position, and an optional length."""
     if len(args) not in (3, 4):
         return None
     binary = [type_of(arg) == BINARY for arg in args[:2]]
@@ -158,7 +158,7 @@ def _split_part_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
 
 
 def _split_part(text: str, delimiter: str, number: int) -> str:
-    """`split_part(text, delimiter, number)`: from 1, or from the end if negative."""
+    """`split_part(text, delimiter, number)`. Parts count from 1, or from the end if negative."""
     if number == 0:
         raise EvaluationError("The parts of a string are numbered from 1 (INVALID_INDEX_OF_ZERO).")
     if number == _LEAST:
@@ -182,13 +182,13 @@ def _locate(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _locate_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`locate(part, text, start)` with constants, and `instr` with the arguments exchanged."""
+    """`locate(part, text, start)` with constants, and `instr`, which exchanges part and text."""
     part, text = (args[1], args[0]) if call.name == "instr" else args[:2]
     return located(column(text), constant(part).encode(), constant(args[2]) if len(args) == 3 else 1)
 
 
 def _locate_signature(args: tuple[Node, ...]) -> Typed:
-    """Two strings, and where the search starts."""
+    """Accept two strings, and an optional start position."""
     return (
         with_counts(takes(INTEGER, STRING, STRING, *[INTEGER] * (len(args) - 2)), 2)(args)
         if len(args) in (2, 3)
@@ -197,11 +197,11 @@ def _locate_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _locating(*args: Node) -> Node | None:
-    """`locate(part, text, start)`, which is 0 where the start is NULL; None without a start or for a constant one."""
+    """The node of `locate(part, text, start)`, which is 0 for a NULL start; None without a start or for a constant."""
     if len(args) != 3 or (isinstance(args[2], Literal) and args[2].value is not None):
         return None
     part, text, start = args
-    # As the function casts it: a text that is not an integer fails before other arguments are checked for NULL.
+    # The cast comes first, as in Spark: a start that is not an integer fails even if other arguments are NULL.
     return Case(((IsNull(Cast(start, INTEGER)), Literal(0, INTEGER)),), Call("locate", (part, text, start)))
 
 
@@ -235,7 +235,7 @@ def _find_in_set_column(args: Sequence[Values], call: Call, zone: Zone) -> Value
 
 
 def _elt_signature(args: tuple[Node, ...]) -> Typed:
-    """A number and values, all binary or all as strings, which are evaluated even if they are not chosen."""
+    """Accept a number and values, all binary or all cast to string. Spark evaluates all values, also if not chosen."""
     values = args[1:]
     types = {type_of(value) for value in values}
     of = BINARY if types == {BINARY} else STRING
@@ -278,7 +278,7 @@ def _levenshtein(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 def _levenshtein_signature(args: tuple[Node, ...]) -> Typed:
     if len(args) not in (2, 3) or any(map(is_nullable, args[2:])):
-        # A greatest distance that is NULL is 0 or -1 in Spark, as it interprets or compiles.
+        # For a NULL limit, Spark returns 0 or -1, depending on whether it interprets or compiles the expression.
         return None
     return with_counts(takes(INTEGER, STRING, STRING, *[INTEGER] * (len(args) - 2)), 2)(args)
 

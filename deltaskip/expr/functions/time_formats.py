@@ -1,4 +1,4 @@
-"""Functions that write times by a pattern, and read them.
+"""Functions that format and parse times by a pattern.
 
 # Spark 4.1, datetimeExpressions.scala: DateFormatClass, FromUnixTime, ToTimestamp
 """
@@ -55,7 +55,7 @@ from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_MINUTE, MICROS_
 from deltaskip.schema.types import DATE, DATETIMES, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 _DEFAULT = Literal("yyyy-MM-dd HH:mm:ss", STRING)
-# Widths of the fields in strings with fixed positions.
+# The letter counts for which a field has a fixed width.
 _FIXED = {"y": (4,), "M": (2,), "L": (2,), "d": (2,), "H": (2,), "m": (2,), "s": (2,), "S": tuple(range(1, 7))}
 _MOST_CELLS = 1 << 22
 _YEAR_1000 = days_from_civil(1000, 1, 2) * MICROS_PER_DAY
@@ -67,7 +67,7 @@ def _written(micros: int, pattern: str, zone: Zone) -> str:
 
 
 def _written_column(micros: np.ndarray, pattern: str, zone: Zone, given: Values) -> pa.Array:
-    """Instants as strings; a part of the pattern is formatted once for each distinct value."""
+    """Instants as strings. Each part of the pattern is formatted once for each distinct value."""
     local = local_times(micros, zone)
     day, time = local // MICROS_PER_DAY, local % MICROS_PER_DAY
     parts: list[Values] = []
@@ -91,13 +91,13 @@ def _written_column(micros: np.ndarray, pattern: str, zone: Zone, given: Values)
             case "zone" | "":
                 parts.append(constant_of(_joined(items, lambda field: zone_text(field, zone)), pa.string()))
     if all(isinstance(part, pa.Scalar) for part in parts):
-        # Nothing depends on the time but NULL.
+        # The pattern has no fields; only NULL depends on the time.
         parts.append(_of_cells(np.zeros(len(local), np.int64), [], lambda cell: DateText(cell).text, given))
     return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, NOTHING)
 
 
 def _groups(items: Sequence[PatternItem]) -> Iterator[tuple[str, list[str | PatternField]]]:
-    """The parts of a pattern that depend on the same part of a time, with the literals beside them."""
+    """Group adjacent items of a pattern that depend on the same part of a time, together with adjacent literals."""
     kind, group = "", list[str | PatternField]()
     for item in _flat(items):
         if isinstance(item, PatternField):
@@ -140,9 +140,9 @@ def _of_cells(
     given: Values,
     fields: Callable[[np.ndarray], Mapping[str, np.ndarray]] | None = None,
 ) -> pa.Array:
-    """The text of each row, which all rows of a cell have in common.
+    """The string of each row. All rows of a cell have the same string.
 
-    fields: The numbers of cells, by the letter of their field.
+    fields: Returns the numbers of cells by the letter of their field.
     """
     low, high = (int(cells.min()), int(cells.max())) if len(cells) else (0, 0)
     if high - low < _MOST_CELLS:
@@ -168,7 +168,7 @@ def _minutes_in(minutes: np.ndarray) -> Mapping[str, np.ndarray]:
 
 
 def _digits(items: Sequence[str | PatternField], fields: Mapping[str, np.ndarray], count: int) -> pa.Array | None:
-    """Texts in which each number has as many digits as its field has letters; None for other fields and years."""
+    """Strings in which each number has as many digits as its field has letters; None for other fields and years."""
     columns: list[int | np.ndarray] = []
     for item in items:
         if isinstance(item, str):
@@ -212,12 +212,12 @@ def _from_unixtime_column(args: Sequence[Values], call: Call, zone: Zone) -> Val
 
 
 def _from_unixtime(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """The seconds as microseconds wrap around in 64 bits."""
+    """`from_unixtime(seconds, pattern)`. The seconds in microseconds wrap around in 64 bits."""
     return _written((args[0] * MICROS_PER_SECOND + 2**63) % 2**64 - 2**63, args[1], zone)
 
 
 def _read(args: tuple[Any, ...], call: Call, zone: Zone, local: bool = False) -> int:
-    """A text by a pattern, or a timestamp as it is."""
+    """Parse a string by a pattern; a timestamp is returned unchanged."""
     return int(args[0]) if len(args) == 1 else parsed_time(args[0], args[1], None if local else zone)
 
 
@@ -227,7 +227,7 @@ def _read_seconds(args: tuple[Any, ...], call: Call, zone: Zone) -> int:
 
 def _read_or_null(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     if len(args) == 2:
-        # A pattern that Spark refuses fails nevertheless.
+        # A pattern that Spark refuses still fails.
         pattern_items(args[1], parsing=True)
     try:
         return _read(args, call, zone) if len(args) == 2 else cast_value(args[0], STRING, call.type or DATE, zone)
@@ -238,7 +238,7 @@ def _read_or_null(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _read_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    """Texts by a constant pattern whose fields have constant places; others are left over."""
+    """Parse strings by a constant pattern whose fields have fixed positions; other strings are left over."""
     if len(args) == 1:
         return args[0]
     pattern = constant(args[1])
@@ -248,7 +248,7 @@ def _read_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Par
 
 
 def _seconds_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    """`unix_timestamp(time)`: towards zero."""
+    """`unix_timestamp(time)`, rounded towards zero."""
     if len(args) == 1:
         micros, unlike = numbers(column(args[0])), None
     else:
@@ -261,7 +261,7 @@ def _seconds_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | 
 
 
 def _micros_read(given: pa.Array, pattern: str, zone: Zone | None) -> tuple[np.ndarray, np.ndarray]:
-    """The instants, or local microseconds, of strings, and which strings are left over."""
+    """The instants, or local microseconds, of strings, and a mask of the strings that are left over."""
     layout = _layout(pattern)
     offsets = np.frombuffer(given.buffers()[1], np.int32)[given.offset : given.offset + len(given) + 1]
     width = sum(each for _, each in layout)
@@ -303,7 +303,7 @@ def _micros_read(given: pa.Array, pattern: str, zone: Zone | None) -> tuple[np.n
 
 
 def _layout(pattern: str) -> list[tuple[str | PatternField, int]]:
-    """The parts of a pattern with their widths in bytes, if the widths are always the same."""
+    """The parts of a pattern with their widths in bytes. Raises NotByColumn if a width is not fixed."""
     found: list[tuple[str | PatternField, int]] = []
     seen: set[str] = set()
     digits = False
@@ -321,7 +321,7 @@ def _layout(pattern: str) -> list[tuple[str | PatternField, int]]:
         ):
             raise NotByColumn
         if letter == "S" and digits:
-            # A fraction does not share its digits with the numbers before it.
+            # A fraction does not share digits with the numbers before it.
             raise NotByColumn
         found.append((item, item.count))
         seen.add(letter)
@@ -332,7 +332,7 @@ def _layout(pattern: str) -> list[tuple[str | PatternField, int]]:
 
 
 def _reading(result: DataType, other: tuple[DataType, ...] = ()) -> Callable[[tuple[Node, ...]], Typed]:
-    """The signature of (text or another type, pattern); a date becomes its midnight."""
+    """Accept a string or a type of `other`, and a pattern; a date becomes its midnight."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         pattern = implicit_cast(args[1], STRING) if len(args) == 2 else None
@@ -346,20 +346,20 @@ def _reading(result: DataType, other: tuple[DataType, ...] = ()) -> Callable[[tu
 
 
 def _seconds_signature(args: tuple[Node, ...]) -> Typed:
-    """A text or a time, and perhaps a pattern."""
+    """Accept a string or a time, and an optional pattern."""
     return _reading(LONG, DATETIMES)((*args, _DEFAULT)[:2]) if len(args) in (1, 2) else None
 
 
 def _without_pattern(args: tuple[Node, ...], result: DataType) -> Typed:
-    """The signature of (time, pattern). Spark does not evaluate the pattern: it may be NULL, or invalid."""
+    """Accept a time and a pattern. Spark does not evaluate the pattern: it may be NULL or invalid."""
     if not is_plain(args[1]):
-        # The pattern may fail where it is constant.
+        # Spark may fold a constant pattern, which may fail.
         return None
     return (cast_to(args[0], TIMESTAMP) if type_of(args[0]) == DATE else args[0],), result
 
 
 def _tried(result: DataType) -> Callable[[tuple[Node, ...]], Typed]:
-    """The signature of a text, and perhaps a pattern."""
+    """Accept a string, and an optional pattern."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         if len(args) == 1:
@@ -383,7 +383,7 @@ def _tried_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Pa
 
 
 def _text_by_place(names: Sequence[str], field: Callable[[np.ndarray], np.ndarray], name: str) -> Function:
-    """The name of a field of a date."""
+    """A function that returns the name of a field of a date."""
 
     def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         places = field(numbers(column(args[0])).astype(np.int64))
@@ -401,12 +401,12 @@ def _text_by_place(names: Sequence[str], field: Callable[[np.ndarray], np.ndarra
 
 
 def _of_two(signature: Callable[[tuple[Node, ...]], Typed], *default: Node) -> Callable[[tuple[Node, ...]], Typed]:
-    """The signature with a default for a last argument that is not there."""
+    """The signature with a default for a missing last argument."""
     return lambda args: signature((*args, *default)[: max(len(args), 2)] if args else args)
 
 
 def _cast_alone(type_: DataType) -> Callable[..., Node | None]:
-    """The cast that a function of one argument stands for."""
+    """The cast that replaces a call with one argument; None for other calls."""
     return lambda *args: Cast(args[0], type_) if len(args) == 1 else None
 
 

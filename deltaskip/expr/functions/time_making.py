@@ -1,4 +1,4 @@
-"""Functions that make dates and timestamps of numbers, and that move timestamps between time zones.
+"""Functions that make dates and timestamps of numbers, and that convert timestamps between time zones.
 
 # Spark 4.1, datetimeExpressions.scala: MakeDate, MakeTimestamp, SecondsToTimestamp, UTCTimestamp, ConvertTimezone
 """
@@ -68,7 +68,7 @@ from deltaskip.schema.types import (
 )
 
 _SECONDS = DecimalType(16, 6)
-# Timestamps of 64 bits end within these years.
+# 64-bit timestamps lie between these years.
 _LEAST_YEAR, _GREATEST_YEAR = -290_000, 294_000
 _LONG_LIMIT = 2.0**63
 
@@ -91,7 +91,7 @@ def _made_date_column(args: Sequence[Values], call: Call, zone: Zone) -> Values 
 
 
 def _days_of(args: Sequence[Values]) -> tuple[np.ndarray, np.ndarray]:
-    """The days of dates, and which do not exist or are so far away that they are left over."""
+    """The days of dates, and a mask of the dates that do not exist or are out of range and left over."""
     rows = rows_of(args)
     year, month, day = (np.broadcast_to(np.asarray(numbers(each), np.int64), rows) for each in args[:3])
     odd = (year < _LEAST_YEAR) | (year > _GREATEST_YEAR) | (month < 1) | (month > 12) | (day < 1) | (day > 31)
@@ -102,10 +102,10 @@ def _days_of(args: Sequence[Values]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _made_time(args: tuple[Any, ...], call: Call, zone: Zone) -> int:
-    """The timestamp of year, month, day, hour, minute and seconds, and perhaps a time zone."""
+    """The timestamp of year, month, day, hour, minute and seconds, and an optional time zone."""
     year, month, day, hour, minute, seconds, *named = args
     in_zone = _zone(named[0]) if named else zone
-    # A minute may have 60 seconds, but no fraction more.
+    # A minute may have 60 seconds, but not more.
     micros = int(seconds.scaleb(6, EXACT))
     if not -(2**31) <= micros < 2**31:
         raise Undecided("Spark's generated code and its interpreter disagree about this number of seconds.")
@@ -130,7 +130,7 @@ def _made_time_or_null(args: tuple[Any, ...], call: Call, zone: Zone) -> int | N
 
 
 def _made_time_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    """Timestamps of numbers; times that do not exist are left over."""
+    """Timestamps of numbers; rows with times that do not exist are left over."""
     in_zone = _zone_by_column(args[6]) if len(args) > 6 else zone
     rows = rows_of(args)
     days, odd = _days_of(args)
@@ -144,7 +144,7 @@ def _made_time_column(args: Sequence[Values], call: Call, zone: Zone) -> Values 
 
 
 def _unscaled(values: Values) -> Any:
-    """The unscaled numbers of decimals of at most 18 digits."""
+    """The unscaled integers of decimals of at most 18 digits."""
     if isinstance(values, pa.Scalar):
         value = values.as_py()
         return int(value.scaleb(-value.as_tuple().exponent, EXACT))
@@ -153,7 +153,7 @@ def _unscaled(values: Values) -> Any:
 
 
 def _making(result: DataType) -> Signature:
-    """Five integers and the seconds, and perhaps the name of a time zone for instants."""
+    """Accept five integers, the seconds, and, for instants, an optional time zone."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         if len(args) not in ((6,) if result == TIMESTAMP_NTZ else (6, 7)):
@@ -183,7 +183,7 @@ def _made_times(name: str, result: DataType, aliases: tuple[str, ...] = ()) -> d
 
 
 def _time_of(unit: int) -> Function:
-    """The timestamp of a whole number of units since 1970."""
+    """A function that makes the timestamp a whole number of units after 1970."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         if len(args) != 1 or type_of(args[0]) not in INTEGRAL_BITS:
@@ -213,7 +213,7 @@ def _of_seconds_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _of_seconds(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """`timestamp_seconds(number)`: a double is cut off after the microseconds, a decimal must not have more digits."""
+    """`timestamp_seconds(number)`. A double is truncated to microseconds; a decimal must not have more digits."""
     match args[0]:
         case Decimal() as seconds:
             micros = seconds.scaleb(6, EXACT)
@@ -268,7 +268,7 @@ def _zone_by_column(name: Values) -> Zone:
 
 
 def _shifted(to_local: bool) -> Function:
-    """`from_utc_timestamp(timestamp, zone)` and `to_utc_timestamp`: the clock of a zone, written as an instant."""
+    """`from_utc_timestamp(timestamp, zone)` if `to_local`, else `to_utc_timestamp`."""
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         return dates.checked_micros((local_of if to_local else instant_of)(args[0], _zone(args[1])))
@@ -289,7 +289,7 @@ def _shifted(to_local: bool) -> Function:
 
 
 def _converting(args: tuple[Node, ...]) -> Typed:
-    """One or two time zones and a local time. With one, the first zone is the session's."""
+    """Accept one or two time zones and a local time. The default source zone is the session's time zone."""
     texts = (STRING,) * (len(args) - 1)
     return takes(TIMESTAMP_NTZ, *texts, TIMESTAMP_NTZ)(args) if len(args) in (2, 3) else None
 
@@ -314,7 +314,7 @@ def _of_seconds_preimage(call: Call, compute: Callable[..., object], time_zone: 
         return preimages.instant_of_units(MICROS_PER_SECOND)(call, compute, time_zone)
     if type_of(call.args[0]) != DOUBLE:
         return None
-    # NULL of NaN and the infinities; a cast to bigint saturates.
+    # The result is NULL for NaN and the infinities; a cast to bigint saturates.
     greatest = math.nextafter(math.inf, 0)
     return monotone(1, 1, 1, cuts=(-greatest, math.inf), inside=0.0)(call, compute, time_zone)
 

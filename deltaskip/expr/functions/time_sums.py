@@ -1,4 +1,4 @@
-"""Functions that add to dates and timestamps, and count between them.
+"""Functions that add to dates and timestamps, and that count units between them.
 
 # Spark 4.1, DateTimeUtils.scala: timestampAddMonths, timestampAddDayTime, timestampDiff, monthsBetween, getNextDate...
 """
@@ -38,7 +38,7 @@ from deltaskip.schema.calendar import (
 from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 _SECONDS_OF_MONTH = 31 * 86_400
-# Counts beyond these leave the range of timestamps, or nearly.
+# Larger counts exceed the range of timestamps, or nearly.
 _MOST_MONTHS, _MOST_MICROS = 12 * 500_000, 1 << 62
 _NEAR = 1 << 61
 
@@ -53,7 +53,7 @@ def _add_months_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
 
 
 def _months_later(days: np.ndarray, count: Any) -> np.ndarray:
-    """Dates some months later. A day beyond the end of the month becomes its last day."""
+    """Dates `count` months later. A day beyond the end of the month becomes its last day."""
     year, month, day = civil(days)
     months = month - 1 + count
     year, month = year + months // 12, months % 12 + 1
@@ -63,19 +63,19 @@ def _months_later(days: np.ndarray, count: Any) -> np.ndarray:
 
 
 def _sum_signature(args: tuple[Node, ...]) -> Typed:
-    """None: Spark has no function of this name. `bind` makes the call, of a sum."""
+    """None: Spark has no function of this name. `bind` makes the call for a sum."""
     return None
 
 
 def interval_sum(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """Return a date or timestamp plus an interval, which the call has. Raises EvaluationError out of range."""
+    """Return a date or timestamp plus the interval of the call. Raises EvaluationError if the sum is out of range."""
     time, interval = call.args
     assert isinstance(interval, Literal)
     return moved(args[0], type_of(time) or TIMESTAMP, interval, zone)
 
 
 def interval_sum_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    """Return dates or timestamps plus an interval, as `interval_sum`; those near the limits are left over."""
+    """Return dates or timestamps plus an interval, like `interval_sum`; rows near the limits are left over."""
     interval, type_ = call.args[1], type_of(call.args[0])
     assert isinstance(interval, Literal)
     months, days, micros = amount_of(interval)
@@ -97,9 +97,9 @@ def interval_sum_column(args: Sequence[Values], call: Call, zone: Zone) -> Value
 def _moved_column(
     given: pa.Array, months: Any, days: Any, micros: Any, zoned: bool, zone: Zone, *args: Values
 ) -> Values | Partly:
-    """Timestamps some months, then days, then microseconds later, each a number or one for each row.
+    """Timestamps some months, then days, then microseconds later. Each count is a number or an array.
 
-    The result is NULL where one of `args` is.
+    The result is NULL where one of `args` is NULL.
     """
     times = filled(given)
     for count, unit in ((months, "months"), (days, "days")):
@@ -111,7 +111,7 @@ def _moved_column(
         if not zoned:
             times = found
             continue
-        # In a repeated hour the offset is unchanged.
+        # In a repeated hour, the offset stays unchanged.
         kept = found - (local - times)
         times = np.where(local_times(kept, zone) == found, kept, instants(found, zone))
     with np.errstate(over="ignore"):
@@ -121,13 +121,13 @@ def _moved_column(
 
 
 def _far(micros: np.ndarray) -> np.ndarray:
-    """Which times are so far away that arithmetic with them may leave 64 bits."""
+    """A mask of the times for which arithmetic may exceed 64 bits."""
     found: np.ndarray = (micros > _NEAR) | (micros < -_NEAR)
     return found
 
 
 def _adding(args: tuple[Node, ...]) -> Typed:
-    """(unit, count, timestamp); a date becomes a timestamp."""
+    """Accept a unit, a count and a timestamp; a date becomes a timestamp."""
     found = _with_unit(args, (*UNIT_MONTHS, *UNIT_MICROS, "DAYOFYEAR"))
     if found is None:
         return None
@@ -139,14 +139,14 @@ def _adding(args: tuple[Node, ...]) -> Typed:
 
 
 def _counting(args: tuple[Node, ...]) -> Typed:
-    """(unit, timestamp, timestamp)."""
+    """Accept a unit and two timestamps."""
     found = _with_unit(args, (*UNIT_MONTHS, *UNIT_MICROS))
     cast = None if found is None else takes(LONG, TIMESTAMP, TIMESTAMP)(found[1:])
     return None if found is None or cast is None else ((found[0], *cast[0]), LONG)
 
 
 def _with_unit(args: tuple[Node, ...], units: Sequence[str]) -> tuple[Node, ...] | None:
-    """The arguments with the unit in upper case; None for another unit."""
+    """The arguments with the unit in upper case; None for an unknown unit."""
     match args:
         case (Literal(str() as unit), _, _) if unit.upper() in units:
             return Literal(unit.upper(), STRING), *args[1:]
@@ -177,13 +177,13 @@ def _added_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Pa
         return _moved_column(given, count * amount, 0, 0, zoned, zone, *args[1:])
     total = np.asarray(count, np.int64) * amount
     if amount < MICROS_PER_DAY:
-        # Hours and less are added to the instant, also if they are more than a day.
+        # Hours and shorter units are added to the instant, even if the sum is more than a day.
         return _moved_column(given, 0, 0, total, zoned, zone, *args[1:])
     return _moved_column(given, 0, total // MICROS_PER_DAY, 0, zoned, zone, *args[1:])
 
 
 def _counted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    """`timestampdiff(unit, start, end)`: whole units between local times, towards zero."""
+    """`timestampdiff(unit, start, end)`: whole units between local times, rounded towards zero."""
     unit, start, end = args[0], local_of(args[1], zone), local_of(args[2], zone)
     if unit in UNIT_MICROS:
         found = _towards_zero(end - start, UNIT_MICROS[unit])
@@ -197,7 +197,7 @@ def _counted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _packed(days: int) -> int:
-    """Months with the day of the month, so that differences are as in java.time."""
+    """Months and the day of the month in one integer, whose differences are as in java.time."""
     year, month, day = civil_from_days(days)
     return (year * 12 + month) * 32 + day
 
@@ -237,13 +237,13 @@ def _packed_column(days: np.ndarray) -> np.ndarray:
 
 
 def _between_signature(args: tuple[Node, ...]) -> Typed:
-    """Two timestamps, and whether the result is rounded."""
+    """Accept two timestamps, and optionally whether the result is rounded."""
     rounded = (*args, Literal(True, BOOLEAN))[:3] if len(args) > 1 else args
     return takes(DOUBLE, TIMESTAMP, TIMESTAMP, BOOLEAN)(rounded) if len(args) < 4 else None
 
 
 def _months_between(args: tuple[Any, ...], call: Call, zone: Zone) -> float:
-    """`months_between(one, other, rounded)`: a month has 31 days, but ends of months are whole months apart."""
+    """`months_between(one, other, rounded)`: a month has 31 days, but the ends of two months are whole months apart."""
     first, second, rounded = args
     parts = []
     if max(abs(first), abs(second)) > INSTANT_MAX - 2 * MICROS_PER_DAY:

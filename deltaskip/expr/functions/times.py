@@ -101,7 +101,7 @@ def _datediff_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _of_known_units(signature: Signature, at: int, truncated: Callable[[str], int | None]) -> Signature:
-    """The signature; Spark does not evaluate the operand if the unit is unknown."""
+    """A signature for units. Spark does not evaluate the operand if the unit is unknown."""
 
     def typed(args: tuple[Node, ...]) -> Typed:
         found = signature(args)
@@ -120,21 +120,21 @@ def _of_known_units(signature: Signature, at: int, truncated: Callable[[str], in
 
 
 def _trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """`trunc(date, unit)` with a constant unit; NULL for an unknown one."""
+    """`trunc(date, unit)` with a constant unit; NULL for an unknown unit."""
     days = np.asarray(numbers(column(args[0])), np.int64)
     found = truncated_days(days, constant(args[1]).upper())
     return pa.nulls(len(days), pa.date32()) if found is None else date_column(found, args[0])
 
 
 def _date_trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    """`date_trunc(unit, timestamp)` with a constant unit; NULL for an unknown one."""
+    """`date_trunc(unit, timestamp)` with a constant unit; NULL for an unknown unit."""
     unit, micros = constant(args[0]).upper(), numbers(column(args[1]))
     if unit in dates.INSTANT_UNITS:
         return within_limits(made(micros - micros % dates.INSTANT_UNITS[unit], args[1].type, args[1]), args[1])
     local = local_column(args[1], True, zone)
     if unit in dates.TIME_UNITS:
         truncated = local - local % dates.TIME_UNITS[unit]
-        # In the repeated hour of a clock change the offset is unchanged.
+        # In the repeated hour of a clock change, the offset stays unchanged.
         kept = truncated - (local - micros)
         found = np.where(local_times(kept, zone) == truncated, kept, instants(truncated, zone))
     else:
@@ -146,7 +146,7 @@ def _date_trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
 
 
 def _time_signature(args: tuple[Node, ...]) -> Typed:
-    """A timestamp of either type, not cast; other types become timestamp."""
+    """Accept a timestamp with or without time zone; other types are cast to timestamp."""
     if len(args) == 1 and type_of(args[0]) == TIMESTAMP_NTZ:
         return args, INTEGER
     return takes(INTEGER, TIMESTAMP)(args)
@@ -186,13 +186,13 @@ FIELDS = {
     **dict.fromkeys(("SECOND", "S", "SEC", "SECONDS", "SECS"), "SECOND"),
     "YEAROFWEEK": "YEAROFWEEK",
 }
-"""Functions of the fields of EXTRACT, date_part and datepart, by the names of the fields; fields without a function."""
+"""The function of each field of EXTRACT, date_part and datepart, by name; and the fields without a function."""
 
 _FRACTIONAL = DecimalType(8, 6)
 
 
 def _date_part(*args: Node) -> Node | None:
-    """`date_part(field, value)` with a literal field that is a function."""
+    """The function of `date_part(field, value)` for a literal field; None for other fields."""
     match args:
         case (Literal(str() as field), value) if field.upper() in FIELDS:
             name = FIELDS[field.upper()]
@@ -203,7 +203,7 @@ def _date_part(*args: Node) -> Node | None:
 
 
 def _part_signature(args: tuple[Node, ...]) -> Typed:
-    """The seconds with their fraction, or the year of the week."""
+    """Accept `SECOND`, whose result has a fraction, or `YEAROFWEEK`."""
     match args:
         case (Literal("SECOND"), value):
             found = takes(_FRACTIONAL, TIMESTAMP_NTZ if type_of(value) == TIMESTAMP_NTZ else TIMESTAMP)((value,))
@@ -243,7 +243,7 @@ def _compute_time_field(name: str, args: tuple[Any, ...], call: Call, zone: Zone
 
 
 def _units_of(unit: int) -> Function:
-    """The units since 1970 of a timestamp, towards less."""
+    """A function that returns the units from 1970 to a timestamp, rounded down."""
 
     def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         return made(numbers(column(args[0])) // unit, pa.int64(), args[0])
@@ -263,7 +263,7 @@ TIMES: Mapping[str, FunctionRow] = {
     "now": Present(TIMESTAMP),
     "current_timestamp": Present(TIMESTAMP),
     "localtimestamp": Present(TIMESTAMP_NTZ),
-    # With the parentheses, because unix_timestamp(time) is another function.
+    # The name has parentheses, because unix_timestamp(time) is a different function.
     "unix_timestamp()": Present(LONG),
     "date_part": Function(
         _part_signature,

@@ -1,7 +1,7 @@
-"""Exponentials, logarithms, powers, roots and angles, to the last bit as the JVM computes them.
+"""Exponentials, logarithms, powers, roots and trigonometric functions with exactly the results of the JVM.
 
-Most are functions of StrictMath. For sin, cos, tan, tanh and cbrt Spark calls Math, which processors and versions of
-Java compute differently: a value on which all of them agree is returned, others are left to Spark.
+Most are functions of StrictMath. For sin, cos, tan, tanh and cbrt Spark calls Math, whose results differ between
+processors and versions of Java: a result is returned if all of them agree, and otherwise left to Spark.
 
 # Spark 4.1, mathExpressions.scala
 """
@@ -32,16 +32,16 @@ from deltaskip.schema.types import DOUBLE
 _DEGREES, _RADIANS = 57.29577951308232, 0.017453292519943295
 """Java 17, Math.toDegrees and toRadians."""
 _LN2 = unary_value("log", 2.0)
-# Twice the error of the functions here, in doubles beside each other, and more.
+# More than twice the error of these functions, as a number of adjacent doubles.
 _SLACK = 8
-# From the root of the greatest double on, older versions of Spark give infinity.
+# From the square root of the greatest double on, older versions of Spark return infinity.
 _SQUARE_IS_INFINITE = 1.3407807929942596e154
 
 
 def double(
     compute: Callable[[float], float], by_column: Callable[[Any], Any], preimage: Preimage | None = None
 ) -> Function:
-    """A function of a double that is defined to the last bit."""
+    """A function of a double whose result is defined to the last bit."""
     return Function(
         takes(DOUBLE, DOUBLE),
         lambda args, call, zone: compute(args[0]),
@@ -51,7 +51,7 @@ def double(
 
 
 def quiet(compute: Callable[..., Any], *values: Any) -> Any:
-    """Without numpy's warnings of numbers that have no result, or a result beyond the range."""
+    """Compute without numpy's warnings of invalid arguments and overflow."""
     with np.errstate(all="ignore"):
         return compute(*values)
 
@@ -71,7 +71,7 @@ def _of_numpy(name: str, values: Any) -> Any:
 
 
 def _pair(name: str, moved: float = -0.0, aliases: tuple[str, ...] = (), preimage: Preimage | None = None) -> Function:
-    """A function of StrictMath of two doubles, to which Spark adds a zero first."""
+    """A function of StrictMath of two doubles. Spark first adds the zero `moved` to both."""
 
     def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         left, right = (made(numbers(each) + moved, pa.float64()) for each in expanded(args))
@@ -88,7 +88,7 @@ def _pair(name: str, moved: float = -0.0, aliases: tuple[str, ...] = (), preimag
 
 
 def _logarithm(name: str, least: float = 0.0, divisor: float = 1.0) -> Function:
-    """A logarithm, which is NULL up to a number."""
+    """A logarithm, which is NULL for arguments up to `least`."""
 
     def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         values = column(args[0])
@@ -137,7 +137,7 @@ def _quotient(dividend: float, divisor: float) -> float:
 
 
 def _agreed(name: str, inverse: bool = False, preimage: Preimage | None = None) -> Function:
-    """A function of Math, or 1 through it, where the versions of the JVM agree."""
+    """A function of Math, or its reciprocal if `inverse`, for arguments on which all versions of the JVM agree."""
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         found, doubtful = agreed(name, arrow_array([args[0]], pa.float64()))
@@ -157,7 +157,7 @@ def _agreed(name: str, inverse: bool = False, preimage: Preimage | None = None) 
 
 
 def _area(inner: Callable[[Any], Any], least: float, preimage: Preimage) -> Function:
-    """`acosh` or `asinh`, as the logarithm of a sum."""
+    """`acosh` or `asinh`, computed as the logarithm of a sum."""
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         value = args[0]
@@ -179,7 +179,7 @@ def _area(inner: Callable[[Any], Any], least: float, preimage: Preimage) -> Func
 
 
 def _log_preimage(call: Call, compute: Callable[..., object], time_zone: str) -> Inverted:
-    """A logarithm of a positive number rises, or falls with a base below 1."""
+    """The preimage of a logarithm of a positive number, which rises, or falls for a base below 1."""
     positive = (math.nextafter(0, 1),)
     match call.args:
         case (Literal(float() as base), _) if base > 0 and base != 1:
@@ -191,7 +191,7 @@ def _log_preimage(call: Call, compute: Callable[..., object], time_zone: str) ->
 
 
 def _power_preimage(call: Call, compute: Callable[..., object], time_zone: str) -> Inverted:
-    """A power of a constant base is monotone; with a constant exponent above 0, it is monotone below 0 and above 0."""
+    """The preimage of a power. It is monotone for a constant base, and below 0 and above 0 for a positive exponent."""
     match call.args:
         case (Literal(float() as base), _) if base > 0 and base != 1 and math.isfinite(base):
             return monotone(1 if base > 1 else -1, at=1, slack=_SLACK)(call, compute, time_zone)
@@ -223,7 +223,7 @@ TRANSCENDENTAL: Mapping[str, FunctionRow] = {
     "e": Replaced(lambda: Literal(math.e, DOUBLE), 0),
     "pi": Replaced(lambda: Literal(math.pi, DOUBLE), 0),
     **{name: _strict(name, monotone(slack=_SLACK)) for name in ("atan", "exp", "expm1", "sinh")},
-    # NaN beyond 1.
+    # The result is NaN beyond 1.
     "acos": _strict("acos", monotone(1, -1, 1, cuts=_ONES, slack=_SLACK)),
     "asin": _strict("asin", monotone(1, 1, 1, cuts=_ONES, slack=_SLACK)),
     "cosh": _strict("cosh", monotone(-1, 1, cuts=(0.0,), slack=_SLACK)),
@@ -236,7 +236,7 @@ TRANSCENDENTAL: Mapping[str, FunctionRow] = {
     "acosh": _area(
         lambda x: x + np.sqrt(x * x - 1.0), 1.0, monotone(1, 1, 0, cuts=(1.0, _SQUARE_IS_INFINITE), slack=_SLACK)
     ),
-    # The sum of a number below 0 and its root loses digits.
+    # The sum of a negative number and the root loses digits.
     "asinh": _area(
         lambda x: x + np.sqrt(x * x + 1.0),
         -math.inf,
@@ -251,7 +251,7 @@ TRANSCENDENTAL: Mapping[str, FunctionRow] = {
     "atan2": _pair("atan2", moved=0.0),
     "hypot": _pair("hypot", preimage=monotone(-1, 1, cuts=(0.0,), slack=_SLACK)),
     "power": _pair("pow", aliases=("pow",), preimage=_power_preimage),
-    # NaN below 0.
+    # The result is NaN below 0.
     "sqrt": double(_root, partial(quiet, np.sqrt), monotone(1, 1, cuts=(0.0,))),
     "rint": double(_whole_double, np.rint, monotone()),
     "degrees": double(lambda value: value * _DEGREES, lambda values: quiet(np.multiply, values, _DEGREES), monotone()),

@@ -1,4 +1,4 @@
-"""Functions of URLs, whose parts are those that java.net.URI finds.
+"""Functions of URLs, which split a URL like java.net.URI.
 
 # Spark 4.1, urlExpressions.scala; Java 17, java.net.URI, URLEncoder, URLDecoder
 """
@@ -51,7 +51,7 @@ class BadUrl(EvaluationError):
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """The parts of a URL as they are written; None for those that it does not have."""
+    """The parts of a URL as written; None for a missing part."""
 
     scheme: str | None = None
     authority: str | None = None
@@ -84,7 +84,7 @@ class Url:
 
 
 def parsed(text: str) -> Url:
-    """The parts of a URL. Raises BadUrl for a text that is none, and Undecided for one whose parts are not sure."""
+    """The parts of a URL. Raises BadUrl for a string that is not a URL, and Undecided if its parts are not certain."""
     if _ILLEGAL.search(text):
         raise BadUrl(f"{shown(text)} is no URL (INVALID_URL).")
     found = _SCHEME.match(text)
@@ -107,7 +107,7 @@ def parsed(text: str) -> Url:
 def _server(text: str, authority: str) -> tuple[str | None, str | None]:
     """The user and the host of an authority."""
     if _REGISTERED.fullmatch(authority):
-        # A name like this is not a host.
+        # Java does not accept this name as a host.
         return None, None
     user, at, server = authority.rpartition("@")
     host, colon, port = server.partition(":")
@@ -135,7 +135,7 @@ def url_encoded(text: str) -> str:
 
 
 def url_decoded(text: str) -> str:
-    """`url_decode(text)`. Raises EvaluationError for a text with an incomplete escape."""
+    """`url_decode(text)`. Raises EvaluationError for an incomplete escape."""
     plain = _ENCODED.sub("", text)
     if "%" in plain:
         if re.search("%(?:[+]|[^\0-\x7f]|.[^\0-\x7f])", plain):
@@ -181,14 +181,14 @@ def _tried(text: str) -> str | None:
 
 
 def _decoded_column(texts: pa.Array) -> Values | Partly:
-    """Texts without odd escapes, which are left over."""
+    """Decoded strings; strings with unusual escapes are left over."""
     found, odd = form_decoded(texts)
     rest = numpy_values(odd) != 0
     return Partly(found, rest) if rest.any() else found
 
 
 def _part_column(urls: pa.Array, part: str, key: str | None = None) -> Values | Partly:
-    """Parts of URLs with a scheme and the name of a host, without a user; others are left over."""
+    """A part of URLs with a scheme and a host name, and without a user; other URLs are left over."""
     matched = pc.extract_regex(urls, _USUAL)
     scheme, host, port, path, query, fragment = (pc.struct_field(matched, at) for at in range(6))
     long = is_true(pc.greater(pc.binary_length(host), _LONGEST_HOST))
@@ -222,7 +222,7 @@ def _part_column(urls: pa.Array, part: str, key: str | None = None) -> Values | 
 
 
 def _behind(part: pa.Array) -> pa.Array:
-    """A part without the character before it; NULL where even that is missing."""
+    """A part without its leading delimiter; NULL for an empty string."""
     return pc.if_else(pc.equal(part, NOTHING), none_of(pa.string()), pc.utf8_slice_codeunits(part, 1))
 
 
@@ -231,7 +231,7 @@ def _function(
     value_of: Callable[..., object],
     column_of: Callable[..., Values | Partly],
 ) -> Function:
-    """A function of a text, and further arguments that are constant by column."""
+    """A function of a string. By column, its other arguments must be constant."""
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         return value_of(*args)

@@ -70,7 +70,7 @@ _STEP = re.compile(r"""\.(?!\s)([^.\[]+)|\['(?!\s)([^'?]+)'\]|\["(?!\s)([^"?]+)"
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INDEX_DIGITS = 9
 _LONG_DIGITS = 20
-# Kinds of kernels.variant_items.
+# Kinds of values in kernels.variant_items.
 _TRUE, _DECIMAL, _OBJECT, _LIST, _MISSING, _LEFT = 1, 8, 100, 101, 254, 255
 _ITEM_TYPES: Mapping[int, DataType] = {
     1: BOOLEAN,
@@ -111,7 +111,7 @@ def _parse(tried: bool) -> Compute:
 
 
 def _get_signature(args: tuple[Node, ...]) -> Typed:
-    """A variant, a path, and perhaps the literal of a type."""
+    """Accept a variant, a path, and an optional literal of a type."""
     if not 2 <= len(args) <= 3 or type_of(args[0]) != VARIANT or type_of(args[1]) != STRING or is_collated(*args):
         return None
     if len(args) == 2:
@@ -127,7 +127,7 @@ def _get_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _is_target(type_: DataType) -> bool:
-    """Whether variants are cast to a type here: one in which everything may be NULL."""
+    """Whether deltaskip casts variants to a type: all its fields and elements must be nullable."""
     match type_:
         case ArrayType(element, contains_null):
             return contains_null and _is_target(element)
@@ -164,7 +164,7 @@ def _parsed(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
 
 
 def _variants(values: pa.Array, metadata: pa.Array | bytes) -> pa.Array:
-    """Variants of their two binaries; null where the values are."""
+    """Variants of their two binaries; null where `values` is null."""
     null = values.is_null() if values.null_count else None
     if isinstance(metadata, bytes):
         metadata = pa.repeat(arrow_scalar(metadata, pa.binary()), len(values))
@@ -175,7 +175,7 @@ def _variants(values: pa.Array, metadata: pa.Array | bytes) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class _Items:
-    """The values at the end of a path in each variant, see kernels.variant_items."""
+    """The value at a path in each variant (see kernels.variant_items)."""
 
     kinds: npt.NDArray[np.uint8]
     numbers: pa.Array
@@ -199,7 +199,7 @@ def _get_column(tried: bool) -> ByColumn:
         try:
             steps = _steps(path)
         except EvaluationError as error:
-            # The function fails where there is a variant.
+            # The function fails for every variant that is not NULL.
             raise NotByColumn from error
         return _cast_items(given, steps, call.type, zone, tried)
 
@@ -213,7 +213,7 @@ def _cast_column(tried: bool) -> ByColumn:
 def _cast_items(
     variants: pa.Array, steps: Sequence[str | int], target: DataType | None, zone: Zone, tried: bool
 ) -> Partly | Values:
-    """The values at the end of a path in each variant, cast to an atomic type; objects and arrays are left."""
+    """The value at a path in each variant, cast to an atomic type; objects and arrays are left over."""
     if target is None or is_nested(target):
         raise NotByColumn
     items = _items(variants, steps, target == VARIANT)
@@ -227,7 +227,7 @@ def _cast_items(
 
 
 def _by_type(items: _Items, target: DataType, zone: Zone, tried: bool) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
-    """The items of each type cast together, null for the rest, and which rows are left over."""
+    """The items, cast together by type, and a mask of the rows that are left over, which are null."""
     kind = arrow_type(target)
     rest = np.zeros(len(items.kinds), np.bool_)
     places = np.full(len(items.kinds), -1)
@@ -240,7 +240,7 @@ def _by_type(items: _Items, target: DataType, zone: Zone, tried: bool) -> tuple[
             rest[rows] = True
             continue
         left = np.zeros(len(rows), np.bool_) if cast.rest is None else cast.rest
-        # A value that becomes NULL in a cast cannot be cast from a variant.
+        # If the cast of a value is NULL, the cast from a variant fails.
         failed = ~left & numpy_values(cast.values.is_null())
         failed |= False if cast.failed is None else ~left & cast.failed
         rest[rows] = left if tried else left | failed
@@ -253,17 +253,17 @@ def _by_type(items: _Items, target: DataType, zone: Zone, tried: bool) -> tuple[
 
 
 def _converted(items: _Items, source: DataType, rows: npt.NDArray[np.int64], target: DataType, zone: Zone) -> Converted:
-    """The items of one type as values of another; all fail if the cast does not exist."""
+    """The items of one type, cast to another; all are null if Spark has no such cast."""
     if not castable(source, target) or (source, target) == (BOOLEAN, TIMESTAMP):
         return Converted(pa.nulls(len(rows), arrow_type(target)))
     if (source, target) == (LONG, TIMESTAMP):
-        # Seconds that have too many microseconds fail.
+        # Seconds beyond the range of timestamps fail.
         raise NotByColumn
     return cast_column(_values_of(items, source, rows), source, target, zone)
 
 
 def _types_of(items: _Items) -> list[tuple[DataType, npt.NDArray[np.int64]]]:
-    """Each type among the items, and the rows that have it."""
+    """Each type of the items, and the rows with this type."""
     found: list[tuple[DataType, npt.NDArray[np.int64]]] = []
     for kind in np.unique(items.kinds).tolist():
         rows = np.flatnonzero(items.kinds == kind)
@@ -279,7 +279,7 @@ def _types_of(items: _Items) -> list[tuple[DataType, npt.NDArray[np.int64]]]:
 
 
 def _values_of(items: _Items, type_: DataType, rows: npt.NDArray[np.int64]) -> pa.Array:
-    """The items of some rows as an array of their type."""
+    """The items of the given rows, which have one type, as an array."""
     places = arrow_array(rows)
     if type_ in (STRING, BINARY):
         return items.data.take(places).cast(arrow_type(type_))
@@ -300,14 +300,14 @@ def _null_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Val
 
 
 def _to_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    """Variants of values; maps and their contents are left over."""
+    """Values as variants; maps and their contents are left over."""
     type_ = type_of(call.args[0])
     assert type_ is not None
     if type_ == VARIANT:
         return column(args[0])
     names = list(_names_in(type_))
     if any(character >= _FIRST_BEHIND for name in names for character in name):
-        # Java does not order names by their bytes.
+        # Java's order of names differs from the order of their bytes.
         raise NotByColumn
     metadata = variant_of(dict.fromkeys(names, VariantPrimitive(VOID, None)))[1]
     try:
@@ -332,7 +332,7 @@ def _names_in(type_: DataType) -> Iterator[str]:
 
 
 def _stored(values: pa.Array, type_: DataType, metadata: pa.Array) -> pa.Array:
-    """The values of variants, null where the given ones are."""
+    """The `value` binaries of variants, null where `values` is null."""
     match type_:
         case ArrayType(element):
             lengths = pc.list_value_length(values).cast(pa.int64())
@@ -365,7 +365,7 @@ def _get(tried: bool) -> Compute:
 
 
 def _cast_signature(args: tuple[Node, ...]) -> Typed:
-    """A variant, and a NULL of the type to which it is cast."""
+    """Accept a variant, and a NULL of the target type."""
     target = type_of(args[1]) if len(args) == 2 else None
     return (args, target) if target is not None and type_of(args[0]) == VARIANT and _is_target(target) else None
 
@@ -380,7 +380,7 @@ def _cast_variant(tried: bool) -> Compute:
 
 
 def _cast(tree: VariantTree, type_: DataType, zone: Zone, tried: bool) -> Any:
-    """A value of a variant as one of a type."""
+    """Cast a value of a variant to a type."""
     if type_ == VARIANT:
         return variant_of(tree)
     if isinstance(tree, VariantPrimitive) and tree.type == VOID:
@@ -404,7 +404,7 @@ def _cast(tree: VariantTree, type_: DataType, zone: Zone, tried: bool) -> Any:
 
 
 def _cast_item(item: VariantPrimitive, type_: DataType, zone: Zone) -> Any:
-    """None if the item cannot be cast."""
+    """Cast an item; None if it cannot be cast."""
     if item.type == LONG and type_ == TIMESTAMP:
         micros = item.value * MICROS_PER_SECOND
         return micros if -(2**63) <= micros < 2**63 else None
@@ -426,7 +426,7 @@ def _object_signature(args: tuple[Node, ...]) -> Typed:
 
 
 def _to_signature(args: tuple[Node, ...]) -> Typed:
-    """A cast to VARIANT, which structs and maps do not have."""
+    """Accept a cast to VARIANT. Structs and maps have no such cast."""
     type_ = type_of(args[0]) if len(args) == 1 and not is_collated(*args) else None
     inner = type_
     while isinstance(inner, ArrayType):

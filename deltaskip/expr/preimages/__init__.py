@@ -1,1 +1,1 @@
-"""Facts about functions that restrict the values of their arguments: one value or function a row."""
+"""Preimages of functions: the values of an argument for which a function has one of the given results."""

@@ -1,4 +1,4 @@
-"""Preimages of functions that rise or fall with one argument, found with the function itself, and of predicates."""
+"""Preimages of functions that are monotone in one argument, found by evaluating the function, and of predicates."""
 
 from __future__ import annotations
 
@@ -33,19 +33,20 @@ def monotone(
     null_instead: bool = False,
     f: Callable[..., object] | None = None,
 ) -> Preimage:
-    """Return the preimage of a function that rises or falls with one argument, whatever constants the others are.
+    """Return the preimage of a function that is monotone in one argument, whatever constants the other arguments are.
 
     Args:
-        directions: For each part of the argument's values, 1 if the function never falls there, -1 if it never rises,
-            0 if nothing is known; by default it never falls. It is NULL in none or all of a part.
-        at: The place of the argument.
-        cuts: The values of the argument at which the second part begins, and those after it.
-        slack: How many doubles the result may be away from a monotone function; twice the error of `f`
+        directions: For each part of the argument's domain, 1 if the function never falls, -1 if it never rises, 0 if
+            its direction is not known. By default, it never falls. In each part, the function is NULL everywhere or
+            nowhere.
+        at: The index of the argument.
+        cuts: The values of the argument at which the second part and the following parts begin.
+        slack: The greatest distance, in doubles, between the result and a monotone function; twice the error of `f`
             suffices.
-        inside: A value of the argument around which the function has values. Below and above, from some value on, it
-            may be NULL or fail.
-        null_instead: Whether it is NULL without ANSI mode where it fails.
-        f: The function of the arguments' values, if it differs from the function of one row.
+        inside: A value of the argument for which the function has a value. Beyond some value on each side of it, the
+            function may be NULL or fail.
+        null_instead: Whether the function returns NULL instead of an error without ANSI mode.
+        f: The function of the arguments' values; None for the function of one row.
     """
     directions = directions or (1,)
 
@@ -88,7 +89,7 @@ def _step(
     for low, stop, direction in zip(edges[:-1], edges[1:], directions, strict=True):
         parts = [(low, stop)]
         if source in FLOATING and low < NAN < stop:
-            # NaN is the greatest number, also where the function falls.
+            # NaN is the greatest number, also if the function falls.
             parts = [(low, NAN), (NAN, stop)]
         for begin, end in parts:
             least, beyond = _known(value, begin, end, None if inside is None else ordinal_of(source, inside))
@@ -98,7 +99,7 @@ def _step(
                 unsure.append((least, beyond))
             for span in ((begin, least), (max(beyond, least), end)):
                 if span[0] < span[1]:
-                    # The value may be NULL, or fail, or be unknown, in all of the span or a part of it.
+                    # In all or a part of the span, the function may be NULL or unknown, or fail.
                     (nulls if _is_null(value, span, null_instead) else unsure).append(span)
 
     def ordinal(x: int) -> Any:
@@ -119,7 +120,10 @@ def _has_value(value: Callable[[int], Any], x: int) -> bool:
 
 
 def _is_null(value: Callable[[int], Any], span: tuple[int, int], null_instead: bool) -> bool:
-    """Whether the function is NULL in all of a span, by its ends, or fails there and is NULL without ANSI mode."""
+    """Whether the function is NULL in all of a span, because it is NULL at both ends.
+
+    An error at an end counts as NULL if `null_instead`.
+    """
     for end in (span[0], span[1] - 1):
         try:
             if value(end) is not None:
@@ -154,7 +158,7 @@ def _known(value: Callable[[int], Any], low: int, stop: int, inside: int | None)
 
 
 def unchanged(call: Call, compute: Any, time_zone: str) -> Inverted:
-    """Return the preimage of a function that returns its first argument where it is not NULL; all others constants."""
+    """Return the preimage of a function that returns its first argument or NULL; its other arguments are constants."""
     operand, *rest = call.args
     domain = domain_of(type_of(operand))
     if domain is None or not all(isinstance(arg, Literal) for arg in rest):
@@ -163,10 +167,11 @@ def unchanged(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 
 def injective(inverse: Callable[[Any, Call], Any]) -> Preimage:
-    """Return the preimage of a function of one argument that has another result for each.
+    """Return the preimage of an injective function of one argument.
 
     Args:
-        inverse: The argument of a result, of the values and the call; None, another argument or an error without one.
+        inverse: Returns the argument for a result and a call. For a value that the function never returns, it returns
+            None or any argument, or fails.
     """
 
     def inverted(call: Call, compute: Callable[..., object], time_zone: str) -> Inverted:
@@ -183,7 +188,7 @@ def injective(inverse: Callable[[Any, Call], Any]) -> Preimage:
                     return None
                 return ordinal_of(source, found)
             except (ValueError, EvaluationError):
-                # No value, or none that the function returns.
+                # The function never returns this value.
                 return None
 
         return call.args[0], (Invertible(domain, target, argument),)
@@ -192,7 +197,7 @@ def injective(inverse: Callable[[Any, Call], Any]) -> Preimage:
 
 
 def listed_in(call: Call, compute: Any, time_zone: str) -> Inverted:
-    """Return the preimage of `array_contains(constant array, x)`; it may be NULL if the array has a NULL."""
+    """Return the preimage of `array_contains(constant array, x)`, which may be NULL if the array has a NULL."""
     match call.args:
         case (Literal(tuple() as values), operand):
             type_ = type_of(operand)
@@ -207,7 +212,7 @@ def listed_in(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 
 def truth(source: Domain, spans: Spans, exact: bool = False) -> Enclosed:
-    """Return the step of a predicate that is TRUE in `spans` only, and `exact` in all of them."""
+    """Return the step of a predicate that is TRUE only in `spans`, and in all of them if `exact`."""
 
     def around(low: int, stop: int) -> Spans:
         true, false = low <= 1 < stop, low <= 0 < stop

@@ -1,16 +1,17 @@
-"""Steps of numbers (see steps): casts among them and to text, arithmetic with a constant, rounding.
+"""Steps of numbers (see steps): casts between numbers and to strings, arithmetic with a constant, rounding.
 
-* Integers, narrowing or not: f(x) = x; if x does not fit, Spark raises and there is no result.
-* An integer or decimal to decimal: multiplied by a power of ten, or divided by one and rounded half up: both are
-  non-decreasing.
-* To double or float: the nearest one, non-decreasing. Double to integer: towards zero; NaN and what does not fit raise.
-  Double to decimal: its text, rounded half up. Java 17 does not always write the shortest one, but one between the
-  middles to the neighboring doubles; NaN and the infinities become NULL.
-* x + c, x - c, c - x, x * c, x div c, x / c: monotone in x for each sign of c in exact arithmetic, and so after any
-  rounding, which is monotone itself. Overflow raises for integers and decimals; doubles have infinities, and NaN, which
-  stays NaN and is a separate piece if the function is falling.
-* x % n is congruent to x modulo |n| and has the sign of x, so each residue class has one of two results: Periodic.
-* Numbers to text: injective; a text that is not printed for any number matches nothing.
+* A cast between integer types is f(x) = x. If x does not fit, Spark raises, and x has no result.
+* A cast of an integer or decimal to a decimal multiplies by a power of ten, or divides by it and rounds half up. Both
+  are non-decreasing.
+* A cast to double or float gives the nearest value and is non-decreasing. A cast of a double to an integer rounds
+  towards zero, and raises for NaN and values that do not fit. A cast of a double to a decimal rounds the string of the
+  double half up. Java 17 does not always write the shortest string, but a number between the midpoints to the
+  neighboring doubles; NaN and the infinities become NULL.
+* x + c, x - c, c - x, x * c, x div c, x / c are monotone in x for each sign of c in exact arithmetic, and also after
+  rounding, because rounding is monotone. Overflow raises for integers and decimals. Doubles have infinities and NaN,
+  which stays NaN and is a separate piece if the function is falling.
+* x % n is congruent to x modulo |n| and has the sign of x: each residue class has one of two results (Periodic).
+* A cast of a number to a string is injective. A string that no number is written as matches no number.
 """
 
 from __future__ import annotations
@@ -60,17 +61,17 @@ from deltaskip.schema.types import (
 )
 
 _BEYOND = 10**400
-"""Above every ordinal of a number: the result of an extension on overflow."""
+"""An ordinal above all numbers: the result of an extension on overflow."""
 
 _PLAIN_SCALE = 6
-"""Decimals with more places may have an exponent in their text without ANSI mode."""
+"""Without ANSI mode, decimals of a larger scale may be written with an exponent."""
 
 _MOST_RESIDUES = 4096
 _INVERSE = {"+": operator.sub, "-": operator.add, "*": operator.truediv, "/": operator.mul}
 
 
 def number_cast(source: DataType, target: DataType) -> Step | None:
-    """Return the step of a CAST between numbers and booleans, or from numbers to text or timestamp; None for others."""
+    """Return the step of a CAST between numbers and booleans, or of a number to a string or timestamp, or None."""
     domain = domain_of(source)
     if domain is None:
         return None
@@ -91,7 +92,7 @@ def number_cast(source: DataType, target: DataType) -> Step | None:
 def double_of_float(source: DataType | None) -> Step | None:
     """Return the step of CAST(CAST(x AS FLOAT) AS DOUBLE) of an integer; None for other types.
 
-    Spark's optimizer leaves out the float where it can (SimplifyCasts).
+    Spark's optimizer removes the inner cast if it can (SimplifyCasts).
     """
     domain = domain_of(source)
     if domain is None or source not in INTEGRAL_BITS:
@@ -104,7 +105,7 @@ def double_of_float(source: DataType | None) -> Step | None:
 
 
 def arithmetic_with(op: str) -> Preimage:
-    """Return the preimage of `x op constant` and `constant op x`, of numbers."""
+    """Return the preimage of `x op constant` and `constant op x` for numbers."""
 
     def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
         match call.args:
@@ -144,7 +145,7 @@ def _from_integral(source: DataType, domain: Domain, target: DataType) -> Step |
     if isinstance(target, DecimalType):
         return Times(domain, 10**target.scale)
     if target == TIMESTAMP and source != BOOLEAN:
-        # A long of seconds saturates.
+        # Seconds beyond the range of timestamps saturate.
         last = (1 << 63) - 1
         return rising(domain, lambda x: max(-last - 1, min(last, x * MICROS_PER_SECOND)))
     if target == DOUBLE:
@@ -175,7 +176,7 @@ def _from_decimal(source: DecimalType, domain: Domain, target: DataType) -> Step
 
 
 def _to_integral(source: DecimalType, domain: Domain, target: DataType) -> Step:
-    """Towards zero; more than 18 digits through a double, except to bigint."""
+    """The step of a cast to an integer: towards zero; more than 18 digits through a double, except to bigint."""
     unit = 10**source.scale
 
     def exact(x: int) -> int:
@@ -232,7 +233,7 @@ def _truncated(value: float, target: DataType) -> int:
 
 
 def _of_text(value: float, side: int, places: int) -> int:
-    """The unscaled decimal of the middle between a double and its neighbor: no text of the double is beyond it."""
+    """The unscaled decimal of the midpoint between a double and its neighbor: no string of the double is beyond it."""
     numerator, denominator = value.as_integer_ratio()
     unit, of = math.ulp(value).as_integer_ratio()
     # value + side * ulp / 2, over a common denominator
@@ -291,7 +292,7 @@ def _with_constant(op: str, call: Call, operand: Node, constant: Any) -> Step | 
                 return None
             whole_digits = type_.precision - type_.scale
             if op == "div" and 10**whole_digits >= EXACT.multiply(constant.copy_abs(), 2**63):
-                # Spark takes the lower 64 bits of a quotient that has more.
+                # Spark keeps the lower 64 bits of a quotient with more bits.
                 return None
             falls = op in ("*", "/", "div") and constant < 0
             return _decimal(op, call, type_, lambda v: (v, constant), falls)
@@ -343,7 +344,7 @@ def _quotient(x: int, by: int) -> int:
 
 
 def _floating(domain: Domain, f: Callable[[float], Any], falls: bool, inverse: Callable[[float], float]) -> Step:
-    """The step of a function of floating-point numbers. inverse: A number whose result is near, up to rounding."""
+    """The step of a function of floating-point numbers. inverse: Returns an argument for a result, up to rounding."""
     pieces = (MonotonePiece(domain.low, NAN, not falls), MonotonePiece(NAN, NAN + 1))
 
     def near(result: int) -> int:
@@ -448,7 +449,7 @@ def is_nan(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 
 def rounded_to_whole(up: bool) -> Preimage:
-    """Return the preimage of `ceil`, or of `floor`, to whole numbers or to a number of digits."""
+    """Return the preimage of `ceil` if `up`, else of `floor`, with or without a number of digits."""
     without_digits = of_one(lambda type_, domain: _whole(type_, domain, up))
     with_digits = monotone()
     return lambda call, compute, zone: (without_digits if len(call.args) == 1 else with_digits)(call, compute, zone)
@@ -459,7 +460,7 @@ def _is_long(type_: DataType) -> bool:
 
 
 def _rounded(x: int, rounding: str) -> int:
-    """`x` to 34 digits: Spark rounds a decimal so when it changes its sign."""
+    """`x` rounded to 34 digits, as Spark rounds a decimal when it changes the sign."""
     return x if abs(x) < 10**34 else int(Context(prec=34, rounding=rounding).create_decimal(x))
 
 
@@ -489,7 +490,7 @@ def _whole(type_: DataType, domain: Domain, up: bool) -> Step | None:
 
 
 def _of_whole(result: int) -> int:
-    """The ordinal of the double next to an integer."""
+    """The ordinal of the double nearest to an integer."""
     limit = 1 << 64
     found: int = ordinal_of(DOUBLE, float(max(-limit, min(limit, result))))
     return found
@@ -498,8 +499,8 @@ def _of_whole(result: int) -> int:
 def half_rounded(call: Call, compute: Callable[..., Any], time_zone: str) -> Inverted:
     """Return the preimage of `round` and `bround`.
 
-    A double is rounded by its text. Java 17 does not always write the shortest one, but one between the middles to the
-    neighboring doubles: the result is between the results of the midpoints.
+    Spark rounds the string of a double. Java 17 does not always write the shortest string, but a number between the
+    midpoints to the neighboring doubles: the result is between the results of the midpoints.
     """
     match call.args:
         case (operand, Literal(int() as places)):

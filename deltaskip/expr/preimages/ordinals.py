@@ -1,6 +1,6 @@
 """Ordinals: the order-preserving map from the values of a type to integers, or to UTF-8 bytes for strings.
 
-They exist for each type with min and max statistics.
+Every type with min and max statistics has ordinals.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Spans: TypeAlias = tuple[tuple[Any, Any], ...]
 """Half-open spans of ordinals, ascending and disjoint."""
 
 INFINITY = 0x7FF0_0000_0000_0000
-"""Ordinal of a positive infinite double; ordinals of negative doubles are negated, so -0.0 and 0.0 are one."""
+"""Ordinal of positive infinity. Ordinals of negative doubles are negated: -0.0 and 0.0 have the same ordinal."""
 
 NAN = INFINITY + 1
 """Ordinal of NaN, Spark's greatest number."""
@@ -55,7 +55,7 @@ class Domain:
 _DOUBLES = Domain(-INFINITY, NAN + 1)
 _TEXTS = Domain(b"", b"\xff")
 LOCAL = Domain(-(1 << 63) - (1 << 40), (1 << 63) + (1 << 40))
-"""Local microseconds of every instant in every zone."""
+"""The local microseconds of all instants in all time zones."""
 
 _DOMAINS: dict[DataType, Domain] = {
     BOOLEAN: Domain(0, 2),
@@ -70,7 +70,7 @@ _DOMAINS: dict[DataType, Domain] = {
 
 
 def domain_of(type_: DataType | None) -> Domain | None:
-    """Return the ordinals of a type; None for types without bounds."""
+    """Return the domain of a type; None for types without bounds."""
     if isinstance(type_, DecimalType):
         limit: int = 10**type_.precision
         return Domain(1 - limit, limit)
@@ -106,12 +106,12 @@ def value_at(type_: DataType, ordinal: Any) -> Any:
 
 
 def following(ordinal: Any) -> Any:
-    """Return the least ordinal above: for bytes, the string followed by a NUL."""
+    """Return the next ordinal. For bytes, it is the bytes followed by NUL."""
     return ordinal + b"\0" if isinstance(ordinal, bytes) else ordinal + 1
 
 
 def span_of_prefix(text: bytes) -> tuple[bytes, bytes]:
-    """Return the span of the strings that start with a text, in UTF-8."""
+    """Return the span of the strings that start with a prefix, in UTF-8."""
     return text, text[:-1] + bytes([text[-1] + 1]) if text else b"\xff"
 
 

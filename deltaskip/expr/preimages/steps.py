@@ -1,10 +1,10 @@
-"""Steps: properties of a function of one argument, from which the sets of arguments with wanted results follow.
+"""Steps: properties of a function of one argument that determine the set of arguments for a set of results.
 
-A step represents a function f of ordinals; NULL passes through it as NULL, unless a function says otherwise. A set of
-results is mapped back to the arguments in skipping.proofs.preimage.pull_back.
+A step represents a function f of ordinals. The result of NULL is NULL, unless a function says otherwise.
+skipping.proofs.preimage.pull_back maps a set of results back to a set of arguments.
 
-f may extend Spark's function to arguments on which Spark overflows: there, the extension's results must be outside the
-domain of the result's type.
+f may extend Spark's function to arguments for which Spark overflows: the results of the extension must be outside the
+domain of the result type.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class ZoneShift:
-    """f(x) = x + o with an unknown o, low <= o <= high: conversion to a zone's local time, or back.
+    """f(x) = x + o with an unknown o, low <= o <= high: a conversion from an instant to local time, or back.
 
     f(x) in [a, b) implies x in [a - high, b - low).
     """
@@ -66,11 +66,12 @@ class MonotonePiece:
 
 @dataclass(frozen=True, slots=True)
 class Monotone:
-    """A function that is monotone on each of `pieces`; outside of them it raises.
+    """A function that is monotone on each of `pieces`. It raises for other arguments.
 
-    most: If the result is not known exactly, it is at least f(x) and at most most(x), both monotone like f.
-    nulls: Arguments whose result is NULL. unsure: Arguments with unknown results; they are in every preimage.
-    near: An argument whose result is near the given one, where the search for a threshold starts; any is allowed.
+    most: If the result is not known exactly, it is between f(x) and most(x), and most is monotone like f.
+    nulls: Arguments whose result is NULL.
+    unsure: Arguments with unknown results. They belong to every preimage.
+    near: Returns an argument for a result, at which the search for a threshold starts. Any argument is correct.
     """
 
     source: Domain
@@ -84,7 +85,7 @@ class Monotone:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Periodic:
-    """f(x) is the result at x // grain % len(results), or the one at the same place in `others`; both int64."""
+    """f(x) is results[i] or, if given, others[i], with i = x // grain % len(results); both arrays are int64."""
 
     source: Domain
     grain: int
@@ -94,7 +95,7 @@ class Periodic:
 
 @dataclass(frozen=True, slots=True)
 class Invertible:
-    """An injective function that is not monotone: `inverse` returns the argument of a result, None if it has none."""
+    """An injective function that is not monotone. `inverse` returns the argument for a result, None if it has none."""
 
     source: Domain
     target: Domain
@@ -105,9 +106,9 @@ class Invertible:
 class Prefix:
     """The first `length` code points of a string, length > 0.
 
-    If v has no more code points than that, t(v) = v: f(v) = v, and f(x) <= x < v for x < v. For a longer v, let w be
-    its first `length` code points: a result that is at least v has no more code points than w, so it does not start
-    with w, and is above all strings that do: t(v) = the successor of w.
+    If v has at most `length` code points, t(v) = v: f(v) = v, and f(x) <= x < v for x < v. For a longer v, let w be its
+    first `length` code points. A result of at least v has no more code points than w. So it does not start with w, and
+    it is above all strings that start with w: t(v) = the successor of w.
     """
 
     source: Domain
@@ -124,9 +125,10 @@ class Prepend:
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
-    """A function of which spans are known: around(low, stop) has every argument with a result in [low, stop).
+    """A function with known spans of arguments: around(low, stop) contains every argument with a result in [low, stop).
 
-    nulls: Every argument whose result may be NULL. exact: `around` has no other argument than these.
+    nulls: Every argument whose result may be NULL.
+    exact: Whether `around` contains no other arguments.
     """
 
     source: Domain
@@ -138,10 +140,10 @@ class Enclosed:
 Step: TypeAlias = Shift | Floor | Times | ZoneShift | Monotone | Periodic | Invertible | Prefix | Prepend | Enclosed
 
 Inverted: TypeAlias = tuple[Node, tuple[Step, ...]] | None
-"""The only argument of a call that is not constant, and the function's steps, outermost first; None without any."""
+"""The only argument of a call that is not constant, and the steps of the function, outermost first; or None."""
 
 Preimage: TypeAlias = Callable[[Call, Callable[..., object], str], Inverted]
-"""The value of a typed call for one row (functions.function.Compute), and the name of the session's time zone."""
+"""Takes a typed call, its value for one row (functions.function.Compute) and the name of the session's time zone."""
 
 
 def identity_step(source: Domain) -> Shift:

@@ -1,7 +1,7 @@
 """Steps of strings: prefixes, constants before or after, and results that determine the beginning of their argument.
 
-In UTF-8 order the strings that start with p are those in [p, successor of p). Where the result is a prefix p of the
-argument x, or x a prefix of the result, the two differ by what follows:
+In UTF-8 order, the strings that start with p are the span [p, successor of p). If the result is a prefix of the
+argument x, or x is a prefix of the result:
 
 * f(x) = x up to one of several strings, or all of x. f(x) <= x gives x >= a for f(x) >= a. If f(x) < b but x >= b,
   f(x) is a prefix of b, and x starts with it and one of the strings.
@@ -26,9 +26,9 @@ TEXTS = domain_of(STRING) or Domain(b"", b"\xff")
 ASCII_IN_ANOTHER_CASE = (
     "\u0130\u212a\xdf\u0131\u017f\u01f0\u1e96\u1e97\u1e98\u1e99\u1e9a\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06"
 )
-"""All characters beyond ASCII that begin with an ASCII letter in lower or in upper case."""
+"""All characters beyond ASCII whose lower or upper case begins with an ASCII letter."""
 
-# For longer bounds, the set is widened instead of adding every prefix.
+# For longer bounds, the set is widened instead of extended by every prefix.
 _MOST_BYTES = 200
 
 
@@ -41,7 +41,7 @@ def left_part(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 
 def substring_steps(call: Call, compute: Any, time_zone: str) -> Inverted:
-    """Return the preimage of `substring(text, 1, length)`, and of a text from its first character on."""
+    """Return the preimage of `substring(text, 1, length)` and `substring(text, 1)`."""
     if call.type != STRING:
         return None
     match call.args:
@@ -53,7 +53,7 @@ def substring_steps(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 
 def concatenated(call: Call, compute: Any, time_zone: str) -> Inverted:
-    """Return the preimage of `concat`: constants around one operand, or at least before the first one."""
+    """Return the preimage of `concat` of constants around one operand, or of constants before the first operand."""
     if call.type != STRING:
         return None
     first = next((place for place, arg in enumerate(call.args) if not isinstance(arg, Literal)), None)
@@ -74,16 +74,16 @@ def concatenated(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 
 def _without_constants(args: Sequence[Node]) -> Sequence[Node]:
-    """The arguments from the first one on that is not constant."""
+    """The arguments without the constants at the beginning."""
     return args[next((place for place, arg in enumerate(args) if not isinstance(arg, Literal)), len(args)) :]
 
 
 def start_of(at: int = 0, least: int | None = None) -> Preimage:
-    """Return the preimage of a text that begins with an argument of the function, here without its end.
+    """Return the preimage of a function whose result is an argument followed by any text.
 
     Args:
-        at: The place of the argument.
-        least: The next argument must be a constant of at least this number.
+        at: The index of the argument.
+        least: If given, the next argument must be a constant of at least this value.
     """
 
     def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
@@ -101,7 +101,7 @@ def start_of(at: int = 0, least: int | None = None) -> Preimage:
 
 
 def _followed(behind: bytes) -> Enclosed:
-    """The step of a text that begins with the argument and `behind`."""
+    """The step of a function whose result is the argument, or begins with the argument and `behind`."""
 
     def around(low: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         if len(low) > _MOST_BYTES:
@@ -131,7 +131,7 @@ def up_to_delimiter(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 
 def trimmed_steps(at_start: bool, at_end: bool, text_first: bool) -> Preimage:
-    """Return the preimage of `trim`, `ltrim`, `rtrim` and `btrim`, of blanks or of constant characters."""
+    """Return the preimage of `trim`, `ltrim`, `rtrim` and `btrim` for blanks or constant characters."""
 
     def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
         operand, characters = call.args[0], " "
@@ -147,7 +147,10 @@ def trimmed_steps(at_start: bool, at_end: bool, text_first: bool) -> Preimage:
 
 
 def _up_to(ends: Sequence[bytes], left_out: Sequence[bytes] = ()) -> Enclosed:
-    """The step of an argument up to one of some strings, or all of it; one that begins with `left_out` may be any."""
+    """The step of a function whose result is its argument up to one of the strings `ends`, or all of its argument.
+
+    An argument that begins with a string of `left_out` may have any result.
+    """
 
     def around(low: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         yield from map(span_of_prefix, left_out)
@@ -163,7 +166,7 @@ def _up_to(ends: Sequence[bytes], left_out: Sequence[bytes] = ()) -> Enclosed:
 
 
 def extreme(greatest: bool) -> Preimage:
-    """Return the preimage of `greatest` or `least` of one operand and constants."""
+    """Return the preimage of `greatest` or `least` with one operand and constants."""
 
     def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
         operands = [arg for arg in call.args if not isinstance(arg, Literal)]
@@ -191,7 +194,7 @@ def extreme(greatest: bool) -> Preimage:
 
 
 def matched(call: Call, compute: Any, time_zone: str) -> Inverted:
-    """Return the preimage of `rlike(text, pattern)` with a pattern of which the beginning is known."""
+    """Return the preimage of `rlike(text, pattern)` if the pattern requires a prefix."""
     match call.args:
         case (operand, Literal(str() as pattern)) if beginning := beginning_of(pattern):
             return operand, (truth(TEXTS, (span_of_prefix(beginning.encode()),)),)
@@ -199,7 +202,7 @@ def matched(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 
 def found_at(text: int, part: int) -> Preimage:
-    """Return the preimage of the place of a constant part in a text, which is 1 if the text begins with it."""
+    """Return the preimage of the position of a constant in a string. It is 1 if the string begins with the constant."""
 
     def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
         wanted = call.args[part]
@@ -212,7 +215,7 @@ def found_at(text: int, part: int) -> Preimage:
 
 
 def found_in_set(call: Call, compute: Any, time_zone: str) -> Inverted:
-    """Return the preimage of `find_in_set(word, words)` with constant words."""
+    """Return the preimage of `find_in_set(word, words)` with constant `words`."""
     match call.args:
         case (operand, Literal(str() as words)):
             parts = [word.encode() for word in words.split(",")]
@@ -229,7 +232,7 @@ def found_in_set(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 def _of_first(call: Call, compute: Any, time_zone: str) -> Inverted:
     def first(code: int) -> bytes:
-        """The least text of which the first character has the code."""
+        """The least string whose first character has the code."""
         if code <= 0:
             return b""
         if code > 0x10FFFF:
@@ -240,7 +243,7 @@ def _of_first(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 
 FIRST_CHARACTER: Preimage = _of_first
-"""The preimage of `ascii`, the code of the first character, which is 0 of an empty text."""
+"""The preimage of `ascii`, the code of the first character, or 0 for an empty string."""
 
 REVERSED: Preimage = injective(lambda text, call: text[::-1])
 """The preimage of `reverse`."""
@@ -248,7 +251,7 @@ REVERSED: Preimage = injective(lambda text, call: text[::-1])
 
 @cache
 def _sources(upper: bool) -> dict[int, tuple[bytes, ...]]:
-    """For the first byte of each cased character that is ASCII, the characters that become it."""
+    """For each ASCII character that a case conversion yields, the characters that become it."""
     found: dict[int, list[bytes]] = {code: [] for code in range(128)}
     for text in (*map(chr, range(128)), *ASCII_IN_ANOTHER_CASE):
         first = ord((text.upper() if upper else text.lower())[0])
@@ -258,7 +261,7 @@ def _sources(upper: bool) -> dict[int, tuple[bytes, ...]]:
 
 
 def cased_text(upper: bool) -> Preimage:
-    """Return the preimage of `lower` or `upper`, by the first characters of the result that are ASCII."""
+    """Return the preimage of `lower` or `upper`, by the ASCII characters at the beginning of the result."""
 
     def around(low: bytes, stop: bytes) -> Spans:
         common = 0
@@ -272,7 +275,7 @@ def cased_text(upper: bool) -> Preimage:
         for code in low[:common]:
             longer: list[bytes] = []
             for source in _sources(upper)[code]:
-                # One that is not ASCII may become several characters.
+                # A character that is not ASCII may become several characters.
                 (longer if len(source) == 1 else done).extend(head + source for head in heads)
             heads = longer
         return tuple(map(span_of_prefix, (*heads, *done)))

@@ -1,22 +1,22 @@
 """Steps of dates and timestamps: casts, fields, truncation, arithmetic of days and months, formatting (see steps).
 
-Local time is the instant plus an offset. In a fixed zone the offset is one number. In other zones it is between the
-least and the greatest offset in the zone's history; these are found by sampling every few days, and widened by an hour
-for other editions of the time zone database. Around a clock change Spark's optimizer may evaluate a cast through its
-inverse (UnwrapCastInBinaryComparison): both ways use an offset between the two, so both are covered.
+Local time is the instant plus an offset. A fixed zone has a constant offset. In another zone, the offset is between the
+least and the greatest offset in the zone's history. Both are sampled every few days and widened by an hour, because the
+editions of the time zone database differ. Around a clock change, Spark's optimizer may evaluate a cast through its
+inverse (UnwrapCastInBinaryComparison). Both evaluations use an offset in this range.
 
-* Day, year, truncation to a unit, and text of years 0 to 9999 are non-decreasing in local time.
-* So are sums with days and with parts of a day, and seconds, milliseconds and microseconds since 1970.
-* A sum with months is non-decreasing for dates. Of times it keeps the time of day, also where several days of a long
-  month become the last day of a shorter one: it is at least the start of the found day and less than its end, and both
-  are non-decreasing (Monotone.most).
-* An instant plus months or days is computed in local time: to local time, the sum, and back. Each way uses some offset
-  of the zone, so that a sum with days alone is x + days + (one offset - another): a ZoneShift. Without both it
-  is computed on the instant.
-* Text is read as a date or timestamp by its year of four digits, month and day of one or two, and what follows;
-  the month and the day may be missing. Blanks, a sign or zeros may go before, and a time alone is one of today.
+* Day, year, truncation to a unit, and the string of years 0 to 9999 are non-decreasing in local time.
+* Sums with days and parts of a day, and seconds, milliseconds and microseconds since 1970 are non-decreasing, too.
+* A sum of a date and months is non-decreasing. A sum of a time and months keeps the time of day, even if several days
+  of a long month become the last day of a shorter month: the sum is at least the start of the resulting day and less
+  than its end, and both are non-decreasing (Monotone.most).
+* The sum of an instant and months or days converts to local time, adds, and converts back. Each conversion uses some
+  offset of the zone: a sum with days alone is x + days + (an offset - another offset), a ZoneShift. Without months and
+  days, Spark adds to the instant.
+* A string is read as a date or timestamp by its year of four digits, month and day of one or two digits, and the text
+  after them; month and day may be missing. Blanks, a sign or zeros may precede, and a time alone is a time of today.
 * Month, quarter, day, week and weekday repeat with the calendar after 400 years (146,097 days, a whole number of
-  weeks); hour, minute and second after a day, an hour and a minute: Periodic.
+  weeks). Hour, minute and second repeat after a day, an hour and a minute (Periodic).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ from deltaskip.schema.types import DATE, DATETIMES, INTEGER, LONG, STRING, TIMES
 
 _CYCLE_DAYS = 146_097
 _BEYOND = 1 << 80
-# For more days, the strings are bounded by their years.
+# For more days, strings are only restricted by their years.
 _MOST_DAYS = 62
 _HOUR = 3_600 * MICROS_PER_SECOND
 _FIRST_YEAR, _LAST_YEAR = days_from_civil(0, 1, 1), days_from_civil(10_000, 1, 1)
@@ -75,7 +75,7 @@ _LOOK_EVERY_DAYS = 8
 _LOOK_FROM, _LOOK_TO = days_from_civil(1840, 1, 1), days_from_civil(2045, 1, 1)
 _FIELDS_OF_FORMATS = ("yyyy", "MM", "dd", "HH", "mm", "ss")
 
-# Patterns of one field: what repeats, and its name.
+# Patterns of one field: the period, and the name of the field.
 _FIELD_OF_PATTERN = {
     "MM": (MICROS_PER_DAY, "month"),
     "dd": (MICROS_PER_DAY, "dayofmonth"),
@@ -100,7 +100,7 @@ _INSTANT_OF_SECONDS = Monotone(
 
 
 def date_cast(source: DataType, target: DataType, time_zone: str) -> tuple[Step, ...] | None:
-    """Return the steps of a CAST between date, timestamp and timestamp_ntz, or from them to text, outermost first."""
+    """Return the steps of a CAST between date, timestamp and timestamp_ntz, or to a string, outermost first."""
     least, most = offsets(time_zone)
     to_local, to_instant = ZoneShift(_INSTANTS, least, most), ZoneShift(LOCAL, -most, -least)
     match source, target:
@@ -126,10 +126,10 @@ def date_cast(source: DataType, target: DataType, time_zone: str) -> tuple[Step,
 
 
 def text_cast(target: DataType) -> Step | None:
-    """Return the step of a CAST of a string to a date or timestamp: how strings for some days may begin."""
+    """Return the step of a CAST of a string to a date or timestamp, by the beginnings of the strings for each day."""
     if target not in DATETIMES:
         return None
-    # A zone in the text moves an instant by less than a day, and the session's by no more.
+    # A time zone in the string moves the instant by less than a day, and the session's time zone by less than a day.
     unit, around = (1, 0) if target == DATE else (MICROS_PER_DAY, 2)
     return Enclosed(
         _TEXTS,
@@ -139,7 +139,10 @@ def text_cast(target: DataType) -> Step | None:
 
 
 def _texts_of_days(first: int, last: int, timed: bool) -> Iterator[tuple[bytes, bytes]]:
-    """How a text that is read as one of some days may begin; others have blanks, a sign or zeros first, or no day."""
+    """The spans of strings that may be read as one of the given days.
+
+    Also the spans of strings that begin with blanks, a sign or zeros, or that have no day.
+    """
     if not days_from_civil(1000, 1, 1) <= first <= last < _LAST_YEAR:
         yield _TEXTS.low, _TEXTS.stop
         return
@@ -163,7 +166,7 @@ def _texts_of_days(first: int, last: int, timed: bool) -> Iterator[tuple[bytes, 
 
 
 def _without_more(text: bytes) -> Spans:
-    """The strings that begin with a string and have no `-` after it."""
+    """The strings that begin with `text` and have no `-` directly after it."""
     begin, end = span_of_prefix(text + b"-")
     return (text, begin), (end, span_of_prefix(text)[1])
 
@@ -179,7 +182,7 @@ def cyclic_field(name: str) -> Preimage:
 
 
 def of_field_text(name: str, texts: Sequence[str], first: int) -> Preimage:
-    """Return the preimage of such a field as text. texts: The text of each number from `first` on."""
+    """Return the preimage of the string of a cyclic field. texts: The strings of the numbers from `first` on."""
     places = {text.encode(): first + place for place, text in enumerate(texts)}
     text = Invertible(Domain(first, first + len(texts)), _TEXTS, places.get)
     return lambda call, compute, time_zone: (call.args[0], (text, _field_step(name)))
@@ -228,7 +231,7 @@ def time_truncated(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 
 def time_written(call: Call, compute: Any, time_zone: str) -> Inverted:
-    """Return the preimage of `date_format(timestamp, pattern)`, of times in their order or of one field."""
+    """Return the preimage of `date_format(timestamp, pattern)`, if the strings sort as times do or have one field."""
     match call.args:
         case (operand, Literal(str() as pattern)):
             steps = _text_of_instant(pattern, time_zone)
@@ -246,12 +249,12 @@ def seconds_written(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 
 def units_since_1970(unit: int) -> Preimage:
-    """Return the preimage of the number of units of a timestamp, in microseconds."""
+    """Return the preimage of the number of units since 1970. unit: The unit, in microseconds."""
     return by_step(Floor(_INSTANTS, unit))
 
 
 def instant_of_units(unit: int) -> Preimage:
-    """Return the preimage of the timestamp of a whole number of units."""
+    """Return the preimage of the timestamp a whole number of units after 1970. unit: The unit, in microseconds."""
 
     def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
         return (call.args[0], (Times(_LONGS, unit),)) if type_of(call.args[0]) == LONG else None
@@ -260,13 +263,13 @@ def instant_of_units(unit: int) -> Preimage:
 
 
 def same_number(call: Call, compute: Any, time_zone: str) -> Inverted:
-    """Return the preimage of a function that returns the number of a date or timestamp, or the other way around."""
+    """Return the preimage of a function between a date or timestamp and its number of days or microseconds."""
     domain = domain_of(type_of(call.args[0]))
     return None if domain is None else (call.args[0], (identity_step(domain),))
 
 
 def days_added(sign: int, numbers: Preimage | None = None) -> Preimage:
-    """Return the preimage of a date plus days, or minus days for -1; the preimage `numbers` if it is not a date."""
+    """Return the preimage of a date plus `sign` * days; the preimage `numbers` if no argument is a date."""
 
     def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
         match call.args:
@@ -348,7 +351,7 @@ def units_between(call: Call, compute: Callable[..., Any], time_zone: str) -> In
         given = (x, known_time) if falls else (known_time, x)
         return ordinal_of(LONG, compute((unit, *given), call, utc))
 
-    # Times beyond the limits of local times have no value.
+    # Spark has no result for times beyond the limits of local times.
     first, stop = -INSTANT_MAX + 4 * MICROS_PER_DAY, INSTANT_MAX - 4 * MICROS_PER_DAY
     pieces = (MonotonePiece(first, stop, not falls),)
     known = Monotone(LOCAL, f, pieces, unsure=((LOCAL.low, first), (stop, LOCAL.stop)))
@@ -384,7 +387,7 @@ def _add_months(days: int, months: int) -> int:
 
 
 def _descends(pattern: str) -> bool:
-    """Whether the strings of a pattern sort as times do: year first, then each smaller unit once, without a gap."""
+    """Whether the strings of a pattern sort as times do: the year, then each smaller unit once, without a gap."""
     try:
         items = pattern_items(pattern)
     except EvaluationError:
@@ -393,13 +396,13 @@ def _descends(pattern: str) -> bool:
         return False
     fields = [item.letter.replace("L", "M") * item.count for item in items if isinstance(item, PatternField)]
     if len(fields) == len(_FIELDS_OF_FORMATS) + 1 and fields[-1].startswith("S"):
-        # A fraction, cut off.
+        # The last field is a truncated fraction.
         fields.pop()
     return bool(fields) and tuple(fields) == _FIELDS_OF_FORMATS[: len(fields)]
 
 
 def _text_of_instant(pattern: str, time_zone: str) -> tuple[Step, ...] | None:
-    """The text of an instant by a pattern that descends, or of one field that repeats."""
+    """The steps of formatting an instant. None unless the strings sort as times do, or have one cyclic field."""
     to_local = ZoneShift(_INSTANTS, *offsets(time_zone))
     if _descends(pattern):
         return _within_years(LOCAL, MICROS_PER_DAY, lambda x: formatted(x, pattern).encode()), to_local
@@ -413,7 +416,7 @@ def _text_of_instant(pattern: str, time_zone: str) -> tuple[Step, ...] | None:
 
 
 def between_zones(call: Call, compute: Any, time_zone: str) -> Inverted:
-    """Return the preimage of a time whose clock is set from one zone to another."""
+    """Return the preimage of a timestamp that is converted from one time zone to another."""
     match call:
         case Call("from_utc_timestamp", (operand, Literal(str() as target))):
             source: str | None = None
@@ -466,7 +469,7 @@ def _months_later(local: int, months: int) -> int:
 
 
 def next_day_steps(call: Call, compute: Any, time_zone: str) -> Inverted:
-    """Return the preimage of `next_day`: it never falls, except in the first week, where it is not known."""
+    """Return the preimage of `next_day`. It never falls, except in the first week, where it is not known."""
     operand, day = call.args
     weekday = dates.WEEKDAYS.get(str(day.value).upper()) if isinstance(day, Literal) else None
     if weekday is None:
@@ -481,12 +484,12 @@ def _year_of_week(days: int) -> int:
 
 
 def _text_of_local(source: Domain) -> Step:
-    """A fraction without trailing zeros sorts as the number does."""
+    """The step of a local time to a string. Fractions without trailing zeros sort as their numbers do."""
     return _within_years(source, MICROS_PER_DAY, lambda x: format_timestamp(x).encode())
 
 
 def _within_years(source: Domain, per_day: int, f: Callable[[int], Any]) -> Step:
-    """Texts sort as times do while years have four digits; nothing is known about other times."""
+    """The step of a function to strings that sort as times do for years of four digits; other results are unknown."""
     first, stop = _FIRST_YEAR * per_day, _LAST_YEAR * per_day
     return Monotone(source, f, (MonotonePiece(first, stop),), unsure=((source.low, first), (stop, source.stop)))
 

@@ -1,4 +1,4 @@
-"""Java's regular expressions, with Spark's semantics, over strings in UTF-8."""
+"""Java's regular expressions with Spark's semantics over UTF-8 strings."""
 
 from deltaskip.expr.regex.pattern import Pattern, beginning_of, compiled
 

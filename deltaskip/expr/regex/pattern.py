@@ -1,4 +1,4 @@
-"""Regular expressions as programs of the matcher (`kernels.patterns`)."""
+"""Compiles regular expressions to programs of the matcher (`kernels.patterns`)."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from deltaskip.kernels.patterns import PLACES, Program
 from deltaskip.records import dataclass
 
 _MOST_INSTRUCTIONS = 50_000
-# The replacement of bytes that are not UTF-8.
+# The character that replaces bytes that are not valid UTF-8.
 _REPLACEMENT = 0xFFFD
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A regular expression as a program.
+    """A compiled regular expression.
 
     groups: The number of capturing groups.
-    repeated: The groups in a repeated part, whose last captures differ between matchers.
+    repeated: The groups in a repeated part; matchers differ in the last captures of these groups.
     """
 
     program: Program
@@ -41,7 +41,7 @@ class Pattern:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Pattern:
-    """The program of a regular expression of Java. Raises Undecided for one that is left to Spark."""
+    """The program of a Java regular expression. Raises Undecided if only Spark can evaluate it."""
     syntax = read(pattern)
     if _size(syntax.part) > _MOST_INSTRUCTIONS:
         raise Undecided(f"A regular expression of more than {_MOST_INSTRUCTIONS:,} parts is left to Spark.")
@@ -49,7 +49,7 @@ def compiled(pattern: str) -> Pattern:
 
 
 class _Instructions:
-    """Writes the instructions of a regular expression."""
+    """Writes the program of a regular expression."""
 
     def __init__(self, syntax: Syntax) -> None:
         self.syntax = syntax
@@ -88,7 +88,7 @@ class _Instructions:
                     self.options(inner, most - least, lazy)
 
     def choose(self, parts: tuple[Part, ...]) -> None:
-        """One of several parts, which meet behind them."""
+        """Write alternatives that continue at the same instruction."""
         jumps: list[int] = []
         for part in parts[:-1]:
             split = self.reserve()
@@ -115,7 +115,7 @@ class _Instructions:
             self.split(split, len(self.code), lazy)
 
     def split(self, at: int, after: int, lazy: bool) -> None:
-        """Set the instruction that goes on with what follows it, or behind it."""
+        """Set the instruction at `at`: it continues with the next instruction or, as the other option, at `after`."""
         self.code[at] = ("split", after, at + 1) if lazy else ("split", at + 1, after)
 
     def reserve(self) -> int:
@@ -124,7 +124,7 @@ class _Instructions:
 
 
 def _size(part: Part) -> int:
-    """How many instructions a part takes, or a few more."""
+    """An upper bound of the number of instructions of a part."""
     match part:
         case Series(parts) | Choice(parts):
             return 2 * len(parts) + sum(map(_size, parts))
@@ -137,7 +137,7 @@ def _size(part: Part) -> int:
 
 
 def _first(part: Part) -> Ranges:
-    """The characters with which a match of a part may begin."""
+    """The possible first characters of a match of a part."""
     match part:
         case Set(ranges, unsure):
             return joined_ranges(ranges, unsure)
@@ -157,7 +157,7 @@ def _first(part: Part) -> Ranges:
 
 
 def _first_bytes(ranges: Ranges) -> bytes:
-    """Bits of the first bytes of characters in UTF-8. After ASCII, all that begin one."""
+    """A bitmap of the first UTF-8 bytes of characters. If a character is not ASCII, all lead bytes are set."""
     bits = bytearray(32)
     for first, last in ranges:
         for code in range(first, min(last, 0x7F) + 1):
@@ -168,7 +168,7 @@ def _first_bytes(ranges: Ranges) -> bytes:
 
 
 def _begins(part: Part) -> bool:
-    """Whether a match of a part begins where the text does."""
+    """Whether a match of a part always begins at the start of the text."""
     match part:
         case Assertion(kind):
             return kind == "begin"
@@ -186,11 +186,11 @@ def _begins(part: Part) -> bool:
 
 @lru_cache(maxsize=256)
 def beginning_of(pattern: str) -> str:
-    """Return a text with which every string begins in which a pattern occurs; "" if none is known.
+    """Return a prefix of every string that contains a match of a pattern; "" if no prefix is known.
 
-    Without (?m), `^` and `\\A` match only at the beginning of the string. So a match of `^p…` begins there, and
-    where each part of p is one character, alone in its set, the string has these characters one after the other: it
-    begins with p. Where an alternative, or a part that may be missing, comes next, nothing is known of what follows.
+    Without (?m), `^` and `\\A` match only at the beginning of the string. So a match of `^p…` begins there. If each
+    part of p is a set of a single character, the string begins with these characters in sequence: p is the prefix.
+    The prefix ends before the first alternative or optional part.
     """
     try:
         part = read(pattern).part
@@ -203,7 +203,7 @@ def beginning_of(pattern: str) -> str:
 
 
 def _text(part: Part) -> tuple[str, bool]:
-    """The text with which a match of a part begins, and whether the match is just this text."""
+    """A prefix of every match of a part, and whether it is the whole match."""
     match part:
         case Set(((first, last),), ()) if first == last != _REPLACEMENT:
             return chr(first), True

@@ -1,6 +1,6 @@
-"""Java's regular expressions as text: the part of their syntax that this package implements.
+"""Parses the supported subset of Java's regular expressions.
 
-Other syntax is left to Spark, by name. Syntax that Java refuses is an error.
+Unsupported syntax raises Undecided with its name. Syntax that Java refuses raises EvaluationError.
 
 # Java 17, java.util.regex.Pattern
 """
@@ -57,7 +57,7 @@ OF_ESCAPES: dict[str, Ranges] = {
     **_SMALL,
     **{letter.upper(): other_code_points(ranges) for letter, ranges in _SMALL.items()},
 }
-"""The classes that an escaped letter stands for."""
+"""The predefined character classes, by their letter after the backslash."""
 
 _OF_ASCII: dict[str, Ranges] = {
     "Lower": _LOWER,
@@ -89,12 +89,12 @@ def _property_named(name: str, insensitive: bool) -> Set | None:
 
 
 def _inverted(given: Set) -> Set:
-    """The characters that are not in a set."""
+    """The complement of a set."""
     return Set(other_code_points(joined_ranges(given.ranges, given.unsure)), given.unsure)
 
 
 def _either_case(ranges: Ranges) -> Ranges:
-    """The ranges with the letters of ASCII in both cases."""
+    """The ranges, with ASCII letters in both cases."""
     lower = [code for code in range(ord("a"), ord("z") + 1) if _has(ranges, code) or _has(ranges, code - 32)]
     return joined_ranges(ranges, ((code - shift, code - shift) for code in lower for shift in (0, 32)))
 
@@ -105,7 +105,7 @@ def _has(ranges: Ranges, code: int) -> bool:
 
 @cache
 def _of_category(name: str) -> Set:
-    """A general category of Unicode, undecided for characters whose category has changed since Unicode 3.2."""
+    """A Unicode general category. Characters whose category has changed since Unicode 3.2 are unsure."""
     old = unicodedata.ucd_3_2_0.category
     now = unicodedata.category
     found: list[int] = []
@@ -147,10 +147,10 @@ _SURROGATES = range(0xD800, 0xE000)
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """A regular expression that has been read.
+    """A parsed regular expression.
 
-    groups: How many capturing groups it has.
-    repeated: The ones inside a repeated part.
+    groups: The number of capturing groups.
+    repeated: The capturing groups inside a repeated part.
     """
 
     part: Part
@@ -159,11 +159,11 @@ class Syntax:
 
 
 def read(pattern: str) -> Syntax:
-    """Read a regular expression.
+    """Parse a regular expression.
 
     Raises:
-        Undecided: It has syntax that this package does not implement. A subclass of EvaluationError.
-        EvaluationError: Java refuses it.
+        Undecided: deltaskip does not support its syntax. It is a subclass of EvaluationError.
+        EvaluationError: Java refuses the regular expression.
     """
     reader = _PatternReader(pattern)
     part = reader.choice(0)
@@ -186,21 +186,21 @@ class _PatternReader:
             self.refuse(f"more than {_LONGEST:,} characters")
 
     def refuse(self, what: str) -> NoReturn:
-        """Leave the pattern to Spark."""
+        """Raise Undecided for a pattern that only Spark can evaluate."""
         raise Undecided(f"The regular expression {shown(self.pattern)} is left to Spark: it has {what}.")
 
     def wrong(self, what: str) -> NoReturn:
-        """Refuse a pattern that Java refuses."""
+        """Raise EvaluationError for a pattern that Java refuses."""
         raise EvaluationError(
             f"{shown(self.pattern)} is no regular expression: it has {what} (INVALID_PARAMETER_VALUE.PATTERN)."
         )
 
     def peek(self, text: str) -> bool:
-        """Whether a text stands here."""
+        """Whether the pattern continues with a text."""
         return self.pattern.startswith(text, self.at)
 
     def next(self) -> str:
-        """The character here, past which the reader goes."""
+        """Read the next character."""
         if self.at >= len(self.pattern):
             self.wrong("an end within a construct")
         self.at += 1
@@ -230,7 +230,7 @@ class _PatternReader:
         return parts[0] if len(parts) == 1 else Series(tuple(parts))
 
     def quoted(self) -> list[Part]:
-        """Characters between `\\Q` and `\\E`; a quantifier repeats the last one."""
+        """The characters between `\\Q` and `\\E`; a quantifier after them repeats the last character."""
         end = self.pattern.find("\\E", self.at + 2)
         text = self.pattern[self.at + 2 : None if end < 0 else end]
         self.at = len(self.pattern) if end < 0 else end + 2
@@ -262,7 +262,7 @@ class _PatternReader:
         return self.single(ord(character))
 
     def group(self, depth: int) -> Part | None:
-        """Parse the text behind an opening parenthesis; None for flags."""
+        """Parse the text after an opening parenthesis; None for flags."""
         self.at -= 1
         for begin, what in _LOOKING.items():
             if self.peek(begin):
@@ -305,7 +305,7 @@ class _PatternReader:
             self.lines = value if "m" in letters else self.lines
 
     def quantified(self, part: Part, groups: int) -> Part:
-        """A part with the quantifier that follows it. groups: how many groups come before the part."""
+        """A part with the quantifier after it. groups: The number of capturing groups before the part."""
         bounds = _BOUNDS.match(self.pattern, self.at)
         if bounds:
             self.at = bounds.end()
@@ -323,7 +323,7 @@ class _PatternReader:
         self.at += lazy
         if bounds or most != 1:
             if may_be_empty(part):
-                # Java, Perl and RE2 differ in when they stop.
+                # Java, Perl and RE2 stop such a repetition differently.
                 self.refuse("a repeated part that may be empty")
             self.repeated.update(range(groups + 1, self.groups + 1))
         return Repeat(part, least, most, lazy)
@@ -336,7 +336,7 @@ class _PatternReader:
         return least, most
 
     def single(self, code: int) -> Set:
-        """One character."""
+        """The set of one character, in both cases under (?i)."""
         if code in _SURROGATES:
             self.refuse("half of a surrogate pair")
         return Set(self.cased(((code, code),)))
@@ -345,7 +345,7 @@ class _PatternReader:
         return _either_case(ranges) if self.insensitive else ranges
 
     def escaped(self) -> Part:
-        """Parse the text behind a backslash outside of brackets."""
+        """Parse the text after a backslash outside brackets."""
         letter = self.next()
         if letter in _PLACES:
             return Assertion(_PLACES[letter])
@@ -355,7 +355,7 @@ class _PatternReader:
         return found if isinstance(found, Set) else self.single(found)
 
     def class_or_code(self, letter: str) -> Set | int:
-        """The predefined class or the character of an escape, after its letter."""
+        """Parse an escape after its letter: a predefined class or a character."""
         if letter in OF_ESCAPES:
             return Set(OF_ESCAPES[letter])
         if letter in "pP":
@@ -406,7 +406,7 @@ class _PatternReader:
         return code
 
     def bracketed(self) -> Set:
-        """A class in brackets, after the first of them."""
+        """Parse a character class after its opening bracket."""
         negated = self.peek("^")
         self.at += negated
         ranges: list[Ranges] = []
@@ -440,12 +440,12 @@ class _PatternReader:
         found = joined_ranges(*ranges)
         missing = joined_ranges(*unsure)
         if missing:
-            # Characters in another part of the class are sure.
+            # A character is sure if another part of the class contains it.
             missing = other_code_points(joined_ranges(found, other_code_points(missing)))
         return _inverted(Set(found, missing)) if negated else Set(found, missing)
 
     def member(self) -> Set | int:
-        """One character of a class in brackets, or a predefined class."""
+        """One character of a bracketed class, or a predefined class."""
         character = self.next()
         if character != "\\":
             return ord(character)

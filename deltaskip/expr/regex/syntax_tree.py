@@ -8,7 +8,7 @@ from typing import TypeAlias
 from deltaskip.records import dataclass
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
-"""Code points: first and last of each range, in order, without gaps of nothing between them."""
+"""Sorted ranges of code points, each with its first and last code point; adjacent ranges are merged."""
 
 LAST = 0x10FFFF
 ALL: Ranges = ((0, LAST),)
@@ -16,7 +16,7 @@ ALL: Ranges = ((0, LAST),)
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """One character of a set. Whether the characters `unsure` are in it depends on the version of Java."""
+    """One character of a set. Whether the set contains the characters `unsure` depends on the version of Java."""
 
     ranges: Ranges
     unsure: Ranges = ()
@@ -24,10 +24,10 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """A place in the text.
+    """A condition on the position in the text, which consumes no character.
 
-    kind: "begin", "end" (`\\z`), "last" (`$` and `\\Z`: the end, or before a line end there), "line begin" and
-        "line end" (`^` and `$` of (?m)), "boundary" and "no boundary" of words.
+    kind: "begin", "end" (`\\z`), "last" (`$` and `\\Z`: at the end, or before a final line terminator), "line begin"
+        and "line end" (`^` and `$` under (?m)), "boundary" and "no boundary" of words.
     """
 
     kind: str
@@ -35,21 +35,21 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One part after the other."""
+    """Parts in sequence."""
 
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The first of the parts with which the whole expression matches."""
+    """Alternatives. The first part with which the whole expression matches is chosen."""
 
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A part from `least` to `most` times (None: any number), as often as possible, or as seldom if it is lazy."""
+    """A part from `least` to `most` times (None: any number), as often as possible; as seldom as possible if lazy."""
 
     part: Part
     least: int
@@ -69,7 +69,7 @@ Part: TypeAlias = Set | Assertion | Series | Choice | Repeat | Group
 
 
 def may_be_empty(part: Part) -> bool:
-    """Whether a part matches without a character."""
+    """Whether a part may match the empty string."""
     match part:
         case Set():
             return False
@@ -86,7 +86,7 @@ def may_be_empty(part: Part) -> bool:
 
 
 def joined_ranges(*given: Iterable[tuple[int, int]]) -> Ranges:
-    """The code points that are in one of the given ranges."""
+    """The union of ranges of code points."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(each for ranges in given for each in ranges):
         if found and first <= found[-1][1] + 1:
@@ -97,7 +97,7 @@ def joined_ranges(*given: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def other_code_points(ranges: Ranges) -> Ranges:
-    """The other code points."""
+    """The complement of ranges of code points."""
     found: list[tuple[int, int]] = []
     start = 0
     for first, last in ranges:

@@ -1,1 +1,1 @@
-"""Spark SQL text to nodes: a parser for the expressions of Spark's grammar."""
+"""A parser that converts expressions of Spark SQL to nodes."""

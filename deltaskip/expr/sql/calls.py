@@ -1,4 +1,4 @@
-"""Calls of functions: their arguments, the words between them, and what may follow."""
+"""Parses function calls: arguments, keywords between arguments, and clauses after a call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from deltaskip.expr.sql.tokens import NAMES
 from deltaskip.schema.sql_text import SqlToken
 from deltaskip.schema.types import STRING, VOID
 
-# Words between arguments, and whether commas may stand beside them.
+# Keywords that separate arguments, and whether commas may separate them instead.
 _SEPARATORS = {
     "SUBSTRING": (("FROM", "FOR"), True),
     "SUBSTR": (("FROM", "FOR"), True),
@@ -34,7 +34,7 @@ _UNIT_CALLS = frozenset((*_ADDING, *_COUNTING, "TIMEDIFF"))
 
 
 class Calls(ReadingState):
-    """The rules of calls, which begin at the parenthesis after the name."""
+    """The rules of function calls. Each rule begins at the parenthesis after the name."""
 
     @abstractmethod
     def _expression(self, given: Given | None = None) -> Rule: ...
@@ -43,7 +43,7 @@ class Calls(ReadingState):
     def _value(self, least: int, given: Given | None = None) -> Rule: ...
 
     def _call(self, parts: list[str], key: str, mark: Mark) -> Rule:
-        """A function's arguments. key: its name in upper case; "" if it is quoted or qualified."""
+        """The arguments of a function. key: The function name in upper case; "" if it is quoted or qualified."""
         tokens = self.tokens
         name = parts[-1].lower()
         if key:
@@ -95,9 +95,10 @@ class Calls(ReadingState):
         return function_node(name, tuple(args))
 
     def _argument(self, words: tuple[str, ...], separated: bool) -> Rule:
-        """An argument. A star and the names of a lambda function are read before it.
+        """An argument, without the names of a lambda function before it.
 
-        words: Words that may follow; they are not predicates. separated: Whether one of them came before.
+        words: Keywords that may follow the argument and do not begin a predicate there.
+        separated: Whether such a keyword precedes the argument.
         """
         tokens = self.tokens
         if separated:
@@ -116,7 +117,7 @@ class Calls(ReadingState):
         return value
 
     def _begins_plainly(self) -> bool:
-        """Whether an argument is a value: not a star, and not a named argument."""
+        """Whether the next argument is a value, neither a star nor a named argument."""
         tokens = self.tokens
         after = tokens.peek()
         if tokens.key == "*":
@@ -130,7 +131,7 @@ class Calls(ReadingState):
         return True
 
     def _names_of_lambda(self) -> int:
-        """The number of tokens up to the arrow of a lambda function; 0 if there is none."""
+        """The number of tokens before the arrow of a lambda function; 0 for other arguments."""
         tokens = self.tokens
         if tokens.token.kind in NAMES:
             return 1 if tokens.peek().is_symbol("->") else 0
@@ -142,7 +143,7 @@ class Calls(ReadingState):
         return count + 1 if tokens.peek(count).is_symbol(")") and tokens.peek(count + 1).is_symbol("->") else 0
 
     def _bind_names(self) -> list[tuple[str, ...]]:
-        """Read the names of a lambda function and its arrow, if it is one. The names are not columns in its body."""
+        """Read the names of a lambda function and its arrow. The names are not columns in the body."""
         found: list[tuple[str, ...]] = []
         while count := self._names_of_lambda():
             tokens = [self.tokens.advance() for _ in range(count + 1)]
@@ -151,7 +152,7 @@ class Calls(ReadingState):
         return found
 
     def _qualified(self) -> bool:
-        """Read what may follow an argument, IGNORE NULLS; whether it does."""
+        """Read IGNORE NULLS or RESPECT NULLS after an argument; return whether it was present."""
         tokens = self.tokens
         if tokens.key in ("IGNORE", "RESPECT") and tokens.peek().is_word("NULLS"):
             tokens.advance()
@@ -160,7 +161,7 @@ class Calls(ReadingState):
         return False
 
     def _aliased(self) -> str:
-        """Read the name of a field of a row; "" if there is none."""
+        """Read `AS name` after a field of a row; return the name, or "" without AS."""
         tokens = self.tokens
         if not (tokens.key == "AS" and tokens.peek().kind in NAMES):
             return ""
@@ -168,7 +169,7 @@ class Calls(ReadingState):
         return tokens.advance().text
 
     def _windowed(self) -> bool:
-        """Read WITHIN GROUP, FILTER, IGNORE NULLS and OVER after a call; whether there is one."""
+        """Read WITHIN GROUP, FILTER, IGNORE NULLS and OVER after a call; return whether any of them was present."""
         tokens = self.tokens
         start = tokens.token
         if tokens.key == "WITHIN" and tokens.peek().is_word("GROUP"):
@@ -190,7 +191,7 @@ class Calls(ReadingState):
         return tokens.token is not start
 
     def _cast(self, value: Node, key: str, mark: Mark) -> Rule:
-        """AS type, after the value."""
+        """`AS type)` after the value of a cast."""
         self.tokens.advance()
         type_ = yield from self._type()
         self.tokens.expect(")", "a parenthesis is not closed")
@@ -240,7 +241,7 @@ class Calls(ReadingState):
         return self._piece(mark)
 
     def _identifier(self, mark: Mark) -> Rule:
-        """IDENTIFIER(text), which is a column or the name of a function."""
+        """IDENTIFIER(text): a column or the name of a function."""
         tokens = self.tokens
         tokens.advance()
         named = tokens.token.text if tokens.token.kind == "string" else ""

@@ -1,4 +1,4 @@
-"""Types in CAST and after `::`: those that a cast here can have, and all others of Spark.
+"""Parses the types in CAST and after `::`, including Spark types to which deltaskip cannot cast.
 
 # Spark 4.1, SqlBaseParser.g4: dataType
 """
@@ -26,7 +26,7 @@ from deltaskip.schema.types import (
 )
 
 Type: TypeAlias = DataType | None
-"""A type of a cast; None for a Spark type that a cast here does not have, such as char(3)."""
+"""A rule that returns a type, or None for a Spark type to which deltaskip cannot cast, such as char(3)."""
 _Rule: TypeAlias = Generator[Any, Any, Type]
 
 _LENGTHS = ("char", "character", "varchar")
@@ -35,7 +35,7 @@ _MONTHS, _TIMES = ("YEAR", "MONTH"), ("DAY", "HOUR", "MINUTE", "SECOND")
 
 
 def read_type(tokens: Tokens) -> _Rule:
-    """Read a type. Raises PredicateError for other text."""
+    """Read a type. Raises PredicateError if the text is not a type."""
     token = tokens.token
     if token.kind not in NAMES:
         raise tokens.error("a type is missing") if token.kind == "end" else tokens.unexpected()
@@ -84,7 +84,7 @@ def read_type(tokens: Tokens) -> _Rule:
 
 
 def _inner_types(tokens: Tokens, name: str) -> _Rule:
-    """The types between angles, if there are any."""
+    """The types between angle brackets, if any."""
     if name == "struct" and tokens.take("<>"):
         return None
     if not tokens.take("<"):
@@ -129,7 +129,7 @@ def _fields(tokens: Tokens) -> _Rule:
 
 
 def _sizes(tokens: Tokens) -> list[int]:
-    """Whole numbers in parentheses; none if there are no parentheses."""
+    """The integers in parentheses; an empty list without parentheses."""
     if not tokens.take("("):
         return []
     found: list[int] = []
@@ -156,7 +156,7 @@ def _interval_fields(tokens: Tokens) -> None:
 
 
 def _without_zone(tokens: Tokens) -> bool:
-    """Whether WITHOUT TIME ZONE is here; if so, it is read."""
+    """Read WITHOUT TIME ZONE if it is next; return whether it was."""
     if not (tokens.key == "WITHOUT" and tokens.peek().is_word("TIME") and tokens.peek(2).is_word("ZONE")):
         return False
     for _ in range(3):

@@ -1,9 +1,8 @@
-"""Spark's expressions: text to nodes, with Spark's precedence, keywords that are names elsewhere, and no recursion.
+"""Parses Spark expressions to nodes, with Spark's precedence and non-reserved keywords, and without recursion.
 
-Every rule is a generator that yields the rules inside of it, and `_run` keeps them on a list: nothing but memory bounds
-the depth of a text. An expression without a node becomes Opaque, with its text and the columns in it. A rule returns a
-`Piece` for it, which grows while operators follow, and becomes Opaque at the end of the text, so that no part is copied
-twice.
+Every rule is a generator that yields its inner rules, and `_run` keeps the rules on a stack: only memory limits the
+depth of an expression. An expression without a node class becomes Opaque, with its text and columns. A rule returns a
+`Piece` for it, which grows while operators follow and becomes Opaque at the end of the text: no text is copied twice.
 
 # Spark 4.1, SqlBaseParser.g4: expression, booleanExpression, predicate, valueExpression, primaryExpression
 """
@@ -64,7 +63,7 @@ _CALLED = {
     ">>": "shiftright",
     ">>>": "shiftrightunsigned",
 }
-# Tokens that may follow an operand without being a part of it.
+# Tokens that end an operand.
 _ENDS, _SUM_ENDS = (")", ","), (")", ",", "+", "-")
 _SIGNS = {"-": "negative", "+": "positive", "~": "~"}
 
@@ -77,12 +76,12 @@ _LIST = re.compile(
 _INTEGER = re.compile(r"-?[0-9]+")
 _LONG = re.compile(r"(-?[0-9]+)([Ll]?)")
 _STRING = re.compile(r"'([^']*)'")
-# Characters of a text that is kept with its node for the next time.
+# The nodes of texts of at most this many characters are cached.
 _SHORT = 1000
 
 
 def long_list_at(text: str, at: int) -> tuple[tuple[Literal, ...] | LiteralList, int] | None:
-    """Return the values of a long list whose first one begins at `at`, and where it ends; None for other lists."""
+    """Return the values of a long list whose first value begins at `at`, and its end; None for other lists."""
     match = _LIST.match(text, at)
     if match is None:
         return None
@@ -102,20 +101,20 @@ def _strings(run: str) -> tuple[Literal, ...] | LiteralList:
     try:
         return text_list(arrow_array(values, pa.string()))
     except UnicodeEncodeError:
-        # An unpaired surrogate, which is refused where the literal is used.
+        # A string has an unpaired surrogate. Uses of the literal refuse it.
         return tuple([Literal(value, STRING) for value in values])
 
 
 class ExpressionReader(Primaries):
-    """One expression, read to its end.
+    """Parses one expression.
 
     Args:
         text: The expression.
-        checked: Whether to refuse what a predicate of rows cannot have: aggregates, parameters without a value, and
-            functions with a wrong number of arguments.
+        checked: Whether to refuse expressions that a predicate of rows cannot have: aggregates, parameters without a
+            value, and functions with a wrong number of arguments.
 
     Attributes:
-        node: Its node, which may be nested deeply. It has no Opaque parts before `finished`.
+        node: The node of the expression, which may be nested deeply. It has Piece nodes, which `finished` makes Opaque.
 
     Raises PredicateError for a text that Spark cannot parse.
     """
@@ -127,7 +126,7 @@ class ExpressionReader(Primaries):
         mark = self._mark()
         node = _run(self._expression())
         if self.tokens.key == "AS" and self.tokens.peek().kind in NAMES and self.tokens.peek(2).kind == "end":
-            # Spark ignores the name of a predicate.
+            # Spark ignores the alias of a predicate.
             self.tokens.advance()
             self.tokens.advance()
             node = self._piece(mark)
@@ -161,7 +160,7 @@ class ExpressionReader(Primaries):
         """Whether NOT is a negation, and not a column."""
         after = self.tokens.peek()
         if after.kind == "word" and after.text.upper() in (*PREDICATES, "DIV"):
-            # The function like(a, b), or a column of this name.
+            # The word may be the function like(a, b), or a column.
             return self.tokens.peek(2).is_symbol("(") or not self._begins_operand(2)
         return self.tokens.key == "!" or self._begins_operand(1)
 
@@ -214,7 +213,7 @@ class ExpressionReader(Primaries):
         return Not(node) if negated else node
 
     def _in(self, left: Node, mark: Mark) -> Rule:
-        """(value, …) or (query), after IN."""
+        """`(value, …)` or `(query)`, after IN."""
         tokens = self.tokens
         if tokens.key != "(":
             raise tokens.error("IN needs a list in parentheses, such as IN (1, 2)")
@@ -241,14 +240,14 @@ class ExpressionReader(Primaries):
         return In(left, tuple(values))
 
     def _constant(self) -> Node | None:
-        """A plain number or string that a comma or a parenthesis follows, without rules for it."""
+        """A number or string before a comma or a parenthesis, read without a rule; None for other operands."""
         token, after = self.tokens.token, self.tokens.peek()
         if token.kind not in ("number", "string") or not (after.is_symbol(",") or after.is_symbol(")")):
             return None
         return self._number() if token.kind == "number" else Literal(self.tokens.advance().text, STRING)
 
     def _like(self, left: Node, insensitive: bool, negated: bool) -> Rule:
-        """[ANY | SOME | ALL] pattern [ESCAPE character], after LIKE or ILIKE."""
+        """`[ANY | SOME | ALL] pattern [ESCAPE character]`, after LIKE or ILIKE."""
         tokens = self.tokens
         given = None
         quantifier = tokens.key
@@ -269,7 +268,7 @@ class ExpressionReader(Primaries):
                 likes = [Like(left, pattern, case_insensitive=insensitive) for pattern in patterns]
                 legs = tuple(map(Not, likes) if negated else likes)
                 return legs[0] if len(legs) == 1 else And(legs) if quantifier == "ALL" else Or(legs)
-            # The name is a function.
+            # The quantifier is the name of a function.
             self._check_kind(quantifier.lower(), mark[0])
             given = function_node(quantifier.lower(), tuple(patterns)), mark
         pattern = yield self._value(COMPARISON, given)
@@ -283,7 +282,7 @@ class ExpressionReader(Primaries):
         return Not(like) if negated else like
 
     def _value(self, least: int, given: Given | None = None) -> Rule:
-        """valueExpression, of operators that bind at least as tightly as `least`."""
+        """valueExpression with operators of level `least` and above, which bind at least as tightly."""
         tokens = self.tokens
         mark = self._mark() if given is None else given[1]
         left = yield from self._operand(given)
@@ -305,7 +304,7 @@ class ExpressionReader(Primaries):
                 left = self._piece(mark)
 
     def _operator(self) -> str:
-        """The operator at which the parser stands, or another word or symbol."""
+        """The next operator, or the key of the next token."""
         tokens = self.tokens
         if tokens.key != ">":
             return tokens.key
@@ -316,7 +315,7 @@ class ExpressionReader(Primaries):
         return ">" * count
 
     def _plain_operand(self, level: int) -> Node | None:
-        """A number, a string or a name that only a weaker operator follows, without rules for it."""
+        """A number, a string or a name before a weaker operator, read without a rule; None for other operands."""
         tokens = self.tokens
         token, after = tokens.token, tokens.peek()
         if after.kind == "word" and after.text.upper() not in ("AND", "OR"):
@@ -333,7 +332,7 @@ class ExpressionReader(Primaries):
         return None
 
     def _operand(self, given: Given | None = None) -> Rule:
-        """Signs, a primary expression, and what follows it directly."""
+        """Signs, a primary expression, and its postfix operators."""
         tokens = self.tokens
         signs: list[str] = []
         if given is None:
@@ -386,7 +385,7 @@ def parse_sql(text: str) -> Node:
 
 def _parsed(text: str) -> Node:
     read = ExpressionReader(text)
-    # A level takes a character at least.
+    # Each level takes at least one character.
     if len(text) > MAX_DEPTH and is_too_large(read.node):
         return Opaque(text, read.columns)
     return read.finished(read.node)
@@ -409,17 +408,17 @@ def type_of_text(text: str, schema: StructType) -> DataType | None:
 
 
 def is_valid_sql(text: str) -> bool:
-    """Return whether Spark parses `text` as one expression, as far as it is read here."""
+    """Return whether `text` parses as one expression."""
     return _read(text) is not None
 
 
 def columns_in(text: str, schema: StructType | None = None) -> tuple[tuple[str, ...], ...]:
-    """Return the parts of the columns in an SQL text, without duplicates; none if the text cannot be parsed.
+    """Return the name parts of each column in an SQL text, without duplicates; () if the text cannot be parsed.
 
     Args:
         text: The expression.
-        schema: Columns of the table: names such as `current_date` are functions if it has no such column. None
-            returns them, too.
+        schema: The columns of the table. A name such as `current_date` is a function, and left out, if the schema has
+            no such column. None keeps all names.
     """
     read = _read(text)
     if read is None or schema is None:
@@ -429,14 +428,14 @@ def columns_in(text: str, schema: StructType | None = None) -> tuple[tuple[str, 
 
 
 def beyond_one_row(text: str, schema: StructType) -> list[str]:
-    """Return the parts of an SQL text that other rows, the time or chance decide, as an aggregate or `rand()`.
+    """Return the parts of an SQL text whose value depends on other rows, the time or chance, such as `rand()`.
 
-    In their order, and an outer part before those in it; as far as functions are known, and none if the text cannot be
-    parsed.
+    The parts are in the order of the text, an outer part before its inner parts. Unknown functions are left out. An
+    empty list if the text cannot be parsed.
 
     Args:
         text: The expression.
-        schema: Columns of the table.
+        schema: The columns of the table.
     """
     read = _read(text)
     if read is None:
@@ -446,7 +445,7 @@ def beyond_one_row(text: str, schema: StructType) -> list[str]:
 
 
 def _functions(read: ExpressionReader, schema: StructType) -> list[tuple[str, int, int]]:
-    """Names without parentheses, and their places, that are functions, because no column has the name."""
+    """Name, start and end of each function without parentheses: a name that no column has."""
     columns = set(map(fold_name, schema.names))
     return [each for each in read.without_parentheses if fold_name(each[0]) not in columns]
 

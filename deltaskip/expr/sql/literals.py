@@ -1,4 +1,4 @@
-"""Values of Spark's string, number and typed literals, and the error for text that Spark cannot parse.
+"""Parses Spark's string, numeric and typed literals, and makes the error for text that Spark cannot parse.
 
 # Spark 4.1, SqlBaseLexer.g4 and SparkParserUtils.unescapeSQLString
 """
@@ -39,7 +39,7 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 
-# Words that make a typed literal of the string after them.
+# Words that begin a typed literal, before a string.
 TYPED_LITERALS = frozenset(("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "X"))
 
 _NUMBER = re.compile(
@@ -50,7 +50,7 @@ _INTEGRAL: dict[str, tuple[DataType, int]] = {"L": (LONG, 63), "S": (SHORT, 15),
 
 
 def predicate_error(text: str, at: int, reason: str) -> PredicateError:
-    """The error for SQL that Spark cannot parse: reason, line, column, and the text."""
+    """The error for SQL that Spark cannot parse, with reason, line, column, and the text."""
     line, column = line_and_column(text, at)
     first = max(0, at - 150)
     shown = ("… " if first else "") + text[first : at + 150] + (" …" if len(text) > at + 150 else "")
@@ -58,9 +58,9 @@ def predicate_error(text: str, at: int, reason: str) -> PredicateError:
 
 
 def number_literal(source: str, negative: bool = False) -> Literal:
-    """The literal of a number: int, bigint, decimal or double by its form and suffix, as in Spark.
+    """The literal of a number. Its notation and suffix determine the type int, bigint, decimal or double, as in Spark.
 
-    Raises ValueError if the number is out of its type's range.
+    Raises ValueError if the number is out of the range of the type.
     """
     match = _NUMBER.fullmatch(source)
     if match is None:
@@ -81,10 +81,10 @@ def number_literal(source: str, negative: bool = False) -> Literal:
 
 
 def typed_literal(word: str, text: str) -> Node:
-    """The typed literal of `word`, one of TYPED_LITERALS, and a string.
+    """The typed literal of `word`, an element of TYPED_LITERALS, and a string.
 
-    A TIMESTAMP without a zone becomes a cast. An unknown value, such as a time without a date, becomes Opaque. Raises
-    ValueError for text that is not such a literal.
+    A TIMESTAMP without a time zone becomes a cast. A literal of unknown value, such as a time without a date, becomes
+    Opaque. Raises ValueError if the string is not valid for the type.
     """
     if word == "X":
         digits = text if len(text) % 2 == 0 else "0" + text
@@ -105,7 +105,7 @@ def typed_literal(word: str, text: str) -> Node:
 
 
 def _datetime_literal(word: str, text: str) -> Node | None:
-    """The literal DATE'…' or TIMESTAMP…'…'; None for other text. Raises LookupError as parse_timestamp does."""
+    """The literal DATE'…' or TIMESTAMP…'…'; None for invalid strings. Raises LookupError like parse_timestamp."""
     match word:
         case "DATE":
             days = parse_date(text)
@@ -150,5 +150,5 @@ def _decimal(text: str) -> Literal:
 
 
 def _number(text: str) -> str:
-    """A number's text for a message."""
+    """The text of a number for a message."""
     return shown(text).replace("'", "")

@@ -1,7 +1,7 @@
-"""Parameters of a predicate, `:name` and `?`: replaced by literals before the text is parsed.
+"""Replaces the parameters `:name` and `?` of a predicate by literals before the text is parsed.
 
-The replaced text is what Spark filters rows with, so both read the same constants. Values are never parsed: each is
-written as one literal.
+Spark filters rows with the replaced text: Spark and deltaskip read the same constants. Values are never parsed: each
+value is written as one literal.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from deltaskip.expr.python_values import is_listed, list_of, literal_node
 from deltaskip.expr.render import exact_sql
 from deltaskip.schema.sql_text import SqlToken, sql_tokens
 
-# Words before an operand: a colon after them begins a parameter.
+# Words before an operand: a colon after such a word begins a parameter.
 _OPERATORS = (
     *("AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "ESCAPE", "DIV", "FROM", "FOR"),
     *("CASE", "WHEN", "THEN", "ELSE", "PLACING", "BOTH", "LEADING", "TRAILING"),
@@ -21,16 +21,16 @@ _OPERATORS = (
 _MOST_SHOWN = 5
 
 _Parameter = tuple[int, int, str | None]
-"""Start and end of a parameter in the text, and its name; None for `?`."""
+"""Start and end of a parameter in the text, and its name, which is None for `?`."""
 
 
 def with_parameters(where: object, params: object) -> object:
-    """Return a predicate with its parameters replaced by literals of their values; without `params`, as it is.
+    """Return a predicate with its parameters replaced by literals of their values; unchanged if `params` is None.
 
     Args:
         where: The predicate, as SQL text.
-        params: Values by name for `:name`, or a list of values for `?` in the order of the text. A list of constants
-            as a value stands for the values of IN, as in `id IN (:ids)`.
+        params: Values by name for `:name`, or a list of values for `?` in the order of the text. A value may be a list
+            of constants for IN, as in `id IN (:ids)`.
 
     Raises:
         PredicateError: A parameter has no value, or a value that Spark SQL does not have.
@@ -46,13 +46,13 @@ def with_parameters(where: object, params: object) -> object:
     try:
         found = _parameters_in(where)
     except SchemaError:
-        # The parser refuses the text, and says where.
+        # The parser refuses the text later, with its position.
         return where
     values = _named(where, found, params) if isinstance(params, Mapping) else _positional(where, found, list_of(params))
     pieces: list[str] = []
     end = 0
     for (start, stop, _), value in zip(found, values, strict=True):
-        # Between two signs or words there must be a blank: `id -:x` with a negative value.
+        # A blank must separate two signs or words: `id -:x` with a negative value.
         blank = "" if start == 0 or where[start - 1] in " (,=" else " "
         pieces += [where[end:start], blank, value]
         end = stop
@@ -60,7 +60,7 @@ def with_parameters(where: object, params: object) -> object:
 
 
 def parameter_names(text: str) -> frozenset[str]:
-    """Return the names of the parameters in a predicate; none for text that Spark cannot read."""
+    """Return the names of the parameters in a predicate; an empty set for text that Spark cannot read."""
     try:
         return frozenset(name for _, _, name in _parameters_in(text) if name is not None)
     except SchemaError:

@@ -1,4 +1,4 @@
-"""The smaller parts of an expression's text: pieces without a node, names, and queries that are skipped."""
+"""The state of the parser, text that becomes Opaque, names, and skipped queries."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from deltaskip.schema.types import STRING
 
 Rule: TypeAlias = Generator["Rule", Any, Node]
 Mark: TypeAlias = tuple[int, int]
-"""Where a part begins: its place in the text, and the number of columns before it."""
+"""The start of a part: its offset in the text, and the number of columns before it."""
 Given: TypeAlias = tuple[Node, Mark]
-"""A part that is read already, with the place where it begins."""
+"""A part that is already read, and its start."""
 
 COMPARISON_SIGNS = {"=": "=", "==": "=", "!=": "!=", "<>": "!=", "<=>": "<=>"}
 COMPARISON_SIGNS |= {"<": "<", "<=": "<=", "!>": "<=", ">": ">", ">=": ">=", "!<": ">="}
-# Comparisons bind least; all operators associate to the left.
+# Comparisons bind least tightly; all operators associate to the left.
 COMPARISON, SUM = 1, 6
 LEVELS = {
     **dict.fromkeys(COMPARISON_SIGNS, COMPARISON),
@@ -36,7 +36,7 @@ LEVELS = {
 }
 PREDICATES = frozenset(("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP"))
 FOLLOWING = ("[", ".", "::", ":", "COLLATE")
-# After these, an operand can only be a column of this name: NOT = 1, CASE IS NULL.
+# A keyword before one of these words can only be a column: NOT = 1, CASE IS NULL.
 AFTER_NAMES = frozenset((*PREDICATES, "AND", "OR", "IS", "COLLATE", "DIV", "AS"))
 _QUERIES = frozenset(("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE"))
 _NO_COLUMNS = frozenset(
@@ -48,20 +48,20 @@ _NO_COLUMNS = frozenset(
         *("NULLS", "FIRST", "LAST", "EXISTS", "INTERVAL", "DATE", "TIMESTAMP", "USING", "TABLE", "LATERAL", "EXCEPT"),
     )
 )
-"""Words of queries and windows that are no columns."""
-# Functions whose result does not follow from their arguments, or is not one value of the row.
+"""Words of queries and windows that are not columns."""
+# Functions whose result depends on more than their arguments, or is not one value for each row.
 NOT_OF_ONE_ROW = frozenset((*AGGREGATES, *WINDOWS, *GENERATORS, *CHANGING, *PRESENT))
 
 
 @dataclass(frozen=True, slots=True)
 class Piece(Node):
-    """A part of the text without a node: it becomes Opaque.
+    """A part of the text without a node class. It becomes Opaque.
 
     Attributes:
-        start: Where it begins.
-        end: Where the text after it begins.
-        first: The number of columns before it.
-        last: The number of columns up to its end.
+        start: The offset of its first character.
+        end: The offset after its last character.
+        first: The number of columns before its start.
+        last: The number of columns before its end.
         query: Whether it is a query in parentheses.
     """
 
@@ -73,16 +73,16 @@ class Piece(Node):
 
 
 class ReadingState:
-    """The state of reading a text.
+    """The state of the parser.
 
     Args:
         text: The expression.
-        checked: Whether to refuse what a predicate of rows cannot have.
+        checked: Whether to refuse expressions that a predicate of rows cannot have.
 
     Attributes:
-        tokens: Its tokens.
-        beyond: Places of the parts that other rows, the time or chance decide.
-        without_parentheses: Names, and their places, that are functions if the table has no such column.
+        tokens: The tokens of the expression.
+        beyond: Start and end of each part whose value depends on other rows, the time or chance.
+        without_parentheses: Name, start and end of each name that is a function if the table has no such column.
     """
 
     def __init__(self, text: str, checked: bool) -> None:
@@ -96,11 +96,11 @@ class ReadingState:
 
     @property
     def columns(self) -> tuple[tuple[str, ...], ...]:
-        """The parts of its columns, without duplicates."""
+        """The name parts of each column in the expression, without duplicates."""
         return tuple(dict.fromkeys(filter(None, self._found)))
 
     def finished(self, node: Node) -> Node:
-        """A node, which must not be nested deeply, with Opaque parts."""
+        """A node with every Piece replaced by Opaque. The node must not be nested deeply."""
         if not self._pieces:
             return node
         known: dict[int, Node] = {}
@@ -145,14 +145,14 @@ class ReadingState:
         return Column(parts)
 
     def _begins_operand(self, count: int) -> bool:
-        """Whether the token this many further on can begin an operand, after a word that may itself be a name."""
+        """Whether the token `count` tokens ahead can begin an operand, after a word that may be a name."""
         after = self.tokens.peek(count)
         if after.kind == "word":
             return after.text.upper() not in AFTER_NAMES or self.tokens.peek(count + 1).is_symbol(".")
         return after.kind in VALUES or (after.kind == "symbol" and after.text in "(-+~:?!")
 
     def _begins_query(self, count: int = 0) -> bool:
-        """Whether the parenthesis this many tokens further on contains a query."""
+        """Whether the parenthesis `count` tokens ahead contains a query."""
         word, after = self.tokens.peek(count + 1), self.tokens.peek(count + 2)
         if word.kind != "word" or word.text.upper() not in _QUERIES:
             return False
@@ -187,7 +187,7 @@ class ReadingState:
                 return
 
     def _skip_name(self, before: str) -> str:
-        """Read a name, which is a column unless it is a word of the grammar, a table or a function; return its key."""
+        """Read a name and return its key. The name is a column unless it is a keyword, a table or a function."""
         tokens = self.tokens
         key = tokens.key
         parts = [tokens.advance().text]
@@ -208,7 +208,7 @@ class ReadingState:
                 raise self.tokens.error(f"{name} is {kind} function, which a predicate of rows cannot call", at)
 
     def _check_count(self, name: str, count: int, at: int) -> None:
-        """Raise PredicateError for a wrong number of arguments. Functions that are not known may be the user's."""
+        """Raise PredicateError for a wrong number of arguments. An unknown function may be user-defined."""
         if not self.checked or name not in ARGUMENT_COUNTS:
             return
         least, most = ARGUMENT_COUNTS[name]

@@ -1,4 +1,4 @@
-"""Primary expressions: literals, names, CASE and parentheses, with the operators that follow them directly."""
+"""Parses primary expressions: literals, names, CASE and parentheses, with their postfix operators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INTERVAL_UNITS = frozenset(
 _BUILT_IN = ["system", "builtin"]
 # Quoted names and escapes in a path into a variant.
 _ODD_IN_PATH = re.compile(r"[\s\\`\"]")
-# A longer name in parentheses has no column: each of its parts would be copied for the next one.
+# A name in parentheses with more parts is not a column: each added part would copy the parts before it.
 _MOST_PARTS = 100
 
 
@@ -82,7 +82,7 @@ class Primaries(Calls):
         return node
 
     def _named(self) -> Rule:
-        """Parse an operand that begins with a name: a column, a call, or a typed literal."""
+        """An operand that begins with a name: a column, a call, or a typed literal."""
         tokens = self.tokens
         mark, start = self._mark(), tokens.token.start
         quoted, key = tokens.token.kind == "name", tokens.key
@@ -127,7 +127,7 @@ class Primaries(Calls):
         return Case(tuple(branches), otherwise)
 
     def _followed(self, node: Node, mark: Mark) -> Rule:
-        """A primary expression with what follows it: an index, a field, a type, a collation or a path."""
+        """A primary expression with its postfix operators: an index, a field, a type, a collation or a path."""
         tokens = self.tokens
         sign = tokens.advance()
         match sign.text:
@@ -161,7 +161,7 @@ class Primaries(Calls):
         return self._piece(mark)
 
     def _path(self, colon: int) -> str:
-        """Read the path into a variant after a colon; return it for variant_get, or "" if that has no such path."""
+        """Read the path into a variant after a colon; return it for variant_get, or "" if it supports no such path."""
         tokens = self.tokens
         steps: list[str] = []
         while True:
@@ -193,14 +193,14 @@ class Primaries(Calls):
             raise self.tokens.error(str(error), token.start) from error
 
     def _strings(self) -> str:
-        """The value of strings beside each other."""
+        """The value of adjacent strings, which Spark concatenates."""
         found = [self.tokens.advance().text]
         while self.tokens.token.kind == "string":
             found.append(self.tokens.advance().text)
         return "".join(found) if len(found) > 1 else found[0]
 
     def _typed(self, key: str, mark: Mark) -> Node:
-        """The literal of a word and a string, such as DATE'2026-01-31'."""
+        """The typed literal of a word and a string, such as DATE'2026-01-31'."""
         tokens = self.tokens
         string = tokens.advance()
         if key == "TIME":
@@ -214,7 +214,7 @@ class Primaries(Calls):
         return self._piece(mark) if isinstance(node, Opaque) else node
 
     def _interval(self) -> Literal | None:
-        """An interval literal; None if the word is a name. Raises PredicateError for one that Spark refuses."""
+        """An interval literal; None if INTERVAL is a name. Raises PredicateError for an interval that Spark refuses."""
         tokens = self.tokens
         start = tokens.token.start
         sign = tokens.peek().text if tokens.peek().kind == "symbol" and tokens.peek().text in "+-" else ""

@@ -1,4 +1,4 @@
-"""The tokens of one expression, read where the parser stands, and the errors at their places."""
+"""The tokens of one expression, read on demand, and the errors at their positions."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _CURES = {
     "{": "Spark writes parameters as :name or ?, with values in params",
     **dict.fromkeys("}#\\", "this is not a token of Spark SQL"),
 }
-# Operators of other dialects. After an operand, Spark reads a word as the name of the result, or not at all.
+# Operators of other dialects. After an operand, Spark reads such a word as an alias, or refuses it.
 _FOREIGN_WORDS = frozenset(("GLOB", "SIMILAR", "ISNULL", "NOTNULL", "OVERLAPS", "MATCH", "MATCHES", "SOUNDS"))
 
 
 class Tokens:
-    """The token at which the parser stands, and those after it. A long list is never cut into tokens.
+    """The next token and the tokens after it. A long list is never split into tokens.
 
     Attributes:
         text: The expression.
-        token: The token at which the parser stands; at the end one of the kind `end`.
-        key: Its word in upper case, or its symbol; "" for others.
-        end: Where the last token that was read ends.
+        token: The next token; at the end of the text, a token of the kind `end`.
+        key: The word of the next token in upper case, or its symbol; "" for other tokens.
+        end: The offset after the last token that was read.
     """
 
     __slots__ = ("_ahead", "end", "key", "text", "token")
@@ -49,39 +49,39 @@ class Tokens:
         self.jump(0)
 
     def jump(self, place: int) -> None:
-        """Go on with the first token after a place in the text."""
+        """Continue with the first token at or after an offset in the text."""
         self._ahead.clear()
         self.end = place
         self._stand(self._next(place))
 
     def advance(self) -> SqlToken:
-        """Read the token, and return it."""
+        """Read the next token and return it."""
         token = self.token
         self.end = token.end
         self._stand(self._ahead.popleft() if self._ahead else self._next(token.end))
         return token
 
     def peek(self, count: int = 1) -> SqlToken:
-        """The token this many after the one at which the parser stands."""
+        """The token `count` tokens after the next token."""
         while len(self._ahead) < count:
             self._ahead.append(self._next((self._ahead[-1] if self._ahead else self.token).end))
         return self._ahead[count - 1]
 
     def take(self, key: str) -> bool:
-        """Whether the token is this word or symbol; if so, it is read."""
+        """Read the next token if it is this word or symbol; return whether it was."""
         if self.key != key:
             return False
         self.advance()
         return True
 
     def expect(self, key: str, reason: str = "") -> None:
-        """Read this word or symbol. Raises PredicateError for another token."""
+        """Read this word or symbol. Raises PredicateError if the next token is different."""
         if self.key != key:
             raise self.error(reason) if reason and self.token.kind == "end" else self.unexpected(key)
         self.advance()
 
     def error(self, reason: str, at: int | None = None) -> PredicateError:
-        """The error at a place; without one at the token."""
+        """The error at an offset; by default, at the next token."""
         return predicate_error(self.text, self.token.start if at is None else at, reason)
 
     def unexpected(self, wanted: str = "") -> PredicateError:
@@ -103,7 +103,7 @@ class Tokens:
         return self.error(_CURES.get(self.key, "this is unexpected"))
 
     def no_operand(self) -> PredicateError:
-        """The error for a token that begins no operand."""
+        """The error for a token that cannot begin an operand."""
         if self.key in (")", "]", ","):
             return self.error("a value is missing")
         if self.key == "&":
