@@ -96,9 +96,9 @@ def module_of(found: list[tuple[str, str, Table]]) -> str:
             tables[unicode] = table
         versions[icu] = same or unicode
     lines = [
-        '"""Simple lower case of each version of Unicode, as ICU has it.',
+        '"""ICU\'s simple lower case mappings for each version of Unicode.',
         "",
-        "Made by tests/collations/make_lowercase_tables.py from libraries of these versions; read by spark_order.py.",
+        "tests/collations/make_lowercase_tables.py writes it from libraries of these versions; spark_order.py reads it.",
         '"""',
         "",
         "# ICU version: the first version of Unicode with its table.",
