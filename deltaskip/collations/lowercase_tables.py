@@ -1,6 +1,6 @@
 """ICU's simple lower case mappings for each version of Unicode.
 
-tests/collations/make_lowercase_tables.py writes it from libraries of these versions; spark_order.py reads it.
+tests/collations/make_lowercase_tables.py writes it from libraries of these versions; spark_order reads it.
 """
 
 # ICU version: the first version of Unicode with its table.
