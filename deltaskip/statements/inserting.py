@@ -212,6 +212,7 @@ def _named(given: DataType, target: DataType, where: str, by_position: bool, ins
 
     Raises SchemaError if a struct has too few fields, or their order is another one where position does not decide.
     """
+    element_type = partial(_named, where=where, by_position=inside, inside=inside)
     match given, target:
         case StructType(theirs), StructType(fields):
             if len(theirs) < len(fields):
@@ -219,8 +220,8 @@ def _named(given: DataType, target: DataType, where: str, by_position: bool, ins
                     f"A struct of {len(theirs)} fields is given by position for {where}, which has {len(fields)}: give "
                     f"a value to each field, or write BY NAME."
                 )
-            names = [fold_name(field.name) for field in fields]
-            order = [names.index(name) for name in (fold_name(a.name) for a in theirs) if name in names]
+            names, others = ([fold_name(field.name) for field in each] for each in (fields, theirs))
+            order = [names.index(name) for name in others if name in names]
             if not by_position and order != sorted(order):
                 raise SchemaError(
                     f"The fields of a struct for {where} are in another order than the table's, and only the form of "
@@ -231,10 +232,9 @@ def _named(given: DataType, target: DataType, where: str, by_position: bool, ins
             own = [replace(a, name=b.name, type=_named(a.type, b.type, where, by_position, inside)) for a, b in pairs]
             return StructType((*own, *theirs[len(fields) :]))
         case ArrayType(element), ArrayType(other):
-            return replace(given, element=_named(element, other, where, inside, inside))
+            return replace(given, element=element_type(element, other))
         case MapType(key, value), MapType(other_key, other_value):
-            named = (_named(key, other_key, where, inside, inside), _named(value, other_value, where, inside, inside))
-            return replace(given, key=named[0], value=named[1])
+            return replace(given, key=element_type(key, other_key), value=element_type(value, other_value))
         case _:
             return given
 

@@ -48,7 +48,19 @@ import pyarrow.compute as pc
 
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, is_true
 from deltaskip.schema.calendar import MICROS_PER_DAY, days_from_civil
-from deltaskip.schema.types import BYTE, DATE, FLOAT, INTEGER, SHORT, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
+from deltaskip.schema.types import (
+    BYTE,
+    DATE,
+    FLOAT,
+    INTEGER,
+    LONG_MAX,
+    LONG_MIN,
+    SHORT,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+)
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
 
 
@@ -81,7 +93,6 @@ BEFORE_1900 = days_from_civil(1900, 1, 1) * MICROS_PER_DAY
 OFFSET_SECONDS_LOST = 59_000_000
 """Offsets of local mean time have seconds, which are not written: their maximum in microseconds, either way."""
 
-_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 _LIMITS: dict[DataType, int] = {BYTE: 1 << 7, SHORT: 1 << 15, INTEGER: 1 << 31}
 _DOUBLE_DIGITS = 17
 _GREGORIAN_WRITERS = (b"parquet-cpp", b"parquet-rs", b"delta-rs", b"DuckDB", b"Polars")
@@ -145,7 +156,7 @@ def whole_number(text: str) -> int | None:
         whole = int(value) if value == value.to_integral_value() else None
     except (InvalidOperation, OverflowError, ValueError):
         return None
-    if whole is None or not _INT64_MIN <= whole <= _INT64_MAX:
+    if whole is None or not LONG_MIN <= whole <= LONG_MAX:
         return None
     # The text of a double: it may stand for any integer nearby.
     return None if abs(whole) >= 10**PRINTED_DIGITS and re.search("[.eE]", text) else whole
@@ -235,10 +246,10 @@ def _past_the_millisecond(micros: pa.Array, every: bool) -> pa.Array:
     Minima were truncated downwards, which is sound. A maximum with digits below the millisecond was not truncated; the
     greatest of several says nothing about the others.
     """
-    limit = _INT64_MAX - 999
+    limit = LONG_MAX - 999
     room = pc.less_equal(micros, arrow_scalar(limit, pa.int64()))
     lifted = pc.add(pc.min_element_wise(micros, arrow_scalar(limit, pa.int64())), arrow_scalar(999, pa.int64()))
-    saturated = pc.if_else(room, lifted, arrow_scalar(_INT64_MAX, pa.int64()))
+    saturated = pc.if_else(room, lifted, arrow_scalar(LONG_MAX, pa.int64()))
     if every:
         return saturated
     thousand = arrow_scalar(1000, pa.int64())
@@ -255,7 +266,7 @@ def _with_lost_seconds(micros: pa.Array, side: Side, form: BoundForm) -> pa.Arra
         return micros
     if side == "max":
         return pc.if_else(old, pc.add(micros, arrow_scalar(OFFSET_SECONDS_LOST, pa.int64())), micros)
-    floor = arrow_scalar(_INT64_MIN + OFFSET_SECONDS_LOST, pa.int64())
+    floor = arrow_scalar(LONG_MIN + OFFSET_SECONDS_LOST, pa.int64())
     moved = pc.subtract(pc.max_element_wise(micros, floor), arrow_scalar(OFFSET_SECONDS_LOST, pa.int64()))
     return pc.if_else(old, moved, micros)
 
@@ -304,7 +315,7 @@ def _is_saturated(bound: Decimal, type_: DecimalType, side: Side) -> bool:
     """delta-rs stores decimals of scale 0 in 64 bits: a bound at the end of that range may mean any value beyond it."""
     if type_.scale or type_.precision < 19:
         return False
-    return bound == (_INT64_MIN if side == "min" else _INT64_MAX)
+    return bound == (LONG_MIN if side == "min" else LONG_MAX)
 
 
 def _only_a_decimal_prints(text: str, scale: int) -> bool:

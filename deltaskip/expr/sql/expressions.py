@@ -421,8 +421,10 @@ def columns_in(text: str, schema: StructType | None = None) -> tuple[tuple[str, 
             no such column. None keeps all names.
     """
     read = _read(text)
-    if read is None or schema is None:
-        return () if read is None else read.columns
+    if read is None:
+        return ()
+    if schema is None:
+        return read.columns
     functions = {name for name, _, _ in _functions(read, schema)}
     return tuple(parts for parts in read.columns if len(parts) > 1 or parts[0] not in functions)
 

@@ -49,6 +49,8 @@ from deltaskip.schema.types import (
     FLOATING,
     INTEGER,
     LONG,
+    LONG_MAX,
+    LONG_MIN,
     SHORT,
     STRING,
     TIMESTAMP,
@@ -351,4 +353,4 @@ def _lexicographic(columns: Sequence[Derived], bounds: Sequence[Any], op: str) -
 
 
 def _moved(micros: int, by: int) -> int:
-    return max(-(1 << 63), min((1 << 63) - 1, micros + by))
+    return max(LONG_MIN, min(LONG_MAX, micros + by))
