@@ -11,13 +11,14 @@ import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from uuid import UUID
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import InvalidArgument
+from deltaskip.kernels.byte_digits import hex_digits
 from deltaskip.rows.rules import value_violation
 from deltaskip.rows.schema_merge import all_nullable
 from deltaskip.schema.arrow import arrow_type
@@ -43,6 +44,8 @@ _PATH = tuple[str, ...]
 # Below these, starting threads takes longer than they save.
 _PARALLEL_ROWS = 1 << 16
 _NANOS_PER_MICRO = 1_000
+# Where the parts of a UUID begin among its hexadecimal digits, and where they end.
+_UUID_PARTS = (0, 8, 12, 16, 20, 32)
 
 
 def stored_type(data_type: DataType) -> pa.DataType:
@@ -277,8 +280,7 @@ def _atoms(array: pa.Array, data_type: DataType, path: _PATH, table: str) -> pa.
     if data_type == BOOLEAN and pa.types.is_int8(kind):
         return pc.not_equal(array, 0)
     if data_type == STRING and pa.types.is_fixed_size_binary(kind):
-        found = array.to_pylist()
-        return arrow_array([None if each is None else str(UUID(bytes=each)) for each in found], pa.string())
+        return _uuid_texts(array)
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
         # Digits below a microsecond are cut off: the time is rounded down.
         return floor_divided(array.view(pa.int64()), _NANOS_PER_MICRO, pa.int64()).view(wanted)
@@ -288,6 +290,13 @@ def _atoms(array: pa.Array, data_type: DataType, path: _PATH, table: str) -> pa.
         broken = next((value for value in array.drop_null() if _fails(value, wanted)), None)
         shown = "" if broken is None else scalar_text(broken)
         raise value_violation(display_name(path), type_text(data_type).upper(), shown, table) from error
+
+
+def _uuid_texts(array: pa.FixedSizeBinaryArray) -> pa.StringArray:
+    """UUIDs of 16 bytes as text: 36 characters in lower case."""
+    digits = pc.utf8_lower(hex_digits(array.cast(pa.binary())))
+    parts = [pc.utf8_slice_codeunits(digits, start, stop) for start, stop in pairwise(_UUID_PARTS)]
+    return pc.binary_join_element_wise(*parts, "-")
 
 
 def _fails(value: pa.Scalar, wanted: pa.DataType) -> bool:
