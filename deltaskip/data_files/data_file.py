@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -25,6 +26,7 @@ from deltaskip.stats.tags import written_tags
 from deltaskip.storage import LocalStorage, Storage
 from deltaskip.storage.uploads import PART_BYTES, publish_growing
 
+_SAMPLE_ROWS = 4096
 # A dictionary pays if it is well below the number of values.
 _MOST_DISTINCT = 0.5
 
@@ -182,14 +184,18 @@ def add_of_new_file(
     return AddFile(encode_path(path), partition_values, size, now, True, stats=stats, tags=tags)
 
 
-def dictionary_columns(sample: pa.Table) -> list[str]:
-    """Leaves that repeat enough of their values for a dictionary, by a sample of rows; nested ones always try."""
+def dictionary_columns(table: pa.Table) -> list[str]:
+    """Leaves that repeat enough of their values for a dictionary; nested ones always try."""
     found: list[str] = []
-    for name, column in zip(sample.column_names, sample.columns, strict=True):
+    step = max(1, len(table) // _SAMPLE_ROWS)
+    sample = None if step == 1 else pa.array(np.arange(0, len(table), step)[:_SAMPLE_ROWS])
+    for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_nested(column.type):
             found.extend(_leaf_paths(name, column.type))
-        elif not pa.types.is_boolean(column.type) and len(column.unique()) <= max(16, _MOST_DISTINCT * len(column)):
-            found.append(name)
+        elif not pa.types.is_boolean(column.type):
+            values = column.slice(0, _SAMPLE_ROWS) if sample is None else column.take(sample)
+            if len(values.unique()) <= max(16, _MOST_DISTINCT * len(values)):
+                found.append(name)
     return found
 
 

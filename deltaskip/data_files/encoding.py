@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from threading import Condition, Lock, Semaphore
-from typing import Any
+from typing import TypeVar
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaskip.actions import AddFile
 from deltaskip.data_files.data_file import OpenDataFile, leaves_with_nan
@@ -23,79 +20,8 @@ _THREADS = 16
 # Ratio of the size of a file to the size of its rows in memory, until it is known from a file of the same write.
 _USUAL_SHARE = 0.4
 
-
-class WaitingRows:
-    """Rows of record batches that wait to be encoded.
-
-    Rows that are not consecutive are gathered by the thread that encodes them, so that few copies exist at a time.
-
-    Attributes:
-        num_rows: Number of rows.
-        nbytes: Their approximate size in memory.
-    """
-
-    __slots__ = ("_parts", "nbytes", "num_rows")
-
-    def __init__(self) -> None:
-        self.num_rows = 0
-        self.nbytes = 0
-        self._parts: list[tuple[pa.RecordBatch, npt.NDArray[Any] | None, int]] = []
-
-    @classmethod
-    def of(cls, rows: pa.Table) -> WaitingRows:
-        """Return all rows of a table."""
-        found = cls()
-        for batch in rows.to_batches():
-            found.put(batch, None, int(batch.nbytes))
-        return found
-
-    def put(self, batch: pa.RecordBatch, positions: npt.NDArray[Any] | None, n_bytes: int) -> None:
-        """Add the rows of a batch at these positions, None for all of them. n_bytes: Their size in memory."""
-        self._parts.append((batch, positions, n_bytes))
-        self.num_rows += batch.num_rows if positions is None else len(positions)
-        self.nbytes += n_bytes
-
-    def slice(self, start: int, length: int) -> WaitingRows:
-        """Return some consecutive rows."""
-        found = WaitingRows()
-        for batch, positions, n_bytes in self._parts:
-            rows = batch.num_rows if positions is None else len(positions)
-            first, end = min(max(0, start), rows), min(max(0, start + length), rows)
-            start -= rows
-            if first == end:
-                continue
-            if positions is not None:
-                found.put(batch, positions[first:end], n_bytes * (end - first) // rows)
-            else:
-                part = batch.slice(first, end - first)
-                found.put(part, None, int(part.nbytes))
-        return found
-
-    def divided(self, number: int) -> Iterator[WaitingRows]:
-        """Return the rows in this many parts of about the same number of rows, none of them empty."""
-        if number < 2:
-            return iter([self])
-        size = -(-self.num_rows // number)
-        return (self.slice(start, size) for start in range(0, self.num_rows, size))
-
-    def sample(self, most: int) -> pa.Table:
-        """Return at most about so many rows, which are evenly spaced."""
-        step = -(-self.num_rows // most)
-        if step < 2:
-            return self.table()
-        found = WaitingRows()
-        for batch, positions, _ in self._parts:
-            found.put(batch, np.arange(0, batch.num_rows, step) if positions is None else positions[::step], 0)
-        return found.table()
-
-    def table(self) -> pa.Table:
-        """Return the rows. There must be at least one."""
-        return pa.Table.from_batches(
-            [
-                batch if positions is None else pc.take(batch, pa.array(positions), boundscheck=False)
-                for batch, positions, _ in self._parts
-            ]
-        )
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Encoders:
@@ -119,6 +45,10 @@ class Encoders:
         self._bytes = 0
         self._changed = Condition()
         self._error: BaseException | None = None
+
+    def each(self, function: Callable[[T], R], values: Iterable[T]) -> list[R]:
+        """Return the results of a function that releases the GIL, for each value."""
+        return list(self._encoding.map(function, values))
 
     def run(self, task: Callable[[], None], waits: bool) -> None:
         """Run a task in a thread. After its error the others stop, and `check` raises it.
@@ -206,7 +136,7 @@ class FileSequence:
         self._target_bytes = target_bytes
         self._file: OpenDataFile | None = None
         self._size = 0
-        self._queue: deque[WaitingRows | None] = deque()
+        self._queue: deque[tuple[pa.Table | None, int]] = deque()
         self._queued = 0
         self._running = False
         self._lock = Lock()
@@ -216,24 +146,24 @@ class FileSequence:
         """Size of the current file with the rows that wait for it."""
         return self._size + self._queued * self._encoders.share
 
-    def put(self, rows: WaitingRows) -> None:
-        """Queue rows to be written as a row group. Raises an earlier error."""
-        self._encoders.take(rows.nbytes)
-        self._enqueue(rows)
+    def put(self, rows: pa.Table, n_bytes: int) -> None:
+        """Queue rows to be written as a row group. n_bytes: Their size in memory. Raises an earlier error."""
+        self._encoders.take(n_bytes)
+        self._enqueue(rows, n_bytes)
 
     def end(self) -> None:
         """Queue the closing of the file after its rows."""
-        self._enqueue(None)
+        self._enqueue(None, 0)
 
     def abandon(self) -> None:
         """Discard the open file. All threads have stopped."""
         if self._file is not None:
             self._file.abandon()
 
-    def _enqueue(self, rows: WaitingRows | None) -> None:
+    def _enqueue(self, rows: pa.Table | None, n_bytes: int) -> None:
         with self._lock:
-            self._queue.append(rows)
-            self._queued += rows.nbytes if rows is not None else 0
+            self._queue.append((rows, n_bytes))
+            self._queued += n_bytes
             if self._running:
                 return
             self._running = True
@@ -245,22 +175,19 @@ class FileSequence:
                 if not self._queue:
                     self._running = False
                     return
-                rows = self._queue.popleft()
+                rows, n_bytes = self._queue.popleft()
             if rows is None:
                 self._finish_file()
                 continue
-            n_bytes = rows.nbytes
             try:
-                self._write(rows)
+                self._write(rows, n_bytes)
             finally:
                 del rows
                 with self._lock:
                     self._queued -= n_bytes
                 self._encoders.give_back(n_bytes)
 
-    def _write(self, waiting: WaitingRows) -> None:
-        with self._writing:
-            rows = waiting.table()
+    def _write(self, rows: pa.Table, n_bytes: int) -> None:
         nan = frozenset(leaves_with_nan(rows))
         if self._file is not None and not nan <= self._file.without_statistics:
             self._finish_file()
@@ -269,7 +196,7 @@ class FileSequence:
         with self._writing:
             self._file.write(rows)
         size = self._file.size
-        self._encoders.share = (size - self._size) / max(1, waiting.nbytes)
+        self._encoders.share = (size - self._size) / max(1, n_bytes)
         self._size = size
         if size >= self._target_bytes:
             self._finish_file()

@@ -16,7 +16,7 @@ from deltaskip.actions import AddFile
 from deltaskip.actions.partition_folders import partition_folder, random_folder
 from deltaskip.actions.partition_values import partition_texts
 from deltaskip.data_files.data_file import OpenDataFile, dictionary_columns, parquet_schema, viewed
-from deltaskip.data_files.encoding import Encoders, FileSequence, WaitingRows, processors
+from deltaskip.data_files.encoding import Encoders, FileSequence, processors
 from deltaskip.data_files.sort_order import SortColumn
 from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
 from deltaskip.features.change_data_feed import CHANGE_FOLDER
@@ -41,8 +41,6 @@ DEFAULT_FILE_BYTES = 128 << 20
 _LITTLE_BYTES = 1 << 20
 # A file of fewer rows stays in memory until it is complete, if the commit makes it durable.
 _IN_MEMORY_BYTES = 8 << 20
-# Rows that show which columns repeat their values.
-_SAMPLE_ROWS = 4096
 # Each file that is being written holds a file descriptor.
 _OPEN_FILES = 200
 
@@ -202,7 +200,7 @@ class _Writer:
         parquet, indexes = parquet_schema(schema, kept, layout.mapping_mode)
         self._parquet = pa.schema([*parquet, *map(_extra_field, layout.extra)])
         self._names = [*(schema.fields[i].name for i in indexes), *(field.name for field in layout.extra)]
-        self._waiting: dict[_Partition, WaitingRows] = {}
+        self._waiting: dict[_Partition, _Waiting] = {}
         self._waiting_bytes = 0
         self._encoders = Encoders()
         self._open: dict[_Partition, FileSequence] = {}
@@ -216,26 +214,23 @@ class _Writer:
     def put(self, batch: pa.RecordBatch) -> None:
         if not batch.num_rows:
             return
-        data = self._data(batch)
-        n_bytes = int(data.nbytes)
-        for partition, positions in self._by_partition(batch):
-            waiting = self._waiting.setdefault(partition, WaitingRows())
-            of_partition = n_bytes if positions is None else n_bytes * len(positions) // batch.num_rows
-            waiting.put(data, positions, of_partition)
-            self._waiting_bytes += of_partition
+        for partition, rows in self._by_partition(batch):
+            waiting = self._waiting.setdefault(partition, _Waiting())
+            self._waiting_bytes += waiting.put(rows)
             # The rest waits, so that the last rows are enough for several files.
             while waiting.nbytes >= 2 * options.row_group_bytes:
                 if self._layout.sort_by:
                     self._put_sorted(partition)
                 else:
-                    self._put(partition, self._take(partition, options.row_group_bytes))
-                waiting = self._waiting.get(partition, WaitingRows())
+                    self._put(partition, self._take(partition, options.row_group_bytes), options.row_group_bytes)
+                waiting = self._waiting.get(partition, _Waiting())
         while self._waiting_bytes > options.write_waiting_bytes * 3 // 4:
             largest = max(self._waiting, key=lambda each: self._waiting[each].nbytes)
             if self._layout.sort_by:
                 self._put_sorted(largest)
             else:
-                self._put(largest, self._take(largest))
+                n_bytes = self._waiting[largest].nbytes
+                self._put(largest, self._take(largest), n_bytes)
         self._encoders.wait(options.write_waiting_bytes - self._waiting_bytes)
 
     def finish(self) -> list[AddFile]:
@@ -251,9 +246,10 @@ class _Writer:
                 self._end(partition)
             waits = self._layout.unsynced is None or n_bytes >= _IN_MEMORY_BYTES
             in_memory = not self._layout.storage.remote and (self._encoders.alone or not waits)
-            for of_file in self._take_sorted(partition).divided(files):
-                for group in of_file.divided(round(of_file.nbytes / options.row_group_bytes)):
-                    self._put(partition, group, in_memory)
+            of_partition = sorted_rows(self._take(partition), self._layout.sort_by)
+            for rows, of_file in _parts(of_partition, n_bytes, files):
+                for group, of_group in _parts(rows, of_file, round(of_file / options.row_group_bytes)):
+                    self._put(partition, group, of_group, in_memory)
                 self._end(partition)
         for partition in list(self._open):
             self._end(partition)
@@ -265,10 +261,11 @@ class _Writer:
             each.abandon()
         delete_data_files(self._layout.storage, self._layout.root, self._written)
 
-    def _by_partition(self, batch: pa.RecordBatch) -> Iterator[tuple[_Partition, np.ndarray[Any, Any] | None]]:
-        """The positions of the rows of each partition; None if all rows are of one partition."""
+    def _by_partition(self, batch: pa.RecordBatch) -> Iterator[tuple[_Partition, pa.RecordBatch]]:
+        """The rows of each partition, with the data columns under their physical names."""
+        data = self._data(batch)
         if not self._partition_fields:
-            yield _Partition((), ()), None
+            yield _Partition((), ()), data
             return
         columns = [batch.column(field.name) for field in self._partition_fields]
         texts = []
@@ -279,47 +276,49 @@ class _Writer:
         order = np.argsort(codes, kind="stable")
         ordered = codes[order]
         starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+        if len(starts) > 1:
+            rows = pa.array(order)
+            gathered = self._encoders.each(lambda column: pc.take(column, rows, boundscheck=False), data.columns)
+            data = pa.RecordBatch.from_arrays(gathered, schema=data.schema)
         firsts = order[starts]
         keys = zip(*(text.of_rows(firsts) for text in texts), strict=True)
         values = zip(*(domain_values(column.take(pa.array(firsts))) for column in columns), strict=True)
         ends = [*starts[1:], batch.num_rows]
         for key, first, start, end in zip(keys, values, starts, ends, strict=True):
-            yield _Partition(key, first), order[start:end] if len(starts) > 1 else None
+            yield _Partition(key, first), data.slice(start, end - start)
 
     def _data(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The data columns under their physical names."""
         arrays = [
             viewed(batch.column(name), field.type) for name, field in zip(self._names, self._parquet, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self._parquet)
 
-    def _take(self, partition: _Partition, n_bytes: int | None = None) -> WaitingRows:
+    def _take(self, partition: _Partition, n_bytes: int | None = None) -> pa.Table:
         """The first waiting rows of the partition, of about this size in memory; None takes all."""
         waiting = self._waiting.pop(partition)
         self._waiting_bytes -= waiting.nbytes
-        rows = waiting.num_rows
-        first = rows if n_bytes is None else max(1, rows * n_bytes // waiting.nbytes)
-        if first >= rows:
-            return waiting
-        rest = self._waiting[partition] = waiting.slice(first, rows - first)
-        self._waiting_bytes += rest.nbytes
-        return waiting.slice(0, first)
+        rows = pa.Table.from_batches(waiting.batches, self._parquet)
+        first = len(rows) if n_bytes is None else max(1, len(rows) * n_bytes // waiting.nbytes)
+        if first < len(rows):
+            rest = self._waiting[partition] = _Waiting()
+            for batch in rows.slice(first).to_batches():
+                rest.put(batch)
+            self._waiting_bytes += rest.nbytes
+        return rows.slice(0, first)
 
-    def _take_sorted(self, partition: _Partition) -> WaitingRows:
-        """All waiting rows of the partition in their sort order."""
-        rows, sort_by = self._take(partition), self._layout.sort_by
-        return WaitingRows.of(sorted_rows(rows.table(), sort_by)) if sort_by else rows
+    def _put(self, partition: _Partition, rows: pa.Table, n_bytes: int, in_memory: bool = False) -> None:
+        """Write rows of the partition as a row group.
 
-    def _put(self, partition: _Partition, rows: WaitingRows, in_memory: bool = False) -> None:
-        """Write rows of the partition as a row group. in_memory: Whether a new file is in memory until it is closed."""
+        n_bytes: About their size in memory. in_memory: Whether a new file is in memory until it is closed.
+        """
         if self._dictionary is None:
-            self._dictionary = dictionary_columns(rows.sample(_SAMPLE_ROWS))
+            self._dictionary = dictionary_columns(rows)
         files = self._open.get(partition)
         if files is None:
             while len(self._open) >= _OPEN_FILES:
                 self._end(next(iter(self._open)))
             files = self._open[partition] = self._files(partition, self._dictionary, in_memory)
-        files.put(rows)
+        files.put(rows, n_bytes)
         if files.expected_bytes >= self._layout.target_bytes:
             self._end(partition)
 
@@ -328,9 +327,10 @@ class _Writer:
 
     def _put_sorted(self, partition: _Partition) -> None:
         """Sort the buffered rows of the partition and write them as one or more files."""
-        rows = self._take_sorted(partition)
-        for group in rows.divided(round(rows.nbytes / options.row_group_bytes)):
-            self._put(partition, group)
+        n_bytes = self._waiting[partition].nbytes
+        rows = sorted_rows(self._take(partition), self._layout.sort_by)
+        for group, of_group in _parts(rows, n_bytes, round(n_bytes / options.row_group_bytes)):
+            self._put(partition, group, of_group)
         self._end(partition)
 
     def _end(self, partition: _Partition) -> None:
@@ -418,3 +418,29 @@ def _codes(columns: Sequence[_Texts]) -> np.ndarray[Any, Any]:
         codes, distinct = found.astype(np.int64, copy=False), int(found.max()) + 1
     # numpy sorts short integers by radix.
     return codes.astype(np.uint16) if distinct <= 1 << 16 else codes
+
+
+class _Waiting:
+    """Rows of one partition that wait for their row group."""
+
+    __slots__ = ("batches", "nbytes")
+
+    def __init__(self) -> None:
+        self.batches: list[pa.RecordBatch] = []
+        self.nbytes = 0
+
+    def put(self, rows: pa.RecordBatch) -> int:
+        """Add rows, and return their size in memory."""
+        n_bytes = int(rows.nbytes)
+        self.batches.append(rows)
+        self.nbytes += n_bytes
+        return n_bytes
+
+
+def _parts(rows: pa.Table, n_bytes: int, number: int) -> Iterator[tuple[pa.Table, int]]:
+    """The rows in this many parts of about the same number of rows, none of them empty, and the size of each."""
+    if number < 2:
+        return iter([(rows, n_bytes)])
+    size = -(-len(rows) // number)
+    starts = range(0, len(rows), size)
+    return ((rows.slice(start, size), n_bytes * min(size, len(rows) - start) // len(rows)) for start in starts)
