@@ -12,7 +12,7 @@ import pyarrow as pa
 from deltaskip.cli.open_table import given_catalog, open_table
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.expr import parse_sql
-from deltaskip.expr.functions.function_table import ALIASES, FUNCTIONS, PRESENT, REPLACED
+from deltaskip.expr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
 from deltaskip.expr.nodes import Column
 from deltaskip.records import dataclass
 from deltaskip.redaction import redacted

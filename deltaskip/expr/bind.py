@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from deltaskip.errors import InvalidArgumentType, PredicateError
-from deltaskip.expr.bind_nested import OF_NESTED, is_closed, nested_cast, nested_comparison, nested_membership
+from deltaskip.expr.bind_nested import is_closed, nested_cast, nested_comparison, nested_membership, takes_nested
 from deltaskip.expr.clock import special_time
 from deltaskip.expr.coerce import (
     ATOMIC,
@@ -551,7 +551,7 @@ def _widens_alike(args: Sequence[Node]) -> bool:
 def _check_arguments(node: Call) -> None:
     """Raise for argument types that Spark refuses, for functions without a signature."""
     types = [type_ for arg in node.args if (type_ := type_of(arg)) is not None]
-    nested = node.name not in OF_NESTED and any(map(is_nested, types))
+    nested = any(map(is_nested, types)) and not takes_nested(node.name)
     if node.name in ARITHMETIC:
         plain = all(is_numeric(type_) or type_ in (BOOLEAN, BINARY, *DATETIMES) for type_ in types)
         timed = any(map(is_numeric, types)) and any(type_ in DATETIMES for type_ in types)

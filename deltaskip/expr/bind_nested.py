@@ -16,19 +16,24 @@ from deltaskip.expr.coerce import (
     type_of,
 )
 from deltaskip.expr.comparison_collation import is_collated
-from deltaskip.expr.functions.collections import COLLECTIONS
-from deltaskip.expr.functions.jsons import JSONS
-from deltaskip.expr.functions.lambdas import LAMBDAS
-from deltaskip.expr.functions.variants import VARIANTS
 from deltaskip.expr.nodes import Cast, Compare, FieldRef, In, Lambda, Literal, Node, Opaque, Variable, columns_of, walk
 from deltaskip.expr.render import to_sql
 from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.types import STRING, VARIANT, VOID, DataType
 
-# Functions that may take nested values, even if deltaskip has no rule for them.
-OF_NESTED = frozenset(
-    ("coalesce", "concat", "concat_ws", "reverse", "greatest", "least", "hash", "xxhash64", "typeof", *COLLECTIONS)
-) | frozenset((*LAMBDAS, *JSONS, *VARIANTS))
+_OF_NESTED = frozenset(
+    ("coalesce", "concat", "concat_ws", "reverse", "greatest", "least", "hash", "xxhash64", "typeof")
+)
+
+
+def takes_nested(function: str) -> bool:
+    """Whether a function may take nested values, even if deltaskip has no rule for them."""
+    from deltaskip.expr.functions.collections import COLLECTIONS
+    from deltaskip.expr.functions.jsons import JSONS
+    from deltaskip.expr.functions.lambdas import LAMBDAS
+    from deltaskip.expr.functions.variants import VARIANTS
+
+    return function in _OF_NESTED or any(function in each for each in (COLLECTIONS, LAMBDAS, JSONS, VARIANTS))
 
 
 def nested_comparison(op: str, left: Node, right: Node, ansi: bool) -> Node:

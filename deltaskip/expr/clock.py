@@ -48,6 +48,7 @@ from deltaskip.expr.nodes import (
     transform,
 )
 from deltaskip.expr.normalize import FALSE_LITERAL, TRUE_LITERAL
+from deltaskip.expr.spark_functions import LITERAL_FUNCTIONS
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import (
     GREATEST_OFFSET_MICROS,
@@ -104,9 +105,9 @@ def at_time(node: Node, now_micros: int, time_zone: str, columns: Collection[str
         columns: Names of columns, which take precedence over functions without parentheses.
     """
     match node:
+        case Column((name,)) if name.lower() not in LITERAL_FUNCTIONS or name.lower() in map(str.lower, columns):
+            return node
         case Call(name, ()) | Column((name,)) if (type_ := PRESENT.get(name.lower())) is not None:
-            if isinstance(node, Column) and name.lower() in map(str.lower, columns):
-                return node
             if type_ == LONG:
                 return Literal(now_micros // MICROS_PER_SECOND, LONG)
             if type_ == TIMESTAMP:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,7 @@ from deltaskip.expr.comparisons import ARROW_COMPARISONS, compared, equal_rows, 
 from deltaskip.expr.evaluation.row_columns import Columns, column_at, encoded_dates, has_few_values, taken_rows
 from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.functions import FUNCTIONS, Function
-from deltaskip.expr.functions.text import like_column, like_rows, with_parts
+from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.intervals import INTERVALS
 from deltaskip.expr.literal_list import LiteralList, nodes_in
 from deltaskip.expr.nodes import (
@@ -93,6 +92,9 @@ from deltaskip.schema.types import (
     DataType,
     UnknownType,
 )
+
+if TYPE_CHECKING:
+    from deltaskip.expr.functions.function import Function
 
 # If at least this share of rows is decided, the other rows are copied for the next operand of an AND or OR.
 _MANY = 0.75
@@ -431,6 +433,8 @@ class Batch:
             collation = comparison_collation(node.child, other)
             if collation is not None and self.not_null(text, given).any():
                 raise Undecided(f"Patterns under the collation {collation} are left to Spark.")
+        from deltaskip.expr.functions.text import like_column, like_rows, with_parts
+
         try:
             found: Values | Partly
             if isinstance(node, StartsWith) and not is_constant(given):

@@ -33,7 +33,7 @@ from deltaskip.expr.functions.times import TIMES
 from deltaskip.expr.functions.transcendental import TRANSCENDENTAL
 from deltaskip.expr.functions.urls import URLS
 from deltaskip.expr.functions.variants import VARIANTS
-from deltaskip.expr.nodes import Call, Cast, Node
+from deltaskip.expr.nodes import Cast, Node
 from deltaskip.schema.ddl import TYPE_NAMES
 from deltaskip.schema.types import DataType, DecimalType
 
@@ -77,30 +77,6 @@ _FAMILIES: Sequence[Mapping[str, FunctionRow]] = (
 _ROWS = [(name, row) for family in _FAMILIES for name, row in family.items()]
 
 FUNCTIONS: Mapping[str, Function] = {name: row for name, row in _ROWS if isinstance(row, Function)}
-"""Functions that compute a value, unlike `Replaced` and `Present`."""
-
 REPLACED: Mapping[str, Replaced] = {name: row for name, row in _ROWS if isinstance(row, Replaced)}
-"""Functions that Spark replaces by other expressions."""
-
 PRESENT: Mapping[str, DataType] = {name: row.type for name, row in _ROWS if isinstance(row, Present)}
-"""Functions that return the time of the query, and their types."""
-
 ALIASES: Mapping[str, str] = {alias: name for name, row in _ROWS for alias in row.aliases}
-"""The name of a function by each of its aliases."""
-
-
-def function_node(name: str, args: tuple[Node, ...]) -> Node:
-    """Return the node of a function call: the expression that replaces it, or a Call with the function's main name.
-
-    Args:
-        name: The function's name in lower case.
-        args: The arguments. If their number is wrong, the result is a Call.
-    """
-    name = ALIASES.get(name, name)
-    node: Node | None = None
-    match REPLACED.get(name) or FUNCTIONS.get(name):
-        case Replaced() as row if row.least <= len(args) <= (row.most or row.least):
-            node = row.node(*args)
-        case Function(instead=instead) if instead is not None:
-            node = instead(*args)
-    return Call(name, args) if node is None else node

@@ -6,9 +6,7 @@ from abc import abstractmethod
 from collections.abc import Generator
 from typing import Any
 
-from deltaskip.expr.functions import function_node
-from deltaskip.expr.functions.elements import struct_node
-from deltaskip.expr.functions.times import FIELDS
+from deltaskip.expr.functions import PRESENT, function_node
 from deltaskip.expr.nodes import Call, Cast, Column, Lambda, Literal, Node
 from deltaskip.expr.sql.cast_types import Type, read_type
 from deltaskip.expr.sql.pieces import COMPARISON, NOT_OF_ONE_ROW, Given, Mark, ReadingState, Rule
@@ -82,7 +80,7 @@ class Calls(ReadingState):
             raise tokens.unexpected("FROM")
         tokens.expect(")", "a parenthesis is not closed")
         plain &= not self._windowed()
-        if name in NOT_OF_ONE_ROW or (not args and f"{name}()" in NOT_OF_ONE_ROW):
+        if name in NOT_OF_ONE_ROW or name in PRESENT or (not args and f"{name}()" in PRESENT):
             self.beyond.append((mark[0], tokens.end))
         if key in _UNIT_CALLS and len(args) == 3 and plain:
             return self._moved(key, args, first, mark)
@@ -91,6 +89,8 @@ class Calls(ReadingState):
         if key and not used:
             self._check_count(name, len(args), mark[0])
         if key == "STRUCT" and args:
+            from deltaskip.expr.functions.elements import struct_node
+
             return struct_node(*args, names=named)
         return function_node(name, tuple(args))
 
@@ -202,6 +202,8 @@ class Calls(ReadingState):
 
     def _extract(self, mark: Mark) -> Rule:
         """(field FROM value)."""
+        from deltaskip.expr.functions.times import FIELDS
+
         tokens = self.tokens
         tokens.advance()
         field = tokens.advance().text

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Generator
 from typing import Any, TypeAlias
 
-from deltaskip.expr.functions import PRESENT
 from deltaskip.expr.nodes import Call, Column, Literal, Node, Opaque, Variable, transform
 from deltaskip.expr.spark_functions import AGGREGATES, ARGUMENT_COUNTS, CHANGING, GENERATORS, LITERAL_FUNCTIONS, WINDOWS
 from deltaskip.expr.sql.tokens import NAMES, VALUES, Tokens
@@ -49,8 +48,8 @@ _NO_COLUMNS = frozenset(
     )
 )
 """Words of queries and windows that are not columns."""
-# Functions whose result depends on more than their arguments, or is not one value for each row.
-NOT_OF_ONE_ROW = frozenset((*AGGREGATES, *WINDOWS, *GENERATORS, *CHANGING, *PRESENT))
+# Functions whose result depends on more than their arguments and the time, or is not one value for each row.
+NOT_OF_ONE_ROW = frozenset((*AGGREGATES, *WINDOWS, *GENERATORS, *CHANGING))
 
 
 @dataclass(frozen=True, slots=True)

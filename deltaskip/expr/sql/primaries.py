@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from deltaskip.expr.functions.elements import struct_node
 from deltaskip.expr.intervals import interval_between, interval_in, interval_of
 from deltaskip.expr.nodes import Call, Case, Cast, Collate, Column, Compare, Literal, Node, Opaque
 from deltaskip.expr.sql.calls import DATE_UNITS, Calls
@@ -76,6 +75,8 @@ class Primaries(Calls):
                 names[len(members) - 1] = name
         tokens.expect(")", "a parenthesis is not closed")
         if len(members) > 1 or names:
+            from deltaskip.expr.functions.elements import struct_node
+
             return struct_node(*members, names=names)
         if isinstance(node, Piece):
             return self._piece(mark, query=node.query)
