@@ -30,8 +30,16 @@ start, processor = time.perf_counter(), time.process_time()
 {before}
 {code}
 seconds, processor = time.perf_counter() - start, time.process_time() - processor
-peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(seconds, processor, peak)
+print(seconds, processor, {peak})
+"""
+_PEAK = "next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM'))"
+_COMMAND_LINE = f"""
+import sys
+from deltaskip.cli import main
+try:
+    main()
+finally:
+    print({_PEAK}, file=sys.stderr)
 """
 
 # Other rows than those of the plan that is measured.
@@ -65,6 +73,7 @@ _LOADED = (
 )
 
 CASES = (
+    Case("import pyarrow and its compute", "", "import pyarrow.compute"),
     Case("import deltaskip", "", "import deltaskip"),
     Case("import and first plan", "classic", _PLAN),
     Case("the next cold plan of the process", "classic", _PLAN, _LOADED),
@@ -86,18 +95,14 @@ def measured(case: Case, checkout: Path, table: Path | None, files: int) -> tupl
     # An installed package has its bytecode.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     if case.code is None:
-        main_of = "import sys; from deltaskip.cli import main; sys.exit(main())"
-        command = [sys.executable, "-c", main_of, *(given.get(each, each) for each in case.arguments)]
-        start = perf_counter()
-        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=checkout, env=environment) as process:
-            assert process.stdout is not None
-            process.stdout.read()
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise RuntimeError(f"{case.label} failed with {process.returncode}")
-        return perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-    text = _MEASURED.format(before=case.before, code=case.code)
+        command = [sys.executable, "-c", _COMMAND_LINE, *(given.get(each, each) for each in case.arguments)]
+        before, start = _children(), perf_counter()
+        run = subprocess.run(command, capture_output=True, text=True, cwd=checkout, env=environment)
+        seconds = perf_counter() - start
+        if run.returncode:
+            raise RuntimeError(f"{case.label} failed with {run.returncode}: {run.stderr}")
+        return seconds, _children() - before, int(run.stderr.split()[-1]) / 1024
+    text = _MEASURED.format(before=case.before, code=case.code, peak=_PEAK)
     for name, value in given.items():
         text = text.replace(name, repr(value))
     done = subprocess.run(
@@ -105,6 +110,12 @@ def measured(case: Case, checkout: Path, table: Path | None, files: int) -> tupl
     )
     seconds, processor, peak = done.stdout.split()
     return float(seconds), float(processor), int(peak) / 1024
+
+
+def _children() -> float:
+    """Seconds of the processor of all processes that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _can(case: Case, checkout: Path, table: Path | None, files: int) -> bool:
