@@ -123,8 +123,10 @@ def test_an_extension_type_that_only_metadata_names_is_known_too(tmp_path: Path)
 
 
 def test_a_uuid_is_stored_in_a_text_column_as_text(tmp_path: Path) -> None:
-    rows = pa.table({"c": pa.array([uuid.UUID(int=5).bytes, None], pa.uuid())})
-    assert stored(tmp_path, "c STRING", rows)[1] == ["00000000-0000-0000-0000-000000000005", None]
+    ids = [uuid.UUID(int=5), None, *(uuid.uuid5(uuid.NAMESPACE_URL, str(n)) for n in range(100))]
+    rows = pa.table({"c": pa.array([None if each is None else each.bytes for each in ids], pa.uuid())})
+    assert stored(tmp_path, "c STRING", rows.slice(1))[1] == [None, *map(str, ids[2:])]
+    assert stored(tmp_path / "all", "c STRING", rows)[1][0] == "00000000-0000-0000-0000-000000000005"
 
 
 def pandas_frame(values: Any, index: Any = None) -> Any:
