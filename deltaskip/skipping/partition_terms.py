@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.expr.evaluation import Order, evaluate
-from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import FieldRef, Node
 from deltaskip.kernels.lane import Lane, take_lane
@@ -107,6 +106,8 @@ class PartitionTruth:
         for ref, column, own in zip(term.columns, columns, codes, strict=True):
             single |= column.read(self._time_zone).odd[own]
             taken[ref.logical[0]] = column.read(self._time_zone).array.take(arrow_array(own))
+        from deltaskip.expr.evaluation.columns import Evaluator
+
         evaluator = Evaluator(term.node, self._time_zone or "UTC", self._collations)
         keep = evaluator.may_be_true(taken, len(single))
         # An odd value is read in every way that it may be.
