@@ -64,6 +64,32 @@ def test_a_frame_is_pruned_shows_its_files_and_can_be_kept(spark: Any, table: ds
     assert frame.join(frame.select("id"), "id").count() == 7
 
 
+def test_small_local_files_make_fewer_tasks_unless_the_session_sets_the_cost_of_opening_one(
+    spark: Any, tmp_path: Path
+) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
+    names = [f"{number}.parquet" for number in range(256)]
+    pq.write_table(pa.table({"id": range(10)}), tmp_path / "t" / names[0])
+    for name in names[1:]:
+        os.link(tmp_path / "t" / names[0], tmp_path / "t" / name)
+    table.add_files(names)
+
+    def tasks() -> int:
+        frame = table.scan().to_spark(spark, listing=False)
+        assert frame.count() == 2560
+        return int(frame.rdd.getNumPartitions())
+
+    setting = "spark.sql.files.openCostInBytes"
+    before = spark.conf.get(setting)
+    try:
+        spark.conf.unset(setting)
+        few, unset = tasks(), spark.conf.get(setting)
+        spark.conf.set(setting, unset)
+        assert few < tasks()
+    finally:
+        spark.conf.set(setting, before)
+
+
 def test_a_missing_file_raises_when_the_frame_runs(spark: Any, table: ds.DeltaTable, tmp_path: Path) -> None:
     frame = table.scan().to_spark(spark, listing=False)
     next((tmp_path / "a [b] c").rglob("*.parquet")).unlink()
