@@ -21,7 +21,9 @@ from deltaskip.errors import SparkUnavailable
 
 if TYPE_CHECKING:
     from deltaskip.expr import Node
+    from deltaskip.expr.meaning import SessionMeaning
     from deltaskip.log import Snapshot
+    from deltaskip.schema.types import StructType
 
 SESSION_ZONE = "session"
 """The time zone of the active session, or UTC without one, as an argument."""
@@ -64,8 +66,8 @@ class PlannedScan(Protocol):
     def predicate(self) -> Node:
         """The bound predicate; a TRUE literal if the scan has none."""
 
-    def replanned(self, time_zone: str, collation_version: str, ansi: bool | None = None) -> Self:
-        """The scan in the session's time zone, collation version and ANSI mode; the same scan if nothing differs."""
+    def replanned(self, meaning: SessionMeaning, collation_version: str) -> Self:
+        """The scan as a session understands and compares it; the same scan if nothing differs."""
 
 
 class ListedScan(PlannedScan, Protocol):
@@ -111,6 +113,12 @@ class Engine(Protocol):
     def session_id(self, session: Any) -> str:
         """The id of a session, the same for every Python object that wraps it."""
 
+    def substituted(self, session: Any, text: str) -> str:
+        """SQL text with its variables replaced, as the session replaces them."""
+
+    def meaning(self, session: Any) -> SessionMeaning:
+        """How a session understands SQL text under its settings."""
+
     def session_function(self, name: str) -> bool:
         """Whether the active session of this process has a function of this name."""
 
@@ -126,8 +134,11 @@ class Engine(Protocol):
     def session_time_zone(self) -> str | None:
         """The time zone of the active session of this process; None if no session answers."""
 
-    def session_ansi(self) -> bool | None:
-        """Whether the active session of this process evaluates in ANSI mode; None without a session."""
+    def session_meaning(self, given: object, schema: StructType | None) -> SessionMeaning | None:
+        """How the active session of this process understands expressions; None if no session answers.
+
+        given: the expression, for whose functions and names that are not columns the session is asked, too.
+        """
 
     def column_to_node(self, column: Any) -> Node:
         """The unbound predicate of an engine's column expression; `Opaque` for parts that have no node."""
@@ -201,9 +212,14 @@ def zone_or_session(time_zone: str) -> str:
     return _asked(lambda: _loaded().session_time_zone()) or "UTC"
 
 
-def session_ansi() -> bool | None:
-    """Return whether the active session evaluates in ANSI mode; None without a session. Never loads the library."""
-    return _asked(lambda: _loaded().session_ansi())
+def session_meaning(given: object, schema: StructType | None) -> SessionMeaning | None:
+    """Return how the active session understands an expression; None without a session. Never loads the library.
+
+    Args:
+        given: The expression, as SQL text or a node; None for the settings of the session alone.
+        schema: The columns of the expression.
+    """
+    return _asked(lambda: _loaded().session_meaning(given, schema))
 
 
 def _asked(question: Callable[[], _T]) -> _T | None:

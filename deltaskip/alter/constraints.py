@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from deltaskip.alter.altered_table import AlteredTable, done, with_property
 from deltaskip.alter.table_changes import AddConstraint, DropConstraint
-from deltaskip.engine import engine, session_ansi
+from deltaskip.engine import active_engine, engine
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, UnsupportedFeature
 from deltaskip.expr import bind_expression, columns_in, is_valid_sql, parse_sql
 from deltaskip.expr.coerce import type_of
@@ -128,7 +128,7 @@ def _checker(rule: RowRule, fields: Sequence[StructField], table: str) -> ArrowR
 
 
 def _check_with_spark(snapshot: Snapshot, rule: RowRule, table: str, why: UnsupportedFeature) -> None:
-    if session_ansi() is None:
+    if active_engine() is None:
         raise UnsupportedFeature(
             f"The constraint {rule.name} ({rule.expression}) cannot be checked over existing rows of {table} without "
             f"Spark: start a session in this process, and add the constraint again."

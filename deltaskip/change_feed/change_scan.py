@@ -22,6 +22,7 @@ from deltaskip.doors import door
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import CorruptLog, DeltaSkipError, SchemaError, VersionNotFound
 from deltaskip.expr import Node, columns_of
+from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.features.change_data_feed import FEED_FIELDS, FEED_NAMES
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
@@ -131,9 +132,9 @@ class ChangeScan(AsFrames, Reopened):
         """The version of the collations that the files were pruned by."""
         return self._scan.collation_version
 
-    def replanned(self, time_zone: str, collation_version: str, ansi: bool | None = None) -> Self:
+    def replanned(self, meaning: SessionMeaning, collation_version: str) -> Self:
         """Return the scan in another time zone, version of the collations, or mode; see `Scan.replanned`."""
-        scan = self._scan.replanned(time_zone, collation_version, ansi)
+        scan = self._scan.replanned(meaning, collation_version)
         if scan is self._scan:
             return self
         found = copy(self)

@@ -28,6 +28,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.expr.evaluation.columns import Evaluator
 from deltaskip.expr.evaluation.row_columns import column_at
+from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.expr.nodes import Column, FieldRef
 from deltaskip.expr.padding import as_read, padded_column
 from deltaskip.expr.render import to_sql
@@ -84,9 +85,13 @@ class ArrowExecution(RowExecution):
         """The time zone in which predicates are evaluated."""
         return self._time_zone
 
+    def meaning(self, where: str) -> None:
+        return None
+
     def planned(self, scan: Scan) -> Scan:
         """The scan in the time zone of the execution. Raises UnsupportedFeature if a part of it is left to Spark."""
-        planned = scan.replanned(self._time_zone, scan.collation_version).at_one_time()
+        meaning = SessionMeaning(self._time_zone, scan.in_ansi)
+        planned = scan.replanned(meaning, scan.collation_version).at_one_time()
         check_decidable(planned.predicate, self._snapshot.root, SESSION_CURE)
         return planned
 

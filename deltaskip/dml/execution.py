@@ -11,6 +11,7 @@ import pyarrow as pa
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.positions import RowPositions
+from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
@@ -69,6 +70,9 @@ class RowExecution(Protocol):
     @property
     def time_zone(self) -> str:
         """The time zone in which predicates are evaluated."""
+
+    def meaning(self, where: str) -> SessionMeaning | None:
+        """How the session understands a predicate; None without a session."""
 
     def planned(self, scan: Scan) -> Scan:
         """The scan under the collations of this engine, with a predicate that is resolved completely.

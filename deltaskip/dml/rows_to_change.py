@@ -56,5 +56,6 @@ def rows_to_change(snapshot: Snapshot, where: str | None, execution: RowExecutio
         PredicateError: The predicate is not valid.
         UnsupportedFeature: The predicate can only be evaluated by Spark.
     """
-    scan = execution.planned(Scan(snapshot, ReadOptions("true" if where is None else where)))
+    text = "true" if where is None else where
+    scan = execution.planned(Scan(snapshot, ReadOptions(text, meaning=execution.meaning(text))))
     return RowsToChange(execution, scan, files_to_change(scan))

@@ -293,8 +293,8 @@ def _coerced(node: Node, scope: _Scope) -> Node:
             return _case(branches, otherwise, scope.ansi)
         case Call():
             return _call(node, scope.ansi)
-        case Opaque(sql, columns):
-            return Opaque(sql, tuple(_resolved_parts(parts, scope) for parts in columns))
+        case Opaque(_, columns):
+            return replace(node, columns=tuple(_resolved_parts(parts, scope) for parts in columns))
         case _:
             return node
 

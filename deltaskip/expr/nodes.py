@@ -218,6 +218,13 @@ class UnprintableExpression(Opaque):
     """An expression of an engine that has no SQL text, such as a Python function. `sql` describes it."""
 
 
+@dataclass(frozen=True, slots=True)
+class SessionExpression(Opaque):
+    """An expression that a Spark session understands otherwise than deltaskip. `why` names what the session has set."""
+
+    why: str = ""
+
+
 def children_of(node: Node) -> tuple[Node, ...]:
     """Direct children of `node`, in the order of its fields."""
     children = _CHILDREN.get(node.__class__)

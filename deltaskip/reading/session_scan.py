@@ -13,7 +13,8 @@ from deltaskip.collations.versions import kept_versions
 from deltaskip.engine import PlannedScan
 from deltaskip.errors import CollationWarning, PredicateError, UnsupportedFeature
 from deltaskip.expr.comparison_collation import compared_collations, is_binary
-from deltaskip.expr.nodes import Call, Literal, Opaque, walk
+from deltaskip.expr.meaning import SessionMeaning
+from deltaskip.expr.nodes import Opaque, walk
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import collation_of, resolve
 from deltaskip.schema.types import StructType
@@ -34,28 +35,21 @@ class SessionNeeds:
         table: The table and its version, for messages.
         compared: The collations, as written, that deltaskip compares under; without UTF8_BINARY.
         opaque: The collations of columns in the parts that only Spark can evaluate; without UTF8_BINARY.
-        has_base64: Whether the predicate calls base64, whose result depends on a setting.
     """
 
     table: str
     compared: tuple[str, ...]
     opaque: tuple[str, ...]
-    has_base64: bool
 
     @classmethod
     def of(cls, scan: PlannedScan) -> SessionNeeds:
         """Return the requirements of the bound predicate of a scan."""
-        snapshot, opaque, has_base64 = scan.snapshot, list[str](), False
+        snapshot, opaque = scan.snapshot, list[str]()
         for part in walk(scan.predicate):
-            match part:
-                case Opaque():
-                    opaque += _collations(snapshot.schema, part)
-                case Call("base64"):
-                    has_base64 = True
-                case Call("to_char", (_, Literal(str() as form))):
-                    has_base64 |= form.strip().lower() == "base64"
+            if isinstance(part, Opaque):
+                opaque += _collations(snapshot.schema, part)
         table = f"{snapshot.table_root} (version {snapshot.version})"
-        return cls(table, compared_collations(scan.predicate), tuple(opaque), has_base64)
+        return cls(table, compared_collations(scan.predicate), tuple(opaque))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +58,8 @@ class SessionFacts:
 
     Attributes:
         needs: The requirements of the scan's predicate.
+        meaning: How it understands the scan's predicate.
         version: Release of Spark.
-        time_zone: Time zone in which it interprets timestamps without one.
-        ansi: Whether it evaluates in ANSI mode.
-        has_lines: Whether base64 divides its text into lines; true if the predicate does not call it.
         has_collations: Whether strings have collations at all.
         collation_version: The version by which it compares strings; None if the predicate compares under no collation.
         unknown_collations: The strings of the table whose collation it does not have: path → identifier as declared.
@@ -76,10 +68,8 @@ class SessionFacts:
     """
 
     needs: SessionNeeds
+    meaning: SessionMeaning
     version: str
-    time_zone: str
-    ansi: bool
-    has_lines: bool
     has_collations: bool
     collation_version: str | None
     unknown_collations: Mapping[str, str]
@@ -88,16 +78,11 @@ class SessionFacts:
 
 
 def planned_for(scan: Planned, session: SessionFacts) -> Planned:
-    """Return the scan in the session's time zone and mode, and for its version of the collations that it compares.
+    """Return the scan as the session understands it, and for its version of the collations that it compares.
 
     Raises UnsupportedFeature if the session evaluates the predicate in another way than deltaskip.
     """
     table, needed = session.needs.table, (*session.needs.compared, *session.needs.opaque)
-    if not session.has_lines:
-        raise UnsupportedFeature(
-            f"The predicate of {table} has base64, whose text has lines here and none in this session: set "
-            f"spark.sql.chunkBase64String.enabled to true, or compare binary, as in b = unbase64('…')."
-        )
     missing = next((each for each in needed if not (session.has_collations and spark_collation(each))), None)
     if missing is not None:
         lack = f"but Spark {session.version} compares by bytes; use Spark 4.0 or newer."
@@ -107,7 +92,7 @@ def planned_for(scan: Planned, session: SessionFacts) -> Planned:
                 "another collation, as in c COLLATE UTF8_BINARY = 'x'."
             )
         raise UnsupportedFeature(f"The predicate compares strings of {table} under the collation {missing}, {lack}")
-    return scan.replanned(session.time_zone, session.collation_version or scan.collation_version, session.ansi)
+    return scan.replanned(session.meaning, session.collation_version or scan.collation_version)
 
 
 def read_by(scan: Planned, session: SessionFacts) -> Planned:

@@ -108,10 +108,10 @@ class TableScan(SelectingScan, Scan, AsFrames):
         if limit is not None:
             scan.limit = limit if self.limit is None else min(limit, self.limit)
         if predicate is not None:
-            scan._parsed = predicate if self._parsed is None else And((self._parsed, predicate))
-            scan.where = ColumnExpr(scan._parsed)
+            both = predicate if self._parsed is None else And((self._parsed, predicate))
+            scan.where, scan._given_node = ColumnExpr(both), both
             scan._diagnosed = True
-            scan._plan(self.time_zone, self.collation_version, self.in_ansi)
+            scan._plan(self.meaning, self.collation_version)
         return scan
 
     @property

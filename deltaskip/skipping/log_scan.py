@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pyarrow as pa
 from deltaskip import arguments
 from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.doors import door
-from deltaskip.engine import SESSION_ZONE, is_column, session_ansi, session_function, zone_or_session
+from deltaskip.engine import SESSION_ZONE, is_column, session_function, session_meaning
 from deltaskip.engine import current_collation_version as running_collation_version
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
 from deltaskip.expr import ColumnExpr, Node, bind, normalize, parse_sql
@@ -26,6 +27,7 @@ from deltaskip.expr.diagnosis import (
     quoted_names,
     unknown_functions,
 )
+from deltaskip.expr.meaning import USUAL, SessionMeaning
 from deltaskip.expr.nodes import Column, Like, Literal
 from deltaskip.expr.padding import as_read
 from deltaskip.expr.render import to_sql
@@ -79,8 +81,8 @@ class LogScan(Reopened):
 
     # The attributes in a pickle: a scan is planned again from these.
     _planned_from: ClassVar[tuple[str, ...]] = (
-        "where", "_planned_at", "_has_one_time", "limit", "_named", "columns", "_parsed", "ansi", "time_zone",
-        "collation_version", "in_ansi",
+        "where", "_planned_at", "_has_one_time", "limit", "_named", "columns", "_given_node", "ansi", "meaning",
+        "collation_version",
     )  # fmt: skip
 
     def __init__(self, snapshot: Snapshot, options: ReadOptions = ALL_ROWS) -> None:
@@ -92,31 +94,49 @@ class LogScan(Reopened):
         most = arguments.non_negative("limit", options.limit, self._at_version())
         # No table has more rows.
         self.limit = None if most is None else min(most, LONG_MAX)
-        columns, time_zone, collation_version = options.columns, options.time_zone, options.collation_version
+        columns, collation_version = options.columns, options.collation_version
         self._named = None if columns is None else self._resolved(arguments.names("columns", columns))
         reads_hidden = arguments.flag("hidden", options.hidden)
         self.columns = self._named if reads_hidden or columns is not None else self._shown()
-        of_session = time_zone == SESSION_ZONE
-        if time_zone is not None:
-            time_zone = zone_or_session(arguments.text("time_zone", time_zone))
-        self._parsed = self._parse(self.where)
-        if time_zone is not None:
-            self._check_zone(time_zone, required=not of_session or self._reads_zone())
+        time_zone = None if options.time_zone is None else arguments.text("time_zone", options.time_zone)
         self.ansi = None if options.ansi is None else arguments.flag("ansi", options.ansi)
         if collation_version is not None:
             arguments.collation_version("collation_version", collation_version)
-        self._plan(time_zone, collation_version, session_ansi() is not False if self.ansi is None else self.ansi)
+        self._given_node = self._node_of(self.where)
+        self._plan_first(options.meaning, time_zone, collation_version)
         if arguments.flag("strict", options.strict):
             self._check_skips()
 
     def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
         return _pickled_scan(self)
 
-    def _plan(self, time_zone: str | None, collation_version: str | None, in_ansi: bool) -> None:
-        """Bind and compile the predicate for a time zone, a version of the collations, and a mode of Spark."""
-        self.time_zone = time_zone
-        self.in_ansi = in_ansi
-        node = self._bound()
+    @property
+    def time_zone(self) -> str | None:
+        """The time zone in which the scan is planned; None if it is not known."""
+        return self.meaning.time_zone
+
+    @property
+    def in_ansi(self) -> bool:
+        """Whether the predicate is evaluated in ANSI mode."""
+        return self.meaning.ansi
+
+    def _plan_first(self, meaning: SessionMeaning | None, time_zone: str | None, collation_version: str | None) -> None:
+        """Plan the scan in the given meaning, by default that of the active session, or in the usual one."""
+        of_session = time_zone == SESSION_ZONE
+        if meaning is None and (of_session or self._given_node is not None):
+            meaning = session_meaning(self._given_node, self.snapshot.schema)
+        found = USUAL if meaning is None else meaning
+        zone = found.time_zone if of_session else time_zone
+        if zone is not None:
+            self._check_zone(zone, required=not of_session or self._reads_zone())
+        ansi = found.ansi if self.ansi is None else self.ansi
+        self._plan(replace(found, time_zone=zone, ansi=ansi), collation_version)
+
+    def _plan(self, meaning: SessionMeaning, collation_version: str | None) -> None:
+        """Bind and compile the predicate as a session understands it, for a version of the collations."""
+        self.meaning = meaning
+        self._parsed = self._parse()
+        node, time_zone = self._bound(), meaning.time_zone
         if collation_version is None:
             collation_version = running_collation_version() if compared_collations(node) else SPARK_VERSION
         self.collation_version = collation_version
@@ -130,26 +150,25 @@ class LogScan(Reopened):
                 f"{self._at_version()}."
             ) from error
 
-    def replanned(self, time_zone: str, collation_version: str, ansi: bool | None = None) -> Self:
-        """Return this scan, planned in another time zone, for another version of the collations, and in another mode.
+    def replanned(self, meaning: SessionMeaning, collation_version: str) -> Self:
+        """Return this scan, planned as a session understands its predicate.
 
         A region that this process does not know, but that a Spark session may know, is accepted if no timestamp is read
         in it.
 
         Args:
-            time_zone: Session time zone.
+            meaning: How the session understands expressions.
             collation_version: Version of the collations that the session compares with.
-            ansi: Whether the session evaluates in ANSI mode; by default as the scan was planned.
 
         Raises:
-            InvalidArgument: `time_zone` is not a time zone that this process has, and timestamps are read in it.
+            InvalidArgument: The time zone is not one that this process has, and timestamps are read in it.
         """
-        ansi = self.in_ansi if ansi is None else ansi
-        if (time_zone, collation_version, ansi) == (self.time_zone, self.collation_version, self.in_ansi):
+        if (meaning, collation_version) == (self.meaning, self.collation_version):
             return self
-        self._check_zone(time_zone, required=self._reads_zone())
+        if meaning.time_zone is not None:
+            self._check_zone(meaning.time_zone, required=self._reads_zone())
         scan = copy(self)
-        scan._plan(time_zone, collation_version, ansi)
+        scan._plan(meaning, collation_version)
         return scan
 
     def at_one_time(self) -> Self:
@@ -158,7 +177,7 @@ class LogScan(Reopened):
             return self
         scan = copy(self)
         scan._has_one_time = scan._diagnosed = True
-        scan._plan(self.time_zone, self.collation_version, self.in_ansi)
+        scan._plan(self.meaning, self.collation_version)
         return scan
 
     def __repr__(self) -> str:
@@ -371,7 +390,7 @@ class LogScan(Reopened):
     def _reads_zone(self) -> bool:
         """Whether the scan may read timestamps in its time zone."""
         names = self.snapshot.partition_columns
-        return self._parsed is not None or any(
+        return self._given_node is not None or any(
             field.type == TIMESTAMP and field.name in names for field in self.snapshot.schema.fields
         )
 
@@ -398,12 +417,21 @@ class LogScan(Reopened):
         except (PredicateError, InvalidArgument, InvalidArgumentType) as error:
             raise type(error)(f"{error} {self._at_version()}") from error
 
-    def _parse(self, where: object) -> Node | None:
-        """The predicate before it is bound to the schema; None for every row."""
-        if where is None:
-            return None
+    def _node_of(self, where: object) -> str | Node | None:
+        """The predicate as SQL text or as a node; None for every row."""
+        if where is None or isinstance(where, str):
+            return where
         try:
             return expression_node(where)
+        except PredicateError as error:
+            raise PredicateError(f"{error} {self._at_version()}") from error
+
+    def _parse(self) -> Node | None:
+        """The predicate before it is bound to the schema; None for every row."""
+        if self._given_node is None:
+            return None
+        try:
+            return self.meaning.node(self._given_node, self.snapshot.schema)
         except PredicateError as error:
             raise PredicateError(f"{error} {self._at_version()}") from error
 
@@ -469,11 +497,11 @@ def chosen_by(scan: LogScan) -> ReadOptions:
     """Return the options of a planned scan, for a scan in another process."""
     # A PySpark Column belongs to its session.
     where = ColumnExpr(scan._parsed) if is_column(scan.where) and scan._parsed is not None else scan.where
-    return ReadOptions(where, scan._named, scan.limit, scan.time_zone, scan.collation_version, ansi=scan.in_ansi)
+    return ReadOptions(where, scan._named, scan.limit, scan.time_zone, scan.collation_version, meaning=scan.meaning)
 
 
 def _restored(made: type[LogScan], reference: SnapshotReference, state: dict[str, Any]) -> dict[str, Any]:
     scan = object.__new__(made)
     vars(scan).update(state, snapshot=reference.opened(), _diagnosed=True, _is_planned=False)
-    scan._plan(state["time_zone"], state["collation_version"], state["in_ansi"])
+    scan._plan(state["meaning"], state["collation_version"])
     return vars(scan)

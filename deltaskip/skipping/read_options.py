@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.records import dataclass
 
 
@@ -26,6 +27,8 @@ class ReadOptions:
         ansi: Whether Spark evaluates the predicate in ANSI mode. If so, constants that fail there are refused; if not,
             they keep every file. None means the mode of the active Spark session, or ANSI mode without a session.
         hidden: Whether to read partition columns that a transform has added, if `columns` is None.
+        meaning: How the session that evaluates the predicate understands it. None means as the active Spark session
+            does, or as Spark does under its default settings without a session.
     """
 
     where: object = None
@@ -37,6 +40,7 @@ class ReadOptions:
     strict: bool = False
     ansi: bool | None = None
     hidden: bool = False
+    meaning: SessionMeaning | None = None
 
 
 ALL_ROWS = ReadOptions()

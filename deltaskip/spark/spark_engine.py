@@ -16,14 +16,16 @@ from deltaskip.collations.versions import UNKNOWN_VERSION
 from deltaskip.engine import Engine, ListedScan
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.expr import Node
+from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.log import Snapshot
+from deltaskip.schema.types import StructType
 from deltaskip.spark.columns.from_column import column_to_node
 from deltaskip.spark.read.dataframe import scan_to_dataframe
 from deltaskip.spark.read.session_facts import active_collation_version, refuse_other_server, session_collation_version
 from deltaskip.spark.session.active import (
     active_session,
-    active_session_ansi,
     active_session_function,
+    active_session_meaning,
     in_ansi,
     local_session,
     session_time_zone,
@@ -31,6 +33,7 @@ from deltaskip.spark.session.active import (
 )
 from deltaskip.spark.session.checks import checked, running_interpreter
 from deltaskip.spark.session.error_conversion import spark_errors_named
+from deltaskip.spark.session.session_meaning import session_meaning, substituted
 from deltaskip.spark.session.session_settings import session_id
 from deltaskip.stats.file_facts import StatisticsRequest
 
@@ -126,8 +129,14 @@ class SparkEngine(Engine):
     def session_time_zone(self) -> str | None:
         return session_time_zone()
 
-    def session_ansi(self) -> bool | None:
-        return active_session_ansi()
+    def substituted(self, session: SparkSession, text: str) -> str:
+        return substituted(checked(session), text)
+
+    def meaning(self, session: SparkSession) -> SessionMeaning:
+        return session_meaning(checked(session))
+
+    def session_meaning(self, given: object, schema: StructType | None) -> SessionMeaning | None:
+        return active_session_meaning(given, schema)
 
     def session_function(self, name: str) -> bool:
         return active_session_function(name)

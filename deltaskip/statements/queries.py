@@ -122,7 +122,12 @@ class QuerySession(ABC):
     def predicates(
         self, text: str, tables: Mapping[Reference, DeltaTable], names: Mapping[Reference, str]
     ) -> dict[str, list[str]]:
-        """The predicates of a query on the rows of each table, by the name of its reference."""
+        """The predicates of a query on the rows of each table, by the name of its reference.
+
+        There are no predicates if the session reads the text otherwise under its settings.
+        """
+        if not engine("A query").meaning(self.spark).reads(text):
+            return {}
         columns = {name: tables[ref].scan().columns or tables[ref].schema.names for ref, name in names.items()}
         return _required(query_with(text, dict(names)), columns)
 

@@ -26,7 +26,10 @@ def run_statement(
     catalog: TableCatalog, spark: Any, text: str, params: Mapping[str, object] | Sequence[object] | None = None
 ) -> Any:
     """Run an SQL statement; see TableCatalog.sql."""
-    given = with_parameters(unicode_text("text", text), params)
+    text = unicode_text("text", text)
+    if spark is not None:
+        text = engine("A statement through Spark").substituted(spark, text)
+    given = with_parameters(text, params)
     statement = parse_statement(str(given))
     with advice_in(_WORDS):
         answer = statement.run(StatementSession(spark, catalog))

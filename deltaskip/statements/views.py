@@ -148,7 +148,8 @@ def sql(spark: Any, text: str, params: Mapping[str, object] | Sequence[object] |
     from deltaskip.statements.run import parse_statement
 
     views = _views(spark)
-    statement = parse_statement(str(with_parameters(arguments.unicode_text("text", text), params)))
+    read = engine("A query").substituted(spark, arguments.unicode_text("text", text))
+    statement = parse_statement(str(with_parameters(read, params)))
     if not isinstance(statement, Query):
         raise InvalidArgument(
             "deltaskip.sql runs queries only: for all else use methods of DeltaTable, such as history() or delete(), "

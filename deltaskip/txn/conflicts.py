@@ -104,7 +104,7 @@ def _check_new_rows(intent: Intent, isolation: str, winners: Winners) -> None:
     if appended is None:
         return
     for scan in intent.scans:
-        again = Scan(appended, ReadOptions(scan.where, time_zone=scan.time_zone, ansi=scan.ansi))
+        again = Scan(appended, ReadOptions(scan.where, time_zone=scan.time_zone, meaning=scan.meaning))
         may = again.files(columns=["path"])["path"].to_pylist()
         if may:
             raise CommitConflict(

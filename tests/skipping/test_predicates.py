@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
+from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.schema.types import DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, StructField, StructType
 from tests.builder import DELTA_RS, TableBuilder, add, bounds
 
@@ -94,7 +95,8 @@ def test_operands_meet_in_the_mode_of_the_session(
     if ansi is not None:
         scan = table.scan(where, ansi=True)
         assert scan.files()["path"].to_pylist() == ansi
-        assert scan.replanned("UTC", scan.collation_version, False).files()["path"].to_pylist() == without
+        again = scan.replanned(SessionMeaning("UTC", ansi=False), scan.collation_version)
+        assert again.files()["path"].to_pylist() == without
 
 
 @pytest.mark.parametrize("where", ["concat(u, 'x') = 'AX'", "u || 'x' IN ('AX')", "concat(u, 'x') LIKE '%X'"])
@@ -270,7 +272,7 @@ def test_a_plan_keeps_its_time(days: ds.DeltaTable, monkeypatch: pytest.MonkeyPa
     before = scan.paths()
     monkeypatch.setattr("deltaskip.skipping.log_scan.current_micros", lambda: 0)
     assert scan.paths() == before
-    assert scan.replanned("+02:00", scan.collation_version).total_files() == 33
+    assert scan.replanned(SessionMeaning("+02:00"), scan.collation_version).total_files() == 33
     assert len(kept(days, "day >= current_date()")) == 33
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.schema.types import INTEGER, STRING, TIMESTAMP
 from deltaskip.skipping.add_batches import candidates
 from tests.builder import TableBuilder, add, bounds
@@ -95,12 +96,12 @@ def test_a_time_zone_without_rules_matters_only_where_timestamps_are_read_in_it(
         add("a", partitionValues={"p": "2024-01-01 00:00:00"})
     )
     with pytest.raises(InvalidArgument, match="time_zone must be a time zone"):
-        ds.DeltaTable(tmp_path / "t").scan().replanned("Mars/Olympus", "77.1")
+        ds.DeltaTable(tmp_path / "t").scan().replanned(SessionMeaning("Mars/Olympus"), "77.1")
     TableBuilder(tmp_path / "u", {"i": INTEGER}).commit(add("a"))
     unzoned = ds.DeltaTable(tmp_path / "u")
-    assert len(unzoned.scan().replanned("Mars/Olympus", "77.1").files()) == 1
+    assert len(unzoned.scan().replanned(SessionMeaning("Mars/Olympus"), "77.1").files()) == 1
     with pytest.raises(InvalidArgument, match="time_zone must be a time zone"):
-        unzoned.scan("i = 1").replanned("Mars/Olympus", "77.1")
+        unzoned.scan("i = 1").replanned(SessionMeaning("Mars/Olympus"), "77.1")
 
 
 def test_a_scan_planned_again_is_that_of_the_other_time_zone(tmp_path: Path) -> None:
@@ -110,9 +111,9 @@ def test_a_scan_planned_again_is_that_of_the_other_time_zone(tmp_path: Path) -> 
     found = ds.DeltaTable(tmp_path)
     where = "p = timestamp'2024-01-01 00:00:00Z'"
     scan = found.scan(where, columns=["p"], limit=3)
-    assert scan.replanned("UTC", scan.collation_version) is scan
+    assert scan.replanned(SessionMeaning("UTC"), scan.collation_version) is scan
     assert scan.paths() and scan.compiled.negated.program
-    again = scan.replanned("+02:00", "1.2")
+    again = scan.replanned(SessionMeaning("+02:00"), "1.2")
     assert (again.time_zone, again.collation_version) == ("+02:00", "1.2")
     assert (again.columns, again.limit, again.where) == (("p",), 3, where)
     fresh = found.scan(where, columns=["p"], limit=3, time_zone="+02:00")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey, key_literals, most_values
 from deltaskip.errors import DeltaSkipError
+from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.features.registry import writes_deletion_vectors
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import domain_values
@@ -46,6 +47,9 @@ class ArrowMergeSource(MergeSource):
     @property
     def time_zone(self) -> str:
         return self._time_zone
+
+    def meaning(self, expressions: Iterable[object]) -> SessionMeaning:
+        return SessionMeaning(self._time_zone)
 
     def schema_for(self, table_schema: StructType) -> StructType:
         return self._given.schema_for(table_schema)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from deltaskip.dml.merge.merge_assignments import PlannedClause
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import AmbiguousMerge
+from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
@@ -114,6 +115,9 @@ class MergeSource(Protocol):
     @property
     def time_zone(self) -> str:
         """The time zone in which expressions are evaluated."""
+
+    def meaning(self, expressions: Iterable[object]) -> SessionMeaning:
+        """How the session understands the expressions of the merge; the usual meaning without a session."""
 
     def schema_for(self, table_schema: StructType) -> StructType:
         """Return the schema of the source, for a merge into a table with this schema."""

@@ -31,6 +31,7 @@ from deltaskip.expr.nodes import (
     Not,
     Opaque,
     Or,
+    SessionExpression,
     StartsWith,
     Variable,
     is_null_constant,
@@ -80,6 +81,8 @@ def left_to_spark(node: Node) -> str | None:
     Only Spark evaluates calls of functions that deltaskip does not know, or not with these arguments, and Opaque nodes.
     """
     for part in walk(node):
+        if isinstance(part, SessionExpression):
+            return f"{part.sql} is left to Spark: {part.why}."
         if isinstance(part, Opaque):
             return f"{part.sql} is left to Spark."
         if isinstance(part, Call) and part.type is None:

@@ -73,7 +73,6 @@ from deltaskip.skipping.proofs.unproved import (
     TIMELESS,
     UNBOUNDED,
     UNORDERED,
-    UNSUPPORTED,
     columns_read,
     null_only_with,
     still_skipped,
@@ -233,7 +232,7 @@ class _Rewriter:
             case Not(In(_, tuple(values))) if None in (literals_of(values) or ()):
                 return Proof(Drop(), "NOT IN is never true of a list with NULL"), True
             case Opaque():
-                return Proof(Keep(), UNSUPPORTED), True
+                return unproved(node, self.columns), True
         collated = collated_proof(node, self.columns.stat_field, self.collations)
         if collated is not None:
             keeps = isinstance(collated.term, Keep)

@@ -17,6 +17,7 @@ from deltaskip.expr.nodes import (
     Node,
     Not,
     Opaque,
+    SessionExpression,
     StartsWith,
     children_of,
     walk,
@@ -77,8 +78,9 @@ def columns_read(node: Node) -> list[FieldRef]:
 
 
 def _reason(node: Node, columns: TableColumns) -> str:
-    if any(isinstance(part, Opaque) for part in walk(node)):
-        return UNSUPPORTED
+    opaque = [part for part in walk(node) if isinstance(part, Opaque)]
+    if opaque:
+        return next((part.why for part in opaque if isinstance(part, SessionExpression)), UNSUPPORTED)
     foreign = next((part for part in walk(node) if isinstance(part, Call) and part.name not in FUNCTIONS), None)
     if foreign is None and any(isinstance(part, Call) and part.type is None for part in walk(node)):
         return UNSUPPORTED

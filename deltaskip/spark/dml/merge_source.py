@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -22,6 +22,8 @@ from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSou
 from deltaskip.dml.merge.name_resolution import Names, default_aliases
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError
+from deltaskip.expr import ColumnExpr, Node, to_node
+from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.expr.nodes import columns_of
 from deltaskip.log import Snapshot
 from deltaskip.predicates import expression_node
@@ -37,6 +39,7 @@ from deltaskip.spark.dml.persisted_source import PersistedSource
 from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.error_conversion import expected_errors, row_errors_named
+from deltaskip.spark.session.session_meaning import session_meaning
 from deltaskip.spark.session.session_settings import described_jobs
 
 
@@ -62,6 +65,9 @@ class SparkMergeSource(MergeSource):
         """The time zone of the session."""
         return time_zone_of(self._spark)
 
+    def meaning(self, expressions: Iterable[object]) -> SessionMeaning:
+        return session_meaning(self._spark, expressions)
+
     def schema_for(self, table_schema: StructType) -> StructType:
         """Columns of types that Delta does not have are left out."""
         try:
@@ -84,7 +90,8 @@ class SparkMergeSource(MergeSource):
         if self._persisted is None and (self._collected is not None or self._is_collected_quickly()):
             columns = SourceColumns(schema, alias, self.time_zone, current_micros())
             here = ArrowSourceRows(partial(self._collected_rows, snapshot), columns, snapshot)
-            if self._names_are_known(join, schema, alias) and here.decides_every_row(join):
+            known = self._understands(join) and self._names_are_known(join, schema, alias)
+            if known and here.decides_every_row(join):
                 return _CollectedRows(here, execution, self)
         jobs = _PersistedRows(self.persisted(join, schema, alias), execution)
         MergedFrames(jobs.source, join, execution).check()
@@ -141,8 +148,14 @@ class SparkMergeSource(MergeSource):
         own = self._own_names(join, schema) if alias is None else []
         return not own or (len({fold_name(parts[0]) for parts in own}) == 1 and self._has_names(own))
 
+    def _understands(self, join: MergeJoin) -> bool:
+        """Whether the session understands all expressions as deltaskip does."""
+        expressions = _expressions_in(join)
+        meaning = self.meaning(expressions)
+        return all(meaning.understands(each) for each in expressions if isinstance(each, str | Node))
+
     def _is_collected_quickly(self) -> bool:
-        """Whether Spark estimates few rows, and evaluates expressions under its settings as deltaskip does."""
+        """Whether Spark estimates few rows, and evaluates in the mode in which deltaskip does."""
         java = getattr(self._data, "_jdf", None)
         if java is None or not hasattr(self._data, "toArrow"):
             return False
@@ -196,12 +209,18 @@ class _PersistedRows:
         return MergedFrames(self.source, join, self.execution).matched()
 
 
-def _names_in(join: MergeJoin) -> list[tuple[str, ...]]:
-    """Return the names of columns in those expressions of a merge that deltaskip can parse."""
+def _expressions_in(join: MergeJoin) -> list[object]:
+    """Return the conditions and new values of a merge."""
     wheres = [clause.where for clause in join.clauses if clause.where is not None]
     given = (each for c in join.clauses for assigned in c.columns.values() for each in expressions_of(assigned))
+    found = (join.on, *wheres, *(each.value for each in given if isinstance(each, AssignedExpression)))
+    return [to_node(each) if isinstance(each, ColumnExpr) else each for each in found]
+
+
+def _names_in(join: MergeJoin) -> list[tuple[str, ...]]:
+    """Return the names of columns in those expressions of a merge that deltaskip can parse."""
     found: dict[tuple[str, ...], None] = {}
-    for value in (join.on, *wheres, *(each.value for each in given if isinstance(each, AssignedExpression))):
+    for value in _expressions_in(join):
         with suppress(PredicateError):
             found |= dict.fromkeys(columns_of(expression_node(value)))
     return list(found)

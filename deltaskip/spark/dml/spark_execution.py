@@ -20,6 +20,7 @@ from deltaskip.dml.positions import RowPositions
 from deltaskip.expr import Node
 from deltaskip.expr.clock import reads_clock
 from deltaskip.expr.evaluation import left_to_spark
+from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.reading.session_scan import planned_for
 from deltaskip.rows.plan import RowPlan
@@ -35,6 +36,7 @@ from deltaskip.spark.dml.table_frames import TableFrames
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.error_conversion import condition_errors_named, predicate_errors_named
 from deltaskip.spark.session.releases import union_of_frames
+from deltaskip.spark.session.session_meaning import session_meaning
 from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.stored_text import check_default
 from deltaskip.spark.write.write_dataframe import write_dataframe
@@ -45,8 +47,11 @@ _STORED = "__deltaskip_stored_"
 class SparkExecution(TableFrames, RowExecution):
     """Reads and writes rows of a table by Spark jobs."""
 
+    def meaning(self, where: str) -> SessionMeaning:
+        return session_meaning(self._spark, [where], self._snapshot.schema)
+
     def planned(self, scan: Scan) -> Scan:
-        """The scan in the session's time zone and ANSI mode, with its version of the collations.
+        """The scan as the session understands it, with its version of the collations.
 
         Spark checks a predicate that this package cannot evaluate completely.
         """

@@ -34,7 +34,7 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.read.parquet_scans import scanned_rows
 from deltaskip.spark.read.session_facts import listing_of
-from deltaskip.spark.session.active import in_ansi, time_zone_of
+from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.checks import runs_locally
 
 _POSITION = "__deltaskip_position"
@@ -142,7 +142,7 @@ class TableFrames:
     def matching_here(self, scan: Scan, files: pa.Table) -> RowPositions | None:
         """The rows that match, found by this process if there is little to read; None if a job must find them."""
         # This process evaluates expressions in ANSI mode.
-        return matching_here(scan, files, self.time_zone) if in_ansi(self._spark) else None
+        return matching_here(scan, files, self.time_zone) if scan.in_ansi else None
 
     def copies_here(self, parts: Sequence[RowsOfFiles], schema: StructType) -> bool:
         """Whether this process copies rows sooner than a job does."""

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from deltaskip.engine import ListedScan, is_column
 from deltaskip.errors import DeltaSkipError, InvalidArgumentType, PredicateError
 from deltaskip.expr import ColumnExpr, Node, to_node
+from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.reading.read_plan import METADATA, ReadPlan, scan_plan
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.lengths import char_length, holds_char, with_lengths
@@ -49,7 +50,7 @@ def scan_to_dataframe(
     if other_server(spark) is not None:
         if metadata:
             refuse_other_server(spark, f"Reading {scan.snapshot.table_root} with the positions of its rows")
-        here: Any = scan.replanned(time_zone_of(spark), scan.collation_version)
+        here: Any = scan.replanned(SessionMeaning(time_zone_of(spark)), scan.collation_version)
         return broadcast_rows(spark, here.to_arrow())
     session = session_facts(spark, scan, listing)
     return plan_to_dataframe(spark, scan_plan(scan, session, metadata, filtered))

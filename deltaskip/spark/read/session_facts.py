@@ -20,7 +20,8 @@ from deltaskip.reading.session_scan import Listing, SessionFacts, SessionNeeds
 from deltaskip.schema.spark_collations import unknown_collations
 from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.spark.columns.spark_types import HAS_COLLATIONS, has_type
-from deltaskip.spark.session.active import in_ansi, running_session, time_zone_of
+from deltaskip.spark.session.active import running_session
+from deltaskip.spark.session.session_meaning import session_meaning
 
 Answer = TypeVar("Answer")
 
@@ -40,12 +41,8 @@ def session_facts(spark: SparkSession, scan: PlannedScan, listing: bool = True) 
     needs, snapshot = SessionNeeds.of(scan), scan.snapshot
     return SessionFacts(
         needs=needs,
+        meaning=session_meaning(spark, [scan.where], snapshot.schema),
         version=str(spark.version),
-        time_zone=time_zone_of(spark),
-        ansi=in_ansi(spark),
-        # Versions without the setting divide base64 text into lines.
-        has_lines=not needs.has_base64
-        or str(spark.conf.get("spark.sql.chunkBase64String.enabled", "true")).lower() != "false",
         has_collations=HAS_COLLATIONS,
         collation_version=session_collation_version(spark) if needs.compared else None,
         unknown_collations=unknown_collations(snapshot.schema, HAS_COLLATIONS),

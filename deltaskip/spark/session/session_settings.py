@@ -15,6 +15,8 @@ from deltaskip.errors import MaintenanceWarning
 from deltaskip.warning import warn
 
 _DESCRIPTION = "spark.job.description"
+# Between the pairs of a map of Scala as text, and inside of each.
+_BETWEEN, _IS = "\0", " -> "
 
 # The values of blocks that have not ended, by key: the value before the first block, then one for each block.
 _asked: dict[Hashable, list[tuple[object, Any]]] = {}
@@ -25,6 +27,27 @@ def session_id(spark: SparkSession) -> str:
     """The id of a session, the same for all Python objects of the session."""
     java = getattr(spark, "_jsparkSession", None)
     return str(getattr(spark, "_session_id", None) if java is None else java.sessionUUID())
+
+
+def all_settings(spark: SparkSession) -> Mapping[str, str]:
+    """All settings that the session, its application or its server has set, in one request."""
+    java = getattr(spark, "_jsparkSession", None)
+    if java is None:
+        return _settings_of_server(spark)
+    # The JVM joins them: a request for each would take 0.1 ms.
+    pairs = str(java.sessionState().conf().getAllConfs().mkString(_BETWEEN)).split(_BETWEEN)
+    return dict(each.split(_IS, 1) for each in pairs if _IS in each)
+
+
+def _settings_of_server(spark: Any) -> Mapping[str, str]:
+    found = getattr(type(spark.conf), "getAll", None)
+    if found is not None:
+        return dict(spark.conf.getAll)
+    # The client of Spark 3.5 has the request, but no method for it.
+    from pyspark.sql.connect import proto
+
+    request = proto.ConfigRequest.Operation(get_all=proto.ConfigRequest.GetAll())
+    return dict(spark.conf._client.config(request).pairs)
 
 
 @contextmanager

@@ -1,0 +1,114 @@
+"""How a session understands expressions: its settings, and what it says of an expression's variables and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from deltaskip.errors import PredicateError
+from deltaskip.expr import ColumnExpr, Node, parse_sql, to_node
+from deltaskip.expr.meaning import SessionMeaning, UnknownVariable, called_names, unresolved_names, with_variables
+from deltaskip.expr.spark_functions import FUNCTION_NAMES
+from deltaskip.schema.sql_text import quoted_path
+from deltaskip.schema.types import StructType
+from deltaskip.spark.session.session_settings import all_settings
+
+_ANSI, _ZONE = "spark.sql.ansi.enabled", "spark.sql.session.timeZone"
+_SUBSTITUTE = "spark.sql.variable.substitute"
+# Spark 4.1, VariableSubstitution: all of these name settings of the session.
+_OF_SETTINGS = (None, "spark", "sparkconf", "hivevar", "hiveconf")
+_BUILT_IN = "org.apache.spark.sql.catalyst.expressions."
+
+
+def session_meaning(
+    spark: SparkSession, given: Iterable[object] = (), schema: StructType | None = None
+) -> SessionMeaning:
+    """Return how a session understands expressions. Its settings are one question.
+
+    Args:
+        spark: A session, classic or Connect.
+        given: The expressions: SQL text and nodes; others are ignored. The session is also asked for their variables
+            and functions, if they have any.
+        schema: The columns of the expressions, to ask whether other names are variables; None to ask for none.
+    """
+    settings = all_settings(spark)
+    ansi, zone = (settings.get(key) or str(spark.conf.get(key)) for key in (_ANSI, _ZONE))
+    meaning = SessionMeaning.of(zone, ansi.strip().lower() == "true", settings)
+    expressions = [to_node(each) if isinstance(each, ColumnExpr) else each for each in given]
+    expressions = [each for each in expressions if isinstance(each, str | Node)]
+    texts: dict[str, str | None] = {}
+    if settings.get(_SUBSTITUTE, "true").strip().lower() == "true":
+        references = [each for each in expressions if isinstance(each, str) and "${" in each]
+        texts = {each: found for each in references if (found := with_variables(each, partial(_value, spark))) != each}
+    read = [texts.get(each) if each in texts else each for each in expressions]
+    names = {name for each in read if each is not None for name in called_names(each)}
+    own = frozenset(name for name in sorted(names & FUNCTION_NAMES) if _is_own(spark, name))
+    variables = frozenset[tuple[str, ...]]()
+    if schema is not None:
+        unknown = {parts for each in read if each is not None for parts in _unknown_names(each, schema)}
+        variables = frozenset(tuple(map(str.lower, each)) for each in unknown if _is_variable(spark, each))
+    return SessionMeaning(meaning.time_zone, meaning.ansi, meaning.settings, texts, own, variables)
+
+
+def substituted(spark: SparkSession, text: str) -> str:
+    """Return a text with its references to variables replaced, as the session does before it reads the text.
+
+    A text with a reference whose value this process cannot know is returned unchanged.
+    """
+    if "${" not in text or str(spark.conf.get(_SUBSTITUTE, "true")).strip().lower() != "true":
+        return text
+    return with_variables(text, partial(_value, spark)) or text
+
+
+def _value(spark: SparkSession, prefix: str | None, name: str) -> str | None:
+    """The value of a reference to a variable; None for a prefix that Spark does not have."""
+    if prefix in _OF_SETTINGS:
+        try:
+            return str(spark.conf.get(name, ""))
+        except Exception as error:  # the empty default has not the type of the setting
+            raise UnknownVariable(name) from error
+    if prefix not in ("env", "system"):
+        return None
+    if _java(spark) is None:
+        raise UnknownVariable(name)
+    system: Any = spark._jvm.java.lang.System
+    found = system.getenv(name) if prefix == "env" else system.getProperty(name)
+    return None if found is None else str(found)
+
+
+def _is_own(spark: SparkSession, name: str) -> bool:
+    """Whether a name of a function of Spark stands for another function in the session."""
+    if (java := _java(spark)) is not None:
+        catalyst: Any = spark._jvm.org.apache.spark.sql.catalyst
+        identifier = catalyst.FunctionIdentifier(name)
+        found = java.sessionState().functionRegistry().lookupFunction(identifier)
+        return not found.equals(catalyst.analysis.FunctionRegistry.builtin().lookupFunction(identifier))
+    try:
+        return not str(spark.catalog.getFunction(name).className).startswith(_BUILT_IN)
+    except Exception:  # syntax that looks like a function, such as CAST
+        return False
+
+
+def _java(spark: Any) -> Any:
+    """The session in the JVM; None for Spark Connect."""
+    return getattr(spark, "_jsparkSession", None)
+
+
+def _unknown_names(given: str | Node, schema: StructType) -> list[tuple[str, ...]]:
+    try:
+        return unresolved_names(parse_sql(given) if isinstance(given, str) else given, schema)
+    except PredicateError:
+        return []
+
+
+def _is_variable(spark: SparkSession, parts: tuple[str, ...]) -> bool:
+    """Whether a name is a variable of the session."""
+    try:
+        _ = spark.sql(f"SELECT {quoted_path(parts)}").schema
+    except AnalysisException:
+        return False
+    return True
