@@ -47,6 +47,10 @@ class PlannedScan(Protocol):
         """The predicate as the caller wrote it; None for every row."""
 
     @property
+    def given(self) -> object:
+        """The predicate for which a session is asked what it means: SQL text, a node, or a column with SQL text."""
+
+    @property
     def columns(self) -> Sequence[str] | None:
         """Top-level columns to read; None for all."""
 
@@ -113,6 +117,9 @@ class Engine(Protocol):
     def session_id(self, session: Any) -> str:
         """The id of a session, the same for every Python object that wraps it."""
 
+    def column_parts(self, column: Any) -> tuple[Node, list[str]]:
+        """The node of an engine's column expression, as without a session, and the SQL text that the expression has."""
+
     def substituted(self, session: Any, text: str) -> str:
         """SQL text with its variables replaced, as the session replaces them."""
 
@@ -140,8 +147,11 @@ class Engine(Protocol):
         given: the expression, for whose functions and names that are not columns the session is asked, too.
         """
 
-    def column_to_node(self, column: Any) -> Node:
-        """The unbound predicate of an engine's column expression; `Opaque` for parts that have no node."""
+    def column_to_node(self, column: Any, meaning: SessionMeaning = ...) -> Node:
+        """The unbound predicate of an engine's column expression; `Opaque` for parts that have no node.
+
+        meaning: how its session understands it; by default as without a session.
+        """
 
     def has_session(self) -> bool:
         """Whether this process has an active session."""

@@ -13,7 +13,8 @@ import numpy as np
 
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import InvalidArgumentType, PredicateError, PredicateWarning
-from deltaskip.expr import ColumnExpr, Node, parse_sql, to_node, with_parameters
+from deltaskip.expr import ColumnExpr, Node, to_node, with_parameters
+from deltaskip.expr.meaning import USUAL, SessionMeaning
 from deltaskip.schema.sql_text import quoted_text
 from deltaskip.schema.types import StructType
 from deltaskip.warning import warn
@@ -63,16 +64,23 @@ def given_predicate(where: object, params: object, schema: StructType) -> object
     return where
 
 
-def expression_node(given: Any, what: str = "A predicate of pyspark") -> Node:
+def expression_node(
+    given: Any,
+    what: str = "A predicate of pyspark",
+    meaning: SessionMeaning = USUAL,
+    schema: StructType | None = None,
+) -> Node:
     """Return the unbound node of an expression.
 
     Args:
         given: SQL text, an expression of `deltaskip.col`, a PySpark Column, or a constant.
         what: The operation that needs PySpark, for the message if it is not installed.
+        meaning: How the session that evaluates the expression understands it.
+        schema: See `SessionMeaning.node`.
     """
-    if isinstance(given, str):
-        return parse_sql(given)
-    return engine(what).column_to_node(given) if is_column(given) else to_node(given)
+    if is_column(given):
+        return engine(what).column_to_node(given, meaning)
+    return meaning.node(given if isinstance(given, str) else to_node(given), schema)
 
 
 def new_value_node(given: Any, table: str) -> Node:

@@ -112,6 +112,11 @@ class ChangeScan(AsFrames, Reopened):
         return self._scan.where
 
     @property
+    def given(self) -> object:
+        """See `LogScan.given`."""
+        return self._scan.given
+
+    @property
     def columns(self) -> Sequence[str] | None:
         """The columns to read, with the columns of the feed last; None for all."""
         chosen = self._scan.columns

@@ -83,12 +83,6 @@ class SessionMeaning:
         found = ((setting_of(key), value) for key, value in self.settings)
         return not any(setting is not None and setting.changes_text(text) for setting, _ in found)
 
-    def understands(self, given: str | Node, schema: StructType | None = None) -> bool:
-        """Return whether the session understands the whole expression as deltaskip does."""
-        if self.is_usual:
-            return True
-        return not any(isinstance(part, SessionExpression) for part in operations(self.node(given, schema)))
-
 
 class _Reading:
     """Reads an expression as a session understands it."""

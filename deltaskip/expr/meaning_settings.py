@@ -12,11 +12,27 @@ from collections.abc import Callable, Mapping
 from deltaskip.errors import DeltaSkipError
 from deltaskip.expr.bind import bind_expression
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.nodes import ARITHMETIC, Between, Call, Cast, IsNull, Like, Node, StartsWith
+from deltaskip.expr.nodes import (
+    ARITHMETIC,
+    Between,
+    Call,
+    Cast,
+    Column,
+    IsNull,
+    Lambda,
+    Like,
+    Literal,
+    Node,
+    StartsWith,
+    children_of,
+)
 from deltaskip.records import dataclass
-from deltaskip.schema.types import STRING, TIMESTAMP, DataType, DecimalType, StructType, nested_types
+from deltaskip.schema.lengths import declares_char
+from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.types import STRING, TIMESTAMP, DataType, DecimalType, StructType, UnknownType, nested_types
 
 PREFIXES = ("spark.sql.ansi.", "spark.sql.parser.", "spark.sql.legacy.")
+_WIDEST_DECIMAL = 38
 _ARITHMETIC = (*ARITHMETIC, "try_add", "try_subtract", "try_multiply", "try_divide", "try_mod", "mod", "pmod")
 """Settings below these keys decide how Spark reads and evaluates SQL."""
 
@@ -60,7 +76,10 @@ class Setting:
 
 def setting_of(key: str) -> Setting | None:
     """Return the row of a key; None if the setting cannot matter."""
-    return _BY_KEY.get(key) or (Setting(key, (), whole=True) if key.startswith(PREFIXES) else None)
+    found = _BY_KEY.get(key)
+    if found is None and key.startswith(PREFIXES) and key not in UNRELATED:
+        return Setting(key, (), whole=True)
+    return found
 
 
 def settings_that_differ(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -112,38 +131,177 @@ def _decimal_arithmetic(node: Node, schema: StructType | None) -> bool:
     """Arithmetic of decimals."""
     if not (isinstance(node, Call) and node.name in _ARITHMETIC):
         return False
-    if schema is None:
-        return True
-    try:
-        found = type_of(bind_expression(node, schema))
-    except DeltaSkipError:
-        return True
+    found = None if schema is None else _type_in(node, schema)
     return found is None or isinstance(found, DecimalType)
 
 
+def _calls_or_lambdas(names: str) -> NodeRule:
+    """Calls of these functions, and functions of elements, whose variables have names."""
+    called = _calls(names)
+    return lambda node, schema: isinstance(node, Lambda) or called(node, schema)
+
+
+def _wide_decimals(node: Node, schema: StructType | None) -> bool:
+    """Decimals that meet in a type of more than 38 digits, whose scale becomes smaller."""
+    children = children_of(node)
+    if schema is None or len(children) < 2:
+        return False
+    found = {type_ for child in children if isinstance(type_ := _type_in(child, schema), DecimalType)}
+    if len(found) < 2:
+        return False
+    return max(t.precision - t.scale for t in found) + max(t.scale for t in found) > _WIDEST_DECIMAL
+
+
+def _reads_char(node: Node, schema: StructType | None) -> bool:
+    """Columns that hold a CHAR or VARCHAR, and casts to one."""
+    if isinstance(node, Cast):
+        return isinstance(node.type, UnknownType)
+    if not isinstance(node, Column) or schema is None:
+        return False
+    return any(fold_name(f.name) == fold_name(node.parts[0]) and declares_char(f) for f in schema.fields)
+
+
+def _type_in(node: Node, schema: StructType) -> DataType | None:
+    """The type of an unbound expression; None if it is not known."""
+    match node:
+        case Literal() | Cast():
+            return node.type
+        case Column((name,)):
+            # Predicates have thousands of such parts.
+            return next((f.type for f in schema.fields if fold_name(f.name) == fold_name(name)), None)
+    try:
+        return type_of(bind_expression(node, schema))
+    except DeltaSkipError:
+        return None
+
+
+_QUOTES = re.compile(r"""''|""|['"]\s*['"]""")
+_WITH_PATTERN = (
+    "to_date to_timestamp to_timestamp_ltz to_timestamp_ntz try_to_date try_to_timestamp date_format from_unixtime "
+    "unix_timestamp to_unix_timestamp from_json from_csv from_xml to_json to_csv to_xml schema_of_json schema_of_csv "
+    "to_char to_varchar"
+)
+_OF_TIMESTAMPS = (
+    "to_timestamp try_to_timestamp make_timestamp try_make_timestamp from_json from_csv from_xml schema_of_json "
+    "schema_of_csv variant_get try_variant_get cast(variant) try_cast(variant) schema_of_variant"
+)
+_OF_MAPS = "map map_from_arrays map_from_entries map_concat str_to_map transform_keys map_zip_with"
+_OF_FORMATS = "from_json from_csv from_xml to_json to_csv to_xml schema_of_json schema_of_csv schema_of_xml"
+_CASES = "upper ucase lower lcase initcap ilike"
+
 SETTINGS = (
     Setting("spark.sql.ansi.enabled", ("true", "false")),
+    # How a text is read.
     Setting("spark.sql.ansi.doubleQuotedIdentifiers", texts=re.compile('"')),
-    Setting("spark.sql.parser.escapedStringLiterals", texts=re.compile(r"""\\|''|\"\"""")),
-    Setting("spark.sql.legacy.consecutiveStringLiterals.enabled", texts=re.compile(r"""''|\"\"""")),
+    Setting("spark.sql.ansi.enforceReservedKeywords", whole=True),
+    Setting("spark.sql.parser.escapedStringLiterals", texts=re.compile(rf"\\|{_QUOTES.pattern}")),
+    Setting("spark.sql.parser.quotedRegexColumnNames", texts=re.compile("`")),
+    Setting("spark.sql.legacy.consecutiveStringLiterals.enabled", texts=_QUOTES),
     Setting("spark.sql.legacy.exponentLiteralAsDecimal.enabled", texts=re.compile(r"[0-9.][eE]")),
-    Setting("spark.sql.legacy.bangEqualsNot", texts=re.compile("!")),
-    Setting(
-        "spark.sql.timestampType",
-        ("timestamp_ltz",),
-        nodes=_casts_to(
-            TIMESTAMP,
-            calls="to_timestamp try_to_timestamp make_timestamp try_make_timestamp from_json from_csv from_xml "
-            "variant_get try_variant_get",
-        ),
-    ),
+    Setting("spark.sql.legacy.bangEqualsNot", texts=re.compile("!(?!=)")),
+    Setting("spark.sql.legacy.identifierClause", texts=re.compile("identifier", re.IGNORECASE)),
+    Setting("spark.sql.legacy.fromDayTimeString.enabled", texts=re.compile("interval", re.IGNORECASE)),
+    # Types.
+    Setting("spark.sql.timestampType", ("timestamp_ltz",), nodes=_casts_to(TIMESTAMP, calls=_OF_TIMESTAMPS)),
     Setting("spark.sql.decimalOperations.allowPrecisionLoss", ("true",), nodes=_decimal_arithmetic),
-    Setting("spark.sql.jsonGenerator.ignoreNullFields", ("true",), nodes=_calls("to_json")),
-    Setting("spark.sql.legacy.followThreeValuedLogicInArrayExists", ("true",), nodes=_calls("exists any_match")),
-    Setting("spark.sql.legacy.castComplexTypesToString.enabled", nodes=_casts_to(STRING)),
+    Setting("spark.sql.legacy.literal.pickMinimumPrecision", ("true",), nodes=_decimal_arithmetic),
+    Setting("spark.sql.legacy.decimal.retainFractionDigitsOnTruncate", nodes=_wide_decimals),
+    Setting("spark.sql.legacy.castComplexTypesToString.enabled", nodes=_casts_to(STRING, calls="format_string printf")),
+    Setting("spark.sql.legacy.charVarcharAsString", nodes=_reads_char),
+    Setting("spark.sql.legacy.noCharPaddingInPredicate", nodes=_reads_char),
+    Setting("spark.sql.readSideCharPadding", ("true",), nodes=_reads_char),
+    Setting("spark.sql.preserveCharVarcharTypeInfo", nodes=_reads_char),
+    Setting("spark.sql.binaryOutputStyle", (), nodes=_casts_to(STRING)),
+    Setting("spark.sql.caseSensitive", nodes=_calls_or_lambdas(_OF_FORMATS)),
+    # Functions.
+    Setting("spark.sql.legacy.timeParserPolicy", ("corrected", "exception"), nodes=_calls(_WITH_PATTERN)),
+    Setting("spark.sql.function.concatBinaryAsString", nodes=_calls("concat ||")),
+    Setting("spark.sql.function.eltOutputAsString", nodes=_calls("elt")),
+    Setting("spark.sql.legacy.lpadRpadAlwaysReturnString", nodes=_calls("lpad rpad")),
+    # It holds only without ANSI mode, in which deltaskip does not evaluate these functions.
+    Setting("spark.sql.legacy.sizeOfNull", ("true",), nodes=_calls("size cardinality")),
+    Setting("spark.sql.legacy.createEmptyCollectionUsingStringType", nodes=_calls("array map")),
+    Setting("spark.sql.legacy.followThreeValuedLogicInArrayExists", ("true",), nodes=_calls("exists")),
     Setting("spark.sql.legacy.negativeIndexInArrayInsert", nodes=_calls("array_insert")),
+    Setting("spark.sql.legacy.allowZeroIndexInFormatString", nodes=_calls("format_string printf")),
+    Setting("spark.sql.legacy.allowHashOnMapType", nodes=_calls("hash xxhash64")),
+    Setting("spark.sql.legacy.collationAwareHashFunctions", nodes=_calls("hash xxhash64")),
+    Setting("spark.sql.legacy.allowNullComparisonResultInArraySort", nodes=_calls("array_sort")),
+    Setting("spark.sql.legacy.javaCharsets", nodes=_calls("encode decode")),
+    Setting("spark.sql.legacy.codingErrorAction", nodes=_calls("encode decode")),
+    Setting("spark.sql.legacy.truncateForEmptyRegexSplit", nodes=_calls("split")),
+    Setting("spark.sql.legacy.disableMapKeyNormalization", nodes=_calls(_OF_MAPS)),
+    Setting("spark.sql.mapKeyDedupPolicy", ("exception",), nodes=_calls(f"{_OF_MAPS} from_json")),
+    Setting("spark.sql.mapZipWithUsesJavaCollections", ("true",), nodes=_calls("map_zip_with")),
     Setting("spark.sql.chunkBase64String.enabled", ("true",), nodes=_calls("base64 to_char to_varchar")),
+    Setting("spark.sql.icu.caseMappings.enabled", ("true",), nodes=_calls(_CASES)),
+    Setting("spark.sql.jsonGenerator.ignoreNullFields", ("true",), nodes=_calls("to_json")),
+    Setting("spark.sql.jsonGenerator.writeNullIfWithDefaultValue", ("true",), nodes=_calls("to_json")),
+    Setting("spark.sql.json.enablePartialResults", ("true",), nodes=_calls("from_json")),
+    Setting("spark.sql.json.enableExactStringParsing", ("true",), nodes=_calls("from_json")),
+    Setting("spark.sql.columnNameOfCorruptRecord", ("_corrupt_record",), nodes=_calls(_OF_FORMATS)),
+    Setting("spark.sql.legacy.json.allowEmptyString.enabled", nodes=_calls("from_json")),
+    Setting("spark.sql.legacy.json.enableDateTimeParsingFallback", (), nodes=_calls("from_json")),
+    Setting("spark.sql.legacy.csv.enableDateTimeParsingFallback", (), nodes=_calls("from_csv")),
+    Setting("spark.sql.legacy.nullValueWrittenAsQuotedEmptyStringCsv", nodes=_calls("to_csv")),
+    Setting("spark.sql.legacy.useLegacyXMLParser", nodes=_calls("from_xml schema_of_xml to_xml")),
+    Setting("spark.sql.variant.allowDuplicateKeys", nodes=_calls("parse_json try_parse_json from_json")),
+    Setting("spark.sql.variant.validateUnicodeInJsonParsing", ("true",), nodes=_calls("parse_json try_parse_json")),
 )
-"""One row for each setting that an expression's meaning depends on."""
+"""One row for each setting on which the meaning of an expression depends.
+
+# Spark 3.5.9, 4.1.4, 4.2.0 and 4.3.0: SQLConf, and the values of expressions under each other value
+"""
+
+
+def _keys(text: str) -> frozenset[str]:
+    return frozenset(f"spark.sql.{key}" for key in text.split())
+
+
+UNRELATED = _keys(
+    """
+    ansi.relationPrecedence legacy.addSingleFileInAddFile legacy.allowAutoGeneratedAliasForView
+    legacy.allowEmptySchemaWrite legacy.allowNonEmptyLocationInCTAS legacy.allowParameterlessCount
+    legacy.allowSessionVariableInPersistedView legacy.allowStarWithSingleTableIdentifierInCount
+    legacy.allowTempViewCreationWithMultipleNameparts legacy.allowUdfParameterToShadowParameterlessFunction
+    legacy.allowUntypedScalaUDF legacy.avro.allowIncompatibleSchema legacy.blockCreateTempTableUsingProvider
+    legacy.bucketedTableScan.outputOrdering legacy.createHiveTableByDefault legacy.cteDuplicateAttributeNames
+    legacy.ctePrecedencePolicy legacy.dataFrameWriterV2IgnorePathOption
+    legacy.dataset.nameNonStructGroupingKeyAsValue legacy.db2.booleanMapping.enabled
+    legacy.db2.numericMapping.enabled legacy.doLooseUpcast legacy.duplicateBetweenInput
+    legacy.earlyEvalCurrentTime legacy.emptyCurrentDBInCli legacy.execution.pandas.groupedMap.assignColumnsByName
+    legacy.execution.pythonUDF.pandas.conversion.enabled legacy.execution.pythonUDTF.pandas.conversion.enabled
+    legacy.extraOptionsBehavior.enabled legacy.groupingIdWithAppendedUserGroupBy
+    legacy.histogramNumericPropagateInputType legacy.hive.thriftServer.allowSettingSystemProperties
+    legacy.inSubqueryNullability legacy.inlineCTEInCommands legacy.integerGroupingId
+    legacy.jdbc.timeMapping.enabled legacy.keepCommandOutputSchema legacy.keepPartitionSpecAsStringLiteral
+    legacy.mssqlserver.datetimeoffsetMapping.enabled legacy.mssqlserver.numericMapping.enabled
+    legacy.mysql.bitArrayMapping.enabled legacy.mysql.timestampNTZMapping.enabled legacy.notReserveProperties
+    legacy.observeMetricsAggregateAllAttempts legacy.oracle.timestampMapping.enabled legacy.parquet.nanosAsLong
+    legacy.parquet.returnNullStructIfAllFieldsMissing legacy.parquet.datetimeRebaseModeInRead
+    legacy.parquet.datetimeRebaseModeInWrite legacy.parquet.int96RebaseModeInRead
+    legacy.parquet.int96RebaseModeInWrite legacy.avro.datetimeRebaseModeInRead legacy.avro.datetimeRebaseModeInWrite
+    legacy.parseNullPartitionSpecAsStringLiteral legacy.parser.havingWithoutGroupByAsWhere
+    legacy.pathOptionBehavior.enabled legacy.percentileDiscCalculation legacy.postgres.datetimeMapping.enabled
+    legacy.raiseErrorWithoutErrorClass legacy.readFileSourceTableCacheIgnoreOptions
+    legacy.replaceDatabricksSparkAvro.enabled legacy.respectNullabilityInTextDatasetConversion
+    legacy.scalarSubqueryAllowGroupByNonEqualityCorrelatedPredicate legacy.scalarSubqueryCountBugBehavior
+    legacy.sessionInitWithConfigDefaults legacy.setCommandRejectsSparkCoreConfs legacy.setopsPrecedence.enabled
+    legacy.skipTypeValidationOnAlterPartition legacy.statisticalAggregate legacy.storeAnalyzedPlanForView
+    legacy.useCurrentConfigsForView legacy.useV1Command legacy.v1IdentifierNoCatalog legacy.viewSchemaBindingMode
+    legacy.viewSchemaCompensation parser.eagerEvalOfUnresolvedInlineTable parser.manageParserCaches
+    parser.parserDfaCacheFlushRatio parser.parserDfaCacheFlushThreshold parser.singleCharacterPipeOperator.enabled
+    """
+)
+"""Settings below PREFIXES on which no expression over a row depends: of queries, aggregates, files and commands."""
+
+IN_SPARK_3 = {
+    "spark.sql.legacy.bangEqualsNot": "true",
+    "spark.sql.legacy.codingErrorAction": "true",
+    "spark.sql.legacy.consecutiveStringLiterals.enabled": "true",
+    "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "true",
+    "spark.sql.legacy.javaCharsets": "true",
+}
+"""The values of settings of Spark 4 that describe what Spark 3.5 does."""
 
 _BY_KEY = {each.key: each for each in SETTINGS}

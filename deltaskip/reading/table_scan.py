@@ -109,7 +109,7 @@ class TableScan(SelectingScan, Scan, AsFrames):
             scan.limit = limit if self.limit is None else min(limit, self.limit)
         if predicate is not None:
             both = predicate if self._parsed is None else And((self._parsed, predicate))
-            scan.where, scan._given_node = ColumnExpr(both), both
+            scan.where = scan.given = ColumnExpr(both)
             scan._diagnosed = True
             scan._plan(self.meaning, self.collation_version)
         return scan

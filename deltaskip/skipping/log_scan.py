@@ -12,7 +12,7 @@ import pyarrow as pa
 from deltaskip import arguments
 from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.doors import door
-from deltaskip.engine import SESSION_ZONE, is_column, session_function, session_meaning
+from deltaskip.engine import SESSION_ZONE, engine, is_column, session_function, session_meaning
 from deltaskip.engine import current_collation_version as running_collation_version
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
 from deltaskip.expr import ColumnExpr, Node, bind, normalize, parse_sql
@@ -81,7 +81,7 @@ class LogScan(Reopened):
 
     # The attributes in a pickle: a scan is planned again from these.
     _planned_from: ClassVar[tuple[str, ...]] = (
-        "where", "_planned_at", "_has_one_time", "limit", "_named", "columns", "_given_node", "ansi", "meaning",
+        "where", "_planned_at", "_has_one_time", "limit", "_named", "columns", "given", "ansi", "meaning",
         "collation_version",
     )  # fmt: skip
 
@@ -102,7 +102,7 @@ class LogScan(Reopened):
         self.ansi = None if options.ansi is None else arguments.flag("ansi", options.ansi)
         if collation_version is not None:
             arguments.collation_version("collation_version", collation_version)
-        self._given_node = self._node_of(self.where)
+        self.given = self._unread()
         self._plan_first(options.meaning, time_zone, collation_version)
         if arguments.flag("strict", options.strict):
             self._check_skips()
@@ -123,8 +123,8 @@ class LogScan(Reopened):
     def _plan_first(self, meaning: SessionMeaning | None, time_zone: str | None, collation_version: str | None) -> None:
         """Plan the scan in the given meaning, by default that of the active session, or in the usual one."""
         of_session = time_zone == SESSION_ZONE
-        if meaning is None and (of_session or self._given_node is not None):
-            meaning = session_meaning(self._given_node, self.snapshot.schema)
+        if meaning is None and (of_session or self.where is not None):
+            meaning = session_meaning(self.given, self.snapshot.schema)
         found = USUAL if meaning is None else meaning
         zone = found.time_zone if of_session else time_zone
         if zone is not None:
@@ -185,8 +185,9 @@ class LogScan(Reopened):
         return f"Scan({', '.join([repr(self.snapshot.table_root), *members])})"
 
     def _repr_html_(self) -> str:
-        given = {name: value if isinstance(value, str) else repr(value) for name, value in self._given().items()}
-        shown = html_table([("table", self.snapshot.table_root), *given.items()])
+        given = self._given().items()
+        texts = [(name, value if isinstance(value, str) else repr(value)) for name, value in given]
+        shown = html_table([("table", self.snapshot.table_root), *texts])
         # The display of a scan does not plan it.
         drawn = self._is_planned and not self.compiled.portable.is_true and self.snapshot.num_files <= _DRAWN_FILES
         return shown + (self.explain()._repr_html_() if drawn else "")
@@ -390,7 +391,7 @@ class LogScan(Reopened):
     def _reads_zone(self) -> bool:
         """Whether the scan may read timestamps in its time zone."""
         names = self.snapshot.partition_columns
-        return self._given_node is not None or any(
+        return self.where is not None or any(
             field.type == TIMESTAMP and field.name in names for field in self.snapshot.schema.fields
         )
 
@@ -417,21 +418,19 @@ class LogScan(Reopened):
         except (PredicateError, InvalidArgument, InvalidArgumentType) as error:
             raise type(error)(f"{error} {self._at_version()}") from error
 
-    def _node_of(self, where: object) -> str | Node | None:
-        """The predicate as SQL text or as a node; None for every row."""
-        if where is None or isinstance(where, str):
-            return where
-        try:
-            return expression_node(where)
-        except PredicateError as error:
-            raise PredicateError(f"{error} {self._at_version()}") from error
+    def _unread(self) -> object:
+        """The predicate to be read in the meaning of a session. A Column without SQL text is converted once."""
+        if not is_column(self.where):
+            return self.where
+        node, texts = engine("A predicate of pyspark").column_parts(self.where)
+        return self.where if texts else node
 
     def _parse(self) -> Node | None:
         """The predicate before it is bound to the schema; None for every row."""
-        if self._given_node is None:
+        if self.where is None:
             return None
         try:
-            return self.meaning.node(self._given_node, self.snapshot.schema)
+            return expression_node(self.given, meaning=self.meaning, schema=self.snapshot.schema)
         except PredicateError as error:
             raise PredicateError(f"{error} {self._at_version()}") from error
 
@@ -489,7 +488,7 @@ class LogScan(Reopened):
 def _pickled_scan(scan: LogScan) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
     """Return a function and its arguments, whose result are the attributes of the scan."""
     state = {name: vars(scan)[name] for name in scan._planned_from if name in vars(scan)}
-    state["where"] = chosen_by(scan).where
+    state["where"] = state["given"] = chosen_by(scan).where
     return _restored, (type(scan), SnapshotReference.of(scan.snapshot), state)
 
 

@@ -16,12 +16,13 @@ from deltaskip.collations.versions import UNKNOWN_VERSION
 from deltaskip.engine import Engine, ListedScan
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.expr import Node
-from deltaskip.expr.meaning import SessionMeaning
+from deltaskip.expr.meaning import USUAL, SessionMeaning
 from deltaskip.log import Snapshot
 from deltaskip.schema.types import StructType
 from deltaskip.spark.columns.from_column import column_to_node
 from deltaskip.spark.read.dataframe import scan_to_dataframe
 from deltaskip.spark.read.session_facts import active_collation_version, refuse_other_server, session_collation_version
+from deltaskip.spark.read.session_meaning import node_and_texts, session_meaning, substituted
 from deltaskip.spark.session.active import (
     active_session,
     active_session_function,
@@ -33,7 +34,6 @@ from deltaskip.spark.session.active import (
 )
 from deltaskip.spark.session.checks import checked, running_interpreter
 from deltaskip.spark.session.error_conversion import spark_errors_named
-from deltaskip.spark.session.session_meaning import session_meaning, substituted
 from deltaskip.spark.session.session_settings import session_id
 from deltaskip.stats.file_facts import StatisticsRequest
 
@@ -129,6 +129,9 @@ class SparkEngine(Engine):
     def session_time_zone(self) -> str | None:
         return session_time_zone()
 
+    def column_parts(self, column: Column) -> tuple[Node, list[str]]:
+        return node_and_texts(column)
+
     def substituted(self, session: SparkSession, text: str) -> str:
         return substituted(checked(session), text)
 
@@ -141,8 +144,8 @@ class SparkEngine(Engine):
     def session_function(self, name: str) -> bool:
         return active_session_function(name)
 
-    def column_to_node(self, column: Column) -> Node:
-        return column_to_node(column)
+    def column_to_node(self, column: Column, meaning: SessionMeaning = USUAL) -> Node:
+        return meaning.node(column_to_node(column, meaning.node))
 
     def write_dataframe(self, frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
         """Write the rows of a DataFrame by a job."""

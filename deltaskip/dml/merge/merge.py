@@ -200,8 +200,7 @@ def _resolved(transaction: Transaction, statement: Merge, source: MergeSource) -
         table=root,
         hidden=hidden_columns(after, metadata.partition_columns, properties.configuration),
     )
-    on = statement.on if isinstance(statement.on, str) else expression_node(statement.on)
-    on = source.meaning([on]).node(on)
+    on = expression_node(statement.on, meaning=source.meaning([statement.on]))
     names = Names(snapshot.schema, incoming, statement.target_alias, statement.source_alias)
     check_sides(on, names, root)
     template = match_template(on, snapshot, incoming, names, source.time_zone)

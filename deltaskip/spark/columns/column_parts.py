@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from deltaskip.errors import DeltaSkipError
@@ -135,10 +137,24 @@ def declared_literal(value: Any, data_type: DataType) -> Node:
     return opaque("a literal", ())
 
 
+# Reads the SQL text in a Column, while it is converted.
+_READ: ContextVar[Callable[[str], Node]] = ContextVar("deltaskip_read_sql", default=parse_sql)
+
+
+@contextmanager
+def texts_read_by(read: Callable[[str], Node]) -> Iterator[None]:
+    """Within the block, SQL text in Columns is read by this function."""
+    token = _READ.set(read)
+    try:
+        yield
+    finally:
+        _READ.reset(token)
+
+
 def sql_node(text: str) -> Node:
     """The node of SQL text."""
     try:
-        return parse_sql(text)
+        return _READ.get()(text)
     except DeltaSkipError:
         # Spark may accept SQL that this package does not parse.
         return n.Opaque(text)

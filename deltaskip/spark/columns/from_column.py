@@ -7,13 +7,14 @@ Catalyst's expressions in Spark 3.5.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyspark
 from pyspark.sql import Column
 
 from deltaskip.errors import DeltaSkipError
-from deltaskip.expr import Node, to_node
+from deltaskip.expr import Node, parse_sql, to_node
 from deltaskip.expr import nodes as n
 from deltaskip.expr.type_names import type_named
 from deltaskip.schema.json import parse_type
@@ -28,6 +29,7 @@ from deltaskip.spark.columns.column_parts import (
     option,
     sequence,
     sql_node,
+    texts_read_by,
 )
 from deltaskip.spark.columns.from_expression import expression_to_node
 
@@ -39,12 +41,21 @@ except ImportError:  # the thin client of Spark Connect has no JVM
 _CATALYST = pyspark.__version__.startswith("3.")
 
 
-def column_to_node(column: Column) -> Node:
+def column_to_node(column: Column, read: Callable[[str], Node] = parse_sql) -> Node:
     """The unbound predicate for `column`, with names as they were written.
 
     Nondeterministic functions, user-defined functions, lambdas, window functions, subqueries and columns that are
     already bound to a DataFrame become Opaque, with the columns that could be determined.
+
+    Args:
+        column: The Column.
+        read: Returns the node of the SQL text in it, as of F.expr.
     """
+    with texts_read_by(read):
+        return _converted(column)
+
+
+def _converted(column: Column) -> Node:
     java = getattr(column, "_jc", None)
     try:
         if java is not None:

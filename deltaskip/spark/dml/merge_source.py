@@ -22,9 +22,8 @@ from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSou
 from deltaskip.dml.merge.name_resolution import Names, default_aliases
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError
-from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.expr.meaning import SessionMeaning
-from deltaskip.expr.nodes import columns_of
+from deltaskip.expr.nodes import SessionExpression, columns_of, operations
 from deltaskip.log import Snapshot
 from deltaskip.predicates import expression_node
 from deltaskip.records import dataclass
@@ -37,9 +36,9 @@ from deltaskip.spark.columns.spark_types import collectable, nullable
 from deltaskip.spark.dml.merge_join import MergedFrames
 from deltaskip.spark.dml.persisted_source import PersistedSource
 from deltaskip.spark.dml.spark_execution import SparkExecution
+from deltaskip.spark.read.session_meaning import session_meaning
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.error_conversion import expected_errors, row_errors_named
-from deltaskip.spark.session.session_meaning import session_meaning
 from deltaskip.spark.session.session_settings import described_jobs
 
 
@@ -152,7 +151,10 @@ class SparkMergeSource(MergeSource):
         """Whether the session understands all expressions as deltaskip does."""
         expressions = _expressions_in(join)
         meaning = self.meaning(expressions)
-        return all(meaning.understands(each) for each in expressions if isinstance(each, str | Node))
+        if meaning.is_usual or meaning.texts:
+            return meaning.is_usual
+        read = (expression_node(each, meaning=meaning) for each in expressions)
+        return not any(isinstance(part, SessionExpression) for node in read for part in operations(node))
 
     def _is_collected_quickly(self) -> bool:
         """Whether Spark estimates few rows, and evaluates in the mode in which deltaskip does."""
@@ -213,8 +215,7 @@ def _expressions_in(join: MergeJoin) -> list[object]:
     """Return the conditions and new values of a merge."""
     wheres = [clause.where for clause in join.clauses if clause.where is not None]
     given = (each for c in join.clauses for assigned in c.columns.values() for each in expressions_of(assigned))
-    found = (join.on, *wheres, *(each.value for each in given if isinstance(each, AssignedExpression)))
-    return [to_node(each) if isinstance(each, ColumnExpr) else each for each in found]
+    return [join.on, *wheres, *(each.value for each in given if isinstance(each, AssignedExpression))]
 
 
 def _names_in(join: MergeJoin) -> list[tuple[str, ...]]:

@@ -34,9 +34,9 @@ from deltaskip.spark.dml.bitmaps import collected_positions
 from deltaskip.spark.dml.persisted_rows import CHANGE, FILE, POSITION, ROW_ID, PersistedRows, plain_rows, target_rows
 from deltaskip.spark.dml.table_frames import TableFrames
 from deltaskip.spark.read.session_facts import session_facts
+from deltaskip.spark.read.session_meaning import session_meaning
 from deltaskip.spark.session.error_conversion import condition_errors_named, predicate_errors_named
 from deltaskip.spark.session.releases import union_of_frames
-from deltaskip.spark.session.session_meaning import session_meaning
 from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.stored_text import check_default
 from deltaskip.spark.write.write_dataframe import write_dataframe
@@ -56,9 +56,9 @@ class SparkExecution(TableFrames, RowExecution):
         Spark checks a predicate that this package cannot evaluate completely.
         """
         planned = planned_for(scan, session_facts(self._spark, scan))
-        if left_to_spark(planned.predicate) is not None:
+        if isinstance(scan.where, str) and left_to_spark(planned.predicate) is not None:
             with predicate_errors_named(self._snapshot.table_root):
-                _ = self.no_rows().where(str(scan.where)).schema
+                _ = self.no_rows().where(scan.where).schema
         return planned
 
     def matching(self, scan: Scan, files: pa.Table) -> RowPositions:

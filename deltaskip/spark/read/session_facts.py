@@ -20,8 +20,8 @@ from deltaskip.reading.session_scan import Listing, SessionFacts, SessionNeeds
 from deltaskip.schema.spark_collations import unknown_collations
 from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.spark.columns.spark_types import HAS_COLLATIONS, has_type
+from deltaskip.spark.read.session_meaning import session_meaning
 from deltaskip.spark.session.active import running_session
-from deltaskip.spark.session.session_meaning import session_meaning
 
 Answer = TypeVar("Answer")
 
@@ -41,7 +41,7 @@ def session_facts(spark: SparkSession, scan: PlannedScan, listing: bool = True) 
     needs, snapshot = SessionNeeds.of(scan), scan.snapshot
     return SessionFacts(
         needs=needs,
-        meaning=session_meaning(spark, [scan.where], snapshot.schema),
+        meaning=session_meaning(spark, [scan.given], snapshot.schema),
         version=str(spark.version),
         has_collations=HAS_COLLATIONS,
         collation_version=session_collation_version(spark) if needs.compared else None,

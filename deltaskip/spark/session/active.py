@@ -106,7 +106,7 @@ def active_session_meaning(given: object, schema: StructType | None) -> SessionM
 
     given: The expression whose functions and unknown names the session is asked for; None for none.
     """
-    from deltaskip.spark.session.session_meaning import session_meaning
+    from deltaskip.spark.read.session_meaning import session_meaning
 
     try:
         active = running_session()

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
+import pyspark
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 
+from deltaskip.engine import is_column
 from deltaskip.errors import PredicateError
-from deltaskip.expr import ColumnExpr, Node, parse_sql, to_node
+from deltaskip.expr import Node, parse_sql, to_node
 from deltaskip.expr.meaning import SessionMeaning, UnknownVariable, called_names, unresolved_names, with_variables
+from deltaskip.expr.meaning_settings import IN_SPARK_3
 from deltaskip.expr.spark_functions import FUNCTION_NAMES
 from deltaskip.schema.sql_text import quoted_path
 from deltaskip.schema.types import StructType
+from deltaskip.spark.columns.from_column import column_to_node
 from deltaskip.spark.session.session_settings import all_settings
 
 _ANSI, _ZONE = "spark.sql.ansi.enabled", "spark.sql.session.timeZone"
@@ -31,15 +35,14 @@ def session_meaning(
 
     Args:
         spark: A session, classic or Connect.
-        given: The expressions: SQL text and nodes; others are ignored. The session is also asked for their variables
-            and functions, if they have any.
+        given: The expressions: SQL text, nodes, Columns, and expressions of `deltaskip.col`. The session is also asked
+            for their variables and functions, if they have any.
         schema: The columns of the expressions, to ask whether other names are variables; None to ask for none.
     """
-    settings = all_settings(spark)
+    settings = {**(IN_SPARK_3 if pyspark.__version__.startswith("3.") else {}), **all_settings(spark)}
     ansi, zone = (settings.get(key) or str(spark.conf.get(key)) for key in (_ANSI, _ZONE))
     meaning = SessionMeaning.of(zone, ansi.strip().lower() == "true", settings)
-    expressions = [to_node(each) if isinstance(each, ColumnExpr) else each for each in given]
-    expressions = [each for each in expressions if isinstance(each, str | Node)]
+    expressions = [part for each in given for part in _parts(each)]
     texts: dict[str, str | None] = {}
     if settings.get(_SUBSTITUTE, "true").strip().lower() == "true":
         references = [each for each in expressions if isinstance(each, str) and "${" in each]
@@ -52,6 +55,25 @@ def session_meaning(
         unknown = {parts for each in read if each is not None for parts in _unknown_names(each, schema)}
         variables = frozenset(tuple(map(str.lower, each)) for each in unknown if _is_variable(spark, each))
     return SessionMeaning(meaning.time_zone, meaning.ansi, meaning.settings, texts, own, variables)
+
+
+def node_and_texts(column: Column) -> tuple[Node, list[str]]:
+    """Return the node of a Column as it is understood without a session, and the SQL text in it, as of F.expr."""
+    texts: list[str] = []
+
+    def read(text: str) -> Node:
+        texts.append(text)
+        return parse_sql(text)
+
+    return column_to_node(column, read), texts
+
+
+def _parts(given: object) -> list[str | Node]:
+    """An expression as nodes and SQL text."""
+    if is_column(given):
+        node, texts = node_and_texts(cast(Column, given))
+        return [node, *texts]
+    return [] if given is None else [given if isinstance(given, str) else to_node(given)]
 
 
 def substituted(spark: SparkSession, text: str) -> str:
