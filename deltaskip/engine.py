@@ -117,6 +117,9 @@ class Engine(Protocol):
     def session_id(self, session: Any) -> str:
         """The id of a session, the same for every Python object that wraps it."""
 
+    def written_column(self, column: Any) -> Node:
+        """The node of an engine's column expression, whose SQL text is an Opaque node."""
+
     def column_parts(self, column: Any) -> tuple[Node, list[str]]:
         """The node of an engine's column expression, as without a session, and the SQL text that the expression has."""
 

@@ -83,6 +83,14 @@ def expression_node(
     return meaning.node(given if isinstance(given, str) else to_node(given), schema)
 
 
+def written_node(given: Any, what: str = "A predicate of pyspark") -> Node:
+    """Return the unbound node of an expression in which the SQL text of a PySpark Column is an Opaque node, as written.
+
+    A session may read the text otherwise than deltaskip. given and what: See `expression_node`.
+    """
+    return engine(what).written_column(given) if is_column(given) else expression_node(given, what)
+
+
 def new_value_node(given: Any, table: str) -> Node:
     """Return the node of a new value of a column. Raises PredicateError with the table for text that is not SQL."""
     try:

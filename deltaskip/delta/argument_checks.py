@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from deltaskip.engine import engine, is_column
+from deltaskip.engine import is_column
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.expr.nodes import Column, Node, Opaque, UnprintableExpression, transform
+from deltaskip.predicates import written_node
 from deltaskip.schema.relations import qualifier_length, unqualified_text
 from deltaskip.schema.types import StructType
 
@@ -129,7 +130,7 @@ def without_alias(value: Any, alias: str | None, schema: StructType) -> Any:
         return value
     if isinstance(value, str):
         return unqualified_text(value, schema, [(alias,)])
-    return _node(engine("An expression of pyspark").column_to_node(value), alias, schema) if is_column(value) else value
+    return _node(written_node(value, "An expression of pyspark"), alias, schema) if is_column(value) else value
 
 
 def _node(node: Node, alias: str, schema: StructType) -> Node:

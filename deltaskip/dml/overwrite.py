@@ -24,7 +24,7 @@ from deltaskip.expr import nodes as n
 from deltaskip.expr.nodes import And, Column, In, Opaque, Or, UnprintableExpression, transform, walk
 from deltaskip.expr.render import exact_sql, to_sql
 from deltaskip.log import Snapshot
-from deltaskip.predicates import expression_node, given_predicate
+from deltaskip.predicates import given_predicate, written_node
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import SchemaMode
 from deltaskip.schema.mapping import physical_name
@@ -97,7 +97,7 @@ def predicate_text(where: object, params: object, schema: StructType) -> str | N
     where = given_predicate(where, params, schema)
     if where is None or isinstance(where, str):
         return where
-    node = expression_node(where)
+    node = written_node(where)
     without_text = next((part for part in walk(node) if isinstance(part, UnprintableExpression)), None)
     if without_text is not None:
         raise PredicateError(

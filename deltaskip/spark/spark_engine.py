@@ -17,6 +17,7 @@ from deltaskip.engine import Engine, ListedScan
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.expr import Node
 from deltaskip.expr.meaning import USUAL, SessionMeaning
+from deltaskip.expr.nodes import Opaque
 from deltaskip.log import Snapshot
 from deltaskip.schema.types import StructType
 from deltaskip.spark.columns.from_column import column_to_node
@@ -128,6 +129,9 @@ class SparkEngine(Engine):
 
     def session_time_zone(self) -> str | None:
         return session_time_zone()
+
+    def written_column(self, column: Column) -> Node:
+        return column_to_node(column, Opaque)
 
     def column_parts(self, column: Column) -> tuple[Node, list[str]]:
         return node_and_texts(column)
