@@ -146,7 +146,7 @@ class AlterParser(DdlParser):
         """(column, …)"""
         if not self.peek_symbol("("):
             raise self.error("the columns are expected here, in parentheses")
-        return ReplaceColumns(parse_columns(self.parenthesized()))
+        return ReplaceColumns(parse_columns(self.parenthesized(), self.timestamp))
 
     def property_with_value(self) -> SetProperty:
         """name = value"""

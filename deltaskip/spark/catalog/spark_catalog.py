@@ -23,7 +23,7 @@ from deltaskip.errors import (
     UnsupportedFeature,
 )
 from deltaskip.schema.resolve import display_name
-from deltaskip.schema.sql_text import quoted_path, quoted_text
+from deltaskip.schema.sql_text import quoted_path, raw_string, sql_string
 from deltaskip.spark.catalog.session_tables import (
     POINTER,
     SESSION_CATALOG,
@@ -39,6 +39,7 @@ from deltaskip.spark.catalog.session_tables import (
     table_identifier,
 )
 from deltaskip.spark.session.error_conversion import catalog_errors_named
+from deltaskip.spark.session.own_texts import own_text
 from deltaskip.storage import is_local, join, parse_location, uri_of
 from deltaskip.table.table import DeltaTable
 
@@ -287,10 +288,11 @@ class SparkCatalog(LocatedCatalog):
         """Add a view that stands for the table. Spark SQL fails to read it, with an error that names deltaskip."""
         name = display_name(parts)
         why = f"{name} is a Delta table, and this server has no Delta: read {location} through deltaskip."
-        self._spark.sql(
-            f"CREATE VIEW {session_sql_name(*parts)} TBLPROPERTIES ({quoted_text(POINTER)} = {quoted_text(location)}) "
-            f"AS SELECT 1 AS delta WHERE raise_error({quoted_text(why)}) IS NULL"
+        text = (
+            f"CREATE VIEW {session_sql_name(*parts)} TBLPROPERTIES ({raw_string(POINTER)} = {raw_string(location)}) "
+            f"AS SELECT 1 AS delta WHERE raise_error({sql_string(why)}) IS NULL"
         )
+        self._spark.sql(own_text(self._spark, text))
 
     def _move_to_namespace(self, entry: TableEntry, new: CatalogIdentifier, found: NamedTable) -> None:
         if found.kind == "MANAGED":
@@ -346,12 +348,12 @@ def _create_database(spark: SparkSession, name: str, properties: Mapping[str, st
     own = _settable(spark, properties)
     clauses = [f"CREATE NAMESPACE {session_sql_name(name)}"]
     if COMMENT in properties:
-        clauses.append(f"COMMENT {quoted_text(properties[COMMENT])}")
+        clauses.append(f"COMMENT {raw_string(properties[COMMENT])}")
     if LOCATION in properties:
-        clauses.append(f"LOCATION {quoted_text(properties[LOCATION])}")
+        clauses.append(f"LOCATION {raw_string(properties[LOCATION])}")
     if own:
         clauses.append(f"WITH DBPROPERTIES ({_pairs(own)})")
-    spark.sql(" ".join(clauses))
+    spark.sql(own_text(spark, " ".join(clauses)))
 
 
 def _change_database(spark: SparkSession, name: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
@@ -363,7 +365,7 @@ def _change_database(spark: SparkSession, name: str, before: Mapping[str, str], 
             state = java_state(spark).catalog()
             state.alterDatabase(copied(state.getDatabaseMetadata(name), 1, comment))
         else:
-            spark.sql(f"COMMENT ON NAMESPACE {session_sql_name(name)} IS {quoted_text(comment)}")
+            spark.sql(own_text(spark, f"COMMENT ON NAMESPACE {session_sql_name(name)} IS {raw_string(comment)}"))
         if (_find_database(spark, name) or {}).get(COMMENT, "") != comment:
             raise UnsupportedFeature(
                 f"The comment of the namespace {name} cannot be changed, because the Hive metastore of the session "
@@ -384,16 +386,19 @@ def _change_database(spark: SparkSession, name: str, before: Mapping[str, str], 
     new = {key: value for key, value in own.items() if before.get(key) != value}
     gone = [key for key in before if key not in after and key not in (COMMENT, LOCATION)]
     if new:
-        spark.sql(f"ALTER NAMESPACE {session_sql_name(name)} SET DBPROPERTIES ({_pairs(new)})")
+        spark.sql(own_text(spark, f"ALTER NAMESPACE {session_sql_name(name)} SET DBPROPERTIES ({_pairs(new)})"))
     if gone and spark.version.startswith("3."):
         raise UnsupportedFeature(
             f"The property {gone[0]} of the namespace {name} cannot be removed, because Spark Connect {spark.version} "
             f"has no statement for it: set it to another value, or use a classic session."
         )
     if gone:
-        spark.sql(f"ALTER NAMESPACE {session_sql_name(name)} UNSET DBPROPERTIES ({', '.join(map(quoted_text, gone))})")
+        names = ", ".join(map(raw_string, gone))
+        spark.sql(own_text(spark, f"ALTER NAMESPACE {session_sql_name(name)} UNSET DBPROPERTIES ({names})"))
     if after.get(LOCATION) not in (None, before.get(LOCATION)):
-        spark.sql(f"ALTER NAMESPACE {session_sql_name(name)} SET LOCATION {quoted_text(after[LOCATION])}")
+        spark.sql(
+            own_text(spark, f"ALTER NAMESPACE {session_sql_name(name)} SET LOCATION {raw_string(after[LOCATION])}")
+        )
 
 
 def _settable(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
@@ -412,7 +417,7 @@ def _settable(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, s
 
 
 def _pairs(properties: Mapping[str, str]) -> str:
-    return ", ".join(f"{quoted_text(key)} = {quoted_text(value)}" for key, value in properties.items())
+    return ", ".join(f"{raw_string(key)} = {raw_string(value)}" for key, value in properties.items())
 
 
 def _by_java(spark: SparkSession, name: str) -> dict[str, str] | None:
