@@ -205,7 +205,11 @@ def converted(
     location, name = _location(spark, identifier)
     zone = time_zone_of(spark)
     try:
-        return convert_to_delta(location, partition_schema, time_zone=zone), name
+        if isinstance(partition_schema, str):
+            schema: object = parse_columns(partition_schema, timestamp_of(spark, partition_schema))
+        else:
+            schema = partition_schema
+        return convert_to_delta(location, schema, time_zone=zone), name
     except DataFileMissing as error:
         raise TableNotFound(f"The table {identifier} cannot be found: {error}") from error
 

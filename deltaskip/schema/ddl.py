@@ -195,11 +195,15 @@ class DdlParser:
         text: The text.
         tokens: The tokens to read, if they are only a part of the text; None for all tokens.
         timestamp: The type that TIMESTAMP means.
+
+    Attributes:
+        timestamps: The tokens that have been read as TIMESTAMP, if it means another type.
     """
 
     def __init__(self, text: str, tokens: list[SqlToken] | None = None, timestamp: DataType = TIMESTAMP) -> None:
         self.text = text
         self.timestamp = timestamp
+        self.timestamps: list[SqlToken] = []
         self.tokens = sql_tokens(text) if tokens is None else tokens
         self.end = len(text) if tokens is None or not tokens else tokens[-1].end
         self.at = 0
@@ -352,7 +356,10 @@ class DdlParser:
             raise self.error(f"the type {token.text} has no parameters")
         if name == "string" and self.take_words("COLLATE"):
             self.collation(path, collations)
-        return self.timestamp if name == "timestamp" else TYPE_NAMES[name]
+        if name == "timestamp" != simple_string(self.timestamp):
+            self.timestamps.append(token)
+            return self.timestamp
+        return TYPE_NAMES[name]
 
     def map_type(self, path: str, collations: dict[str, str]) -> DataType:
         """Parse the types between the angle brackets of a map."""

@@ -147,15 +147,6 @@ def sql_string(text: str) -> str:
     return f"CAST(X'{text.encode().hex()}' AS STRING)"
 
 
-def raw_string(text: str) -> str:
-    """Return a string as an SQL literal for clauses such as LOCATION, which take no expression.
-
-    A raw string means the same under every setting of the parser. It cannot contain both kinds of quotes.
-    """
-    quote = '"' if "'" in text else "'"
-    return quoted_text(text) if quote in text else f"r{quote}{text}{quote}"
-
-
 def with_names(text: str, replaced: Callable[[tuple[str, ...]], tuple[int, str]]) -> str:
     """Return an expression with the first parts of names replaced, such as `t` of `t.id`.
 

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.errors import UnsupportedFeature
+from deltaskip.schema.sql_text import quoted_text
 from deltaskip.spark.session.session_settings import session_id
 
 # The names of all functions that texts and Columns of this package call.
@@ -25,6 +26,7 @@ OWN_FUNCTIONS = frozenset({
     "transform", "transform_keys", "transform_values", "try_add", "try_multiply", "unhex", "unix_date", "unix_micros",
     "when", "xxhash64",
 })  # fmt: skip
+_ESCAPED = "spark.sql.parser.escapedStringLiterals"
 _SUBSTITUTE = "spark.sql.variable.substitute"
 # A variable that no session has. Spark replaces it by the empty string, and does not read the result again.
 _NOTHING = "${deltaskip.nothing}"
@@ -39,6 +41,28 @@ def own_text(spark: SparkSession, text: str) -> str:
     if "${" not in text or str(spark.conf.get(_SUBSTITUTE, "true")).lower() == "false":
         return text
     return text.replace("${", f"${_NOTHING}{{")
+
+
+def own_literal(spark: SparkSession, text: str) -> str:
+    """Return a string as an SQL literal for clauses such as LOCATION, which take no expression.
+
+    # Spark 4.1, ParserUtils.string: without escapes, the quotes are cut off, and nothing else is changed
+
+    Raises UnsupportedFeature for a text that has no literal under the settings of the session.
+    """
+    if "'" in text or "\\" in text:
+        if str(spark.conf.get(_ESCAPED, "false")).lower() != "true":
+            return quoted_text(text)
+        if "'" in text or text.endswith("\\"):
+            raise UnsupportedFeature(
+                f"{text!r} has no form in SQL text for this session, which has {_ESCAPED} = true: set it to false."
+            )
+    return f"'{text}'"
+
+
+def own_sql(spark: SparkSession, text: str) -> DataFrame:
+    """Run an SQL statement of this package."""
+    return spark.sql(own_text(spark, text))
 
 
 def own_column(spark: SparkSession, text: str) -> Column:
@@ -57,7 +81,7 @@ def check_functions(spark: SparkSession) -> None:
     if found:
         raise UnsupportedFeature(
             f"The session has a function {found[0]} of its own, which hides Spark's, and deltaskip needs Spark's: "
-            f"register it under another name, and run DROP TEMPORARY FUNCTION {found[0]}."
+            f"register it under another name in a new session, as by spark.newSession(), because Spark cannot drop it."
         )
 
 

@@ -135,7 +135,8 @@ def _settings_of(text: str) -> Iterator[tuple[str, str]]:
             quote = source[-1]
             if quote == '"':
                 yield "spark.sql.ansi.doubleQuotedIdentifiers", "false"
-            if "\\" in source and source[0] not in "rR":
+            # Where backslashes are no escapes, a raw string begins with its quote.
+            if "\\" in source or source[0] in "rR":
                 yield "spark.sql.parser.escapedStringLiterals", "false"
             if quote * 2 in source[1:-1]:
                 yield "spark.sql.legacy.consecutiveStringLiterals.enabled", "false"
