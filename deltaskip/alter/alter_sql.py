@@ -34,6 +34,7 @@ from deltaskip.alter.table_changes import (
 )
 from deltaskip.errors import SchemaError
 from deltaskip.schema.ddl import DdlParser, parse_columns
+from deltaskip.schema.json import simple_string
 from deltaskip.schema.resolve import ColumnPath, display_name, fold_name
 from deltaskip.schema.sql_text import sql_error
 
@@ -146,7 +147,7 @@ class AlterParser(DdlParser):
         """(column, …)"""
         if not self.peek_symbol("("):
             raise self.error("the columns are expected here, in parentheses")
-        return ReplaceColumns(parse_columns(self.parenthesized()))
+        return ReplaceColumns(parse_columns(self.parenthesized(), self.timestamp))
 
     def property_with_value(self) -> SetProperty:
         """name = value"""
@@ -224,10 +225,14 @@ class AlterParser(DdlParser):
         return After(self.name("the name of another column"))
 
     def type_source(self, name: str) -> str:
-        """The text of a type, as typed."""
-        start = self.position
+        """The text of a type, as typed, but with TIMESTAMP_NTZ for TIMESTAMP if it means that."""
+        start, known = self.position, len(self.timestamps)
         self.type(name, {})
-        return self.text[start : self.tokens[self.at - 1].end]
+        text, end = "", start
+        for token in self.timestamps[known:]:
+            text += self.text[end : token.start] + simple_string(self.timestamp)
+            end = token.end
+        return text + self.text[end : self.tokens[self.at - 1].end]
 
     def path(self) -> ColumnPath:
         """Names with dots between them."""

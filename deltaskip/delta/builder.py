@@ -108,7 +108,7 @@ class DeltaTableBuilder(Unpicklable):
         typed_string("Column name", colName)
         if type(dataType) is not str and not isinstance(dataType, DataType):
             raise InvalidArgumentType(f"Column data type must be str or DataType. {found(dataType)}")
-        column = new_column(colName, dataType)
+        column = new_column(self._spark, colName, dataType)
         if type(nullable) is not bool:
             raise InvalidArgumentType(f"Column nullable must be bool. {found(nullable)}")
         metadata: dict[str, Any] = dict(column.metadata)

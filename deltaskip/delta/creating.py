@@ -23,7 +23,7 @@ from deltaskip.errors import (
     UnsupportedFeature,
 )
 from deltaskip.records import dataclass
-from deltaskip.schema.ddl import parse_columns
+from deltaskip.schema.ddl import parse_columns, timestamp_of
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import COLLATIONS_KEY, IDENTITY_PREFIX, LONG, StructField, StructType
@@ -63,11 +63,12 @@ class NewTable:
     properties: dict[str, str] = field(default_factory=dict)
 
 
-def new_column(name: str, data_type: str | spark_types.DataType) -> StructField:
+def new_column(spark: SparkSession, name: str, data_type: str | spark_types.DataType) -> StructField:
     """Return a column without options. Raises an error that is also a ParseException for text that is not a type."""
     if isinstance(data_type, str):
         try:
-            [found] = parse_columns(f"{quoted_name(name)} {data_type}").fields
+            timestamp = timestamp_of(spark, data_type)
+            [found] = parse_columns(f"{quoted_name(name)} {data_type}", timestamp).fields
             if not found.nullable or set(found.metadata) - {CHAR_VARCHAR_KEY, COLLATIONS_KEY}:
                 raise SchemaError(f"{data_type!r} is not only the type of the column {name}.")
         except (SchemaError, ValueError) as error:
@@ -204,7 +205,11 @@ def converted(
     location, name = _location(spark, identifier)
     zone = time_zone_of(spark)
     try:
-        return convert_to_delta(location, partition_schema, time_zone=zone), name
+        if isinstance(partition_schema, str):
+            schema: object = parse_columns(partition_schema, timestamp_of(spark, partition_schema))
+        else:
+            schema = partition_schema
+        return convert_to_delta(location, schema, time_zone=zone), name
     except DataFileMissing as error:
         raise TableNotFound(f"The table {identifier} cannot be found: {error}") from error
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from typing import Any, Literal
 
 from deltaskip.actions import parse_partition_value
@@ -21,8 +20,8 @@ from deltaskip.dml.rows_to_change import RowsToChange, execution_of, rows_to_cha
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
-from deltaskip.expr.nodes import And, Column, In, Opaque, Or, UnprintableExpression, transform, walk
-from deltaskip.expr.render import exact_sql, to_sql
+from deltaskip.expr.nodes import And, Column, In, Or, UnprintableExpression, walk
+from deltaskip.expr.render import exact_sql
 from deltaskip.log import Snapshot
 from deltaskip.predicates import given_predicate, written_node
 from deltaskip.records import dataclass
@@ -103,7 +102,7 @@ def predicate_text(where: object, params: object, schema: StructType) -> str | N
         raise PredicateError(
             f"The expression {without_text.sql} of where cannot be written as SQL text: pass where as text."
         )
-    return to_sql(_exact(node))
+    return exact_sql(node)
 
 
 def overwrite(
@@ -267,18 +266,3 @@ def _metrics(written: WrittenRows, removed: AppliedChanges, counted: bool) -> di
         if removed.deleted is not None:
             found["numDeletedRows"] = removed.deleted
     return found
-
-
-def _exact(node: Node) -> Node:
-    """The node with every literal and list in a form that converts to SQL text exactly."""
-    match node:
-        case n.Literal(float() | Decimal()):
-            return Opaque(exact_sql(node))
-        case Opaque(sql, columns):
-            # A line break ends a comment.
-            return Opaque(f"({sql}\n)" if "--" in sql else f"({sql})", columns)
-        case In(child, values) if len(values) > _MOST_VALUES:
-            parts = [values[i : i + _MOST_VALUES] for i in range(0, len(values), _MOST_VALUES)]
-            return Or(tuple(_exact(In(child, tuple(part))) for part in parts))
-        case _:
-            return transform(node, _exact)

@@ -33,9 +33,11 @@ from deltaskip.expr.nodes import (
     Or,
     StartsWith,
     Variable,
+    transform,
 )
+from deltaskip.schema.ddl import exact_type_text
 from deltaskip.schema.json import simple_string
-from deltaskip.schema.sql_text import quoted_text
+from deltaskip.schema.sql_text import quoted_text, sql_string
 from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, ArrayType, DataType, MapType, StructType
 
 _MOST_VALUES = 8
@@ -125,14 +127,31 @@ def to_sql(node: Node) -> str:
 
 
 def exact_sql(node: Node) -> str:
-    """Return Spark SQL with exactly the value and type of a literal."""
+    """Return Spark SQL with exactly the value and type of each literal, whatever the settings of a session."""
+    return to_sql(_exact(node))
+
+
+def _exact(node: Node) -> Node:
     match node:
         case Literal(float() as value):
-            return f"{value!r}D" if math.isfinite(value) else f"CAST('{value!r}' AS DOUBLE)"
+            return Opaque(f"{value!r}D" if math.isfinite(value) else f"CAST('{value!r}' AS DOUBLE)")
         case Literal(Decimal() as value):
-            return f"{value:f}BD"
+            return Opaque(f"{value:f}BD")
+        case Literal(str() as value) if (text := sql_string(value)) != quoted_text(value):
+            return Opaque(text)
+        case Call("[]", (child, Literal(str()) as name)):
+            # The name of a field is no expression.
+            return Call("[]", (_exact(child), name))
+        case Cast(child, type_, safe):
+            return Opaque(f"{'TRY_CAST' if safe else 'CAST'}({exact_sql(child)} AS {exact_type_text(type_)})")
+        case Opaque(sql, columns):
+            # A line break ends a comment.
+            return Opaque(f"({sql}\n)" if "--" in sql else f"({sql})", columns)
+        case In(child, values) if len(values) > _MOST_VALUES:
+            parts = [values[i : i + _MOST_VALUES] for i in range(0, len(values), _MOST_VALUES)]
+            return Or(tuple(_exact(In(child, tuple(part))) for part in parts))
         case _:
-            return to_sql(node)
+            return transform(node, _exact)
 
 
 def _operand(node: Node) -> str:

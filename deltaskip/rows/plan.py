@@ -13,7 +13,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.rules import RowRule, generation_rule, rules_of, where_rule
 from deltaskip.rows.schema_merge import merged_schema, replaced_schema
 from deltaskip.rows.store import by_name, check_assignable, stored, written_type
-from deltaskip.schema.ddl import type_text
+from deltaskip.schema.ddl import exact_type_text
 from deltaskip.schema.mapping import ID_KEY, with_new_ids
 from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
@@ -190,7 +190,7 @@ def computed_sql(text: str, field: StructField, scope: StructType = StructType()
     source = type_of_text(text, scope)
     enclosed = f"({text}\n)"
     if source is None:
-        return f"CAST({enclosed} AS {type_text(field.type)})"
+        return f"CAST({enclosed} AS {exact_type_text(field.type)})"
     return stored(enclosed, source, field.type, (field.name,))
 
 
@@ -259,7 +259,7 @@ def _planned(
         raise SchemaError(
             f"The rows lack the column {field.name} of {table}, which is NOT NULL and has no default: add it."
         )
-    return PlannedColumn(written, "null", f"CAST(NULL AS {type_text(written.type)})")
+    return PlannedColumn(written, "null", f"CAST(NULL AS {exact_type_text(written.type)})")
 
 
 _EXPRESSIONS: tuple[tuple[str, Origin], ...] = ((GENERATION_KEY, "generated"), (DEFAULT_KEY, "default"))

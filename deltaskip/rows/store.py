@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from deltaskip.errors import SchemaError
 from deltaskip.expr.coerce import castable, is_numeric
 from deltaskip.records import dataclass
-from deltaskip.schema.ddl import type_text
+from deltaskip.schema.ddl import exact_type_text, type_text
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.resolve import display_name, fold_name
-from deltaskip.schema.sql_text import quoted_name
+from deltaskip.schema.sql_text import quoted_name, sql_string
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -223,26 +223,19 @@ def stored(expression: str, source: DataType, target: DataType, path: _PATH, dep
             inner = stored(f"x{depth}", given, element, (*path, "element"), depth + 1)
             return f"transform({expression}, x{depth} -> {inner})"
         case MapType(given_key, given_value), MapType(key, value):
-            new_key = stored(f"x{depth}.key", given_key, key, (*path, "key"), depth + 1)
-            new_value = stored(f"x{depth}.value", given_value, value, (*path, "value"), depth + 1)
-            entry = f"struct({new_key} AS key, {new_value} AS value)"
+            new_key = stored(f"x{depth}.`key`", given_key, key, (*path, "key"), depth + 1)
+            new_value = stored(f"x{depth}.`value`", given_value, value, (*path, "value"), depth + 1)
+            entry = f"struct({new_key} AS `key`, {new_value} AS `value`)"
             return f"map_from_entries(transform(map_entries({expression}), x{depth} -> {entry}))"
         case _:
             return _stored_atom(expression, source, target, path)
-
-
-def sql_string(text: str) -> str:
-    """Return a string as SQL text that means the same whether or not backslashes are escapes."""
-    if "'" in text or "\\" in text or not text.isprintable():
-        return f"decode(unhex('{text.encode().hex()}'), 'UTF-8')"
-    return f"'{text}'"
 
 
 def _stored_struct(expression: str, source: StructType, target: StructType, path: _PATH, depth: int) -> str:
     members = []
     for field, given in matched_fields(source, target, path, "the table").pairs:
         if given is None:
-            value = f"CAST(NULL AS {type_text(field.type)})"
+            value = f"CAST(NULL AS {exact_type_text(field.type)})"
         else:
             inner = f"{expression}.{quoted_name(given.name)}"
             value = stored(inner, given.type, field.type, (*path, field.name), depth)
@@ -251,15 +244,15 @@ def _stored_struct(expression: str, source: StructType, target: StructType, path
 
 
 def _stored_atom(expression: str, source: DataType, target: DataType, path: _PATH) -> str:
-    to = type_text(target)
+    to = exact_type_text(target)
     if _always_fits(source, target):
         return f"CAST({expression} AS {to})"
     fits = f"{expression} IS NULL OR try_cast({expression} AS {to}) IS NOT NULL"
     if source in FLOATING and isinstance(target, DecimalType):
         # Spark stores NULL for NaN and the infinities.
-        fits += f" OR isnan({expression}) OR abs({expression}) = double('Infinity')"
-    members = f"{sql_string(display_name(path))} AS column, {sql_string(to.upper())} AS type"
-    payload = f"to_json(struct({members}, CAST({expression} AS STRING) AS value))"
+        fits += f" OR isnan({expression}) OR abs({expression}) = CAST('Infinity' AS DOUBLE)"
+    members = f"{sql_string(display_name(path))} AS `column`, {sql_string(type_text(target).upper())} AS `type`"
+    payload = f"to_json(struct({members}, CAST({expression} AS STRING) AS `value`))"
     return (
         f"CASE WHEN {fits} THEN try_cast({expression} AS {to}) ELSE raise_error(concat('{VIOLATION}', {payload})) END"
     )

@@ -95,18 +95,37 @@ _CLOSING = {"(": ")", "[": "]"}
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 
 
-def parse_columns(text: str) -> StructType:
+def parse_columns(text: str, timestamp: DataType = TIMESTAMP) -> StructType:
     """Return the schema of a column list, such as `id BIGINT NOT NULL, y INT GENERATED ALWAYS AS (year(ts))`.
 
     NOT NULL, DEFAULT, COMMENT, COLLATE, GENERATED ALWAYS AS (expression) and GENERATED … AS IDENTITY become the
     protocol's metadata. Expressions keep their text as typed. CHAR(n) and VARCHAR(n) become strings with Spark's
     metadata key.
 
+    Args:
+        text: The column list.
+        timestamp: The type that TIMESTAMP means in the session whose user wrote the text.
+
     Raises:
         SchemaError: The text is not a column list, Delta does not have a type, two names are equal ignoring case, or
             options of a column contradict each other.
     """
-    return DdlParser(text).columns()
+    return DdlParser(text, timestamp=timestamp).columns()
+
+
+def timestamp_of(session: Any, text: str) -> DataType:
+    """Return the type that TIMESTAMP means in column definitions that the user of a session wrote.
+
+    # Spark 3.5 to 4.3, spark.sql.timestampType; delta-spark 4.4 follows it, too
+
+    Args:
+        session: The session; None for the instant, as in definitions that no session reads.
+        text: The text. The session is asked only if it has the name.
+    """
+    if session is None or "timestamp" not in text.lower():
+        return TIMESTAMP
+    named = str(session.conf.get("spark.sql.timestampType", "TIMESTAMP_LTZ"))
+    return TIMESTAMP_NTZ if named.upper() == "TIMESTAMP_NTZ" else TIMESTAMP
 
 
 def parse_type_text(text: str) -> DataType:
@@ -138,6 +157,23 @@ def without_lengths(data_type: DataType) -> DataType:
             return data_type
 
 
+def exact_type_text(data_type: DataType) -> str:
+    """Return the type as SQL text that means the same under every setting of a session, without collations.
+
+    # Spark 3.5 to 4.3: the setting spark.sql.timestampType chooses one of two types for the name TIMESTAMP, and
+    # reserved words are names only in backticks.
+    """
+    match data_type:
+        case StructType(fields):
+            return f"struct<{','.join(f'{quoted_name(f.name)}:{exact_type_text(f.type)}' for f in fields)}>"
+        case ArrayType(element):
+            return f"array<{exact_type_text(element)}>"
+        case MapType(key, value):
+            return f"map<{exact_type_text(key)},{exact_type_text(value)}>"
+        case _:
+            return "timestamp_ltz" if data_type == TIMESTAMP else simple_string(data_type)
+
+
 def type_text(data_type: DataType) -> str:
     """Return the type as SQL text, with backticks around names that need them, and without collations."""
     match data_type:
@@ -158,10 +194,16 @@ class DdlParser:
     Args:
         text: The text.
         tokens: The tokens to read, if they are only a part of the text; None for all tokens.
+        timestamp: The type that TIMESTAMP means.
+
+    Attributes:
+        timestamps: The tokens that have been read as TIMESTAMP, if it means another type.
     """
 
-    def __init__(self, text: str, tokens: list[SqlToken] | None = None) -> None:
+    def __init__(self, text: str, tokens: list[SqlToken] | None = None, timestamp: DataType = TIMESTAMP) -> None:
         self.text = text
+        self.timestamp = timestamp
+        self.timestamps: list[SqlToken] = []
         self.tokens = sql_tokens(text) if tokens is None else tokens
         self.end = len(text) if tokens is None or not tokens else tokens[-1].end
         self.at = 0
@@ -314,6 +356,9 @@ class DdlParser:
             raise self.error(f"the type {token.text} has no parameters")
         if name == "string" and self.take_words("COLLATE"):
             self.collation(path, collations)
+        if name == "timestamp" != simple_string(self.timestamp):
+            self.timestamps.append(token)
+            return self.timestamp
         return TYPE_NAMES[name]
 
     def map_type(self, path: str, collations: dict[str, str]) -> DataType:

@@ -131,9 +131,20 @@ def quoted_path(parts: tuple[str, ...]) -> str:
 
 
 def quoted_text(text: str) -> str:
-    """Return a string as an SQL literal, with backslash escapes."""
+    """Return a string as an SQL literal, with backslash escapes, to be shown; see `sql_string`."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
+
+
+def sql_string(text: str) -> str:
+    """Return a string as an SQL expression that means the same under every setting of a session's parser.
+
+    # Spark 4.1, ParserUtils.string, VariableSubstitution: settings decide whether a backslash is an escape, whether two
+    # quotes are one, and whether ${…} is a variable. A binary literal has none of these characters.
+    """
+    if text.isprintable() and not any(each in text for each in "'\\$"):
+        return f"'{text}'"
+    return f"CAST(X'{text.encode().hex()}' AS STRING)"
 
 
 def with_names(text: str, replaced: Callable[[tuple[str, ...]], tuple[int, str]]) -> str:

@@ -25,7 +25,7 @@ from deltaskip.rows.defaults import default_sql
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import typed_array
 from deltaskip.schema.calendar import current_micros
-from deltaskip.schema.ddl import type_text
+from deltaskip.schema.ddl import exact_type_text
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
@@ -114,7 +114,7 @@ class Insert(Statement):
         table = session.table(self.name)
         shown = display_name(self.name)
         fixed = [
-            (field, None if value is None else f"CAST({value} AS {type_text(field.type)})")
+            (field, None if value is None else f"CAST({value} AS {exact_type_text(field.type)})")
             for field, value in _fixed(table, self.partition, shown)
         ]
         if self.by_name:
@@ -201,7 +201,9 @@ def _with_names(frame: Any, columns: Sequence[StructField], listed: bool, shown:
     for field, source in zip(nested, given.fields, strict=True):
         named = _named(source.type, field.type, f"{display_name([field.name])} of {shown}", by_position, inside)
         if named != source.type:
-            casts[field.name] = f"CAST({quoted_name(field.name)} AS {type_text(named)}) AS {quoted_name(field.name)}"
+            casts[field.name] = (
+                f"CAST({quoted_name(field.name)} AS {exact_type_text(named)}) AS {quoted_name(field.name)}"
+            )
     return frame.selectExpr(*(casts.get(field.name, quoted_name(field.name)) for field in columns)) if casts else frame
 
 

@@ -265,7 +265,7 @@ class StatementReader(AlterParser):
         closing = self.closing(self.at - 1)
         if closing == self.at:
             raise self.error("a table needs at least one column")
-        inner = DdlParser(self.text, self.tokens[self.at : closing])
+        inner = DdlParser(self.text, self.tokens[self.at : closing], self.timestamp)
         found = inner.columns()
         self.at = closing + 1
         return found

@@ -13,7 +13,9 @@ from deltaskip.doors import first_line
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, MaintenanceWarning, PredicateError, SchemaError, advice_in
 from deltaskip.expr import with_parameters
+from deltaskip.schema.ddl import timestamp_of
 from deltaskip.schema.sql_text import sql_error
+from deltaskip.schema.types import TIMESTAMP, DataType
 from deltaskip.statements.grammar import GRAMMAR, NEAREST, StatementForm
 from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.statement import Statement, StatementSession
@@ -29,8 +31,8 @@ def run_statement(
     text = unicode_text("text", text)
     if spark is not None:
         text = engine("A statement through Spark").substituted(spark, text)
-    given = with_parameters(text, params)
-    statement = parse_statement(str(given))
+    given = str(with_parameters(text, params))
+    statement = parse_statement(given, timestamp_of(spark, given))
     with advice_in(_WORDS):
         answer = statement.run(StatementSession(spark, catalog))
     if spark is None or not isinstance(answer, pa.Table):
@@ -49,17 +51,21 @@ def run_statement(
         return answer
 
 
-def parse_statement(text: str) -> Statement:
+def parse_statement(text: str, timestamp: DataType = TIMESTAMP) -> Statement:
     """Return the statement of a text.
 
     Names and keywords are read here; expressions and queries keep their text as typed.
+
+    Args:
+        text: The text.
+        timestamp: The type that TIMESTAMP means in definitions of columns.
 
     Raises:
         PredicateError: The text is not a statement; the message has the line and column of the first error.
         InvalidArgument: The statement is one that is not supported, or contradicts itself.
     """
     try:
-        reader = StatementReader(text)
+        reader = StatementReader(text, timestamp=timestamp)
         if reader.at_end:
             raise sql_error(text, 0, "the statement is empty")
         form = _form(reader)

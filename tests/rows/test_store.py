@@ -14,7 +14,7 @@ from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
 from deltaskip.rows.schema_merge import incoming_schema
-from deltaskip.rows.store import check_assignable, same_values, sql_string, stored, written_type
+from deltaskip.rows.store import check_assignable, same_values, stored, written_type
 from deltaskip.schema import INTEGER, STRING, VOID, ArrayType, DataType, MapType, StructField, StructType
 from deltaskip.schema.arrow import from_arrow_type
 from deltaskip.schema.arrow_values import domain_values
@@ -22,6 +22,7 @@ from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.ddl import parse_columns, parse_type_text
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.sql_text import sql_string
 from tests.each import each
 from tests.expr.edge_values import EDGES
 from tests.expr.edges import ERROR, ZONES, answers, encoded
@@ -264,4 +265,4 @@ def test_texts_are_the_expression_itself_where_nothing_changes() -> None:
 
 def test_string_literals_do_not_depend_on_the_sessions_escapes() -> None:
     assert sql_string("a b") == "'a b'"
-    assert sql_string("a'b\\n") == "decode(unhex('6127625c6e'), 'UTF-8')"
+    assert sql_string("a'b\\n") == "CAST(X'6127625c6e' AS STRING)"

@@ -13,7 +13,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_sql
 from deltaskip.rows.plan import RowPlan, computed_sql, plan_rows
 from deltaskip.rows.store import check_assignable, stored, written_type
-from deltaskip.schema.ddl import type_text
+from deltaskip.schema.ddl import exact_type_text
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
@@ -173,7 +173,7 @@ def _text(
     written = written_type(target, path, table)
     match assigned:
         case None if old is None:
-            return f"CAST(NULL AS {type_text(written)})"
+            return f"CAST(NULL AS {exact_type_text(written)})"
         case None:
             assert old is not None
             return stored(old[0], old[1], written, path)

@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from deltaskip.errors import SchemaError, TableAlreadyExists, UnsupportedFeature
 from deltaskip.records import dataclass
-from deltaskip.schema.sql_text import quoted_name, quoted_text, sql_tokens
+from deltaskip.schema.sql_text import quoted_name, sql_tokens
+from deltaskip.spark.session.own_texts import own_literal, own_sql
 
 DELTA_PROVIDER = "delta"
 
@@ -224,7 +225,7 @@ def _listed(spark: SparkSession, parts: tuple[str, ...]) -> NamedTable | None:
 def _create_by_sql(spark: SparkSession, parts: tuple[str, ...], location: str) -> None:
     name = ".".join(map(quoted_name, parts))
     try:
-        spark.sql(f"CREATE TABLE {name} USING {DELTA_PROVIDER} LOCATION {quoted_text(location)}")
+        own_sql(spark, f"CREATE TABLE {name} USING {DELTA_PROVIDER} LOCATION {own_literal(spark, location)}")
     except Exception as error:  # the classes of Connect's errors differ between releases
         if is_taken(error):
             raise TableAlreadyExists(f"The table {name} already exists in the catalog of the session.") from error

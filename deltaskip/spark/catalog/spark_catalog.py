@@ -23,7 +23,7 @@ from deltaskip.errors import (
     UnsupportedFeature,
 )
 from deltaskip.schema.resolve import display_name
-from deltaskip.schema.sql_text import quoted_path, quoted_text
+from deltaskip.schema.sql_text import quoted_path, sql_string
 from deltaskip.spark.catalog.session_tables import (
     POINTER,
     SESSION_CATALOG,
@@ -39,6 +39,7 @@ from deltaskip.spark.catalog.session_tables import (
     table_identifier,
 )
 from deltaskip.spark.session.error_conversion import catalog_errors_named
+from deltaskip.spark.session.own_texts import own_literal, own_sql
 from deltaskip.storage import is_local, join, parse_location, uri_of
 from deltaskip.table.table import DeltaTable
 
@@ -287,10 +288,10 @@ class SparkCatalog(LocatedCatalog):
         """Add a view that stands for the table. Spark SQL fails to read it, with an error that names deltaskip."""
         name = display_name(parts)
         why = f"{name} is a Delta table, and this server has no Delta: read {location} through deltaskip."
-        self._spark.sql(
-            f"CREATE VIEW {session_sql_name(*parts)} TBLPROPERTIES ({quoted_text(POINTER)} = {quoted_text(location)}) "
-            f"AS SELECT 1 AS delta WHERE raise_error({quoted_text(why)}) IS NULL"
-        )
+        pointer = " = ".join(own_literal(self._spark, each) for each in (POINTER, location))
+        text = f"SELECT 1 AS delta WHERE raise_error({sql_string(why)}) IS NULL"
+        text = f"CREATE VIEW {session_sql_name(*parts)} TBLPROPERTIES ({pointer}) AS {text}"
+        own_sql(self._spark, text)
 
     def _move_to_namespace(self, entry: TableEntry, new: CatalogIdentifier, found: NamedTable) -> None:
         if found.kind == "MANAGED":
@@ -346,12 +347,12 @@ def _create_database(spark: SparkSession, name: str, properties: Mapping[str, st
     own = _settable(spark, properties)
     clauses = [f"CREATE NAMESPACE {session_sql_name(name)}"]
     if COMMENT in properties:
-        clauses.append(f"COMMENT {quoted_text(properties[COMMENT])}")
+        clauses.append(f"COMMENT {own_literal(spark, properties[COMMENT])}")
     if LOCATION in properties:
-        clauses.append(f"LOCATION {quoted_text(properties[LOCATION])}")
+        clauses.append(f"LOCATION {own_literal(spark, properties[LOCATION])}")
     if own:
-        clauses.append(f"WITH DBPROPERTIES ({_pairs(own)})")
-    spark.sql(" ".join(clauses))
+        clauses.append(f"WITH DBPROPERTIES ({_pairs(spark, own)})")
+    own_sql(spark, " ".join(clauses))
 
 
 def _change_database(spark: SparkSession, name: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
@@ -363,7 +364,7 @@ def _change_database(spark: SparkSession, name: str, before: Mapping[str, str], 
             state = java_state(spark).catalog()
             state.alterDatabase(copied(state.getDatabaseMetadata(name), 1, comment))
         else:
-            spark.sql(f"COMMENT ON NAMESPACE {session_sql_name(name)} IS {quoted_text(comment)}")
+            own_sql(spark, f"COMMENT ON NAMESPACE {session_sql_name(name)} IS {own_literal(spark, comment)}")
         if (_find_database(spark, name) or {}).get(COMMENT, "") != comment:
             raise UnsupportedFeature(
                 f"The comment of the namespace {name} cannot be changed, because the Hive metastore of the session "
@@ -384,16 +385,17 @@ def _change_database(spark: SparkSession, name: str, before: Mapping[str, str], 
     new = {key: value for key, value in own.items() if before.get(key) != value}
     gone = [key for key in before if key not in after and key not in (COMMENT, LOCATION)]
     if new:
-        spark.sql(f"ALTER NAMESPACE {session_sql_name(name)} SET DBPROPERTIES ({_pairs(new)})")
+        own_sql(spark, f"ALTER NAMESPACE {session_sql_name(name)} SET DBPROPERTIES ({_pairs(spark, new)})")
     if gone and spark.version.startswith("3."):
         raise UnsupportedFeature(
             f"The property {gone[0]} of the namespace {name} cannot be removed, because Spark Connect {spark.version} "
             f"has no statement for it: set it to another value, or use a classic session."
         )
     if gone:
-        spark.sql(f"ALTER NAMESPACE {session_sql_name(name)} UNSET DBPROPERTIES ({', '.join(map(quoted_text, gone))})")
+        names = ", ".join(own_literal(spark, each) for each in gone)
+        own_sql(spark, f"ALTER NAMESPACE {session_sql_name(name)} UNSET DBPROPERTIES ({names})")
     if after.get(LOCATION) not in (None, before.get(LOCATION)):
-        spark.sql(f"ALTER NAMESPACE {session_sql_name(name)} SET LOCATION {quoted_text(after[LOCATION])}")
+        own_sql(spark, f"ALTER NAMESPACE {session_sql_name(name)} SET LOCATION {own_literal(spark, after[LOCATION])}")
 
 
 def _settable(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
@@ -411,8 +413,8 @@ def _settable(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, s
     return own
 
 
-def _pairs(properties: Mapping[str, str]) -> str:
-    return ", ".join(f"{quoted_text(key)} = {quoted_text(value)}" for key, value in properties.items())
+def _pairs(spark: SparkSession, properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{own_literal(spark, key)} = {own_literal(spark, value)}" for key, value in properties.items())
 
 
 def _by_java(spark: SparkSession, name: str) -> dict[str, str] | None:

@@ -14,9 +14,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from deltaskip.rows.store import sql_string
 from deltaskip.schema.arrow_values import domain_values
 from deltaskip.schema.calendar import format_timestamp
+from deltaskip.schema.sql_text import sql_string
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,

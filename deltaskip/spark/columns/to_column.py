@@ -13,7 +13,7 @@ from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import nodes
 from deltaskip.expr.intervals import INTERVALS, interval_text
 from deltaskip.expr.nodes import Node
-from deltaskip.expr.render import to_sql
+from deltaskip.expr.render import exact_sql
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import DataType
 from deltaskip.spark.columns.literal_columns import literal
@@ -75,7 +75,7 @@ def to_column(node: Node) -> Column:
         case nodes.Call("[]", (child, nodes.Literal(str() as name))):
             return to_column(child)[name]
         case nodes.Call(name, args) if name[-1] == ")" or any(isinstance(arg, nodes.Lambda) for arg in args):
-            return F.expr(to_sql(node))
+            return F.expr(exact_sql(node))
         case nodes.Call(name, args):
             return _call(name, [to_column(arg) for arg in args])
         case nodes.Case(branches, otherwise):

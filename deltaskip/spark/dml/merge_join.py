@@ -37,6 +37,7 @@ from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.read.dataframe import with_declared_lengths
 from deltaskip.spark.read.parquet_scans import with_values_of_files
 from deltaskip.spark.session.error_conversion import predicate_errors_named, row_errors_named
+from deltaskip.spark.session.own_texts import own_column
 from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.checked_rows import violation_of
 from deltaskip.spark.write.stored_text import check_default
@@ -174,7 +175,7 @@ class MergedFrames:
         ids = []
         if self._join.row_ids is not None:
             values[_BASE] = one_chunk(files["base_row_id"])
-            ids = [F.expr(self._join.row_ids.row_id_sql(_BASE, POSITION)).alias(ROW_ID)]
+            ids = [own_column(self._source.session, self._join.row_ids.row_id_sql(_BASE, POSITION)).alias(ROW_ID)]
         found = with_values_of_files(rows, self._read, _PATH, values)
         return found.select(FILE, POSITION, *ids, *others)
 
@@ -281,7 +282,8 @@ class MergedFrames:
             by_text.setdefault(text, []).append(number)
         found: Any = None
         for text, members in by_text.items():
-            value = F.expr(text).cast(declared) if collated else F.expr(text)
+            value = own_column(self._source.session, text)
+            value = value.cast(declared) if collated else value
             condition = F.col(_CLAUSE).isin(*members)
             found = F.when(condition, value) if found is None else found.when(condition, value)
         return F.lit(None).cast(declared) if found is None else found

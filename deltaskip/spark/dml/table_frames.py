@@ -36,6 +36,7 @@ from deltaskip.spark.read.parquet_scans import scanned_rows
 from deltaskip.spark.read.session_facts import listing_of
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.checks import runs_locally
+from deltaskip.spark.session.own_texts import selected
 
 _POSITION = "__deltaskip_position"
 
@@ -100,7 +101,7 @@ class TableFrames:
         frame = scanned_rows(self._spark, self._plan(files, wanted))
         columns = map(quoted_name, (*self._snapshot.schema.names, position, file))
         found = row_ids.row_id_sql(BASE_ROW_ID, position)
-        return frame.selectExpr(*columns, f"{found} AS {quoted_name(row_id)}")
+        return selected(frame, *columns, f"{found} AS {quoted_name(row_id)}")
 
     def rows_by_path(
         self, files: pa.Table, row_ids: RowIdColumns | None, path: str, position: str
@@ -137,7 +138,7 @@ class TableFrames:
         frame = scanned_rows(self._spark, self._plan(files, wanted, table))
         ids = f"{row_ids.row_id_sql(BASE_ROW_ID, _POSITION)} AS {quoted_name(row_ids.row_id)}"
         version = f"{row_ids.commit_version_sql(DEFAULT_COMMIT_VERSION)} AS {quoted_name(row_ids.commit_version)}"
-        return frame.selectExpr(*columns, ids, version)
+        return selected(frame, *columns, ids, version)
 
     def matching_here(self, scan: Scan, files: pa.Table) -> RowPositions | None:
         """The rows that match, found by this process if there is little to read; None if a job must find them."""

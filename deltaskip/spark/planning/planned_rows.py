@@ -27,6 +27,7 @@ from deltaskip.spark.read.dataframe import matching
 from deltaskip.spark.read.parquet_scans import check_has_columns
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.checks import collected, cores, running_interpreter
+from deltaskip.spark.session.own_texts import check_functions
 from deltaskip.spark.session.releases import without_pandas_warning
 
 PIECE_BYTES = 128 << 20
@@ -72,6 +73,7 @@ def planned_rows(spark: SparkSession, scan: LogScan) -> DataFrame:
 
 def _pieces(spark: SparkSession, scan: LogScan) -> DataFrame:
     """The files in pieces, distributed over tasks by hash, so that one task gets both entries of a repeated file."""
+    check_functions(spark)
     number = F.expr(f"CAST(greatest(1, least((size + {PIECE_BYTES - 1}) DIV {PIECE_BYTES}, 100000)) AS INT)")
     [row] = collected(planned_files(spark, scan, ["size"]).select(F.sum("size"), F.sum(number), F.count(F.lit(1))))
     size, pieces = (int(value or 0) for value in row[:2])

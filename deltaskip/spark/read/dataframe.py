@@ -28,6 +28,7 @@ from deltaskip.spark.read.parquet_scans import scanned_rows, widened
 from deltaskip.spark.read.session_facts import other_server, refuse_other_server, session_facts
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
+from deltaskip.spark.session.own_texts import check_functions, selected
 from deltaskip.spark.session.releases import broadcast_rows
 
 # Names after the format that `statements.statement.path_of` does not consider a path.
@@ -65,7 +66,7 @@ def plan_to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
     frame = scanned_rows(spark, plan)
     if plan.metadata:
         members = ", ".join(f"{text} AS {name}" for name, text in plan.metadata.items())
-        frame = frame.selectExpr(*map(quoted_name, schema.names), f"struct({members}) AS {METADATA}")
+        frame = selected(frame, *map(quoted_name, schema.names), f"struct({members}) AS {METADATA}")
     frame = matching(frame, plan.table.root, schema, plan.where, plan.columns, beside)
     return frame if plan.limit is None else frame.limit(plan.limit)
 
@@ -110,6 +111,7 @@ def with_declared_lengths(frame: DataFrame, struct: StructType, beside: Sequence
     """
     if not any(CHAR_VARCHAR_KEY in f.metadata for f in struct.fields):
         return frame
+    check_functions(frame.sparkSession)
     return frame.select(*map(_with_length, struct.fields), *beside)
 
 

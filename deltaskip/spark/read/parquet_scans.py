@@ -28,6 +28,7 @@ from deltaskip.spark.columns.literal_columns import carrier_sql, carriers, decod
 from deltaskip.spark.columns.spark_types import data_schema, holds_void, logical_type, spark_schema
 from deltaskip.spark.read.file_index import listing_by_spark, unlisted_scan
 from deltaskip.spark.read.file_paths import check_not_hidden, in_hadoop, metadata_path, needs_own_scan
+from deltaskip.spark.session.own_texts import check_functions, own_column, selected
 from deltaskip.spark.session.releases import broadcast_rows, metadata_column, parquet_scan, union_of_frames
 
 FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
@@ -104,11 +105,12 @@ def tuples_of(spark: SparkSession, table: PartitionTuples) -> DataFrame:
     """The tuples of partition values in the order of their codes, under names that no column of a file has."""
     names = _tuple_names(table)
     frame = broadcast_rows(spark, pa.table(dict(zip(names, _carried(table, table.tuples), strict=True))))
-    return frame.selectExpr(
+    return selected(
+        frame,
         *(
             f"{decoded_sql(quoted_name(name), field.type, logical_type(field))} AS {quoted_name(name)}"
             for name, field in zip(names, table.fields, strict=True)
-        )
+        ),
     )
 
 
@@ -126,7 +128,7 @@ def with_values_of_files(frame: DataFrame, plan: ReadPlan, path: str, values: Ma
     paths = [*map(in_hadoop(frame.sparkSession, plan.table.storage_options), plan.paths)]
     joined = _with_files(frame, path, {_KEY: _keys(paths), **values})
     found = [f"{_of_file(path, quoted_name(name))} AS {quoted_name(name)}" for name in values]
-    return joined.selectExpr(*map(quoted_name, frame.columns), *found)
+    return selected(joined, *map(quoted_name, frame.columns), *found)
 
 
 def _check_readable(spark: SparkSession, table: StoredTable) -> None:
@@ -238,6 +240,7 @@ def _with_files(frame: DataFrame, path: str, files: Mapping[str, pa.Array]) -> D
 
 def _with_rows(frame: DataFrame, rows: pa.Table, same: Column, how: str) -> DataFrame:
     """The rows of a DataFrame, joined with rows of the log that every task receives."""
+    check_functions(frame.sparkSession)
     return frame.join(F.broadcast(broadcast_rows(frame.sparkSession, rows)), same, how)
 
 
@@ -383,10 +386,13 @@ def _selected(
     mode = plan.table.mapping_mode
     fields = zip(plan.table.schema.fields, plan.stored_schema.fields, strict=True)
     columns = [*(_logical_column(field, stored, mode, partition_values) for field, stored in fields), *beside]
+    spark = frame.sparkSession
     texts = [column for column in columns if isinstance(column, str)]
+    if len(texts) < len(columns) or any("(" in text for text in texts):
+        check_functions(spark)
     if len(texts) == len(columns):
-        return frame.selectExpr(*texts)
-    return frame.select(*(F.expr(column) if isinstance(column, str) else column for column in columns))
+        return selected(frame, *texts)
+    return frame.select(*(own_column(spark, column) if isinstance(column, str) else column for column in columns))
 
 
 def _logical_column(

@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.errors import InvalidArgument, RowViolation, UnsupportedFeature
@@ -20,13 +22,14 @@ from deltaskip.features.identity_columns import IdentityColumn
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import rule_condition, value_violation, violation
 from deltaskip.rows.shown_rows import row_of_json
-from deltaskip.rows.store import VIOLATION, sql_string
+from deltaskip.rows.store import VIOLATION
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.spark_collations import unknown_collations
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import StructField, StructType
+from deltaskip.schema.sql_text import quoted_name, sql_string
+from deltaskip.schema.types import StructType
 from deltaskip.spark.columns.literal_columns import carrier_sql
 from deltaskip.spark.columns.spark_types import HAS_COLLATIONS, logical_type
+from deltaskip.spark.session.own_texts import check_functions, own_column, own_text
 from deltaskip.spark.write.stored_text import check_plan
 
 # The longest JSON of a row in an error message; longer rows are not shown.
@@ -57,13 +60,15 @@ def rows_to_write(frame: DataFrame, plan: RowPlan, identity_tasks: int = 0, firs
         UnsupportedFeature: An expression uses a column whose collation this version of Spark does not have, or calls
             a function that expressions of a table may not call.
     """
-    check_plan(frame.sparkSession, plan)
+    spark = frame.sparkSession
+    check_functions(spark)
+    check_plan(spark, plan)
     _check_collations(plan)
-    base = [_base(column, identity_tasks) for column in plan.columns if column.origin != "generated"]
+    base = [_base(spark, column, identity_tasks) for column in plan.columns if column.origin != "generated"]
     stored = frame.select(*base, *_carried(plan))
     if any(column.origin == "generated" for column in plan.columns):
-        stored = stored.select(*map(_final, plan.columns), *_carried(plan))
-    return stored.select(*_guarded(plan, first_rule), *_carried(plan))
+        stored = stored.select(*map(partial(_final, spark), plan.columns), *_carried(plan))
+    return stored.select(*_guarded(spark, plan, first_rule), *_carried(plan))
 
 
 def violation_of(error: BaseException, *plans: RowPlan) -> RowViolation | None:
@@ -103,24 +108,25 @@ def _carried(plan: RowPlan) -> list[Column]:
     return [F.col(quoted_name(name)) for name in plan.carried]
 
 
-def _base(column: PlannedColumn, tasks: int) -> Column:
+def _base(spark: SparkSession, column: PlannedColumn, tasks: int) -> Column:
     value = _identity_values(column.identity, tasks) if column.identity is not None and not column.sql else column.sql
-    return _collated(F.expr(value), column.field).alias(column.field.name)
+    return _declared(own_column(spark, value), column).alias(column.field.name)
 
 
-def _final(column: PlannedColumn) -> Column:
+def _final(spark: SparkSession, column: PlannedColumn) -> Column:
     if column.origin != "generated":
         return F.col(quoted_name(column.field.name))
-    return _collated(F.expr(column.sql), column.field).alias(column.field.name)
+    return _declared(own_column(spark, column.sql), column).alias(column.field.name)
 
 
-def _collated(value: Column, field: StructField) -> Column:
+def _declared(value: Column, column: PlannedColumn) -> Column:
     """The value with the collations that the table declares, or without collations. Rules compare it under these.
 
     A value that is computed from a collated column has the collation of this column, which another column must not get.
+    The type of an expression, such as a decimal's scale, may depend on the settings of the session.
     """
-    declared = logical_type(field)
-    return value.cast(declared) if "string" in declared.simpleString() else value
+    declared = logical_type(column.field)
+    return value.cast(declared) if column.expression is not None or "string" in declared.simpleString() else value
 
 
 def _check_collations(plan: RowPlan) -> None:
@@ -146,7 +152,7 @@ def _check_collations(plan: RowPlan) -> None:
             )
 
 
-def _guarded(plan: RowPlan, first_rule: int) -> Sequence[Column]:
+def _guarded(spark: SparkSession, plan: RowPlan, first_rule: int) -> Sequence[Column]:
     """The columns; one of them raises an error where a row violates a rule."""
     names = [column.field.name for column in plan.columns]
     columns = [F.col(quoted_name(name)) for name in names]
@@ -154,19 +160,21 @@ def _guarded(plan: RowPlan, first_rule: int) -> Sequence[Column]:
         return columns
     partitions = frozenset(plan.partition_columns)
     guard = next((i for i, name in enumerate(names) if name not in partitions), 0)
-    columns[guard] = F.expr(_guard(plan, names[guard], first_rule)).alias(names[guard])
+    columns[guard] = F.expr(_guard(spark, plan, names[guard], first_rule)).alias(names[guard])
     return columns
 
 
-def _guard(plan: RowPlan, name: str, first_rule: int) -> str:
-    satisfied = " AND ".join(f"({rule.sql})" for rule in plan.rules)
-    first = " ".join(f"WHEN NOT {rule_condition(rule)} THEN {i}" for i, rule in enumerate(plan.rules, first_rule))
-    row = ", ".join(quoted_name(column.field.name) for column in plan.columns)
+def _guard(spark: SparkSession, plan: RowPlan, name: str, first_rule: int) -> str:
+    # The predicate of an overwrite is the caller's text, in which the session replaces variables.
+    rules = [rule if rule.kind == "where" else replace(rule, sql=own_text(spark, rule.sql)) for rule in plan.rules]
+    satisfied = " AND ".join(f"({rule.sql})" for rule in rules)
+    first = " ".join(f"WHEN NOT {rule_condition(rule)} THEN {i}" for i, rule in enumerate(rules, first_rule))
+    row = own_text(spark, ", ".join(quoted_name(column.field.name) for column in plan.columns))
     options = ", ".join(f"'{name}', '{value}'" for name, value in _JSON_OPTIONS.items())
     as_json = f"substring(to_json(struct({row}), map({options})), 1, {_LONGEST_ROW})"
     number = f"CAST(CASE {first} END AS STRING)"
     message = f"concat('{VIOLATION}{{\"rule\":', {number}, '}}', {as_json})"
-    return f"CASE WHEN {satisfied} THEN {quoted_name(name)} ELSE raise_error({message}) END"
+    return f"CASE WHEN {satisfied} THEN {own_text(spark, quoted_name(name))} ELSE raise_error({message}) END"
 
 
 def _identity_values(identity: IdentityColumn, tasks: int) -> str:

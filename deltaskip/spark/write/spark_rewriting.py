@@ -50,6 +50,7 @@ from deltaskip.schema.types import (
 from deltaskip.spark.columns.literal_columns import carrier_sql
 from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.read.dataframe import can_read
+from deltaskip.spark.session.own_texts import own_column
 from deltaskip.spark.session.releases import broadcast_rows
 from deltaskip.spark.session.session_settings import described_jobs, session_settings
 from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS
@@ -112,9 +113,9 @@ class SparkRewriting(Rewriting):
         """The rows in one partition for each new file."""
         count, columns = order.new_files, order.columns[:_GRID_BITS]
         keys = [_key(column, self._spark.version) for column in columns]
-        named = [F.expr(key.sql).alias(f"k{i}") for i, key in enumerate(keys)]
+        named = [own_column(self._spark, key.sql).alias(f"k{i}") for i, key in enumerate(keys)]
         if len(columns) == 1 and count > (1 << _RANGE_BITS) // _CELLS_PER_FILE:
-            return frame.repartitionByRange(count, F.expr(keys[0].sql))
+            return frame.repartitionByRange(count, own_column(self._spark, keys[0].sql))
         counts = files["num_records"].to_pylist()
         total = frame.count() if None in counts else sum(counts)
         sample = frame.select(*named)
@@ -145,7 +146,7 @@ class SparkRewriting(Rewriting):
         hashed = f"xxhash64({', '.join(['1', *names])})"
         file = f"CAST(coalesce({_FIRST} + pmod({hashed}, {_FILES}), 0) AS INT)"
         keys_sql = ", ".join(map(str, _partition_keys(count)))
-        return joined.repartition(count, F.expr(f"element_at(array({keys_sql}), {file} + 1)"))
+        return joined.repartition(count, own_column(self._spark, f"element_at(array({keys_sql}), {file} + 1)"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +213,7 @@ def _key(column: Resolved, version: str) -> _SortKey:
     if kind == DATE:
         return _SortKey(f"unix_date({name})", str)
     if kind in (TIMESTAMP, TIMESTAMP_NTZ):
-        return _SortKey(f"unix_micros(CAST({name} AS TIMESTAMP))", carrier_sql)
+        return _SortKey(f"unix_micros(CAST({name} AS TIMESTAMP_LTZ))", carrier_sql)
     if kind == STRING:
         if collation_of(column) is not None and not version.startswith("3."):
             return _SortKey(f"substring(CAST(collation_key({name}) AS BINARY), 1, {_TEXT_LENGTH})", _binary)

@@ -20,7 +20,8 @@ from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.rows.plan import RowPlan
-from deltaskip.schema.sql_text import SqlToken, sql_tokens
+from deltaskip.rows.rules import RowRule
+from deltaskip.schema.sql_text import SqlToken, quoted_name, sql_tokens
 from deltaskip.schema.types import DEFAULT_KEY, StructField
 from deltaskip.spark.catalog.session_tables import is_classic, java_state
 from deltaskip.spark.session.session_settings import session_id
@@ -52,6 +53,8 @@ _KEYWORDS = frozenset({
     "TIME",
 })  # fmt: skip
 _QUERIES = ("FROM", "TABLE", "VALUES", "WITH")
+# Functions whose type is that of the type TIMESTAMP in the session.
+_TIMES = ("TIMESTAMP", "TO_TIMESTAMP", "TRY_TO_TIMESTAMP", "MAKE_TIMESTAMP", "TRY_MAKE_TIMESTAMP")
 _SYSTEM_FUNCTIONS: dict[str, frozenset[str]] = {}
 
 
@@ -63,7 +66,7 @@ def check_plan(spark: SparkSession, plan: RowPlan) -> None:
     ]  # fmt: skip
     # The caller writes the predicate of an overwrite, and this package all other rules.
     texts += [
-        (f"The rule {rule.name} ({rule.expression})", rule.sql)
+        (f"The rule {rule.name} ({rule.expression})", rule.sql.removeprefix(f"{_named(rule)} <=> "))
         for rule in plan.rules if rule.kind in ("check", "invariant", "generated")
     ]  # fmt: skip
     check_stored_text(spark, texts, plan.table, plan.allow_reflection)
@@ -80,6 +83,9 @@ def check_default(spark: SparkSession, field: StructField, snapshot: Snapshot) -
 def check_stored_text(spark: SparkSession, texts: Iterable[tuple[str, str]], table: str, allowed: bool) -> None:
     """Raise UnsupportedFeature for text of a table that calls more than Spark's own functions of values.
 
+    It is also raised for text that means something else under a setting of the session, because the values and rules of
+    a table must not depend on its writer. (delta-spark stores other values.)
+
     Args:
         spark: The session that would evaluate it.
         texts: A description of each text, for messages, and the text.
@@ -87,6 +93,8 @@ def check_stored_text(spark: SparkSession, texts: Iterable[tuple[str, str]], tab
         allowed: Whether the caller lets the table's text call anything.
     """
     distinct = dict.fromkeys(texts)
+    for what, text in distinct:
+        _check_settings(spark, what, text, table)
     if not distinct or allowed or str(spark.conf.get(ALLOW_REFLECTION, "false")).lower() == "true":
         return
     calls = _Parsed(spark) if is_classic(spark) else _Tokens(spark)
@@ -98,6 +106,51 @@ def check_stored_text(spark: SparkSession, texts: Iterable[tuple[str, str]], tab
                 f"refused. If you trust the table, open it with allow_reflection=True, or set {ALLOW_REFLECTION} = "
                 f"true in the session."
             )
+
+
+def _check_settings(spark: SparkSession, what: str, text: str, table: str) -> None:
+    for key, usual in dict(_settings_of(text)).items():
+        value = str(spark.conf.get(key, usual))
+        if value.lower() != usual.lower():
+            raise UnsupportedFeature(
+                f"{what} of {table} means something else in this session, which has {key} = {value}: {text}. Write to "
+                f"the table in a session with {key} = {usual}."
+            )
+
+
+def _settings_of(text: str) -> Iterator[tuple[str, str]]:
+    """The settings under which Spark reads a text differently, each with its usual value.
+
+    # Spark 4.1, AstBuilder, ParserUtils.string, DataTypeAstBuilder, ParseToTimestamp, MakeTimestamp
+    """
+    try:
+        tokens = sql_tokens(text)
+    except SchemaError:
+        # Spark refuses the text.
+        return
+    for i, token in enumerate(tokens):
+        source = text[token.start : token.end]
+        before, after = tokens[i - 1 : i], tokens[i + 1 : i + 2]
+        if token.kind == "string":
+            quote = source[-1]
+            if quote == '"':
+                yield "spark.sql.ansi.doubleQuotedIdentifiers", "false"
+            # Where backslashes are no escapes, a raw string begins with its quote.
+            if "\\" in source or source[0] in "rR":
+                yield "spark.sql.parser.escapedStringLiterals", "false"
+            if quote * 2 in source[1:-1]:
+                yield "spark.sql.legacy.consecutiveStringLiterals.enabled", "false"
+        elif token.kind == "number" and source[-1].isdigit() and "e" in source.lower():
+            yield "spark.sql.legacy.exponentLiteralAsDecimal.enabled", "false"
+        called = bool(after) and after[0].is_symbol("(")
+        is_type = token.is_word("TIMESTAMP") and bool(before) and (before[0].is_word("AS") or before[0].text in "::<")
+        if is_type or (called and token.is_word(*_TIMES)) or (token.kind == "string" and "timestamp" in source.lower()):
+            yield "spark.sql.timestampType", "TIMESTAMP_LTZ"
+
+
+def _named(rule: RowRule) -> str:
+    """The column of a rule about one."""
+    return "".join(quoted_name(name) for _, name in rule.path)
 
 
 def _problem(text: str, calls: _Parsed | _Tokens) -> str | None:

@@ -51,6 +51,7 @@ from deltaskip.settings import options
 from deltaskip.spark.columns.spark_types import collectable, data_schema
 from deltaskip.spark.recompute.job import file_statistics
 from deltaskip.spark.session.error_conversion import row_errors_named
+from deltaskip.spark.session.own_texts import own_column
 from deltaskip.spark.session.releases import union_of_frames
 from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.checked_rows import rows_to_write, violation_of
@@ -109,7 +110,7 @@ def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_t
     with row_errors_named(frame.sparkSession, plan.table):
         stored = _stored(rows)
         texts = [f"part{i}" for i in range(len(layout.partition_columns))]
-        stored = stored.select(*_data_columns(plan, layout), *_partition_texts(layout, texts))
+        stored = stored.select(*_data_columns(plan, layout), *_partition_texts(frame.sparkSession, layout, texts))
         stored, settings = _balanced(stored, texts, layout)
         if layout.sort_by:
             stored = _sorted(stored, texts, layout)
@@ -276,9 +277,9 @@ def _check_nested_ids(plan: RowPlan, layout: DataFileLayout) -> None:
         )
 
 
-def _partition_texts(layout: DataFileLayout, names: Sequence[str]) -> Iterator[Column]:
+def _partition_texts(spark: SparkSession, layout: DataFileLayout, names: Sequence[str]) -> Iterator[Column]:
     for field, name in zip(layout.partition_fields(), names, strict=True):
-        yield F.expr(_text_sql(quoted_name(field.name), field.type)).alias(name)
+        yield own_column(spark, _text_sql(quoted_name(field.name), field.type)).alias(name)
 
 
 def _text_sql(column: str, data_type: DataType) -> str:

@@ -1,0 +1,116 @@
+"""SQL text and Columns that this package makes, which mean the same in every session.
+
+Literals, types and names are written as no setting changes them: `sql_string`, `exact_type_text`, `quoted_name`. What
+is left depends on the session: it replaces variables in a text, and may have functions that hide Spark's.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from deltaskip.errors import UnsupportedFeature
+from deltaskip.schema.sql_text import quoted_text
+from deltaskip.spark.session.session_settings import session_id
+
+# The names of all functions that texts and Columns of this package call.
+OWN_FUNCTIONS = frozenset({
+    "abs", "array", "bitmap_construct_agg", "bitmap_count", "char_length", "coalesce", "collation_key", "concat",
+    "count", "date_from_unix_date", "element_at", "explode", "forall", "get", "getbit", "greatest", "hex", "if", "in",
+    "isnan", "isnotnull", "isnull", "least", "length", "map", "map_entries", "map_from_entries", "map_keys",
+    "map_values", "max", "min", "monotonically_increasing_id", "pmod", "raise_error", "rpad", "sequence", "shiftleft",
+    "shiftright", "spark_partition_id", "startswith", "struct", "substring", "sum", "timestamp_micros", "to_json",
+    "transform", "transform_keys", "transform_values", "try_add", "try_multiply", "unhex", "unix_date", "unix_micros",
+    "when", "xxhash64",
+})  # fmt: skip
+_ESCAPED = "spark.sql.parser.escapedStringLiterals"
+_SUBSTITUTE = "spark.sql.variable.substitute"
+# A variable that no session has. Spark replaces it by the empty string, and does not read the result again.
+_NOTHING = "${deltaskip.nothing}"
+_hidden_on_servers: dict[str, frozenset[str]] = {}
+
+
+def own_text(spark: SparkSession, text: str) -> str:
+    """Return a text of this package as the session has to get it, so that its Spark replaces nothing in it.
+
+    # Spark 4.1, VariableSubstitution, ConfigReader.substitute
+    """
+    if "${" not in text or str(spark.conf.get(_SUBSTITUTE, "true")).lower() == "false":
+        return text
+    return text.replace("${", f"${_NOTHING}{{")
+
+
+def own_literal(spark: SparkSession, text: str) -> str:
+    """Return a string as an SQL literal for clauses such as LOCATION, which take no expression.
+
+    # Spark 4.1, ParserUtils.string: without escapes, the quotes are cut off, and nothing else is changed
+
+    Raises UnsupportedFeature for a text that has no literal under the settings of the session.
+    """
+    if "'" in text or "\\" in text:
+        if str(spark.conf.get(_ESCAPED, "false")).lower() != "true":
+            return quoted_text(text)
+        if "'" in text or text.endswith("\\"):
+            raise UnsupportedFeature(
+                f"{text!r} has no form in SQL text for this session, which has {_ESCAPED} = true: set it to false."
+            )
+    return f"'{text}'"
+
+
+def own_sql(spark: SparkSession, text: str) -> DataFrame:
+    """Run an SQL statement of this package."""
+    return spark.sql(own_text(spark, text))
+
+
+def own_column(spark: SparkSession, text: str) -> Column:
+    """Return the Column of an SQL expression of this package."""
+    return F.expr(own_text(spark, text))
+
+
+def selected(frame: DataFrame, *texts: str) -> DataFrame:
+    """Return the columns of SQL texts of this package."""
+    return frame.selectExpr(*(own_text(frame.sparkSession, text) for text in texts))
+
+
+def check_functions(spark: SparkSession) -> None:
+    """Raise UnsupportedFeature if the session has a function of its own under the name of one of `OWN_FUNCTIONS`."""
+    found = sorted(hidden_functions(spark) & OWN_FUNCTIONS)
+    if found:
+        raise UnsupportedFeature(
+            f"The session has a function {found[0]} of its own, which hides Spark's, and deltaskip needs Spark's: "
+            f"register it under another name in a new session, as by spark.newSession(), because Spark cannot drop it."
+        )
+
+
+def hidden_functions(spark: SparkSession) -> frozenset[str]:
+    """Return the names of Spark's functions that functions of the session hide.
+
+    A classic session is asked each time, which takes 0.1 ms unless it has functions of its own. A server is asked once
+    in a session, because it takes 0.3 s, and only for `OWN_FUNCTIONS`.
+    """
+    java = getattr(spark, "_jsparkSession", None)
+    if java is None:
+        key = session_id(spark)
+        if key not in _hidden_on_servers:
+            listed = spark.catalog.listFunctions(pattern="|".join(sorted(OWN_FUNCTIONS)))
+            _hidden_on_servers[key] = frozenset(each.name.lower() for each in listed if _is_of_session(each.className))
+        return _hidden_on_servers[key]
+    built_in = _built_in(spark._jvm)
+    of_session = java.sessionState().functionRegistry().functionBuilders()
+    if built_in.equals(of_session):
+        return frozenset()
+    others = built_in.toSet().diff(of_session.toSet()).toSeq()
+    return frozenset(str(others.apply(i)._1().funcName()).lower() for i in range(others.size()))
+
+
+@lru_cache(1)
+def _built_in(jvm: Any) -> Any:
+    """The functions of Spark: each name with its description and what makes an expression of it."""
+    return jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin().functionBuilders()
+
+
+def _is_of_session(java_class: str | None) -> bool:
+    return java_class is not None and not java_class.startswith("org.apache.spark.sql.catalyst.expressions.")

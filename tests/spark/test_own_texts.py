@@ -1,0 +1,212 @@
+"""Texts and Columns that go to a session: they mean the same whatever the session has set, or are refused."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaskip as ds
+from deltaskip import AddConstraint, DeltaTable
+from deltaskip.delta import DeltaTable as NamedTable
+from deltaskip.errors import RowViolation, UnsupportedFeature
+from deltaskip.schema.ddl import exact_type_text, parse_type_text
+from deltaskip.schema.sql_text import quoted_name, sql_string
+from deltaskip.spark.session.own_texts import OWN_FUNCTIONS, hidden_functions, own_literal, own_text
+from tests.each import each
+from tests.spark.under_settings import NAMES, NTZ, ODD, ODD_SETTINGS, OTHER_SETTINGS, operations
+
+pytestmark = pytest.mark.spark
+PACKAGE = Path(ds.__file__).parent
+
+
+def session(spark: Any, **settings: str) -> Any:
+    """A session with settings of its own."""
+    own = spark.newSession()
+    for key, value in {"spark.sql.session.timeZone": "America/New_York", **settings}.items():
+        own.conf.set(key, value)
+    return own
+
+
+def differences(spark: Any, folder: Path, settings: dict[str, str], partition_by: tuple[str, ...]) -> None:
+    usual, odd = (
+        dict(operations(session(spark, **given), folder / name, partition_by))
+        for name, given in (("usual", {}), ("odd", settings))
+    )
+
+    def same(name: str) -> None:
+        assert odd[name]() == usual[name]()
+
+    each(usual, same)
+
+
+@pytest.mark.usefixtures("found_by_a_job")
+def test_operations_have_the_same_result_under_odd_settings(spark: Any, tmp_path: Path) -> None:
+    differences(spark, tmp_path, ODD_SETTINGS, ())
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("found_by_a_job")
+@pytest.mark.parametrize("settings", [ODD_SETTINGS, *OTHER_SETTINGS], ids=range(1 + len(OTHER_SETTINGS)))
+@pytest.mark.parametrize("partition_by", [(NAMES[0],), ("day",)])
+def test_partitioned_tables_have_the_same_rows_under_other_settings(
+    spark: Any, tmp_path: Path, settings: dict[str, str], partition_by: tuple[str, ...]
+) -> None:
+    differences(spark, tmp_path, settings, partition_by)
+
+
+def test_literals_types_and_names_mean_the_same_under_every_setting(spark: Any) -> None:
+    texts = [*ODD, "\0", "\x7f\u2028", "😀$", "''", "a''b", "\\'", "${", "$${x}", "${x}${x"]
+    types = ("timestamp", "array<timestamp>", "map<timestamp_ntz,timestamp>", "struct<select:timestamp,`${x}`:int>")
+
+    def check(settings: dict[str, str]) -> None:
+        own = session(spark, **settings)
+        found = own.sql(own_text(own, f"SELECT {', '.join(map(sql_string, texts))}")).head()
+        assert list(found) == texts
+        literals = [text for text in texts if settings is not ODD_SETTINGS or not re.search(r"'|\\$", text)]
+        shown = ", ".join(own_literal(own, text) for text in literals)
+        assert list(own.sql(own_text(own, f"SELECT {shown}")).head()) == literals
+        for text in set(texts) - set(literals):
+            with pytest.raises(UnsupportedFeature, match="has no form in SQL text for this session"):
+                own_literal(own, text)
+        frame = own.createDataFrame([tuple(range(len(NAMES)))], list(NAMES))
+        names = [f"{quoted_name(name)} AS {quoted_name(name + '!')}" for name in NAMES]
+        assert frame.selectExpr(*(own_text(own, text) for text in names)).columns == [f"{name}!" for name in NAMES]
+        casts = [f"CAST(NULL AS {exact_type_text(parse_type_text(each))})" for each in types]
+        given = own.sql(own_text(own, f"SELECT {', '.join(casts)}")).schema
+        assert [field.dataType.simpleString() for field in given.fields] == [each.replace("`", "") for each in types]
+
+    each([{}, ODD_SETTINGS, *OTHER_SETTINGS], check)
+
+
+@pytest.mark.usefixtures("found_by_a_job")
+def test_a_function_that_hides_one_of_spark_is_refused(spark: Any, tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, p STRING, s STRUCT<x: FLOAT>", ["p"])
+    query = "SELECT 1L AS id, 'a' AS p, named_struct('x', 1F) AS s"
+    table.append(session(spark).sql(query))
+
+    def check(name: str) -> None:
+        own = session(spark)
+        rows = own.sql(query)
+        own.udf.register("not_of_spark", lambda value: value)
+        own.udf.register("upper", lambda value: "mine")
+        assert hidden_functions(own) == {"upper"}
+        assert table.scan("id = 1").to_spark(own).count() == 1
+        own.udf.register(name, lambda *values: "mine")
+        assert hidden_functions(own) == {"upper", name}
+        changes = (
+            lambda: table.append(rows),
+            lambda: table.update({"id": "id + 1"}, "id > 0", spark=own),
+            lambda: table.merge(rows, "t.id = s.id", "s", "t").when_matched_delete().execute(),
+            lambda: table.scan().to_spark(own),
+        )
+        for refused in changes:
+            with pytest.raises(UnsupportedFeature, match=f"a function {name} of its own, which hides Spark's"):
+                refused()
+        assert table.refresh().version == 1
+
+    each(("coalesce", "when", "struct"), check)
+
+
+def test_the_list_of_own_functions_is_complete() -> None:
+    # Names before a parenthesis that are not functions in SQL texts, and functions of pyspark that are not in a plan.
+    others = {"cast", "try_cast", "col", "lit", "expr", "broadcast", "call_function", "collate", "ilike", "like"}
+    others |= {"bitwise_not", "timestamp_add", "timestamp_diff", "not", "mode", "update"}
+    assert set(_called()) - others - OWN_FUNCTIONS == set()
+
+
+def _called() -> Iterator[str]:
+    """Names of the functions that texts and Columns of the package call."""
+    texts = [*(PACKAGE / "spark").rglob("*.py"), *(PACKAGE / "rows").glob("*.py"), *(PACKAGE / "dml").rglob("*.py")]
+    texts += [PACKAGE / "features/row_tracking.py", PACKAGE / "maintenance/partitioning.py"]
+    sql = re.compile(r"(?<![\w.])([a-z][a-z_0-9]*|IF)\((?!\))")
+    for path in texts:
+        if path.name in ("install.py", "own_sql.py", "own_texts.py", "options.py", "session_checks.py", "callbacks.py"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Attribute(value=ast.Name(id="F"), attr=name):
+                    yield name
+                case ast.JoinedStr(values=parts):
+                    text = "".join(part.value if isinstance(part, ast.Constant) else "?" for part in parts)
+                    if not re.search(r"[a-z] [a-z]+ [a-z]+ [a-z]", text):
+                        yield from (name.lower() for name in sql.findall(text))
+
+
+ESCAPED = {"spark.sql.parser.escapedStringLiterals": "true"}
+QUOTED = {"spark.sql.ansi.doubleQuotedIdentifiers": "true"}
+CONSECUTIVE = {"spark.sql.legacy.consecutiveStringLiterals.enabled": "true"}
+EXPONENT = {"spark.sql.legacy.exponentLiteralAsDecimal.enabled": "true"}
+
+
+def test_stored_text_that_means_something_else_in_a_session_is_refused(spark: Any, tmp_path: Path) -> None:
+    def check(numbered: tuple[int, tuple[dict[str, str], str, str]]) -> None:
+        number, (settings, column, check) = numbered
+        table = DeltaTable.create(
+            tmp_path / str(number), f"s STRING, x STRING, ts TIMESTAMP{column}",
+            properties={"delta.feature.allowColumnDefaults": "supported"},
+        )  # fmt: skip
+        if check:
+            table.alter(AddConstraint("c", check))
+        values = "SELECT 'q' AS s, '2026-01-01 00:00:00' AS x, timestamp_micros(0) AS ts"
+        [key] = settings
+        own = session(spark, **settings)
+        with pytest.raises(UnsupportedFeature, match=f"means something else in this session, which has {key}"):
+            table.append(own.sql(values))
+        assert table.refresh().version == (1 if check else 0)
+        table.append(session(spark).sql(values))
+
+    refused = [
+        (ESCAPED, "", r"s != 'a\tb'"), (ESCAPED, r", g STRING GENERATED ALWAYS AS (concat(s, 'a\tb'))", ""),
+        (ESCAPED, r", d STRING DEFAULT 'a\tb'", ""), (QUOTED, "", '"s" != x'), (CONSECUTIVE, "", "s != 'a''b'"),
+        (EXPONENT, "", "length(s) < 1e3"), (ESCAPED, "", "s != r'a'"),
+        (NTZ, ", g TIMESTAMP GENERATED ALWAYS AS (CAST(x AS TIMESTAMP))", ""),
+        (NTZ, "", "to_timestamp(x) > timestamp_micros(0)"), (NTZ, "", "x::timestamp > timestamp_micros(0)"),
+    ]  # fmt: skip
+    each(enumerate(refused), check)
+
+
+def test_stored_text_without_anything_that_settings_change_is_written(spark: Any, tmp_path: Path) -> None:
+    schema = "timestamp TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(timestamp AS DATE)), d DOUBLE DEFAULT 1.5"
+    table = DeltaTable.create(tmp_path / "t", schema, properties={"delta.feature.allowColumnDefaults": "supported"})
+    table.alter(AddConstraint("c", "timestamp > TIMESTAMP'2020-01-01 00:00:00' AND true"))
+    own = session(spark, **ODD_SETTINGS)
+    table.append(own.sql("SELECT TIMESTAMP_LTZ'2026-01-01 00:30:00' AS timestamp"))
+    assert [str(row["day"]) for row in table.scan().to_arrow().to_pylist()] == ["2026-01-01"]
+    with pytest.raises(RowViolation, match="constraint c") as error:
+        table.append(own.sql("SELECT TIMESTAMP_LTZ'2019-01-01 00:30:00.123456' AS timestamp"))
+    assert error.value.row is not None
+    assert str(error.value.row["timestamp"]) == "2019-01-01 05:30:00.123456+00:00"
+
+
+def test_definitions_of_columns_have_the_type_that_timestamp_is_in_the_session(spark: Any, tmp_path: Path) -> None:
+    # delta-spark 4.4 in a session with this setting: CREATE, ADD COLUMN, ALTER COLUMN TYPE, DeltaTableBuilder.
+    own, catalog = session(spark, **NTZ), ds.catalog(f"warehouse:{tmp_path}")
+
+    def types(name: str) -> list[str]:
+        return [exact_type_text(field.type) for field in catalog.load_table(f"db.{name}").schema.fields]
+
+    catalog.sql(own, "CREATE NAMESPACE db")
+    properties = "TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
+    catalog.sql(
+        own, f"CREATE TABLE db.t (a TIMESTAMP, b TIMESTAMP_LTZ, c DATE, timestamp DATE) USING delta {properties}"
+    )
+    catalog.sql(own, "ALTER TABLE db.t ADD COLUMNS (d STRUCT<timestamp: TIMESTAMP, e: VARCHAR(3)>)")
+    catalog.sql(own, "ALTER TABLE db.t ALTER COLUMN c TYPE TIMESTAMP")
+    catalog.sql(own, "CREATE TABLE db.s AS SELECT CAST('2026-01-01 00:00:00' AS TIMESTAMP) AS a")
+    NamedTable.create(own).location(str(tmp_path / "db/b")).addColumn("a", "TIMESTAMP").execute()
+    assert types("t") == [
+        "timestamp_ntz",
+        "timestamp_ltz",
+        "timestamp_ntz",
+        "date",
+        "struct<`timestamp`:timestamp_ntz,`e`:string>",
+    ]
+    assert types("s") == types("b") == ["timestamp_ntz"]
+    for usual in (session(spark), None):
+        catalog.sql(usual, "CREATE OR REPLACE TABLE db.s (a TIMESTAMP)")
+        assert types("s") == ["timestamp_ltz"]
