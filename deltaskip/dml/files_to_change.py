@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, AddFile, absolute_uris, add_actions, parse_partition_value
 from deltaskip.actions.partition_values import partition_column

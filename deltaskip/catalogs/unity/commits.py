@@ -22,7 +22,7 @@ from deltaskip.log.file_names import commit_name, parse_log_file, version_prefix
 from deltaskip.schema.calendar import current_ms
 from deltaskip.storage import FileInfo, Storage, join
 from deltaskip.storage.gate import delete_file, log_names
-from deltaskip.storage.interface import file_exists
+from deltaskip.storage.interface import file_exists, read_whole
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import LOG_FOLDER
 
@@ -243,7 +243,8 @@ class ManagedLog(CatalogCommits):
             text = texts.get(each.version)
             if text is None:
                 try:
-                    text = storage.read(self._staged(each.file_name))
+                    staged = FileInfo(each.file_name, self._staged(each.file_name), each.file_size, each.modified_ms)
+                    text = read_whole(storage, staged)
                 except FileNotFoundError:
                     # Another writer has published it, and the staged file was cleaned up.
                     if storage.exists(path):
