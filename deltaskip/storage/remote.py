@@ -42,6 +42,10 @@ _WHOLE_BYTES = 1 << 20
 _TAIL_BYTES = 1 << 16
 # The most objects that one S3 request deletes.
 _BULK_DELETES = 1000
+# Variables of the environment that name an endpoint.
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+# Endpoints and buckets that are known to have conditional writes.
+_CHECKED: set[tuple[str, str]] = set()
 # Rows of a batch of a listing: several pages of a store's answers.
 _LISTED = 1 << 14
 
@@ -304,6 +308,30 @@ class ObjectStorage:
             kill_point("before the request")
             obstore.put(self._store, self._key(path), data, mode="create", use_multipart=False)
             kill_point("after the request")
+
+    def check_conditions(self, file: FileInfo) -> None:
+        """Raise StorageError if the store ignores conditions of requests, so that writers replace each other's commits.
+
+        A store behind an endpoint of its own is asked once by each process: to create a file that exists, with the
+        bytes that it has. Stores without one are those of Amazon, Google and Microsoft, which have the conditions.
+        """
+        named = [getattr(self._store, "config", {}).get("endpoint"), *map(os.environ.get, _ENDPOINTS)]
+        endpoint = next(filter(None, named), None)
+        if endpoint is None or (endpoint, self.base) in _CHECKED:
+            return
+        try:
+            self.put_if_absent(file.path, read_whole(self, file))
+        except FileExistsError:
+            _CHECKED.add((endpoint, self.base))
+            return
+        except (FileNotFoundError, StorageError):
+            # The commit itself says what is wrong, and the next one asks again.
+            return
+        raise StorageError(
+            f"Cannot commit to {file.path.rpartition('/')[0]}: the store at {endpoint} ignores If-None-Match: *, so "
+            f"concurrent writers would replace each other's commits; use a store or a release of it with conditional "
+            f"writes. Nothing was committed."
+        )
 
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
         """Write the object, replacing an existing one."""

@@ -17,7 +17,7 @@ from deltaskip.catalogs.unity.mirror import mirrored, parsed_commit
 from deltaskip.catalogs.unity.models import LoadedTable, RatifiedCommit, TableName
 from deltaskip.errors import CorruptLog, DeltaSkipError, InvalidCommit, TableNotFound
 from deltaskip.log import Snapshot
-from deltaskip.log.catalog_commits import STAGED_FOLDER, CatalogCommits, Maintenance, published_path
+from deltaskip.log.catalog_commits import STAGED_FOLDER, CatalogCommits, Maintenance, is_commit, published_path
 from deltaskip.log.file_names import commit_name, parse_log_file, version_prefix
 from deltaskip.schema.calendar import current_ms
 from deltaskip.storage import FileInfo, Storage, join
@@ -218,7 +218,12 @@ class ManagedLog(CatalogCommits):
             if table.latest is None or table.latest < commit.version:
                 return False
             found = next((each.file_name for each in table.commits if each.version == commit.version), None)
-            if found == commit.file_name or (found is None and self._below().read(published) == text):
+            if found == commit.file_name:
+                return True
+            ours = is_commit(self._below().read(published), text) if found is None else False
+            if ours is None:
+                raise OutcomeUnknown(f"{published} could not be read whole.")
+            if ours:
                 return True
         except TableNotFound:
             raise
