@@ -25,6 +25,7 @@ from deltaskip.log.loading import list_log
 from deltaskip.schema import parse_schema
 from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.properties import HOUR_MS, TableProperties
+from deltaskip.storage.interface import read_whole
 
 _PROTECTION = "checkpointProtection"
 _VECTOR = b'"deletionVector":{'
@@ -117,7 +118,7 @@ def _versions_with(snapshot: Snapshot, feature: str) -> Iterator[int]:
                 yield file.version if using else file.version - 1
         elif using:
             yield file.version
-        if feature == "deletionVectors" and _VECTOR in snapshot.storage.read(file.path):
+        if feature == "deletionVectors" and _VECTOR in read_whole(snapshot.storage, file.file):
             yield file.version
 
 

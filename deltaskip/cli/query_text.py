@@ -26,6 +26,7 @@ _SAME = frozenset(("abs", "ceil", "ceiling", "char_length", "coalesce", "floor",
 # count from 1.
 _OPERATORS = {"::": "cast", "^": "^", "[": "[]"}
 _OF_SPARK = {"cast", "try_cast", *FUNCTIONS, *REPLACED, *PRESENT, *ALIASES}
+_CLOSED = ("python_enable_replacements = false", "enable_external_access = false", "lock_configuration = true")
 _SOURCE_WORDS = ("FROM", "JOIN")
 _NEXT_WORDS = ("GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "OFFSET")
 
@@ -52,6 +53,8 @@ def query_rows(text: str, time_zone: str, storage_options: Mapping[str, str]) ->
         raise InvalidArgument(f"The query cannot be read: {error}") from error
     if not tokens or not tokens[0].is_word("SELECT", "WITH", "FROM"):
         raise InvalidArgument("A query begins with SELECT, such as SELECT * FROM 'data/orders' WHERE price > 10.")
+    if any(token.is_symbol(";") for token in tokens):
+        raise InvalidArgument("A query is one statement: leave out what follows the semicolon, or run it by itself.")
     named = _named(tokens)
     if not named:
         example = next(_quoted(text.rstrip("; \n"), tokens), "SELECT * FROM 'data/orders'")
@@ -190,6 +193,11 @@ def _by_duckdb(
         connection.execute("SET TimeZone = ?", [time_zone])
         for table, name in names.items():
             tables[table].scan(time_zone=time_zone).to_duckdb(connection, name)
+        # The query reads the tables that it names, and no file, variable or extension beside them.
+        for setting in _CLOSED:
+            connection.execute(f"SET {setting}")
+        if [each.type for each in connection.extract_statements(text)] != [duckdb.StatementType.SELECT]:
+            raise InvalidArgument("A query is one SELECT: other statements are not run.")
         found = pa.RecordBatchReader.from_stream(connection.sql(text))
     except duckdb.Error as error:
         said = redacted(str(error))

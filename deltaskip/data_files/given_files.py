@@ -15,6 +15,7 @@ from deltaskip.errors import DataFileMissing, InvalidArgument, StorageError
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo, Storage, is_local, join, parent, parse_location, scheme_of, storage_for
+from deltaskip.storage.interface import read_whole
 from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.tree import files_below
 
@@ -171,10 +172,10 @@ def _sink_files(storage: Storage, folder: str) -> frozenset[str] | None:
     # `N.compact` the files of all batches so far; a line with the version, then a JSON object per line
     log = join(folder, _LOG)
     try:
-        names = [entry.name for entry in storage.list_from(log, "") if entry.is_file]
+        files = {entry.name: entry for entry in storage.list_from(log, "") if entry.is_file}
     except FileNotFoundError:
         return None
-    batches = {name.removesuffix(_COMPACT): name for name in names if name.removesuffix(_COMPACT).isdigit()}
+    batches = {name.removesuffix(_COMPACT): name for name in files if name.removesuffix(_COMPACT).isdigit()}
     if not batches:
         return None
     numbers = sorted(map(int, batches))
@@ -183,9 +184,9 @@ def _sink_files(storage: Storage, folder: str) -> frozenset[str] | None:
     for number in numbers:
         if number < first:
             continue
-        path = join(log, batches[str(number)])
+        file = files[batches[str(number)]]
         try:
-            for line in storage.read(path).decode().splitlines()[1:]:
+            for line in read_whole(storage, file).decode().splitlines()[1:]:
                 entry = parse_json(line)
                 location = _sink_location(str(entry["path"]))
                 if entry["action"] == "add":
@@ -193,7 +194,9 @@ def _sink_files(storage: Storage, folder: str) -> frozenset[str] | None:
                 else:
                     found.pop(location, None)
         except (ValueError, KeyError, TypeError) as error:
-            raise StorageError(f"The log {path} of a streaming query cannot be read: {first_line(error)}.") from error
+            raise StorageError(
+                f"The log {file.path} of a streaming query cannot be read: {first_line(error)}."
+            ) from error
     return frozenset(found)
 
 

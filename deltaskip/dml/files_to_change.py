@@ -13,20 +13,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, AddFile, absolute_uris, add_actions, parse_partition_value
-from deltaskip.actions.partition_values import partition_texts
+from deltaskip.actions.partition_values import partition_column
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, exact_sum, in_schema, numpy_values, one_chunk, typed_array
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.types import StructField
+from deltaskip.schema.types import BINARY, StructField
 from deltaskip.skipping.add_batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import live_row_counts
 from deltaskip.skipping.file_list import batch_files, files_schema
+from deltaskip.skipping.partition_columns import equal_values, map_values
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.cost import FileCount
 from deltaskip.txn.removed_files import RemovedFiles
@@ -118,7 +118,7 @@ def no_files(snapshot: Snapshot) -> DataFiles:
 def files_of_partitions(scan: Scan, partitions: Collection[PartitionKey]) -> DataFiles:
     """Return the files of some partitions, each given by its partition values as serialized in the log.
 
-    Values are compared by meaning: an instant in two spellings is one partition, and null equals null.
+    Values are compared by meaning, see `equal_values`: an instant in two spellings is one partition, null equals null.
     # PROTOCOL, Partition Value Serialization
 
     Args:
@@ -126,7 +126,9 @@ def files_of_partitions(scan: Scan, partitions: Collection[PartitionKey]) -> Dat
         partitions: One string for each partition column, as `serialize_partition_value` writes it.
     """
     snapshot = scan.snapshot
-    found = list(each_candidate(snapshot, scan.compiled.program, partial(_of_partitions, scan, frozenset(partitions))))
+    columns = zip(snapshot.partition_fields, zip(*partitions, strict=True), strict=True)
+    wanted = [partition_column(arrow_array(texts, pa.string()), field.type) for field, texts in columns]
+    found = list(each_candidate(snapshot, scan.compiled.program, partial(_of_partitions, scan, wanted)))
     return _joined(snapshot, _REMOVED, found)
 
 
@@ -195,16 +197,18 @@ def _kept_of(scan: Scan, batch: FileBatch) -> DataFiles:
     return _files(scan, batch, _kept(scan, batch), FILE_SCHEMA.names)
 
 
-def _of_partitions(scan: Scan, partitions: frozenset[PartitionKey], batch: FileBatch) -> DataFiles:
-    kept = _kept(scan, batch)
-    files = _files(scan, batch, kept, _REMOVED)
-    values = one_chunk(files.listed["partition_values"])
-    fields = scan.snapshot.partition_fields
-    texts = [partition_texts(one_chunk(pc.struct_field(values, [f.name])), f.type) for f in fields]
-    codes = tuple_codes(texts, len(kept))
-    firsts = np.unique(codes, return_index=True)[1]
-    wanted = [tuple(text[int(first)].as_py() for text in texts) in partitions for first in firsts]
-    return files.take(np.flatnonzero(np.array(wanted, np.bool_)[codes]).tolist() if len(kept) else [])
+def _of_partitions(scan: Scan, wanted: Sequence[pa.Array], batch: FileBatch) -> DataFiles:
+    files = _files(scan, batch, _kept(scan, batch), _REMOVED)
+    fields, logged = scan.snapshot.partition_fields, one_chunk(files.logged["partition_values"])
+    columns = []
+    for field, values, found in zip(fields, wanted, one_chunk(files.listed["partition_values"]).flatten(), strict=True):
+        columns.append(equal_values(pa.concat_arrays([values, found]), field))
+        if field.type == BINARY:
+            # "" is read as NULL, but delta-spark reads empty bytes: it is not the partition of NULL.
+            texts = map_values(logged, physical_name(field, scan.snapshot.mapping_mode))
+            columns.append(pa.concat_arrays([values.is_null(), texts.is_null()]))
+    codes, count = tuple_codes(columns, len(wanted[0]) + len(files)), len(wanted[0])
+    return files.take(np.flatnonzero(np.isin(codes[count:], codes[:count])).tolist())
 
 
 def tuple_codes(columns: Iterable[pa.Array], rows: int) -> npt.NDArray[Any]:

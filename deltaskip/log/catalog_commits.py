@@ -117,8 +117,23 @@ def put_commit(latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None], 
     else:
         # Getting the credentials of the storage may fail.
         storage = storage_below(latest.storage)
+        known = latest.segment.own_commit
+        check_conditions = getattr(storage, "check_conditions", None)
+        if check_conditions is not None and known is not None:
+            check_conditions(known.file)
         in_doubt(True)
         unsynced.put_commit(storage, join(latest.root, LOG_FOLDER, commit_name(latest.version + 1)), text)
+
+
+def is_commit(found: bytes, text: bytes) -> bool | None:
+    """Whether bytes that were read under the name of a commit are its text; None if they do not tell.
+
+    A read may be cut short, even to nothing, and a proxy may answer with a page of its own.
+    """
+    if found == text:
+        return True
+    undecided = text.startswith(found) or found.startswith(text) or not found.lstrip().startswith(b"{")
+    return None if undecided else False
 
 
 def check_permitted(snapshot: Snapshot, operation: Maintenance, what: str) -> None:

@@ -18,6 +18,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import TRUE
 from deltaskip.settings import options
 from deltaskip.storage import NotAFile, Storage
+from deltaskip.storage.interface import cut_short
 
 _LONGEST_LINE = 256 << 20
 
@@ -228,6 +229,8 @@ def _pieces(storage: Storage, root: str, file: LogFile) -> Iterator[tuple[memory
         else:
             rest += read
         if not read:
+            if offset < file.file.size:
+                raise cut_short(file.path, file.file.size, offset)
             return
         # NULs at the end of a file that was extended but not written.
         if b"\0" in read[-1:]:

@@ -85,7 +85,7 @@ class Snapshot(Unpicklable):
         if self._checksum is not None:
             for difference in state_differences(self._checksum, self._state):
                 self._warn(f"{difference}; the value of the log is used")
-            self._compare_without_blank_commits(self._checksum)
+            self._compare_files(self._checksum)
 
     @classmethod
     def of_adds(cls, base: Snapshot, adds: pa.Table, commits: Sequence[LogFile]) -> Snapshot:
@@ -323,18 +323,23 @@ class Snapshot(Unpicklable):
             self._warn(f"the file is damaged and was ignored: {error}")
             return None
 
-    def _compare_without_blank_commits(self, checksum: Checksum) -> None:
-        """Warn if a commit without an action, which is a version without changes, had some when it was written."""
+    def _compare_files(self, checksum: Checksum) -> None:
+        """Warn if the files differ from the checksum's, where a commit may have lost lines after it was written.
+
+        Only a checksum shows that a local file was cut at the end of a line. The files of a large checkpoint are read
+        for it only if a commit has no action, as a version without changes.
+        """
         blank = [file for file in self.segment.commits if file.file.size < _SHORTEST_ACTION]
-        if not blank:
+        if not blank and (self.storage.remote or not all(part.is_held for part in self.checkpoint_parts)):
             return
-        name, version = blank[-1].file.name, blank[-1].version
         sizes = self.adds(["size"])["size"]
         for difference in file_differences(checksum, len(sizes), exact_sum(sizes)):
-            self._warn(
-                f"{difference}; {name} (version {version}) is empty and may have lost its actions: "
-                f"{restore_or_go_back(version)}; the value of the log is used"
-            )
+            why = "a commit or checkpoint was changed after it was written; restore the log"
+            if blank:
+                name, version = blank[-1].file.name, blank[-1].version
+                cure = restore_or_go_back(version)
+                why = f"{name} (version {version}) is empty and may have lost its actions: {cure}"
+            self._warn(f"{difference}; {why}; the value of the log is used")
 
     def _warn(self, message: str) -> None:
         name = self.segment.checksum.file.name if self.segment.checksum is not None else ".crc"

@@ -31,6 +31,7 @@ from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.properties import DAY_MS
 from deltaskip.storage import LocalStorage, Storage, join, split_authority, storage_below
 from deltaskip.storage.gate import deletable
+from deltaskip.storage.interface import read_whole
 from deltaskip.storage.location import LOG_FOLDER
 
 _ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/"
@@ -179,7 +180,7 @@ def unneeded_by_log(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progr
         named = _file_keys_of(snapshot, removes["path"], removes["deletion_vector"])
         keys += [named.data, named.vectors]
         sizes += [pc.fill_null(removes["size"], 0), pa.repeat(0, len(named.vectors)).cast(pa.int64())]
-        changes = [each for file in some for each in _change_files(storage.read(file.path))]
+        changes = [each for file in some for each in _change_files(read_whole(storage, file.file))]
         keys.append(table_keys(snapshot.table_root, arrow_array([path for path, _ in changes], pa.string())))
         sizes.append(arrow_array([size for _, size in changes], pa.int64()))
         progress("listed", start + len(some), len(wanted))

@@ -20,6 +20,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_true, numpy_values, true_rows
 from deltaskip.schema.calendar import instant_of, zone_of
+from deltaskip.schema.lengths import char_padded, declares_char, with_lengths
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -31,6 +32,7 @@ from deltaskip.schema.types import (
     TIMESTAMP_NTZ,
     DataType,
     DecimalType,
+    StructField,
 )
 
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -70,10 +72,6 @@ class PartitionColumn:
                 news = _read_values(self.texts[0 if known is None else len(known.array) :], self.type, zone)
                 known = self._read[zone] = news if known is None else known.extended(news)
             return known
-
-    def ordered(self, zone: str | None) -> pa.Array:
-        """The value of each code; values that are equal in Spark are identical in Arrow. zone: as in `read`."""
-        return self.read(zone).ordered(self.type)
 
     def values(self, zone: str | None) -> list[Any]:
         """Value of each code: in the value domain, a TimestampRange, or a PartitionValueError; zone as in `read`."""
@@ -116,6 +114,20 @@ def readings(value: Any, text: str | None, type_: DataType) -> tuple[Any, ...] |
     if isinstance(value, PartitionValueError | TimestampRange) or (text is not None and type_ == BINARY):
         return None
     return (value,)
+
+
+def equal_values(values: pa.Array, field: StructField) -> pa.Array:
+    """Partition values in a form in which those of the same partition are identical in Arrow: equal in Spark's rows.
+
+    -0.0 equals 0.0, and strings of type char(n) are equal when padded. NULL and the empty string differ, and so do
+    strings that only a collation takes for equal: # delta-spark, OptimisticTransaction.filterFiles
+    """
+    return ordered_floats(values) if field.type in FLOATING else as_in_rows(values, field)
+
+
+def as_in_rows(values: pa.Array, field: StructField) -> pa.Array:
+    """The values of a partition column as in rows: strings of type char(n) are padded."""
+    return char_padded(values, with_lengths(field).type) if declares_char(field) else values
 
 
 def map_values(partition_values: pa.Array, key: str) -> pa.Array:
@@ -168,10 +180,6 @@ class _PartitionValues:
     def extended(self, more: _PartitionValues) -> _PartitionValues:
         """These values and then `more`."""
         return _PartitionValues(pa.concat_arrays([self.array, more.array]), np.concatenate([self.odd, more.odd]))
-
-    def ordered(self, type_: DataType) -> pa.Array:
-        """The values in a form in which values that are equal in Spark are identical in Arrow."""
-        return ordered_floats(self.array) if type_ in FLOATING else self.array
 
 
 def _read_values(texts: Sequence[str | None], type_: DataType, zone: str | None) -> _PartitionValues:

@@ -28,7 +28,7 @@ from deltaskip.schema.arrow_values import (
     numpy_values,
     one_chunk,
 )
-from deltaskip.schema.lengths import char_padded, declares_char, with_lengths
+from deltaskip.schema.lengths import declares_char
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import StructField, declared_collation
@@ -36,7 +36,7 @@ from deltaskip.skipping.add_batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import live_row_counts
 from deltaskip.skipping.file_list import partition_structs, unreadable_value
 from deltaskip.skipping.file_predicates import CompiledPredicate
-from deltaskip.skipping.partition_columns import PartitionColumn, readings
+from deltaskip.skipping.partition_columns import PartitionColumn, as_in_rows, equal_values, readings
 
 _ZERO = arrow_scalar(0, pa.int64())
 _STRICT = pc.ScalarAggregateOptions(skip_nulls=False)
@@ -81,7 +81,7 @@ def partition_counts(predicate: CompiledPredicate) -> pa.Table:
     encoded = ((column, one_chunk(grouped[key])) for key, column in zip(keys, columns, strict=True))
     structs = partition_structs(snapshot, len(grouped), encoded, zone or "UTC")
     if any(map(declares_char, fields)):
-        padded = [_as_in_rows(values, field) for values, field in zip(structs.flatten(), fields, strict=True)]
+        padded = [as_in_rows(values, field) for values, field in zip(structs.flatten(), fields, strict=True)]
         structs = pa.StructArray.from_arrays(padded, fields=list(structs.type))
     counts = [grouped[name] for name in ("count_all", "num_rows_sum", "size_in_bytes_sum")]
     table = pa.table([structs, *(each.cast(pa.int64()) for each in counts)], ["partition_values", *_COUNTS])
@@ -126,7 +126,7 @@ def distinct_values(predicate: CompiledPredicate, names: Sequence[str]) -> pa.Ta
         why = f"{counted} only in files that partly match, or have no row count"
         raise _refusal(snapshot, names, why)
     values = [
-        _as_in_rows(column.typed(one_chunk(grouped[key]), zone or "UTC"), field)
+        as_in_rows(column.typed(one_chunk(grouped[key]), zone or "UTC"), field)
         for key, field, column in zip(keys, fields, columns, strict=True)
     ]
     table = pa.table(values, pa.schema([pa.field(field.name, arrow_type(field.type)) for field in fields]))
@@ -176,17 +176,12 @@ def _equal_codes(
             column.typed(every, zone)
         except PartitionValueError as error:
             raise unreadable_value(snapshot, field, error) from error
-        values = _as_in_rows(column.ordered(zone), field)
+        values = equal_values(column.read(zone).array, field)
         ids = numpy_values(values.dictionary_encode(null_encoding="encode").indices)
         _, first, back = np.unique(ids, return_index=True, return_inverse=True)
         equal = arrow_array(first[back].astype(np.int32)) if len(ids) else every
         found.append(pa.chunked_array([equal.take(each[number]) for each in codes], pa.int32()))
     return found
-
-
-def _as_in_rows(values: pa.Array, field: StructField) -> pa.Array:
-    """The values of a column as in rows: strings of type char(n) are equal if they are equal when padded."""
-    return char_padded(values, with_lengths(field).type) if declares_char(field) else values
 
 
 def _check_single_readings(

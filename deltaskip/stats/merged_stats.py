@@ -9,6 +9,7 @@ from typing import Any
 from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.json_text import member_at, parse_json
+from deltaskip.schema.types import FLOATING
 from deltaskip.stats.file_facts import StatisticsRequest
 from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS, is_wide
@@ -107,9 +108,18 @@ def _lacking(stats: Mapping[str, Any], request: StatisticsRequest) -> Iterator[i
         if nulls is not None and nulls == stats["numRecords"]:
             continue
         holders: list[Sequence[Mapping[str, Any]]] = [[stats]] if column.bounded else []
+        if column.type in FLOATING and _excludes_a_zero(stats, column.physical):
+            yield i
+            continue
         holders += [_spelled(collated, [identifier]) for identifier in identifiers]
         if nulls is None or not all(any(_has_bounds(one, column.physical) for one in spelled) for spelled in holders):
             yield i
+
+
+def _excludes_a_zero(stats: Mapping[str, Any], path: tuple[str, ...]) -> bool:
+    """Whether a bound is a zero that readers who order -0.0 below 0.0 take for a bound of that zero alone."""
+    low, high = (member_at(stats.get(group), path) for group in _GROUPS[:2])
+    return low in ("0.0", "0") or high in ("-0.0", "-0")
 
 
 def _has_bounds(holder: Mapping[str, Any], path: tuple[str, ...]) -> bool:

@@ -92,6 +92,9 @@ def _timestamp_text(micros: int, side: Side, zone: str) -> str | None:
 
 
 def _float_text(value: float, side: Side, single: bool) -> str:
+    # Apache Parquet, parquet.thrift, ColumnOrder: readers may order -0.0 below 0.0, so the bounds include both zeros.
+    if not value:
+        value = -0.0 if side == "min" else 0.0
     text = java_text(value, single)
     return text if math.isfinite(value) else f'"{text}"'
 

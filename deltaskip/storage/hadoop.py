@@ -137,7 +137,7 @@ class HadoopStorage:
 
     def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
         """Read the files into one buffer, and return it with the start of each file."""
-        return joined(read_side_by_side(self, [file.path for file in files], _THREADS))
+        return joined(read_side_by_side(self, files, _THREADS))
 
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open the file for random access. The caller closes it."""

@@ -119,7 +119,8 @@ class Storage(Protocol):
     def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
         """Read the files into one buffer, and return it with the start of each file; remote files in parallel.
 
-        files: As listed. A size that has changed since the listing is not an error.
+        files: As listed. A file that has grown since the listing is not an error. Raises StorageError for one of which
+        fewer bytes are read.
         """
         ...
 
@@ -189,6 +190,27 @@ def check_range(location: str, offset: int, length: int) -> None:
     """Raise StorageError for an invalid range of bytes."""
     if offset < 0 or length < 0:
         raise StorageError(f"Cannot read {length} bytes at offset {offset} of {location}: they must not be negative.")
+
+
+def cut_short(location: str, expected: int, found: int) -> StorageError:
+    """Return the error for a read of fewer bytes than the file has by its listing or the log."""
+    return StorageError(
+        f"Cannot read {location}: it has {expected} bytes, and the storage returned {found}; try again. If the error "
+        f"remains, the file was cut: restore it."
+    )
+
+
+def read_whole(storage: Storage, file: FileInfo) -> bytes:
+    """Read a file that was listed. A read of fewer bytes than it was listed with is repeated once.
+
+    Raises StorageError if the storage returns fewer bytes again, since a log of whole lines is still a valid log.
+    """
+    data = storage.read(file.path)
+    if len(data) < file.size:
+        data = storage.read(file.path)
+    if len(data) < file.size:
+        raise cut_short(file.path, file.size, len(data))
+    return data
 
 
 def joined(contents: Sequence[bytes]) -> tuple[memoryview, list[int]]:

@@ -21,6 +21,7 @@ from deltaskip.storage.interface import (
     not_a_directory,
     not_a_file,
     not_found,
+    read_whole,
     too_large,
 )
 from deltaskip.storage.local_writing import (
@@ -117,7 +118,7 @@ class LocalStorage:
                 finally:
                     os.close(handle)
                 if size != end - start:
-                    return joined([self.read(each.path) for each in files])
+                    return joined([read_whole(self, each) for each in files])
             except DeltaSkipError:
                 raise
             except OSError as error:

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from mmap import mmap
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,12 @@ from deltaskip.storage.interface import (
     FileInfo,
     Storage,
     check_range,
+    cut_short,
     delete_side_by_side,
     joined,
     not_a_file,
     not_found,
+    read_whole,
     too_large,
 )
 from deltaskip.storage.kill_points import kill_point
@@ -39,6 +42,10 @@ _WHOLE_BYTES = 1 << 20
 _TAIL_BYTES = 1 << 16
 # The most objects that one S3 request deletes.
 _BULK_DELETES = 1000
+# Variables of the environment that name an endpoint.
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+# Endpoints and buckets that are known to have conditional writes.
+_CHECKED: set[tuple[str, str]] = set()
 # Rows of a batch of a listing: several pages of a store's answers.
 _LISTED = 1 << 14
 
@@ -88,7 +95,7 @@ class ArrowStorage:
 
     def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
         """Read the files into one buffer, and return it with the start of each file."""
-        return joined(read_side_by_side(self, [file.path for file in files]))
+        return joined(read_side_by_side(self, files))
 
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open the file for random access. The caller closes it."""
@@ -202,9 +209,15 @@ class ObjectStorage:
         check_range(path, offset, length)
         if length == 0:
             return b""
+        found = 0
         try:
-            with backend_errors(path):
-                return bytes(obstore.get_range(self._store, self._key(path), start=offset, length=length))
+            for _ in range(2):
+                with backend_errors(path):
+                    data = bytes(obstore.get_range(self._store, self._key(path), start=offset, length=length))
+                if len(data) >= length:
+                    return data
+                found = len(data)
+            raise cut_short(path, offset + length, offset + found)
         except StorageError:
             rest = self.size(path) - offset
             if rest >= length:
@@ -213,7 +226,7 @@ class ObjectStorage:
 
     def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
         """Read the files into one buffer, and return it with the start of each file."""
-        return joined(read_side_by_side(self, [file.path for file in files]))
+        return joined(read_side_by_side(self, files))
 
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open the file for random access. The caller closes it. Small files are read whole, of others the end."""
@@ -247,17 +260,20 @@ class ObjectStorage:
         with backend_errors(path):
             starts, lengths = [offset for offset, _ in ranges], [length for _, length in ranges]
             found = obstore.get_ranges(self._store, self._key(path), starts=starts, lengths=lengths, coalesce=0)
-            return [bytes(each) for each in found]
+            read = [bytes(each) for each in found]
+        pairs = zip(ranges, read, strict=True)
+        return [data if len(data) >= each[1] else self.read_range(path, *each) for each, data in pairs]
 
     def _tail(self, path: str, size: int) -> bytes | None:
-        """The last bytes of the file, or all bytes of a small one, by one request; None if it has another size."""
+        """The last bytes of the file, or all bytes of a small one, by one request; None if it is not whole."""
         import obstore
 
         start = 0 if size <= _WHOLE_BYTES else size - _TAIL_BYTES
         try:
             with backend_errors(path):
                 answer = obstore.get(self._store, self._key(path), options={"range": {"offset": start}})
-                return bytes(answer.bytes()) if answer.meta["size"] == size else None
+                data = bytes(answer.bytes())
+                return data if answer.meta["size"] == size and len(data) == size - start else None
         except FileNotFoundError:
             raise
         except StorageError:
@@ -292,6 +308,30 @@ class ObjectStorage:
             kill_point("before the request")
             obstore.put(self._store, self._key(path), data, mode="create", use_multipart=False)
             kill_point("after the request")
+
+    def check_conditions(self, file: FileInfo) -> None:
+        """Raise StorageError if the store ignores conditions of requests, so that writers replace each other's commits.
+
+        A store behind an endpoint of its own is asked once by each process: to create a file that exists, with the
+        bytes that it has. Stores without one are those of Amazon, Google and Microsoft, which have the conditions.
+        """
+        named = [getattr(self._store, "config", {}).get("endpoint"), *map(os.environ.get, _ENDPOINTS)]
+        endpoint = next(filter(None, named), None)
+        if endpoint is None or (endpoint, self.base) in _CHECKED:
+            return
+        try:
+            self.put_if_absent(file.path, read_whole(self, file))
+        except FileExistsError:
+            _CHECKED.add((endpoint, self.base))
+            return
+        except (FileNotFoundError, StorageError):
+            # The commit itself says what is wrong, and the next one asks again.
+            return
+        raise StorageError(
+            f"Cannot commit to {file.path.rpartition('/')[0]}: the store at {endpoint} ignores If-None-Match: *, so "
+            f"concurrent writers would replace each other's commits; use a store or a release of it with conditional "
+            f"writes. Nothing was committed."
+        )
 
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
         """Write the object, replacing an existing one."""
@@ -426,12 +466,12 @@ def _sorted(entries: Iterable[FileInfo]) -> list[FileInfo]:
     return sorted(entries, key=lambda info: info.name)
 
 
-def read_side_by_side(storage: Storage, paths: Sequence[str], threads: int = _PARALLEL_READS) -> list[bytes]:
-    """Read the files with a pool of threads."""
-    if len(paths) < 2:
-        return [storage.read(path) for path in paths]
-    with ThreadPoolExecutor(min(threads, len(paths))) as pool:
-        return list(pool.map(storage.read, paths))
+def read_side_by_side(storage: Storage, files: Sequence[FileInfo], threads: int = _PARALLEL_READS) -> list[bytes]:
+    """Read the files with a pool of threads. Raises StorageError for fewer bytes than were listed."""
+    if len(files) < 2:
+        return [read_whole(storage, file) for file in files]
+    with ThreadPoolExecutor(min(threads, len(files))) as pool:
+        return list(pool.map(partial(read_whole, storage), files))
 
 
 @contextmanager

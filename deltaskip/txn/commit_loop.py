@@ -10,9 +10,17 @@ from contextlib import suppress
 from uuid import uuid4
 
 from deltaskip.doors import first_line
-from deltaskip.errors import CommitConflict, CorruptLog, DeltaSkipError, MaintenanceWarning, StorageError, TableNotFound
+from deltaskip.errors import (
+    CatalogError,
+    CommitConflict,
+    CorruptLog,
+    DeltaSkipError,
+    MaintenanceWarning,
+    StorageError,
+    TableNotFound,
+)
 from deltaskip.log import Snapshot, advanced, check_same_table, is_fresh, load_snapshot, refresh
-from deltaskip.log.catalog_commits import catalog_commits, is_managed, put_commit
+from deltaskip.log.catalog_commits import catalog_commits, is_commit, is_managed, put_commit
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checksum_writing import write_checksum_after
 from deltaskip.log.cleanup import clean_up_log
@@ -42,8 +50,8 @@ _FIRST_PAUSE_SECONDS = {False: 0.002, True: 0.05}
 _LONGEST_PAUSE_SECONDS = 1.0
 # Successive attempts in which storage refuses a version because it exists, but does not list it.
 _MOST_CONTRADICTIONS = 8
-
-
+# A read that does not tell whose commit it is is repeated.
+_READS_OF_COMMIT = 2
 _SYMLINKS = TableProperties.symlink_manifests.name.encode()
 
 
@@ -80,6 +88,8 @@ class CommitLoop:
         self._txn_id = str(uuid4())
         self.unsynced = Unsynced(base.storage)
         self.outcome_unknown = False
+        # The version that was last attempted.
+        self._put = base.version + 1
         # Deletion vector files that were written to unite rows with those of winners, and the files that they replace.
         self._written: list[str] = []
         self._superseded: list[str] = []
@@ -97,16 +107,20 @@ class CommitLoop:
             CommitConflict: Another writer committed something that the transaction depends on.
             TableAlreadyExists: The commit creates a table, and one exists.
             TableNotFound: The table was dropped, or replaced by another one.
-            StorageError: Storage failed, or refuses to create a version that it does not have.
+            StorageError: Storage failed, or refuses to create a version that it does not have. If `outcome_unknown`,
+                the message says how to find out whether the commit is in the log.
+            CatalogError: The catalog failed; `outcome_unknown` as for storage.
             DeltaSkipError: As `prepare` does.
         """
         self._written, self._superseded = [], []
         try:
             with Turn(self._base, "commit") as turn:
                 committed = self._committed(intent, look_up_files, turn)
-        except BaseException:
+        except BaseException as error:
             if not self.outcome_unknown:
                 self._delete(self._written)
+            elif isinstance(error, Exception) and not isinstance(error, CatalogError):
+                raise self._in_doubt(error) from error
             raise
         if owns_vectors and committed.text is not None:
             self._delete(self._superseded)
@@ -154,6 +168,8 @@ class CommitLoop:
             if contradictions >= _MOST_CONTRADICTIONS or (creates and not self._is_there(latest)):
                 raise self._contradicted(latest)
             if creates:
+                if self.outcome_unknown:
+                    raise StorageError(f"A table exists at {latest.root}, and its first commit could not be read.")
                 raise already_exists(latest.root)
             turn.take()
             if contradictions > 1 or not turn.is_taken:
@@ -236,9 +252,17 @@ class CommitLoop:
             return True
         return True
 
+    def _in_doubt(self, error: Exception) -> StorageError:
+        """The error for a commit that readers may see, or may never see."""
+        base, version = self._base, self._put
+        return StorageError(
+            f"The commit of version {version} to {base.root} may have landed, and its files were kept: "
+            f"{str(error).rstrip('.')}. Before the operation is repeated, see whether {commit_name(version)} in "
+            f"{LOG_FOLDER} contains the txnId {self._txn_id}; an operation with txn= can be repeated in any case."
+        )
+
     def _contradicted(self, latest: Snapshot) -> StorageError:
         """The error for a version that storage, or the table's catalog, claims to have and cannot return."""
-        self.outcome_unknown = False
         return StorageError(
             f"Cannot commit to {latest.root}: version {latest.version + 1} is refused as one that exists, but nobody "
             f"has written it; check that the store or catalog supports conditional writes, and that its lists are up "
@@ -260,6 +284,7 @@ class CommitLoop:
     def _try(self, text: bytes, latest: Snapshot) -> bool:
         """Whether the commit is now the version after `latest`."""
         before = self.outcome_unknown
+        self._put = latest.version + 1
 
         def in_doubt(whether: bool) -> None:
             self.outcome_unknown = before or whether
@@ -285,11 +310,17 @@ class CommitLoop:
         return True
 
     def _is_ours(self, latest: Snapshot, text: bytes) -> bool:
-        """Whether the commit of the version after `latest` can be read and is this transaction's."""
-        is_local = False
+        """Whether the commit of the version after `latest` can be read and is this transaction's.
+
+        If that is not certain either way, the outcome stays unknown.
+        """
+        is_local, ours = False, None
         try:
             is_local = isinstance(storage_below(latest.storage), LocalStorage)
-            ours = latest.storage.read(_next_commit(latest)) == text
+            for _ in range(_READS_OF_COMMIT):
+                ours = is_commit(latest.storage.read(_next_commit(latest)), text)
+                if ours is not None:
+                    break
         except FileNotFoundError:
             # A request may still reach the store, and a catalog decides about all versions except the first.
             decides = is_managed(latest.storage) and latest.version != BEFORE_CREATION
@@ -297,8 +328,8 @@ class CommitLoop:
             return False
         except Exception:
             return False
-        self.outcome_unknown = ours
-        return ours
+        self.outcome_unknown = ours is not False
+        return bool(ours)
 
 
 def _advanced(committed: Committed) -> Snapshot | None:

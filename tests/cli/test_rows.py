@@ -152,6 +152,23 @@ def test_every_other_query_is_run_by_duckdb(run: Run, table: Path, tmp_path: Pat
         ],
         check,
     )
+    missing = tmp_path / "written.csv"
+    (tmp_path / "secret.csv").write_text("a\n1\n")
+    secret = tmp_path / "secret.csv"
+    for text, said in (
+        ("SELECT id FROM {t}; COPY (SELECT 1) TO '{missing}'", "A query is one statement"),
+        ("SELECT id FROM {t}; SELECT 1", "A query is one statement"),
+        ("SELECT count(*) FROM {t} WHERE 'a' <> '\\'; COPY (SELECT 1) TO '{missing}' --'", "A query is one SELECT"),
+        ("WITH x AS (SELECT 1 AS i) INSERT INTO y SELECT i FROM x JOIN {t} ON true", "A query is one SELECT"),
+        ("SELECT count(*) FROM {t}, read_csv('{secret}')", "disabled by configuration"),
+        ("SELECT count(*) FROM {t} a, '{secret}' b", "disabled by configuration"),
+        ("SELECT max(content) FROM read_text('{secret}') JOIN {t} ON true", "disabled by configuration"),
+        ("SELECT count(*) FROM {t} JOIN glob('{secret}') ON true", "disabled by configuration"),
+        ("SELECT count(*) FROM {t} a, tables b", "does not exist"),
+    ):
+        ran = run("query", text.format(t=f"'{table}'", missing=missing, secret=secret))
+        assert ran.status in (1, 2) and said in ran.err and not ran.out, (text, ran)
+        assert not missing.exists()
     ran = run("query", f"SELECT nope(id) FROM '{table}'")
     assert ran.status == 1 and "DuckDB refuses the query" in ran.err and ran.err.count("\n") == 1
     ran = run("query", f"SELECT id FROM '{table}' WHERE id > 1 && id < 3")

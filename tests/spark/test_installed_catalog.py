@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ast
+import base64
+import hmac
+import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -228,6 +232,31 @@ def test_rows_of_tables_with_deletion_vectors_collations_and_char(lake: Any) -> 
     assert lake("SELECT * FROM lake.db.odd WHERE s = 'AB' AND v = 'x'") == [("Ab", "x  ", 1)]
     assert lake("SELECT count(*) FROM lake.db.odd") == [(2,)]
     assert lake("SELECT n FROM lake.db.odd WHERE s COLLATE UTF8_BINARY = 'aB'") == [(2,)]
+
+
+def test_options_in_sql_are_never_unpickled(spark: Any, lake: Any, tmp_path: Path) -> None:
+    lake("CREATE TABLE lake.db.signed (id BIGINT) TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    lake("INSERT INTO lake.db.signed VALUES (1), (2), (3)")
+    lake("DELETE FROM lake.db.signed WHERE id = 2")
+    # The read registers the format.
+    assert lake("SELECT id FROM lake.db.signed ORDER BY id") == [(1,), (3,)]
+
+    class Making:
+        def __reduce__(self) -> tuple[Any, tuple[str]]:
+            return os.mkdir, (str(tmp_path / "made"),)
+
+    packed = pickle.dumps(Making())
+    for data in (packed, bytes(32) + packed, hmac.digest(b"", packed, "sha256") + packed, b""):
+        text = base64.b85encode(data).decode()
+        read = spark.read.format("deltaskip_planned_rows").schema("id BIGINT").option("partitions", text)
+        with pytest.raises(Exception, match="reads only what deltaskip has planned"):
+            read.load().collect()
+    name = "`deltaskip_planned_rows`"
+    with pytest.raises(Exception, match="reads only what deltaskip has planned"):
+        spark.sql(f"CREATE TEMPORARY VIEW planned (id BIGINT) USING {name} OPTIONS ('partitions' 'A~')")
+        spark.table("planned").collect()
+    assert not (tmp_path / "made").exists()
+    assert lake("SELECT id FROM lake.db.signed ORDER BY id") == [(1,), (3,)]
 
 
 def test_statements_that_spark_cannot_run_show_the_line_that_runs_them(spark: Any, lake: Any, catalog: Any) -> None:

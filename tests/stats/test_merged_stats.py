@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from deltaskip.schema.types import STRING, DecimalType, StructField, StructType
+from deltaskip.schema.types import DOUBLE, FLOAT, STRING, DataType, DecimalType, StructField, StructType
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.file_facts import StatisticsRequest
 from deltaskip.stats.merged_stats import has_statistics, merged_stats, widened_stats
@@ -125,3 +125,15 @@ def test_statistics_of_a_file_that_loses_rows_are_in_the_wide_form(
 
 def test_widened_bounds_keep_all_their_digits() -> None:
     assert '"a":123456789012345678901234567890.10' in widened_stats(WHOLE, 2, 0)
+
+
+@pytest.mark.parametrize("type_", [FLOAT, DOUBLE])
+def test_a_zero_as_bound_is_missing_if_it_excludes_the_other_zero(type_: DataType) -> None:
+    schema = StructType((StructField("s", StructType((StructField("x", type_),))),))
+    asked = statistics_request(indexed_columns(schema))
+    text = '{"numRecords":2,"minValues":{"s":{"x":%s}},"maxValues":{"s":{"x":%s}},"nullCount":{"s":{"x":0}}}'
+    assert has_statistics(text % ("-0.0", "0.0"), asked)
+    assert has_statistics(text % ("-1.0", "1.0"), asked)
+    # delta-spark 4.4.0 logs the minimum and the maximum of the rows, such as -0.0 for both.
+    for low, high in (("-0.0", "-0.0"), ("0.0", "0.0"), ("0.0", "1.0"), ("-1.0", "-0.0"), ("0", "1")):
+        assert not has_statistics(text % (low, high), asked), (low, high)

@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.collations.lookup import collation
-from deltaskip.stats.written_bounds import COLLATED_LIMIT, cut_collated_max, cut_collated_min, cut_max, cut_min
+from deltaskip.schema.types import DOUBLE, FLOAT, DataType
+from deltaskip.stats.written_bounds import (
+    COLLATED_LIMIT,
+    bound_text,
+    cut_collated_max,
+    cut_collated_min,
+    cut_max,
+    cut_min,
+)
 from tests.looped import looped
 from tests.stats.rowwise import truncated_max
 
@@ -51,3 +59,12 @@ def test_a_beginning_that_is_above_the_whole_is_no_minimum() -> None:
     text = "a" * (COLLATED_LIMIT - 1) + "เก"
     assert order.compare_values(text[:COLLATED_LIMIT], text) > 0
     assert cut_collated_min(text, order) is None
+
+
+@pytest.mark.parametrize("type_", [FLOAT, DOUBLE])
+def test_a_bound_of_zero_includes_both_zeros(type_: DataType) -> None:
+    write = bound_text(type_)
+    for zero in (0.0, -0.0):
+        assert write(zero, "min") == "-0.0"
+        assert write(zero, "max") == "0.0"
+    assert write(1.5, "min") == write(1.5, "max") == "1.5"

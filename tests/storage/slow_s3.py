@@ -17,6 +17,7 @@ import time
 import uuid
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Callable
 from email.utils import formatdate
 from hashlib import md5
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -38,6 +39,11 @@ class SlowS3(ThreadingHTTPServer):
         self.folder, self.seconds, self.bytes_per_second = folder, seconds, bytes_per_second
         self.lock, self.writing = threading.Lock(), threading.Lock()
         self.uploads: dict[str, _Upload] = {}
+        # Faults. cut: what is sent of the bytes of an object, by its key. after_put: the status that is answered after
+        # an object was stored, 0 for a connection that ends without one, None for none. takes_conditions: of PUT.
+        self.cut: Callable[[str, bytes], bytes] = lambda _key, data: data
+        self.after_put: Callable[[str], int | None] = lambda _key: None
+        self.takes_conditions = True
         self.begin()
 
     def begin(self) -> None:
@@ -125,6 +131,7 @@ class _Handler(BaseHTTPRequestHandler):
         with file.open("rb") as stream:
             stream.seek(first)
             data = stream.read(last - first + 1)
+        data = self.server.cut(key, data)
         ranged = {"Content-Range": f"bytes {first}-{last}/{size}"} if wanted else {}
         self._answer(206 if wanted else 200, data, **self._facts(file), **ranged)
 
@@ -142,7 +149,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             self._answer(200, b"", ETag=f'"{query["partNumber"]}"')
             return
-        self._store(bucket / key, sent)
+        self._store(bucket / key, key, sent)
 
     def _post(self, bucket: Path, key: str, query: dict[str, str], sent: bytes) -> None:
         if "uploads" in query:
@@ -173,14 +180,21 @@ class _Handler(BaseHTTPRequestHandler):
         (upload.file if upload else bucket / key).unlink(missing_ok=True)
         self._answer(204, b"")
 
-    def _store(self, file: Path, data: bytes) -> None:
+    def _store(self, file: Path, key: str, data: bytes) -> None:
         with self.server.writing:
-            if self.headers.get("If-None-Match") == "*" and file.exists():
+            conditional = self.headers.get("If-None-Match") == "*" and self.server.takes_conditions
+            if conditional and file.exists():
                 self._error(412, "PreconditionFailed")
                 return
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
-        self._answer(200, b"", **self._facts(file))
+        status = self.server.after_put(key)
+        if status == 0:
+            self.close_connection = True
+        elif status is not None:
+            self._error(status, "Fault")
+        else:
+            self._answer(200, b"", **self._facts(file))
 
     def _list(self, bucket: Path, query: dict[str, str]) -> None:
         prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")

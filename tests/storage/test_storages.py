@@ -95,13 +95,21 @@ def test_files_are_read_whole_in_parts_and_many_at_once(made: Made) -> None:
     assert storage.read_range(odd, 10, 5) == bytes(range(10, 15))
 
 
-@looped("said", [3, 0, 100])
-def test_files_are_read_one_after_another_whatever_the_listing_says_of_their_size(made: Made, said: int) -> None:
+@looped("said", [3, 0, 2])
+def test_files_are_read_one_after_another_even_if_they_have_grown_since_their_listing(made: Made, said: int) -> None:
     storage, root = made
     files = [FileInfo(n, f"{root}/t/_log/{n}.json", said, 0) for n in ("00010", "00001", "00002")]
     data, starts = storage.read_joined(files)
     assert (bytes(data), starts) == (b"tenonetwo", [0, 3, 6])
     assert storage.read_joined([])[1] == []
+
+
+def test_fewer_bytes_than_were_listed_are_an_error(made: Made) -> None:
+    storage, root = made
+    files = [FileInfo(n, f"{root}/t/_log/{n}.json", said, 0) for n, said in (("00010", 3), ("00001", 100))]
+    for read in (lambda: storage.read_joined(files), lambda: storage.read_joined(files[1:])):
+        with pytest.raises(StorageError, match=r"00001\.json: it has 100 bytes, and the storage returned 3; try again"):
+            read()
 
 
 @looped("offset, length, size", [(90, 50, 10), (100, 5, 0), (500, 5, 0), (0, 0, 0), (0, 100, 100)])

@@ -33,6 +33,9 @@ def ids(server: SlowS3, name: str) -> list[int]:
 
 def test_an_append_lists_the_log_once_before_its_commit(server: SlowS3) -> None:
     made(server, "appended")
+    # A store is asked once whether it has conditional writes.
+    made(server, "asked")
+    stored_at(server, "asked").append(rows(4))
     table = stored_at(server, "appended")
     for number in (4, 5):
         server.begin()

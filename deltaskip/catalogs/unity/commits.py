@@ -17,12 +17,12 @@ from deltaskip.catalogs.unity.mirror import mirrored, parsed_commit
 from deltaskip.catalogs.unity.models import LoadedTable, RatifiedCommit, TableName
 from deltaskip.errors import CorruptLog, DeltaSkipError, InvalidCommit, TableNotFound
 from deltaskip.log import Snapshot
-from deltaskip.log.catalog_commits import STAGED_FOLDER, CatalogCommits, Maintenance, published_path
+from deltaskip.log.catalog_commits import STAGED_FOLDER, CatalogCommits, Maintenance, is_commit, published_path
 from deltaskip.log.file_names import commit_name, parse_log_file, version_prefix
 from deltaskip.schema.calendar import current_ms
 from deltaskip.storage import FileInfo, Storage, join
 from deltaskip.storage.gate import delete_file, log_names
-from deltaskip.storage.interface import file_exists
+from deltaskip.storage.interface import file_exists, read_whole
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import LOG_FOLDER
 
@@ -218,7 +218,12 @@ class ManagedLog(CatalogCommits):
             if table.latest is None or table.latest < commit.version:
                 return False
             found = next((each.file_name for each in table.commits if each.version == commit.version), None)
-            if found == commit.file_name or (found is None and self._below().read(published) == text):
+            if found == commit.file_name:
+                return True
+            ours = is_commit(self._below().read(published), text) if found is None else False
+            if ours is None:
+                raise OutcomeUnknown(f"{published} could not be read whole.")
+            if ours:
                 return True
         except TableNotFound:
             raise
@@ -243,7 +248,8 @@ class ManagedLog(CatalogCommits):
             text = texts.get(each.version)
             if text is None:
                 try:
-                    text = storage.read(self._staged(each.file_name))
+                    staged = FileInfo(each.file_name, self._staged(each.file_name), each.file_size, each.modified_ms)
+                    text = read_whole(storage, staged)
                 except FileNotFoundError:
                     # Another writer has published it, and the staged file was cleaned up.
                     if storage.exists(path):

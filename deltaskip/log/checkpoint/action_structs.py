@@ -50,7 +50,7 @@ class AddRows:
 
     def __init__(self, snapshot: Snapshot, rows: int, parsed_partitions: bool = True) -> None:
         self._snapshot = snapshot
-        self._rows = rows
+        self.rows = rows
         self._as_json = snapshot.table_properties.write_stats_as_json
         as_struct = snapshot.table_properties.write_stats_as_struct
         self._stats = self._stats_struct() if as_struct else None
@@ -69,7 +69,7 @@ class AddRows:
 
     def batches(self) -> Iterator[pa.StructArray]:
         """Yield the active files in the order of the log. Raises PartitionValueError; see the class."""
-        for batch in self._snapshot.add_batches(self._rows):
+        for batch in self._snapshot.add_batches(self.rows):
             if len(batch):
                 yield self._structs(batch)
 
@@ -116,7 +116,7 @@ class AddRows:
         strings = {leaf.physical for leaf in leaves(snapshot.schema, snapshot.mapping_mode) if leaf.type == STRING}
         collated: set[tuple[str, tuple[str, ...]]] = set()
         if _has_collations(snapshot, columns):
-            for batch in snapshot.add_batches(self._rows, ["stats"]):
+            for batch in snapshot.add_batches(self.rows, ["stats"]):
                 collated |= collated_bounds(batch["stats"], strings)
         widened = _once_floats(snapshot.schema, snapshot.mapping_mode)
         return StatsStruct(columns, collated, widened, alone=not self._as_json)
@@ -131,7 +131,7 @@ class AddRows:
             properties={INDEXED_COLUMNS: "-1"},
         )
         kept = set(columns)
-        for batch in snapshot.add_batches(self._rows, ["stats"]):
+        for batch in snapshot.add_batches(self.rows, ["stats"]):
             missing = [column for column in every if column not in kept]
             if not missing:
                 break

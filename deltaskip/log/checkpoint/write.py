@@ -8,7 +8,7 @@ their number.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Any, Self
@@ -43,6 +43,8 @@ from deltaskip.storage.location import LOG_FOLDER
 
 _GROUP_ROWS = 50_000
 _SIDECAR_ROWS = 250_000
+# Row groups of more bytes are not joined with others, so that memory does not grow with the width of the table.
+_GROUP_BYTES = 64 << 20
 
 
 class CheckpointFile:
@@ -255,13 +257,33 @@ def _state(snapshot: Snapshot) -> Iterator[Any]:
 
 
 def _file_actions(snapshot: Snapshot, adds: AddRows, made: WrittenCheckpoint) -> Iterator[tuple[str, pa.StructArray]]:
-    for removes in tombstones(snapshot, current_ms() - snapshot.table_properties.deleted_file_retention_ms):
+    newer_than_ms = current_ms() - snapshot.table_properties.deleted_file_retention_ms
+    for removes in _joined(tombstones(snapshot, newer_than_ms), adds.rows):
         yield "remove", removes
     made.num_adds = made.table_bytes = 0
-    for values in adds.batches():
+    for values in _joined(adds.batches(), adds.rows):
         made.num_adds += len(values)
         made.table_bytes += exact_sum(pc.struct_field(values, "size"))
         yield "add", values
+
+
+def _joined(pieces: Iterable[pa.StructArray], rows: int) -> Iterator[pa.StructArray]:
+    """The pieces, small ones joined to row groups of half to one and a half times `rows` rows.
+
+    Each checkpoint takes the row groups of the one before it and the rows of newer commits. Without joining, it would
+    have a row group more, and every reader of it one more of each column to read.
+    """
+    held: list[pa.StructArray] = []
+    count = size = 0
+    for piece in pieces:
+        bytes_ = piece.nbytes
+        if held and (size + bytes_ > _GROUP_BYTES or (count + len(piece) > rows and 2 * count >= rows)):
+            yield pa.concat_arrays(held)
+            held, count, size = [], 0, 0
+        held.append(piece)
+        count, size = count + len(piece), size + bytes_
+    if held:
+        yield pa.concat_arrays(held)
 
 
 def _write_hint(snapshot: Snapshot, made: WrittenCheckpoint) -> None:

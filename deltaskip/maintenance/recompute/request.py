@@ -41,6 +41,7 @@ from deltaskip.stats.file_facts import Mode, StatisticsRequest
 from deltaskip.stats.merged_stats import has_statistics, lacking_columns
 from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, declared_collations, indexed_columns
 from deltaskip.stats.tight_bounds import writes_tight_bounds
+from deltaskip.storage.interface import read_whole
 from deltaskip.txn.intent import parameter_value
 from deltaskip.version import engine_info
 
@@ -224,7 +225,7 @@ def _provenance(snapshot: Snapshot, file: LogFile) -> CommitInfo | None:
         return None
     line, end, _ = head.partition(b"\n")
     if not end and file.file.size > _HEAD_BYTES:
-        line = snapshot.storage.read(file.path).partition(b"\n")[0]
+        line = read_whole(snapshot.storage, file.file).partition(b"\n")[0]
     try:
         action = parse_json(line)
     except ValueError:

@@ -7,15 +7,17 @@ else is read by the Python data source. Spark evaluates all predicates again.
 from __future__ import annotations
 
 import base64
+import hmac
 import pickle
+import secrets
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
-from deltaskip.errors import DeltaSkipError, UnsupportedFeature
+from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
 from deltaskip.reading.arrow_rows import READ_COLUMNS, row_reads
@@ -54,7 +56,9 @@ _NARROW: tuple[DataType, ...] = (BOOLEAN, BYTE, SHORT, INTEGER, DATE, LONG, TIME
 _READ = "org.apache.spark.sql.connector.read"
 
 
-_PARTITIONS = "partitions"
+_PLANNED_ROWS, _PARTITIONS = "deltaskip_planned_rows", "partitions"
+_ONLY_PLANNED = f"The format {_PLANNED_ROWS} reads only what deltaskip has planned: read the table by its name."
+_KEY = secrets.token_bytes(32)
 
 
 class ScanBuilder(Proxy):
@@ -275,37 +279,63 @@ def _python_batch(jvm: Jvm, scan: TableScan, schema: Any) -> Any:
             f"{error} Through Spark's own SQL the table cannot be read: use sql() of the catalog."
         ) from error
     with running_interpreter(spark):
-        spark.dataSource.register(_PlannedRows)
+        spark.dataSource.register(_planned_rows(_KEY))
     jvm.activate()
-    packed = base64.b85encode(pickle.dumps(parts)).decode()
-    options = jvm.options({_PARTITIONS: packed})
+    packed = pickle.dumps(parts)
+    options = jvm.options({_PARTITIONS: base64.b85encode(_signature(packed, _KEY) + packed).decode()})
     source = jvm.view.org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2()
-    source.setShortName(_PlannedRows.name())
+    source.setShortName(_PLANNED_ROWS)
     of = jvm.view.org.apache.spark.sql.connector.expressions.Transform
     table = source.getTable(schema, jvm.array(of, ()), jvm.map({}))
     return table.newScanBuilder(options).build().toBatch()
 
 
-class _PlannedRows(DataSource):  # type: ignore[misc]
-    """Reads partitions that have been planned on the driver."""
+def _signature(packed: bytes, key: bytes) -> bytes:
+    return hmac.digest(key, packed, "sha256")
 
-    @classmethod
-    def name(cls) -> str:
-        """The name of the format."""
-        return "deltaskip_planned_rows"
 
-    def reader(self, schema: spark_types.StructType) -> DataSourceReader:
-        """The reader of the rows."""
-        return _PlannedReader(self.options[_PARTITIONS])
+@cache
+def _planned_rows(key: bytes) -> type[DataSource]:
+    """The data source that reads partitions which this process has planned, and has signed with the key.
+
+    Spark plans a read in another process, to which it sends this class, with the key, by value. SQL can name the format
+    with options of its own, and unpickling these would run what they say.
+    """
+
+    class PlannedRows(DataSource):  # type: ignore[misc]
+        """Reads partitions that have been planned on the driver."""
+
+        @classmethod
+        def name(cls) -> str:
+            """The name of the format."""
+            return _PLANNED_ROWS
+
+        def reader(self, schema: spark_types.StructType) -> DataSourceReader:
+            """The reader of the rows."""
+            return _PlannedReader(_signed(self.options.get(_PARTITIONS), key))
+
+    return PlannedRows
+
+
+def _signed(text: str | None, key: bytes) -> bytes:
+    """The partitions in an option. Raises InvalidArgument if they are not signed with the key."""
+    try:
+        given = base64.b85decode(text or "")
+    except ValueError:
+        given = b""
+    size = len(_signature(b"", key))
+    if not hmac.compare_digest(given[:size], _signature(given[size:], key)):
+        raise InvalidArgument(_ONLY_PLANNED)
+    return given[size:]
 
 
 class _PlannedReader(BatchReader):
     """Reads the rows of partitions."""
 
-    def __init__(self, packed: str) -> None:
+    def __init__(self, packed: bytes) -> None:
         self._packed = packed
 
     def partitions(self) -> list[FilePartition]:
         """Return the files of each task."""
-        found: list[FilePartition] = pickle.loads(base64.b85decode(self._packed))
+        found: list[FilePartition] = pickle.loads(self._packed)
         return found

@@ -21,6 +21,7 @@ from deltaskip.schema import StructField, StructType, parse_schema
 from deltaskip.schema.mapping import ID_KEY, field_id, physical_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.types import PHYSICAL_NAME_KEY, ArrayType, DataType, MapType, nested_fields, nested_types
+from deltaskip.storage.interface import read_whole
 from deltaskip.txn.validation.candidate import Candidate
 
 _BATCH_ROWS = 1 << 16
@@ -121,7 +122,7 @@ def _used_before(candidate: Candidate, names: Collection[str]) -> str | None:
     files = [file for file in list_commits(base.storage, base.root, 0) if file.version <= base.version]
 
     def holds(file: Any) -> bool:
-        text = base.storage.read(file.path)
+        text = read_whole(base.storage, file.file)
         return b'"metaData"' in text and any(key in text for _, key in wanted)
 
     with ThreadPoolExecutor(_READERS, "deltaskip") as pool:

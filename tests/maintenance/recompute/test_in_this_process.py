@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
@@ -105,3 +106,34 @@ def test_columns_that_the_property_leaves_out_are_counted(tmp_path: Path) -> Non
         assert table.recompute_stats(columns=columns, only_missing=True).not_indexed == number
     table.alter(ds.SetProperty(indexed, "2"))
     assert table.recompute_stats(only_missing=True).not_indexed == 2
+
+
+def test_bounds_include_both_zeros_by_every_door(tmp_path: Path) -> None:
+    bounds = {"minValues": {"f": -0.0, "s": {"d": -0.0}}, "maxValues": {"f": 0.0, "s": {"d": 0.0}}}
+    for number, zeros in enumerate([(-0.0, -0.0), (0.0, 0.0), (-0.0, 0.0)]):
+        structs = pa.array([{"d": zero} for zero in zeros])
+        rows = pa.table({"f": pa.array(zeros, pa.float32()), "s": structs})
+        folder = tmp_path / f"{number}"
+        (folder / "converted").mkdir(parents=True)
+        pq.write_table(rows, folder / "converted" / "a.parquet")
+        pq.write_table(rows, folder / "b.parquet")
+        converted = ds.convert_to_delta(folder / "converted")
+        appended = ds.DeltaTable.create(folder / "appended", "f FLOAT, s STRUCT<d: DOUBLE>")
+        added = ds.DeltaTable.create(folder / "added", "f FLOAT, s STRUCT<d: DOUBLE>")
+        appended.append(rows)
+        shutil.copy(folder / "b.parquet", folder / "added" / "b.parquet")
+        added.add_files(["b.parquet"])
+        # delta-spark 4.4.0 logs the least and the greatest value of the rows.
+        other = Path(shutil.copytree(folder / "added", folder / "other"))
+        [commit] = (other / "_delta_log").glob("*1.json")
+        text = commit.read_text(encoding="utf-8")
+        assert text.count(':0.0') == 2
+        commit.write_text(text.replace(":0.0", ":-0.0"), encoding="utf-8")
+        (other / "_delta_log" / "00000000000000000001.crc").unlink(missing_ok=True)
+        recomputed = ds.DeltaTable(other)
+        assert recomputed.recompute_stats(only_missing=True).files == 1
+        for table in (converted, appended, added, recomputed):
+            [stats] = table.snapshot.adds(["stats"])["stats"].to_pylist()
+            # As text, since the zeros are equal.
+            found = {key: json.loads(stats)[key] for key in bounds}
+            assert str(found) == str(bounds), table.root
