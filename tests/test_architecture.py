@@ -359,6 +359,81 @@ def test_json_of_others_is_parsed_in_one_place() -> None:
     assert not wrong, wrong
 
 
+_DECIMALS = PACKAGE / "schema" / "numerals.py"
+_OF_CONTEXT = {"quantize": 3, "scaleb": 2, "normalize": 1, "to_integral_value": 2, "to_integral_exact": 2, "sqrt": 1,
+               "fma": 3, "ln": 1, "log10": 1, "logb": 1, "remainder_near": 2, "next_plus": 1, "next_minus": 1,
+               "next_toward": 2, "to_eng_string": 1}  # fmt: skip
+_DECIMAL_MAKERS = ("Decimal", "exactly", "of_unscaled", "decimal_of")
+
+
+def test_decimals_are_computed_only_in_contexts_of_the_package() -> None:
+    """Operators of Decimal, and methods without a context, obey the context of the program's thread."""
+
+    def made(node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _DECIMAL_MAKERS
+
+    def decimals(scope: ast.AST) -> set[str]:
+        names = set()
+        for node in ast.walk(scope):
+            match node:
+                case ast.arg(arg=name, annotation=kind) if kind and ast.unparse(kind) in (
+                    "Decimal",
+                    "Decimal | None",
+                    "Decimal | int",
+                ):
+                    names.add(name)
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if made(value):
+                    names.add(name)
+        match scope:
+            case ast.match_case(
+                pattern=ast.MatchAs(name=str() as name, pattern=ast.MatchClass(cls=ast.Name("Decimal")))
+            ):
+                names.add(name)
+        return names
+
+    def in_scope(scope: ast.AST) -> Iterator[int]:
+        known = decimals(scope)
+
+        def is_decimal(node: ast.AST) -> bool:
+            return made(node) or (isinstance(node, ast.Name) and node.id in known)
+
+        for node in ast.walk(scope):
+            match node:
+                case ast.BinOp(left=left, right=right) if is_decimal(left) or is_decimal(right):
+                    yield node.lineno
+                case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand) if is_decimal(operand):
+                    yield node.lineno
+                case ast.Call(func=ast.Name(id="abs" | "sum" | "round" | "divmod"), args=[first, *_]) if is_decimal(
+                    first
+                ):
+                    yield node.lineno
+
+    def everywhere(tree: ast.Module) -> Iterator[int]:
+        for node in ast.walk(tree):
+            match node:
+                case ast.Import(names=names) if any(each.name == "decimal" for each in names):
+                    yield node.lineno
+                case ast.ImportFrom(module="decimal", names=names) if any("ontext" in each.name for each in names):
+                    yield node.lineno
+                case ast.Call(func=ast.Name(id="Decimal"), args=[first]) if not isinstance(
+                    first, ast.Constant | ast.Tuple
+                ):
+                    yield node.lineno
+                case ast.keyword(value=ast.Name(id="Decimal")):
+                    yield node.value.lineno
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="unicodedata"))):
+                    pass
+                case ast.Call(func=ast.Attribute(attr=method), args=args, keywords=named) if method in _OF_CONTEXT:
+                    if len(args) < _OF_CONTEXT[method] and not any(each.arg == "context" for each in named):
+                        yield node.lineno
+                case ast.FunctionDef() | ast.Lambda() | ast.match_case():
+                    yield from in_scope(node)
+
+    modules = [path for path in python_modules() if path != _DECIMALS and "ecimal" in path.read_text(encoding="utf-8")]
+    found = {f"{ident(path)}:{line}" for path in modules for line in everywhere(tree_of(path))}
+    assert found == set(), "compute them in a context of deltaskip.schema.numerals"
+
+
 def test_only_the_storage_room_deletes_files_and_all_others_ask_its_gate() -> None:
     ways = {"unlink", "remove", "rmtree", "rmdir", "removedirs", "delete_directory", "delete_empty_directory"}
     ways |= {"delete", "delete_files", "delete_file", "delete_dir"}

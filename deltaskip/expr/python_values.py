@@ -17,6 +17,7 @@ from deltaskip.expr.literal_list import SHORTEST, LiteralList, integers, text_li
 from deltaskip.expr.nodes import Cast, Literal, Node
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import EPOCH, format_timestamp
+from deltaskip.schema.numerals import exactly
 from deltaskip.schema.types import BINARY, BOOLEAN, DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, VOID, DecimalType
 
 _MOST = 10**38
@@ -177,7 +178,7 @@ def _check_micros(value: object, nanoseconds: int, what: str) -> None:
 def _integer(value: int) -> Literal:
     if -(2**31) <= value < 2**31:
         return Literal(value, INTEGER)
-    return Literal(value, LONG) if -(2**63) <= value < 2**63 else _decimal(Decimal(value))
+    return Literal(value, LONG) if -(2**63) <= value < 2**63 else _decimal(exactly(value))
 
 
 def _decimal(value: Decimal) -> Literal:
@@ -189,7 +190,7 @@ def _decimal(value: Decimal) -> Literal:
         type_ = DecimalType(max(len(digits) + max(0, int(exponent)), scale, 1), scale)
     except SchemaError as error:
         raise PredicateError(f"The literal {value:.38} has more than 38 digits, the most of a decimal.") from error
-    return Literal(value if int(exponent) <= 0 else Decimal(int(value)), type_)
+    return Literal(value if int(exponent) <= 0 else exactly(int(value)), type_)
 
 
 def _timestamp(value: datetime) -> Node:

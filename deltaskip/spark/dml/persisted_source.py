@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +15,7 @@ from deltaskip.dml.merge.source_keys import KeyValues, SourceKey, key_literals, 
 from deltaskip.expr.nodes import Node
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import parse_timestamp_ntz
+from deltaskip.schema.numerals import exactly
 from deltaskip.schema.types import (
     BINARY,
     DATE,
@@ -171,7 +171,7 @@ def _received(value: Any, type_: DataType) -> Any:
         return None
     converted: Callable[[Any], Any] | None = None
     if isinstance(type_, DecimalType):
-        converted = Decimal
+        converted = exactly
     elif type_ == TIMESTAMP_NTZ:
         converted = parse_timestamp_ntz
     elif type_ == BINARY:
