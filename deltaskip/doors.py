@@ -347,7 +347,7 @@ def _table_of(values: list[object]) -> str:
 def _name_of(value: object) -> str:
     try:
         if isinstance(value, (str, os.PathLike)):
-            return repr(redacted(os.fsdecode(value)))
+            return repr(redacted(str(os.fspath(value))))
         if type(value).__module__.startswith("deltaskip.") and type(value).__repr__ is not object.__repr__:
             return redacted(repr(value)).partition("\n")[0]
     except Exception:  # as above, or the repr of a subclass of the user's

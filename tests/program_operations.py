@@ -1,6 +1,6 @@
-"""One list of operations, in a process whose program has set something: `test_program_settings.py` compares the results.
+"""One list of operations in a process whose program has set something; `test_program_settings.py` compares the results.
 
-Run as `python -m tests.program_operations FOLDER SETTING...`. It prints one JSON object: the rows, files and log of each
+Run as `python -m tests.program_operations FOLDER SETTING...`. It prints one JSON object: rows, files and log after each
 operation, without what differs from run to run.
 """
 
@@ -32,6 +32,7 @@ from decimal import (
     getcontext,
     setcontext,
 )
+from functools import partial
 from typing import Any
 
 _TIMES = re.compile(r'"[A-Za-z]*(TimeMs|imestamp|dTime|ionTime|ionDurationMs)":"?\d+"?')
@@ -43,7 +44,9 @@ _CONTEXTS = {
     "narrow": Context(prec=6, Emax=6, Emin=-6, rounding=ROUND_UP, capitals=0, clamp=1),
     "traps": Context(prec=28, traps=[Inexact, Rounded, FloatOperation, Subnormal, Clamped]),
 }
-_PARTITIONED = "p STRING, f FLOAT, g DOUBLE, d DECIMAL(20, 12), ts TIMESTAMP, id BIGINT, x FLOAT, y DOUBLE, z DECIMAL(38, 10)"
+_PARTITIONED = (
+    "p STRING, f FLOAT, g DOUBLE, d DECIMAL(20, 12), ts TIMESTAMP, id BIGINT, x FLOAT, y DOUBLE, z DECIMAL(38, 10)"
+)
 
 
 def main(folder: str, settings: list[str]) -> None:
@@ -59,7 +62,7 @@ def main(folder: str, settings: list[str]) -> None:
             found[name] = operation()
         except Exception as error:
             found[name] = f"{type(error).__name__}: {error}"
-    out.write(json.dumps(found, ensure_ascii=True).encode())
+    out.write(json.dumps(found).replace(folder, "<root>").encode())
     out.flush()
 
 
@@ -87,8 +90,7 @@ def _others(_: str) -> None:
     import polars as pl
     import pyarrow as pa
 
-    warnings.simplefilter("error")
-    pd.set_option("mode.copy_on_write", True, "future.infer_string", True, "display.precision", 1)
+    pd.set_option("display.precision", 1, "display.max_rows", 1)
     pl.Config(fmt_float="full", float_precision=1, tbl_rows=1)
     pa.set_cpu_count(1)
     pa.set_memory_pool(pa.system_memory_pool())
@@ -108,6 +110,7 @@ def _others(_: str) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM, signal.SIGINT})
     zoneinfo.reset_tzpath([])
     json.JSONEncoder.default = lambda self, value: "?"  # type: ignore[method-assign]
+    warnings.simplefilter("error")
     os.close(0)
     sys.stdin = sys.stdout = sys.stderr = None  # type: ignore[assignment]
 
@@ -137,8 +140,10 @@ def _operations(root: str) -> dict[str, Callable[[], Any]]:
             "p": [texts[i % 5] for i in ids],
             "f": [[1234567890.5, 0.1, 16777216.0, 1e-7, 3.4028235e38][i % 5] for i in ids],
             "g": [[1234567890.5, 1234567.875, 0.1, 1e-300, 123456789012345680.0][i % 5] for i in ids],
-            "d": [Decimal(["1234567.123456789012", "-0.000000000001", "0", "99999999.999999999999"][i % 4]) for i in ids],
-            "ts": [dt.datetime(2024, 3, 31, 1, 30, i % 60, 123456, dt.timezone.utc) for i in ids],
+            "d": [
+                Decimal(["1234567.123456789012", "-0.000000000001", "0", "99999999.999999999999"][i % 4]) for i in ids
+            ],
+            "ts": [dt.datetime(2024, 3, 31, 1, 30, i % 60, 123456, dt.UTC) for i in ids],
             "id": list(ids),
             "x": [[1234567890.5, 0.1, 123456.79, -1e-7][i % 4] for i in ids],
             "y": [[1234567890.5, 0.1, 1234567.875, -1e-7][i % 4] for i in ids],
@@ -155,7 +160,8 @@ def _operations(root: str) -> dict[str, Callable[[], Any]]:
         DeltaTable.create(
             plain,
             "id BIGINT, p STRING, x FLOAT, y DOUBLE, z DECIMAL(38, 10), ts TIMESTAMP, "
-            "c STRING GENERATED ALWAYS AS (CAST(CAST(y AS DECIMAL(20, 6)) AS STRING)), s DOUBLE GENERATED ALWAYS AS (round(y, 2)), "
+            "c STRING GENERATED ALWAYS AS (CAST(CAST(y AS DECIMAL(20, 6)) AS STRING)), "
+            "s DOUBLE GENERATED ALWAYS AS (round(y, 2)), "
             "m DECIMAL(38, 6) GENERATED ALWAYS AS (CAST(z * 3 AS DECIMAL(38, 6)))",
             properties={"delta.checkpointInterval": "100"},
         )
@@ -174,7 +180,7 @@ def _operations(root: str) -> dict[str, Callable[[], Any]]:
             return sorted(scan.to_arrow()["id"].to_pylist()), scan.files().num_rows
 
         texts = (
-            "y = 1234567890.5D", "x = 1234567936", "f = 1234567890.5", "g = 1234567890.5D", "d = 1234567.123456789012",
+            "y = 1234567890.5D", "x = 1234567936", "f = 1234567936", "g = 1234567890.5D", "d = 1234567.123456789012",
             "d > -0.000000000001", "z + 0.5 > 1", "z * 2 = 3.0", "round(y, 1) = 1234567.9", "y / 3 > 411522630",
             "CAST(y AS STRING) = '1.2345678905E9'", "CAST(x AS STRING) = '123456.79'", "p = 'äß'", "p LIKE 'ä%'",
             "year(ts) = 2024 AND hour(ts) >= 1", "ts > '2024-03-31 01:30:01Z'", "CAST('12.5' AS DOUBLE) < y",
@@ -182,10 +188,10 @@ def _operations(root: str) -> dict[str, Callable[[], Any]]:
             "CAST(g AS DECIMAL(30, 3)) = 1234567.875", "abs(d) = 0.000000000001BD", "-d < 0", "exp(y) > 1",
         )  # fmt: skip
         values = [ds.col("d") == Decimal("1234567.123456789012"), ds.col("y") == 1234567890.5, ds.col("x") > 0.1,
-                  ds.col("ts") == dt.datetime(2024, 3, 31, 1, 30, 3, 123456, dt.timezone.utc),
+                  ds.col("ts") == dt.datetime(2024, 3, 31, 1, 30, 3, 123456, dt.UTC),
                   ds.col("z").isin([Decimal("1.5000000000"), Decimal("-1E-10")])]  # fmt: skip
-        known = {text: [_or_error(lambda: ids(each, text)) for each in (t, plain)] for text in texts}
-        return known, [[_or_error(lambda: ids(t, value))] for value in values]
+        known = {text: [_or_error(partial(ids, each, text)) for each in (t, plain)] for text in texts}
+        return known, [_or_error(partial(ids, t, value)) for value in values]
 
     def change() -> Any:
         for path in (t, plain):
@@ -261,7 +267,7 @@ def _log(path: str) -> list[str]:
     for name in sorted(os.listdir(folder)):
         if name.endswith(b".json"):
             with open(folder + b"/" + name, "rb") as file:
-                text = _UUID.sub("<uuid>", file.read().decode()).replace(os.path.dirname(path), "<root>")
+                text = _UUID.sub("<uuid>", file.read().decode())
             texts.append(f"{name.decode()} {_TIMES.sub('<time>', text)}")
     return texts
 

@@ -20,6 +20,7 @@ LEVELS = {
     "doors": 1,
     "as_frames": 2,
     "errors": 0,
+    "path_bytes": -1,
     "json_text": 0,
     "progress": 0,
     "settings": 1,
@@ -432,6 +433,53 @@ def test_decimals_are_computed_only_in_contexts_of_the_package() -> None:
     modules = [path for path in python_modules() if path != _DECIMALS and "ecimal" in path.read_text(encoding="utf-8")]
     found = {f"{ident(path)}:{line}" for path in modules for line in everywhere(tree_of(path))}
     assert found == set(), "compute them in a context of deltaskip.schema.numerals"
+
+
+# Files of the machine, whose names only Python gives and takes; the command line runs in UTF-8 mode.
+_OF_MACHINE = ("catalogs/configuration.py", "cli/", "collations/", "demo.py", "path_bytes.py", "kernels/compiled.py",
+               "spark/session/", "warning.py")  # fmt: skip
+_TAKES_NAME = re.compile(
+    r"os\.(stat|lstat|open|scandir|listdir|walk|unlink|remove|rename|replace|link|symlink|readlink|mkdir|makedirs|rmdir"
+    r"|chmod|utime|access|truncate|statvfs|fsencode|fsdecode|getcwd)"
+    r"|os\.path\.(exists|lexists|isfile|isdir|islink|realpath|abspath|getsize|getmtime|samefile|expanduser)"
+    r"|shutil\.(rmtree|copy\w*|move)|open|(pa\.)?(OSFile|memory_map)"
+)
+
+
+def test_names_of_files_are_bytes_in_every_system_call() -> None:
+    """Python would encode a str as the locale says, and not in UTF-8 as the log."""
+
+    def is_bytes(node: ast.expr, scope: ast.AST) -> bool:
+        match node:
+            case ast.Call(func=ast.Name(id="encoded")) | ast.Constant(value=bytes()):
+                return True
+            case ast.IfExp(body=body, orelse=orelse):
+                return is_bytes(body, scope) and is_bytes(orelse, scope)
+            case ast.BinOp(left=left):
+                return is_bytes(left, scope)
+            case ast.Name(id=name):
+                for each in ast.walk(scope):
+                    match each:
+                        case ast.Assign(targets=[ast.Name(id=other)], value=value) if other == name:
+                            return is_bytes(value, scope)
+                        case ast.arg(arg=other, annotation=ast.Name(id="bytes")) if other == name:
+                            return True
+        return False
+
+    def wrong(tree: ast.Module) -> Iterator[str]:
+        for scope in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+            for node in ast.walk(scope):
+                if isinstance(node, ast.Call) and _TAKES_NAME.fullmatch(ast.unparse(node.func)):
+                    names = node.args[: 2 if re.search("rename|link$|replace", ast.unparse(node.func)) else 1]
+                    if not names or not all(is_bytes(each, scope) for each in names):
+                        yield ast.unparse(node)
+
+    modules = [path for path in python_modules() if not ident(path).startswith(_OF_MACHINE)]
+    found = {f"{ident(path)}: {text}" for path in modules for text in wrong(tree_of(path))}
+    # A temporary file that Python has named.
+    found -= {f"storage/{each}" for each in ("hadoop.py: os.unlink(name)", "remote.py: os.unlink(name)",
+                                            "hadoop.py: open(handle, 'rb', buffering=0, closefd=False)")}  # fmt: skip
+    assert found == set(), "pass deltaskip.path_bytes.encoded(path)"
 
 
 def test_only_the_storage_room_deletes_files_and_all_others_ask_its_gate() -> None:

@@ -7,7 +7,6 @@ columns are read on demand.
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +28,7 @@ from deltaskip.log.file_names import SIDECAR_FOLDER, Kind, LogFile, restore_or_g
 from deltaskip.log.replay import EMPTY, Replay, replay
 from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.state_actions import STATE_ACTIONS, StateAction, StateChange, state_of
+from deltaskip.path_bytes import real_path
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
 from deltaskip.stats.believed_bounds import hybrid_calendar
@@ -480,7 +480,7 @@ def _is_same(location: str, folder: str) -> bool:
     """Whether two locations are the same folder, such as through a link, or with the scheme s3a instead of s3."""
     location, folder = location.rstrip("/"), folder.rstrip("/")
     if is_local(location) and is_local(folder):
-        return location == folder or os.path.realpath(location) == os.path.realpath(folder)
+        return location == folder or real_path(location) == real_path(folder)
     return location.partition("://")[2] == folder.partition("://")[2]
 
 
