@@ -249,6 +249,11 @@ def _converted(
                 f"{doing}: there is not enough memory ({reason}); select fewer columns or rows, or use a "
                 f"machine with more."
             )
+        case RecursionError():
+            return InvalidArgument(
+                f"{doing}: its arguments are nested too deeply ({reason}): write fewer levels, such as isin for many "
+                f"comparisons, or raise sys.setrecursionlimit."
+            )
         case _ if type(error).__module__.partition(".")[0] in SPARK_S:
             return SparkUnavailable(f"{doing}: {said}; check the Spark session, and create a new one if it has ended.")
         case ModuleNotFoundError(name=str() as package) if package.partition(".")[0] != "deltaskip":
