@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterator
-from functools import cached_property, wraps
+from functools import wraps
 from inspect import signature
 from threading import local
 from types import FunctionType, GeneratorType
@@ -29,6 +29,7 @@ from deltaskip.errors import (
     UnsupportedFeature,
     nearest,
 )
+from deltaskip.fork_safety import cached_property
 from deltaskip.redaction import redacted
 
 T = TypeVar("T")

@@ -20,6 +20,7 @@ LEVELS = {
     "doors": 1,
     "as_frames": 2,
     "errors": 0,
+    "fork_safety": -1,
     "path_bytes": -1,
     "json_text": 0,
     "progress": 0,
@@ -433,6 +434,14 @@ def test_decimals_are_computed_only_in_contexts_of_the_package() -> None:
     modules = [path for path in python_modules() if path != _DECIMALS and "ecimal" in path.read_text(encoding="utf-8")]
     found = {f"{ident(path)}:{line}" for path in modules for line in everywhere(tree_of(path))}
     assert found == set(), "compute them in a context of deltaskip.schema.numerals"
+
+
+def test_locks_and_lasting_threads_are_new_in_a_forked_child() -> None:
+    wrong = re.compile(r"^from threading import .*\b(R?Lock)\b|threading\.R?Lock\(|\bR?Lock\(\)"
+                       r"|^from functools import .*\bcached_property\b|register_at_fork", re.MULTILINE)  # fmt: skip
+    modules = [path for path in python_modules() if path.name != "fork_safety.py"]
+    found = {ident(path) for path in modules if wrong.search(path.read_text(encoding="utf-8"))}
+    assert found <= {"skipping/partition_terms.py"}, found
 
 
 # Files of the machine, whose names only Python gives and takes; the command line runs in UTF-8 mode.

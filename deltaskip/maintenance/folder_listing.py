@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
-from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import StorageError
 from deltaskip.features.change_data_feed import CHANGE_FOLDER
+from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
 from deltaskip.path_bytes import decoded, encoded, real_path
 from deltaskip.records import dataclass

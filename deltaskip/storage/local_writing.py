@@ -19,6 +19,7 @@ from typing import Any
 
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.fork_safety import in_child
 from deltaskip.path_bytes import encoded
 from deltaskip.storage.interface import file_exists, not_found
 from deltaskip.storage.kill_points import kill_point
@@ -39,7 +40,7 @@ _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 _SYNCING_THREADS = 8
 _syncing: list[ThreadPoolExecutor] = []
 # The threads do not exist in a forked child.
-os.register_at_fork(after_in_child=_syncing.clear)
+in_child(_syncing.clear)
 
 
 def create(path: str, data: bytes, after: Sequence[str] = ()) -> None:

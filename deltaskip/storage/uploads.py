@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from mmap import ACCESS_READ, mmap
-from threading import Event, Lock, Thread
+from threading import Event, Thread
 
 from deltaskip.errors import StorageError
+from deltaskip.fork_safety import new_lock
 from deltaskip.path_bytes import encoded
 from deltaskip.storage.catalog_storage import storage_below
 from deltaskip.storage.interface import Storage
@@ -49,7 +50,7 @@ class _Uploads:
     """The uploads of this process that are in progress."""
 
     def __init__(self) -> None:
-        self._lock, self._count = Lock(), 0
+        self._lock, self._count = new_lock(), 0
 
     @contextmanager
     def one_more(self) -> Iterator[int]:

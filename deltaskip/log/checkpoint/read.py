@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import Sidecar, hadoop_path
 from deltaskip.doors import first_line
 from deltaskip.errors import CorruptLog, DeltaSkipError
+from deltaskip.fork_safety import cached_property
 from deltaskip.kernels.parquet_metadata import footer_fits
 from deltaskip.log.checkpoint.parquet_columns import wrong_column
 from deltaskip.log.commit import Commits, damaged, members_of, read_commits, state_change

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from pyspark.sql import functions as F
 
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey, key_literals, most_values
 from deltaskip.expr.nodes import Node
+from deltaskip.fork_safety import cached_property
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import parse_timestamp_ntz
 from deltaskip.schema.numerals import exactly

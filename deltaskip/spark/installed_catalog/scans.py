@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import pickle
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 from pyspark.sql import types as spark_types
@@ -18,6 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 from deltaskip.errors import DeltaSkipError, UnsupportedFeature
 from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
+from deltaskip.fork_safety import cached_property
 from deltaskip.reading.arrow_rows import READ_COLUMNS, row_reads
 from deltaskip.reading.session_scan import read_by
 from deltaskip.reading.table_scan import TableScan
