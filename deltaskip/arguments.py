@@ -13,6 +13,7 @@ from operator import index
 from typing import Any, TypeVar
 
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.path_bytes import encoded
 
 T = TypeVar("T")
 
@@ -182,7 +183,7 @@ def path(argument: str, value: object) -> str:
     if not found.strip():
         raise InvalidArgument(f"{argument} must be a path or URI, not {found!r}: name a folder or file.")
     try:
-        if b"\0" not in os.fsencode(found):
+        if b"\0" not in encoded(found):
             return found
     except UnicodeEncodeError as error:
         raise InvalidArgument(f"{argument} must not contain an unpaired surrogate: {found!r}.") from error

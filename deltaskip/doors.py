@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterator
-from functools import cached_property, wraps
+from functools import wraps
 from inspect import signature
 from threading import local
 from types import FunctionType, GeneratorType
@@ -29,6 +29,7 @@ from deltaskip.errors import (
     UnsupportedFeature,
     nearest,
 )
+from deltaskip.fork_safety import cached_property
 from deltaskip.redaction import redacted
 
 T = TypeVar("T")
@@ -249,6 +250,11 @@ def _converted(
                 f"{doing}: there is not enough memory ({reason}); select fewer columns or rows, or use a "
                 f"machine with more."
             )
+        case RecursionError():
+            return InvalidArgument(
+                f"{doing}: its arguments are nested too deeply ({reason}): write fewer levels, such as isin for many "
+                f"comparisons, or raise sys.setrecursionlimit."
+            )
         case _ if type(error).__module__.partition(".")[0] in SPARK_S:
             return SparkUnavailable(f"{doing}: {said}; check the Spark session, and create a new one if it has ended.")
         case ModuleNotFoundError(name=str() as package) if package.partition(".")[0] != "deltaskip":
@@ -347,7 +353,7 @@ def _table_of(values: list[object]) -> str:
 def _name_of(value: object) -> str:
     try:
         if isinstance(value, (str, os.PathLike)):
-            return repr(redacted(os.fsdecode(value)))
+            return repr(redacted(str(os.fspath(value))))
         if type(value).__module__.startswith("deltaskip.") and type(value).__repr__ is not object.__repr__:
             return redacted(repr(value)).partition("\n")[0]
     except Exception:  # as above, or the repr of a subclass of the user's

@@ -14,8 +14,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from threading import Lock, Timer
+from threading import Timer
 from typing import TYPE_CHECKING, Literal, Self, TypeVar
+
+from deltaskip.fork_safety import new_lock
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Display
@@ -31,7 +33,7 @@ ProgressCallback = Callable[[str, int, int], None]
 """Called with the name of a step, its finished amount and its total."""
 
 _AFTER_SECONDS = 1.0
-_showing = Lock()
+_showing = new_lock()
 _T = TypeVar("_T")
 
 
@@ -63,7 +65,7 @@ class Progress:
         self._shown: tuple[Display, TaskID] | None = None
         self._timer = Timer(_AFTER_SECONDS, self._show) if blocks and _has_viewer() else None
         # The timer may fire while the work ends.
-        self._lock = Lock()
+        self._lock = new_lock()
 
     def __enter__(self) -> Self:
         if self._timer is not None:

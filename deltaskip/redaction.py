@@ -12,8 +12,9 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from threading import Lock
 from urllib.parse import quote, quote_plus, unquote, urlsplit
+
+from deltaskip.fork_safety import new_lock
 
 HIDDEN = "***"
 """The replacement of a secret."""
@@ -87,7 +88,7 @@ _PREFIX = re.compile(r"(aws|azure|google)_")
 _SUSPICIOUS = re.compile(r"[{}?\n\r]|-----|://[^/]*@|sig=|^[^/]*:[^/]*@")
 
 _known: dict[str, re.Pattern[str]] = {}
-_lock = Lock()
+_lock = new_lock()
 
 
 def keep_secret(*values: str | None) -> None:

@@ -20,6 +20,8 @@ LEVELS = {
     "doors": 1,
     "as_frames": 2,
     "errors": 0,
+    "fork_safety": -1,
+    "path_bytes": -1,
     "json_text": 0,
     "progress": 0,
     "settings": 1,
@@ -357,6 +359,136 @@ def test_json_of_others_is_parsed_in_one_place() -> None:
     modules = [path for path in python_modules() if path.name != "json_text.py"]
     wrong = [ident(path) for path in modules if "json.loads(" in path.read_text(encoding="utf-8")]
     assert not wrong, wrong
+
+
+_DECIMALS = PACKAGE / "schema" / "numerals.py"
+_OF_CONTEXT = {"quantize": 3, "scaleb": 2, "normalize": 1, "to_integral_value": 2, "to_integral_exact": 2, "sqrt": 1,
+               "fma": 3, "ln": 1, "log10": 1, "logb": 1, "remainder_near": 2, "next_plus": 1, "next_minus": 1,
+               "next_toward": 2, "to_eng_string": 1}  # fmt: skip
+_DECIMAL_MAKERS = ("Decimal", "exactly", "of_unscaled", "decimal_of")
+
+
+def test_decimals_are_computed_only_in_contexts_of_the_package() -> None:
+    """Operators of Decimal, and methods without a context, obey the context of the program's thread."""
+
+    def made(node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _DECIMAL_MAKERS
+
+    def decimals(scope: ast.AST) -> set[str]:
+        names = set()
+        for node in ast.walk(scope):
+            match node:
+                case ast.arg(arg=name, annotation=kind) if kind and ast.unparse(kind) in (
+                    "Decimal",
+                    "Decimal | None",
+                    "Decimal | int",
+                ):
+                    names.add(name)
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if made(value):
+                    names.add(name)
+        match scope:
+            case ast.match_case(
+                pattern=ast.MatchAs(name=str() as name, pattern=ast.MatchClass(cls=ast.Name("Decimal")))
+            ):
+                names.add(name)
+        return names
+
+    def in_scope(scope: ast.AST) -> Iterator[int]:
+        known = decimals(scope)
+
+        def is_decimal(node: ast.AST) -> bool:
+            return made(node) or (isinstance(node, ast.Name) and node.id in known)
+
+        for node in ast.walk(scope):
+            match node:
+                case ast.BinOp(left=left, right=right) if is_decimal(left) or is_decimal(right):
+                    yield node.lineno
+                case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand) if is_decimal(operand):
+                    yield node.lineno
+                case ast.Call(func=ast.Name(id="abs" | "sum" | "round" | "divmod"), args=[first, *_]) if is_decimal(
+                    first
+                ):
+                    yield node.lineno
+
+    def everywhere(tree: ast.Module) -> Iterator[int]:
+        for node in ast.walk(tree):
+            match node:
+                case ast.Import(names=names) if any(each.name == "decimal" for each in names):
+                    yield node.lineno
+                case ast.ImportFrom(module="decimal", names=names) if any("ontext" in each.name for each in names):
+                    yield node.lineno
+                case ast.Call(func=ast.Name(id="Decimal"), args=[first]) if not isinstance(
+                    first, ast.Constant | ast.Tuple
+                ):
+                    yield node.lineno
+                case ast.keyword(value=ast.Name(id="Decimal")):
+                    yield node.value.lineno
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="unicodedata"))):
+                    pass
+                case ast.Call(func=ast.Attribute(attr=method), args=args, keywords=named) if method in _OF_CONTEXT:
+                    if len(args) < _OF_CONTEXT[method] and not any(each.arg == "context" for each in named):
+                        yield node.lineno
+                case ast.FunctionDef() | ast.Lambda() | ast.match_case():
+                    yield from in_scope(node)
+
+    modules = [path for path in python_modules() if path != _DECIMALS and "ecimal" in path.read_text(encoding="utf-8")]
+    found = {f"{ident(path)}:{line}" for path in modules for line in everywhere(tree_of(path))}
+    assert found == set(), "compute them in a context of deltaskip.schema.numerals"
+
+
+def test_locks_and_lasting_threads_are_new_in_a_forked_child() -> None:
+    wrong = re.compile(r"^from threading import .*\b(R?Lock)\b|threading\.R?Lock\(|\bR?Lock\(\)"
+                       r"|^from functools import .*\bcached_property\b|register_at_fork", re.MULTILINE)  # fmt: skip
+    modules = [path for path in python_modules() if path.name != "fork_safety.py"]
+    found = {ident(path) for path in modules if wrong.search(path.read_text(encoding="utf-8"))}
+    assert found <= {"skipping/partition_terms.py"}, found
+
+
+# Files of the machine, whose names only Python gives and takes; the command line runs in UTF-8 mode.
+_OF_MACHINE = ("catalogs/configuration.py", "cli/", "collations/", "demo.py", "path_bytes.py", "kernels/compiled.py",
+               "spark/session/", "warning.py")  # fmt: skip
+_TAKES_NAME = re.compile(
+    r"os\.(stat|lstat|open|scandir|listdir|walk|unlink|remove|rename|replace|link|symlink|readlink|mkdir|makedirs|rmdir"
+    r"|chmod|utime|access|truncate|statvfs|fsencode|fsdecode|getcwd)"
+    r"|os\.path\.(exists|lexists|isfile|isdir|islink|realpath|abspath|getsize|getmtime|samefile|expanduser)"
+    r"|shutil\.(rmtree|copy\w*|move)|open|(pa\.)?(OSFile|memory_map)"
+)
+
+
+def test_names_of_files_are_bytes_in_every_system_call() -> None:
+    """Python would encode a str as the locale says, and not in UTF-8 as the log."""
+
+    def is_bytes(node: ast.expr, scope: ast.AST) -> bool:
+        match node:
+            case ast.Call(func=ast.Name(id="encoded")) | ast.Constant(value=bytes()):
+                return True
+            case ast.IfExp(body=body, orelse=orelse):
+                return is_bytes(body, scope) and is_bytes(orelse, scope)
+            case ast.BinOp(left=left):
+                return is_bytes(left, scope)
+            case ast.Name(id=name):
+                for each in ast.walk(scope):
+                    match each:
+                        case ast.Assign(targets=[ast.Name(id=other)], value=value) if other == name:
+                            return is_bytes(value, scope)
+                        case ast.arg(arg=other, annotation=ast.Name(id="bytes")) if other == name:
+                            return True
+        return False
+
+    def wrong(tree: ast.Module) -> Iterator[str]:
+        for scope in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+            for node in ast.walk(scope):
+                if isinstance(node, ast.Call) and _TAKES_NAME.fullmatch(ast.unparse(node.func)):
+                    names = node.args[: 2 if re.search("rename|link$|replace", ast.unparse(node.func)) else 1]
+                    if not names or not all(is_bytes(each, scope) for each in names):
+                        yield ast.unparse(node)
+
+    modules = [path for path in python_modules() if not ident(path).startswith(_OF_MACHINE)]
+    found = {f"{ident(path)}: {text}" for path in modules for text in wrong(tree_of(path))}
+    # A temporary file that Python has named.
+    found -= {f"storage/{each}" for each in ("hadoop.py: os.unlink(name)", "remote.py: os.unlink(name)",
+                                            "hadoop.py: open(handle, 'rb', buffering=0, closefd=False)")}  # fmt: skip
+    assert found == set(), "pass deltaskip.path_bytes.encoded(path)"
 
 
 def test_only_the_storage_room_deletes_files_and_all_others_ask_its_gate() -> None:

@@ -438,7 +438,7 @@ def test_what_a_door_lets_through() -> None:
         assert caught.value is passed
     expected: list[tuple[Exception, type[ds.DeltaSkipError]]] = [
         (MemoryError(), ds.OutOfMemory), (OSError(28, "full"), ds.StorageError),
-        (RecursionError(), ds.UnexpectedError), (pa.ArrowInvalid("x"), ds.UnexpectedError),
+        (RecursionError(), ds.InvalidArgument), (pa.ArrowInvalid("x"), ds.UnexpectedError),
     ]  # fmt: skip
     for foreign, wanted in expected:
         with pytest.raises(wanted) as caught:

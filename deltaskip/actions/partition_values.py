@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Any
 
 import pyarrow as pa
@@ -47,14 +47,14 @@ from deltaskip.schema.calendar import (
     zone_of,
 )
 from deltaskip.schema.floats import SPECIAL_FLOATS, java_text, nearest_float, to_float
-from deltaskip.schema.numerals import decimal_of, integer_of
+from deltaskip.schema.numerals import context, decimal_of, integer_of, of_unscaled
 from deltaskip.schema.types import BOOLEAN_TEXTS, FLOATING, INTEGRAL_BITS
 
 _INTEGER = re.compile(r"([+-]?)([0-9]*)(\.[0-9]*)?", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,9})?", re.ASCII)
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9A-Fa-f]*+\.?[0-9A-Fa-f]*+[pP][+-]?[0-9]{1,9}", re.ASCII)
 # Enough digits to round any decimal exactly once.
-_EXACT = Context(prec=4096, rounding=ROUND_HALF_UP, Emax=10**9, Emin=-(10**9))
+_EXACT = context(4096, ROUND_HALF_UP, 10**9)
 
 
 class PartitionValueError(ValueError):
@@ -226,7 +226,7 @@ def _scaled(value: Decimal, data_type: DecimalType, text: str) -> Decimal:
     try:
         if value.adjusted() >= data_type.precision and value:
             raise _malformed(text, data_type)
-        scaled = value.quantize(Decimal(1).scaleb(-data_type.scale), context=_EXACT)
+        scaled = value.quantize(of_unscaled(1, data_type.scale), context=_EXACT)
     except InvalidOperation as error:
         raise _malformed(text, data_type) from error
     if len(scaled.as_tuple().digits) > data_type.precision and scaled:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 import numpy as np
@@ -24,6 +23,7 @@ from deltaskip.errors import CorruptLog, DeltaSkipError, SchemaError, VersionNot
 from deltaskip.expr import Node, columns_of
 from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.features.change_data_feed import FEED_FIELDS, FEED_NAMES
+from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
 from deltaskip.log.commit_times import CommitTimes

@@ -107,6 +107,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0 for success, 1 after an error, 2 for wrong arguments, 130 after an interrupt, 141 if standard
         output was closed.
     """
+    if arguments is None and sys.getfilesystemencoding() != "utf-8" and "utf8" not in sys._xoptions:
+        # Names of files, arguments and output are UTF-8, whatever the locale says.
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         no_spark = "--spark" not in given and given[:1] != ["demo"]

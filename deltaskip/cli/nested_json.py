@@ -9,7 +9,7 @@ import math
 import re
 from base64 import b64decode
 from collections.abc import Collection, Sequence
-from decimal import Context, Decimal, Inexact, InvalidOperation
+from decimal import Decimal, Inexact, InvalidOperation
 from json import JSONDecoder
 from typing import Any
 
@@ -23,6 +23,7 @@ from deltaskip.schema.arrow_values import typed_array
 from deltaskip.schema.calendar import Zone, parse_date, parse_timestamp, parse_timestamp_ntz
 from deltaskip.schema.floats import JSON_FLOATS
 from deltaskip.schema.json import simple_string
+from deltaskip.schema.numerals import context, exactly, of_unscaled
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import (
     BINARY,
@@ -46,7 +47,7 @@ from deltaskip.schema.types import (
 
 # Smaller numbers are rounded to a FLOAT that is finite.
 _BEYOND_FLOAT = float(2**128 - 2**103)
-_DECODER = JSONDecoder(parse_float=Decimal)
+_DECODER = JSONDecoder(parse_float=exactly)
 
 
 def is_read_here(data_type: DataType) -> bool:
@@ -69,7 +70,7 @@ def from_texts(texts: Sequence[str | None], column: str, data_type: DataType, zo
     values = []
     for text in texts:
         try:
-            values.append(None if text is None else parse_json(text, parse_float=Decimal))
+            values.append(None if text is None else parse_json(text, parse_float=exactly))
         except ValueError as error:
             raise WrongValue(column, text, "it is not JSON") from error
     return from_values(values, column, data_type, zone, texts)
@@ -158,7 +159,7 @@ def _value(value: Any, data_type: DataType, zone: Zone, path: str) -> Any:
             if isinstance(value, dict):
                 # Names of an object are strings.
                 is_text = key in (STRING, BINARY, *DATETIMES) or isinstance(key, DecimalType)
-                pairs = [(name if is_text else parse_json(name, parse_float=Decimal), it) for name, it in value.items()]
+                pairs = [(name if is_text else parse_json(name, parse_float=exactly), it) for name, it in value.items()]
             if any(k is None for k, _ in pairs):
                 raise ValueError(f"{path[1:] or 'it'} has a key that is NULL")
             return tuple(
@@ -208,10 +209,7 @@ def _atom(value: Any, data_type: DataType, zone: Zone) -> Any:
 def _decimal(value: int | str | Decimal, precision: int, scale: int) -> Decimal | None:
     """The number if the type represents it exactly."""
     try:
-        found = Decimal(value)
-        stored = found.quantize(
-            Decimal(1).scaleb(-scale), context=Context(prec=precision, traps=[Inexact, InvalidOperation])
-        )
+        exact = context(precision, traps=(Inexact, InvalidOperation))
+        return exactly(value).quantize(of_unscaled(1, scale), context=exact)
     except ArithmeticError:
         return None
-    return stored

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import threading
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +20,7 @@ from deltaskip.collations.library_check import data_fault, fault, unicode_versio
 from deltaskip.collations.spark_data import SparkJar, library_with_data, spark_jar
 from deltaskip.doors import door
 from deltaskip.errors import CollationUnavailable
+from deltaskip.fork_safety import new_reentrant_lock
 from deltaskip.kernels.icu_library import IcuLibrary
 from deltaskip.records import dataclass
 
@@ -49,7 +49,7 @@ class _Process:
     """The libraries that this process has loaded or refused, by real path."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = new_reentrant_lock()
         self.registered: tuple[str, ...] = ()
         self.loaded: dict[str, IcuLibrary] = {}
         self.refused: dict[str, str] = {}

@@ -6,19 +6,18 @@
 
 from __future__ import annotations
 
-import threading
-
 from deltaskip.collations.collation import Collation
 from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.versions import SPARK_VERSION, how_to_get
 from deltaskip.doors import door
 from deltaskip.errors import CollationUnavailable, DeltaSkipError, InvalidArgumentType, InvalidCollation
+from deltaskip.fork_safety import new_lock
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown
 
 _PROVIDERS = ("icu", "spark")
 
-_lock = threading.Lock()
+_lock = new_lock()
 _collations: dict[tuple[str, str], Collation] = {}
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 
 from deltaskip.collations.collation_id import CollationId
 from deltaskip.collations.lookup import find
 from deltaskip.collations.versions import UNKNOWN_VERSION, how_to_get
 from deltaskip.errors import InvalidCollation, StatisticsWarning
+from deltaskip.fork_safety import new_lock
 from deltaskip.warning import warn
 
-_lock = threading.Lock()
+_lock = new_lock()
 _warned: set[tuple[str, str]] = set()
 
 

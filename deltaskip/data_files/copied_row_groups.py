@@ -20,6 +20,7 @@ from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.kernels.thrift_compact import read_fields, write_fields
+from deltaskip.path_bytes import encoded
 from deltaskip.schema.mapping import physical_name
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import DAMAGE, Footer, writer_of
@@ -124,7 +125,7 @@ def copy_row_groups(
         facts = FileReader(layout.request).facts(storage, source, size=add.size, footer=footer, row_groups=numbers)
         with publish_growing(layout.storage, location) as (local, upload):
             upload()
-            with storage.open_input(source, add.size) as opened, open(local, "wb") as out:
+            with storage.open_input(source, add.size) as opened, open(encoded(local), "wb") as out:
                 size = _Copy(opened, source, out).write(footer, numbers)
     except DAMAGE:
         return None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any, cast
 
 import numpy as np
@@ -31,6 +32,8 @@ ROWS = (
 )
 """The accepted forms of rows, for messages."""
 
+# What pandas calls columns of objects of one kind. It takes datetimes for dates.
+_ONE_KIND = ("string", "bytes", "boolean", "integer", "floating", "decimal", "empty")
 # Libraries whose objects return the same rows each time.
 _REPEATABLE = ("pyarrow", "pandas", "polars", "deltaskip")
 
@@ -181,12 +184,15 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
             return data.to_reader()
         if library == "pandas" and hasattr(data, "reset_index"):
             data = _with_index_as_columns(data)
+            _check_objects(data, name)
         elif not hasattr(data, "__arrow_c_stream__") and hasattr(data, "__arrow_c_array__"):
             data = pa.record_batch(data)
         if isinstance(data, pa.RecordBatch):
             data = pa.Table.from_batches([data])
         if hasattr(data, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(data)
+    except DeltaSkipError:
+        raise
     except Exception as error:
         why = "write to_frame() for a table of one column." if hasattr(data, "to_frame") else _first_line(error)
         if library == "pandas" and isinstance(error, pa.ArrowException):
@@ -267,6 +273,17 @@ def _with_index_as_columns(data: Any) -> Any:
     return data.reset_index(drop=True) if unnamed else data.reset_index()
 
 
+def _check_objects(data: Any, name: str) -> None:
+    """Raise InvalidArgument for columns of Python objects of several kinds."""
+    from pandas.api.types import infer_dtype
+
+    for at in [at for at, kind in enumerate(data.dtypes) if kind == object or kind == "category"]:  # noqa: E721
+        column = data.iloc[:, at]
+        values = column.cat.categories if hasattr(column, "cat") else column
+        if infer_dtype(values, skipna=True) not in _ONE_KIND:
+            _check_kinds(values.to_numpy(object), str(data.columns[at]), name)
+
+
 def _first_line(error: BaseException) -> str:
     # pyarrow names the column in a second argument.
     said = ", ".join(error.args) if error.args and all(isinstance(each, str) for each in error.args) else str(error)
@@ -313,13 +330,7 @@ def _python_rows(data: list[Any] | dict[Any, Any], name: str) -> pa.Table:
 
 
 def _column(values: list[Any] | np.ndarray, column: str, name: str) -> pa.Array:
-    kinds = set() if isinstance(values, np.ndarray) else set(_kinds(values, (column,)))
-    for path, one in sorted(kinds):
-        if (path, _MIXED.get(one)) in kinds:
-            # pyarrow gives all values the type of the first one, and drops what that type lacks.
-            raise InvalidArgument(
-                f"{display_name(path)} of {name} has {one} and {_MIXED[one]}: convert the values to one type."
-            )
+    _check_kinds(values, column, name)
     try:
         return pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -334,24 +345,58 @@ def _column(values: list[Any] | np.ndarray, column: str, name: str) -> pa.Array:
         ) from error
 
 
-_MIXED = {"dates": "datetimes", "datetimes with a time zone": "datetimes without one", "bytes": "texts"}
+def _check_kinds(values: list[Any] | np.ndarray, column: str, name: str) -> None:
+    """Raise InvalidArgument for values of several kinds.
+
+    pyarrow gives all values the type of the first ones, and drops what that type lacks.
+    """
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return
+    kinds: dict[tuple[str, ...], set[str]] = {}
+    for path, kind in _kinds(values, (column,)):
+        kinds.setdefault(path, set()).add(kind)
+    for path, found in kinds.items():
+        # pyarrow refuses texts beside other values than bytes.
+        if len(found) > 1 and ("texts" not in found or "bytes" in found):
+            has = " and ".join(sorted(found)).replace(f"zone and {_LOCAL}", "zone and datetimes without one")
+            raise InvalidArgument(f"{display_name(path)} of {name} has {has}: convert the values to one type.")
+
+
+_LOCAL = "datetimes without a time zone"
 
 
 def _kinds(values: Iterable[Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The kinds of values, at every depth, that pyarrow may confuse."""
+    """The kinds of values, at every depth, that pyarrow may confuse; none of NULL and NaN."""
     for value in values:
         match value:
-            case datetime():
-                yield path, "datetimes"
-                yield path, "datetimes without one" if value.tzinfo is None else "datetimes with a time zone"
-            case date():
-                yield path, "dates"
             case str():
                 yield path, "texts"
-            case bytes():
-                yield path, "bytes"
+            case None:
+                pass
+            case bool() | np.bool_():
+                yield path, "booleans"
             case dict():
                 for key, each in value.items():
                     yield from _kinds([each], (*path, str(key)))
             case list() | tuple():
                 yield from _kinds(value, (*path, "element"))
+            case np.ndarray():
+                yield from _kinds(value if value.dtype == object else value[:1], (*path, "element"))
+            case bytes() | bytearray() | memoryview():
+                yield path, "bytes"
+            case _ if type(value).__name__ in ("NaTType", "NAType"):
+                pass
+            case datetime():
+                yield path, _LOCAL if value.tzinfo is None else "datetimes with a time zone"
+            case date():
+                yield path, "dates"
+            case timedelta() | np.timedelta64():
+                yield path, "durations"
+            case np.datetime64():
+                is_date = np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D")
+                yield path, "dates" if is_date else _LOCAL
+            case int() | float() | Decimal() | np.number():
+                if value == value:
+                    yield path, "numbers"
+            case _:
+                yield path, f"values of the type {type(value).__name__}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
@@ -16,6 +15,7 @@ from deltaskip.actions import AddFile
 from deltaskip.actions.paths import encode_path
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.path_bytes import absolute_path, encoded
 from deltaskip.schema.arrow import VARIANT_STORAGE, arrow_type
 from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, parquet_id, physical_name
@@ -81,7 +81,7 @@ class OpenDataFile:
                 if self._local is None:
                     self._sink = pa.BufferOutputStream()
                 else:
-                    self._sink = pa.BufferedOutputStream(pa.OSFile(self._local, "ab"), _SINK_BYTES)
+                    self._sink = pa.BufferedOutputStream(pa.OSFile(encoded(self._local), "ab"), _SINK_BYTES)
                 sink = self._stack.enter_context(self._sink)
                 self._parquet = pq.ParquetWriter(
                     sink,
@@ -131,7 +131,7 @@ class OpenDataFile:
                 assert self._local is not None
                 self._sink.flush()
                 size = self.size
-                facts = reader.facts(LocalStorage(), os.path.abspath(self._local), size=size)
+                facts = reader.facts(LocalStorage(), absolute_path(self._local), size=size)
             stats = stats_json(facts, request)
         return add_of_new_file(self._path, partition_values, size, stats, request)
 

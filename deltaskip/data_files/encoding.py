@@ -7,13 +7,14 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from threading import Condition, Lock, Semaphore
+from threading import Condition, Semaphore
 from typing import TypeVar
 
 import pyarrow as pa
 
 from deltaskip.actions import AddFile
 from deltaskip.data_files.data_file import OpenDataFile, leaves_with_nan
+from deltaskip.fork_safety import new_lock
 
 # Most threads wait for the disk; files that several threads wait for are synced together.
 _THREADS = 16
@@ -139,7 +140,7 @@ class FileSequence:
         self._queue: deque[tuple[pa.Table | None, int]] = deque()
         self._queued = 0
         self._running = False
-        self._lock = Lock()
+        self._lock = new_lock()
 
     @property
     def expected_bytes(self) -> float:

@@ -21,6 +21,7 @@ from deltaskip.schema.arrow import from_arrow_type
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.numerals import exactly
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import BYTE, INTEGER, LONG, SHORT, STRING, DataType, DecimalType, StructField
@@ -147,7 +148,7 @@ def log_text(text: str | None, data_type: DataType, time_zone: str) -> str | Non
     value = parse_partition_value(text, data_type, time_zone)
     if text and value is not None:
         cut = data_type in _INTEGERS and "." in text
-        rounded = isinstance(data_type, DecimalType) and isinstance(value, Decimal) and Decimal(text.strip()) != value
+        rounded = isinstance(data_type, DecimalType) and isinstance(value, Decimal) and exactly(text.strip()) != value
         if cut or rounded:
             raise PartitionValueError(f"{text!r} is not exactly a value of type {simple_string(data_type)}")
     return serialize_partition_value(value, data_type)

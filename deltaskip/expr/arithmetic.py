@@ -7,28 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from decimal import (
-    ROUND_CEILING,
-    ROUND_DOWN,
-    ROUND_FLOOR,
-    ROUND_HALF_EVEN,
-    ROUND_HALF_UP,
-    Context,
-    Decimal,
-    InvalidOperation,
-)
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal, InvalidOperation
 
 from deltaskip.expr.coerce import adjusted_decimal
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.floats import double_text_range, float_text, nearest_double, nearest_float, to_float
-from deltaskip.schema.numerals import EXACT
+from deltaskip.schema.numerals import EXACT, context, exactly, of_unscaled
 from deltaskip.schema.types import DOUBLE, FLOAT, FLOATING, INTEGRAL_BITS, LONG, DataType, DecimalType
 
 # The context of scala.BigDecimal, which Spark uses for some arithmetic.
-_SCALA = Context(prec=34, Emax=10_000, Emin=-10_000)
+_SCALA = context(34)
 # Enough digits for every double, rounded to this number of decimal places.
-_DOUBLES = Context(prec=1600, Emax=10_000, Emin=-10_000)
+_DOUBLES = context(1600)
 MOST_PLACES = 400
 # Every version of Java writes all digits, at most 15, of a half below this value.
 FEW_DIGITS = 1e14
@@ -127,7 +118,7 @@ def rounded(value: object, scale: int, type_: DataType | None, rounding: str = R
         case int():
             if scale >= 0:
                 return value
-            return checked_integral(int(_at_places(Decimal(value), scale, rounding)), type_)
+            return checked_integral(int(_at_places(exactly(value), scale, rounding)), type_)
         case Decimal():
             return to_decimal(_at_places(value, scale, rounding), type_)
         case float():
@@ -137,7 +128,7 @@ def rounded(value: object, scale: int, type_: DataType | None, rounding: str = R
 
 def _at_places(value: Decimal, scale: int, rounding: str) -> Decimal:
     """A decimal of at most 38 digits, rounded to `scale` decimal places, which may be negative."""
-    return value.quantize(Decimal(1).scaleb(-max(-40, min(scale, 40))), rounding, EXACT)
+    return value.quantize(of_unscaled(1, max(-40, min(scale, 40))), rounding, EXACT)
 
 
 def _rounded_float(value: float, scale: int, single: bool, rounding: str) -> float:
@@ -154,7 +145,7 @@ def _rounded_float(value: float, scale: int, single: bool, rounding: str) -> flo
         # Every version of Java writes a whole number that reads back as this value.
         return value
 
-    found = _rounded_text(Decimal(repr(value)), scale, single, rounding)
+    found = _rounded_text(exactly(repr(value)), scale, single, rounding)
     if scale == 0 and abs(value) < FEW_DIGITS and (2 * value).is_integer():
         return found
     ends = double_text_range(value) if float_text(value, False) is None else ()
@@ -173,7 +164,7 @@ def rounded_double_range(value: float, scale: int, rounding: str) -> tuple[float
 
 def _rounded_text(text: Decimal, scale: int, single: bool, rounding: str) -> float:
     """The double or float nearest to a rounded decimal."""
-    found = text.quantize(Decimal(1).scaleb(-scale), rounding, _DOUBLES)
+    found = text.quantize(of_unscaled(1, scale), rounding, _DOUBLES)
     return (nearest_float(found) if single else nearest_double(found)) + 0.0
 
 
@@ -182,7 +173,7 @@ def to_decimal(value: Decimal, type_: DataType | None, rounding: str = ROUND_HAL
     if not isinstance(type_, DecimalType):
         raise EvaluationError(f"{sql_name(type_)} is not a decimal type.")
     try:
-        moved = value.quantize(Decimal(1).scaleb(-type_.scale), rounding, EXACT)
+        moved = value.quantize(of_unscaled(1, type_.scale), rounding, EXACT)
     except InvalidOperation as error:
         raise EvaluationError(f"{value} is out of the range of decimal({type_.precision},{type_.scale}).") from error
     if moved and moved.adjusted() + 1 > type_.precision - type_.scale:
@@ -227,7 +218,7 @@ def _decimal(op: str, left: Decimal, right: Decimal, type_: DataType | None) -> 
             return to_decimal(EXACT.divide(left, right), type_)
         case "%":
             return to_decimal(EXACT.remainder(left, right), type_)
-    quotient = to_decimal(EXACT.divide_int(left, right).to_integral_value(ROUND_DOWN), DecimalType(38, 0))
+    quotient = to_decimal(EXACT.divide_int(left, right).to_integral_value(ROUND_DOWN, EXACT), DecimalType(38, 0))
     # Decimal.toLong keeps the lower 64 bits, also in ANSI mode.
     return (int(quotient) + (1 << 63)) % (1 << 64) - (1 << 63)
 

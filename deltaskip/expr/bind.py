@@ -62,6 +62,7 @@ from deltaskip.expr.spark_functions import LITERAL_FUNCTIONS
 from deltaskip.expr.type_names import comparison_cure, sql_name
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import zone_of
+from deltaskip.schema.numerals import EXACT
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import (
     AmbiguousName,
@@ -421,7 +422,7 @@ def _integer_beside_decimal(op: str, left: Node, right: Node) -> Node | None:
     if not -(2**63) <= value <= 2**63 - 1:
         return Literal((value > 0) == (op in ("<", "<=")), BOOLEAN)
     rounding = ROUND_FLOOR if op in (">", "<=") else ROUND_CEILING
-    return Compare(op, cast_to(left, LONG), Literal(int(value.to_integral_value(rounding)), LONG))
+    return Compare(op, cast_to(left, LONG), Literal(int(value.to_integral_value(rounding, EXACT)), LONG))
 
 
 def _as_narrow_decimal(node: Node, other: Node) -> Node:

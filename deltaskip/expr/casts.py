@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from decimal import ROUND_DOWN, Decimal
+from decimal import Decimal
 from typing import Any
 
 from deltaskip.errors import shown
@@ -38,7 +38,7 @@ from deltaskip.schema.floats import (
     nearest_float,
     to_float,
 )
-from deltaskip.schema.numerals import decimal_of, integer_of
+from deltaskip.schema.numerals import decimal_of, exactly, integer_of
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -248,7 +248,7 @@ def _to_integral(value: object, source: DataType, target: DataType) -> int:
         case int():
             return checked_integral(value, target)
         case Decimal():
-            whole = int(value.to_integral_value(ROUND_DOWN))
+            whole = int(value)
             if target != LONG and whole != math.trunc(float(value)):
                 raise Undecided(f"{value} as {sql_name(target)} goes through a double in Spark above 18 digits.")
             return checked_integral(whole, target)
@@ -292,7 +292,7 @@ def _to_decimal(value: object, source: DataType, target: DecimalType) -> Decimal
             # Spark converts through a double here.
             return _decimal_of_double(float(value) / MICROS_PER_SECOND, target)
         case bool() | int():
-            return to_decimal(Decimal(int(value)), target)
+            return to_decimal(exactly(int(value)), target)
         case Decimal():
             return to_decimal(value, target)
         case float():
@@ -307,7 +307,7 @@ def _decimal_of_double(value: float, target: DecimalType) -> Decimal:
     Java before 19 does not always write the shortest string, but a number between the midpoints to the neighboring
     doubles. This matters only if the two midpoints round to different results.
     """
-    found = to_decimal(Decimal(repr(value)), target)
+    found = to_decimal(exactly(repr(value)), target)
     if float_text(value, False) is None:
         for end in double_text_range(value):
             try:

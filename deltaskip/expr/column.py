@@ -22,6 +22,7 @@ from deltaskip.expr.nodes import (
     Not,
     Or,
     StartsWith,
+    is_too_large,
 )
 from deltaskip.expr.python_values import is_listed, list_of, literal_node, long_list
 from deltaskip.expr.type_names import type_named
@@ -71,7 +72,7 @@ class ColumnExpr:
         return ColumnExpr, (self.node,)
 
     def __repr__(self) -> str:
-        return f"ColumnExpr({self.node!r})"
+        return f"ColumnExpr({'…' if is_too_large(self.node) else repr(self.node)})"
 
     def __bool__(self) -> NoReturn:
         raise InvalidArgumentType(

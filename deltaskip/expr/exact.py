@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 from math import inf, isfinite, isnan
 from typing import Any
 
@@ -38,7 +37,7 @@ from deltaskip.expr.python_values import literal_node, long_list
 from deltaskip.expr.render import to_sql
 from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.lengths import char_type
-from deltaskip.schema.numerals import EXACT
+from deltaskip.schema.numerals import EXACT, exactly
 from deltaskip.schema.resolve import Resolved, collation_of, display_name, resolve
 from deltaskip.schema.types import (
     BINARY,
@@ -241,9 +240,9 @@ def _value_of(kind: DataType, given: Literal) -> Literal | None:
     if kind in _SAME and given.type == kind:
         return given
     if isinstance(kind, DecimalType) and (given.type == LONG or isinstance(given.type, DecimalType)):
-        scaled = Decimal(value).scaleb(kind.scale, EXACT)
-        exact = scaled == scaled.to_integral_value() and scaled.copy_abs() < 10**kind.precision
-        return Literal(Decimal(value), DecimalType(kind.precision, kind.scale)) if exact else None
+        scaled = exactly(value).scaleb(kind.scale, EXACT)
+        exact = scaled == scaled.to_integral_value(context=EXACT) and scaled.copy_abs() < 10**kind.precision
+        return Literal(exactly(value), DecimalType(kind.precision, kind.scale)) if exact else None
     return None
 
 

@@ -13,11 +13,10 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
 from deltaskip.records import dataclass
-from deltaskip.schema.numerals import EXACT
+from deltaskip.schema.numerals import EXACT, exactly
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -146,7 +145,7 @@ def _hashed(algorithm: _Algorithm, value: Any, type_: DataType, seed: int) -> in
 
 
 def _unscaled(value: Any, type_: DecimalType) -> int:
-    return int(Decimal(value).scaleb(type_.scale, EXACT))
+    return int(exactly(value).scaleb(type_.scale, EXACT))
 
 
 def _murmur3_int(word: int, seed: int) -> int:

@@ -25,7 +25,7 @@ from deltaskip.schema.calendar import (
     instant_of,
     local_of,
 )
-from deltaskip.schema.numerals import EXACT, of_unscaled
+from deltaskip.schema.numerals import EXACT, exactly, of_unscaled
 from deltaskip.schema.types import DATE, DATETIMES, INTEGRAL_BITS, TIMESTAMP, TIMESTAMP_NTZ, DataType, UnknownType
 
 DAYS = UnknownType('"interval day"')
@@ -115,11 +115,11 @@ def made_interval(name: str, args: Sequence[Node]) -> Literal | None:
         whole, last = values[:most], values[most]
         if isinstance(last, bool) or not isinstance(last, int | Decimal):
             return None
-        seconds = Decimal(last)
+        seconds = exactly(last)
     if any(not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**31 for value in whole):
         return None
     counts = [value for value in whole if isinstance(value, int)] + [0] * (most - len(whole))
-    if abs(seconds) >= 10**12:
+    if seconds.copy_abs() >= 10**12:
         return None
     micros = int(seconds.quantize(Decimal("0.000001"), ROUND_HALF_UP, EXACT).scaleb(6, EXACT))
     if name == "make_ym_interval":

@@ -6,7 +6,6 @@ Passes over predicates do not visit the literals (nodes.children_of): a list of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr.nodes import Literal, Node
+from deltaskip.fork_safety import cached_property
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.types import INTEGER, INTEGRAL_BITS, LONG, STRING, DataType
 

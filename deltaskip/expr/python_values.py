@@ -17,6 +17,7 @@ from deltaskip.expr.literal_list import SHORTEST, LiteralList, integers, text_li
 from deltaskip.expr.nodes import Cast, Literal, Node
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import EPOCH, format_timestamp
+from deltaskip.schema.numerals import exactly
 from deltaskip.schema.types import BINARY, BOOLEAN, DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, VOID, DecimalType
 
 _MOST = 10**38
@@ -25,8 +26,10 @@ _EXPECTED = (
     "None, a bool, int, float, str, bytes, Decimal, date, datetime or timedelta, or a scalar of numpy, pandas or "
     "pyarrow with such a value"
 )
+_NO_NANOSECONDS = "Spark's times have microseconds"
 # numpy types for times. Spark has no unit below a microsecond.
 _NUMPY_TIMES = (np.datetime64, np.timedelta64)
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def literal_node(value: object, what: str = "A literal in a predicate") -> Node:
@@ -65,7 +68,7 @@ def literal_node(value: object, what: str = "A literal in a predicate") -> Node:
         case date():
             return Literal((value - date(1970, 1, 1)).days, DATE)
         case timedelta():
-            return Literal(_micros(value), DAY_TIME)
+            return _interval(value, what)
     error = InvalidArgumentType.of(what, _EXPECTED, value)
     if isinstance(value, Mapping) or is_listed(value):
         raise InvalidArgumentType(
@@ -79,13 +82,13 @@ def literal_node(value: object, what: str = "A literal in a predicate") -> Node:
 
 def is_listed(value: object) -> bool:
     """Whether the value is a list of constants: a collection other than text, bytes and a mapping."""
-    scalar = isinstance(value, str | bytes | bytearray | memoryview | Mapping)
+    scalar = isinstance(value, str | bytes | bytearray | memoryview | Mapping) or getattr(value, "shape", None) == ()
     return not scalar and (isinstance(value, Collection | range) or hasattr(value, "to_pylist"))
 
 
 def list_of(values: Any) -> list[object]:
-    """Return the elements of a list of constants. Elements of numpy, pandas and pyarrow arrays become Python values."""
-    return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
+    """Return the elements of a list of constants. Elements of numpy, pandas and pyarrow arrays are their scalars."""
+    return list(values)
 
 
 def long_list(values: Any) -> LiteralList | None:
@@ -125,27 +128,56 @@ def _of_array(array: pa.Array) -> LiteralList | None:
 
 def _plain(value: object, what: str) -> object:
     """The Python value of a numpy, pandas or pyarrow scalar; other values unchanged."""
+    if isinstance(value, np.ndarray) and not value.ndim:
+        value = value[()]
     if isinstance(value, _NUMPY_TIMES):
         return _numpy_time(value, what)
-    if isinstance(value, np.generic):
+    # The items of numpy's strings lack null characters at the end.
+    if isinstance(value, np.generic) and not isinstance(value, str | bytes):
         return value.item()
     if _is_pandas_scalar(value):
         return _pandas_scalar(value, what)
-    if type(value).__module__.partition(".")[0] == "pyarrow" and hasattr(value, "as_py"):
-        return value.as_py()
-    return value
+    return _arrow_scalar(value, what) if isinstance(value, pa.Scalar) else value
+
+
+def _arrow_scalar(given: Any, what: str) -> object:
+    """The Python value that equals an Arrow scalar: `as_py` cuts nanoseconds, and the time of a date64."""
+    value = given
+    while isinstance(inner := getattr(value, "value", None), pa.Scalar):
+        # An entry of a dictionary, or a value of an extension type, of a run or of a union.
+        value = inner
+    type_ = value.type
+    is_time = pa.types.is_timestamp(type_) or pa.types.is_duration(type_)
+    try:
+        if not value.is_valid or not (is_time or type_ == pa.date64()):
+            return given.as_py()
+        per_second = _PER_SECOND[type_.unit] if is_time else 1000
+        micros, rest = divmod(value.cast(pa.int64()).as_py() * 10**6, per_second)
+        since = timedelta(microseconds=micros)
+        found = since if pa.types.is_duration(type_) else (EPOCH if is_time and type_.tz else _EPOCH) + since
+    except UnicodeDecodeError as error:
+        raise PredicateError(f"{what} is text that is not UTF-8: pass it as bytes.") from error
+    except (OverflowError, ValueError) as error:
+        raise PredicateError(f"{what} is a {type_} outside of the years 1 to 9999.") from error
+    _check_cut(value, rest, _NO_NANOSECONDS, what)
+    if is_time:
+        return found
+    _check_cut(value, micros % (86_400 * 10**6), "Spark's dates have no time of day", what)
+    return found.date()
 
 
 def _numpy_time(value: Any, what: str) -> object:
     if np.isnat(value):
         raise PredicateError(f"{what} is NaT, which is not a time in Spark SQL: use None for NULL.")
     unit = np.datetime_data(value.dtype)[0]
+    if isinstance(value, np.timedelta64) and unit in ("Y", "M", "generic"):
+        raise PredicateError(f"{what} is {value!r}, which is no number of microseconds: use an INTERVAL in SQL text.")
     if isinstance(value, np.datetime64) and unit in ("Y", "M", "W", "D"):
         found = value.astype("datetime64[D]").item()
     else:
         kind = "datetime64[us]" if isinstance(value, np.datetime64) else "timedelta64[us]"
         micros = value.astype(kind)
-        _check_micros(value, int(micros.astype(value.dtype) != value), what)
+        _check_cut(value, micros.astype(value.dtype) != value, _NO_NANOSECONDS, what)
         found = micros.item()
     if isinstance(found, int):
         raise PredicateError(f"{what} is {value!r}, which is outside of the years 1 to 9999.")
@@ -161,23 +193,33 @@ def _pandas_scalar(value: Any, what: str) -> object:
         case "NaTType" | "NAType":
             raise PredicateError(f"{what} is {value!r}, which is no value in Spark SQL: use None for NULL.")
         case "Timestamp":
-            _check_micros(value, value.nanosecond, what)
-            return value.to_pydatetime()
+            _check_cut(value, value.nanosecond, _NO_NANOSECONDS, what)
+            try:
+                return value.to_pydatetime()
+            except ValueError as error:
+                raise PredicateError(f"{what} is {value!r}, which is outside of the years 1 to 9999.") from error
         case "Timedelta":
-            _check_micros(value, value.nanoseconds, what)
+            _check_cut(value, value.nanoseconds, _NO_NANOSECONDS, what)
             return value.to_pytimedelta()
     return value
 
 
-def _check_micros(value: object, nanoseconds: int, what: str) -> None:
-    if nanoseconds:
-        raise PredicateError(f"{what} is {value!r}, but Spark's times have microseconds: round it first.")
+def _check_cut(value: object, rest: object, because: str, what: str) -> None:
+    if rest:
+        raise PredicateError(f"{what} is {value!r}, but {because}: round it first.")
+
+
+def _interval(value: timedelta, what: str) -> Literal:
+    micros = _micros(value)
+    if not -(2**63) <= micros < 2**63:
+        raise PredicateError(f"{what} is {value}, which is longer than an interval in Spark SQL.")
+    return Literal(micros, DAY_TIME)
 
 
 def _integer(value: int) -> Literal:
     if -(2**31) <= value < 2**31:
         return Literal(value, INTEGER)
-    return Literal(value, LONG) if -(2**63) <= value < 2**63 else _decimal(Decimal(value))
+    return Literal(value, LONG) if -(2**63) <= value < 2**63 else _decimal(exactly(value))
 
 
 def _decimal(value: Decimal) -> Literal:
@@ -189,7 +231,7 @@ def _decimal(value: Decimal) -> Literal:
         type_ = DecimalType(max(len(digits) + max(0, int(exponent)), scale, 1), scale)
     except SchemaError as error:
         raise PredicateError(f"The literal {value:.38} has more than 38 digits, the most of a decimal.") from error
-    return Literal(value if int(exponent) <= 0 else Decimal(int(value)), type_)
+    return Literal(value if int(exponent) <= 0 else exactly(int(value)), type_)
 
 
 def _timestamp(value: datetime) -> Node:

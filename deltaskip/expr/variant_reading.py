@@ -20,7 +20,7 @@ from deltaskip.expr.failures import Undecided
 from deltaskip.expr.json_reading import Object, Real, double_text, quoted
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import Zone, format_date
-from deltaskip.schema.numerals import EXACT, of_unscaled
+from deltaskip.schema.numerals import EXACT, exactly, of_unscaled
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -156,7 +156,7 @@ def _json(tree: VariantTree) -> str:
 def _number(text: str) -> VariantPrimitive:
     """A decimal if the number has no exponent and few enough digits, else a double."""
     if "e" not in text.lower():
-        found = Decimal(text)
+        found = exactly(text)
         _, digits, exponent = found.as_tuple()
         if max(len(digits), -int(exponent)) <= _DIGITS:
             return decimal_item(found)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from deltaskip.actions import CommitInfo
 from deltaskip.log.commit import last_commit_info, parse_contents, read_commits
@@ -14,6 +13,7 @@ from deltaskip.log.file_names import Kind, LogFile, commit_name, version_prefix
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.state_actions import StateChange, overlay
 from deltaskip.log.tail import tail_of
+from deltaskip.path_bytes import encoded
 from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import FileInfo, Storage, join
@@ -93,8 +93,8 @@ def _write(
     text = json.dumps(present, ensure_ascii=False, separators=(",", ":"))
     if storage.remote:
         # An existing checksum is not replaced, and no request looks for it.
-        with storage.publish(path) as file:
-            Path(file).write_bytes(text.encode())
+        with storage.publish(path) as file, open(encoded(file), "wb") as opened:
+            opened.write(text.encode())
         return
     # Readers do not depend on the checksum and ignore a damaged one, so it need not be durable.
     storage.put(path, text.encode(), durable=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from threading import Lock
 from typing import Any
 
+from deltaskip.fork_safety import new_lock
 from deltaskip.stats.cache_keys import CacheKey
 
 DEFAULT_CAPACITY_BYTES = 256 << 20
@@ -23,7 +23,7 @@ class ColumnCache:
         self.size_bytes = 0
         self._entries: OrderedDict[CacheKey, tuple[Any, int]] = OrderedDict()
         self._pinned: dict[CacheKey, Any] = {}
-        self._lock = Lock()
+        self._lock = new_lock()
 
     def get(self, key: CacheKey) -> Any:
         """Return the value for `key`, or None."""

@@ -27,6 +27,7 @@ from deltaskip.log.last_checkpoint import read_hint
 from deltaskip.log.segment import LogListing, LogSegment, candidate_segments, make_segment, read_listing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.tail import Tail, deferred_tail, tail_of
+from deltaskip.path_bytes import absolute_path, decoded, encoded
 from deltaskip.progress import Progress, table_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import leaves
@@ -478,20 +479,24 @@ def _beside(root: str) -> str:
     if not is_local(root):
         return ""
     try:
-        with os.scandir(os.path.dirname(root)) as entries:
-            names = [each.name for each in islice(entries, _MOST_BESIDE)]
+        with os.scandir(encoded(os.path.dirname(root))) as entries:
+            names = [decoded(each.name) for each in islice(entries, _MOST_BESIDE)]
     except OSError:
         return ""
     near = nearest(os.path.basename(root), names, 0.75)
     found = None if near is None else os.path.join(os.path.dirname(root), near)
-    return f" Did you mean {found}?" if found is not None and os.path.isdir(os.path.join(found, LOG_FOLDER)) else ""
+    return (
+        f" Did you mean {found}?"
+        if found is not None and os.path.isdir(encoded(os.path.join(found, LOG_FOLDER)))
+        else ""
+    )
 
 
 def _in_catalog(root: str) -> str:
     """A hint for a catalog name, such as sales.orders, that was given as a path; empty for other paths."""
     folder, _, name = root.rpartition("/")
     parts = name.split(".")
-    if folder != os.getcwd() or not 2 <= len(parts) <= 3 or not all(map(str.isidentifier, parts)):
+    if folder != absolute_path(".") or not 2 <= len(parts) <= 3 or not all(map(str.isidentifier, parts)):
         return ""
     return f" Is {name} a name in a catalog? Then open it with ds.catalog(…).load_table({name!r})."
 

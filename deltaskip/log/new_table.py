@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from uuid import uuid4
 
@@ -14,6 +13,7 @@ from deltaskip.log.segment import LogSegment, read_listing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.state_actions import StateChange
 from deltaskip.log.tail import Tail
+from deltaskip.path_bytes import real_path
 from deltaskip.storage import Storage, is_local, join
 from deltaskip.storage.location import LOG_FOLDER, split_authority
 
@@ -44,7 +44,7 @@ def check_no_table(storage: Storage, root: str) -> None:
             the new log.
         InvalidArgument: The root is inside a folder that an enclosing table reserves for its files.
     """
-    path = os.path.realpath(root) if is_local(root) else split_authority(root)[1]
+    path = real_path(root) if is_local(root) else split_authority(root)[1]
     own = next((name for name in path.split("/") if name in FOLDERS_OF_TABLES), None)
     if own is not None:
         raise InvalidArgument(

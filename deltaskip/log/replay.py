@@ -10,7 +10,6 @@ A logical file is a path with, or without, a deletion vector. Two rules decide:
 PROTOCOL, Action Reconciliation; today's protocol: at most one active add per path.
 """
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, canonical_paths, dv_ids
+from deltaskip.fork_safety import cached_property
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scalar, in_schema, numpy_values, one_chunk
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from functools import cached_property
 from typing import TypeVar
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, T
 from deltaskip.doors import Unpicklable
 from deltaskip.errors import ChecksumWarning, CorruptLog, SchemaError
 from deltaskip.features.support_checks import check_format, check_readable
+from deltaskip.fork_safety import cached_property
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.checkpoint.adds import AddGroup
 from deltaskip.log.checkpoint.read import Checkpoint, CheckpointPart

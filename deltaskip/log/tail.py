@@ -1,12 +1,12 @@
 """The part of the log after its checkpoint."""
 
 from collections.abc import Callable, Sequence
-from threading import Lock
 
 import pyarrow as pa
 
 from deltaskip.actions import CommitInfo
 from deltaskip.errors import CorruptLog
+from deltaskip.fork_safety import new_lock
 from deltaskip.log.commit import Commits, commit_pieces, last_commit_info, read_commits, state_change
 from deltaskip.log.compaction import require_reconciled
 from deltaskip.log.file_names import Kind, LogFile
@@ -35,7 +35,7 @@ class Tail:
         self._root = root
         self._unread: tuple[pa.Table | Callable[[], pa.Table], Tail | None] | None = (actions, older)
         self._files: Replay = EMPTY
-        self._lock = Lock()
+        self._lock = new_lock()
 
     @classmethod
     def without_files(cls, root: str, state: StateChange) -> "Tail":

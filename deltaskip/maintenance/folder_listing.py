@@ -10,14 +10,15 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
-from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import StorageError
 from deltaskip.features.change_data_feed import CHANGE_FOLDER
+from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
+from deltaskip.path_bytes import decoded, encoded, real_path
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.properties import UNIFORM_KEY
@@ -147,7 +148,7 @@ def with_sizes(root: str, files: pa.Table) -> pa.Table:
     rows = []
     for path in files["path"].to_pylist():
         try:
-            status = os.lstat(f"{root}/{path}")
+            status = os.lstat(encoded(f"{root}/{path}"))
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -184,10 +185,10 @@ def _local_folder(root: str, folder: str, hidden: HiddenNames, folders: Folders)
     path, prefix = (f"{root}/{folder}", f"{folder}/") if folder else (root, "")
     found, count, links = _Folder(), 0, list[str]()
     try:
-        modified = os.stat(path).st_mtime_ns // 1_000_000
-        with os.scandir(path) as entries:
+        modified = os.stat(encoded(path)).st_mtime_ns // 1_000_000
+        with os.scandir(encoded(path)) as entries:
             for entry in entries:
-                name, count = entry.name, count + 1
+                name, count = decoded(entry.name), count + 1
                 if name[0] in "._m" and hidden(name, folder):
                     if name == LOG_FOLDER and folder:
                         folders.tables.append(folder)
@@ -203,11 +204,11 @@ def _local_folder(root: str, folder: str, hidden: HiddenNames, folders: Folders)
     except OSError as error:
         raise _unreadable(path, error) from error
     for name in links:
-        real = os.path.realpath(root)
+        real = real_path(root)
         for target in _ways(f"{path}/{name}"):
             if target.startswith(f"{real}/"):
                 folders.link_targets.append(target[len(real) + 1 :])
-        if os.path.isfile(f"{path}/{name}") and _is_text(name):
+        if os.path.isfile(encoded(f"{path}/{name}")) and _is_text(name):
             found.files.append(prefix + name)
     folders.entries[folder], folders.modified_ms[folder] = count, modified
     return found
@@ -216,12 +217,12 @@ def _local_folder(root: str, folder: str, hidden: HiddenNames, folders: Folders)
 def _ways(link: str) -> Iterator[str]:
     """The files and links to which a link leads, in order."""
     for _ in range(_MOST_LINKS):
-        if not os.path.islink(link):
+        if not os.path.islink(encoded(link)):
             return
-        target = os.path.join(os.path.dirname(link), os.readlink(link))
-        link = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
+        target = os.path.join(os.path.dirname(link), decoded(os.readlink(encoded(link))))
+        link = os.path.join(real_path(os.path.dirname(target)), os.path.basename(target))
         yield link
-    yield os.path.realpath(link)
+    yield real_path(link)
 
 
 def _is_text(name: str) -> bool:

@@ -24,6 +24,7 @@ from deltaskip.log.deletion_vectors import vector_keys
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import list_commits
 from deltaskip.maintenance.folder_listing import LISTED, Folders, HiddenNames, files_of_table, is_temporary, with_sizes
+from deltaskip.path_bytes import decoded, encoded, real_path
 from deltaskip.progress import ProgressCallback
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, is_true, one_chunk
@@ -300,11 +301,11 @@ def _identities(path: str) -> set[tuple[int, int]] | None:
     found = set()
     try:
         for _ in range(_MOST_LINKS):
-            status = os.lstat(path)
+            status = os.lstat(encoded(path))
             found.add((status.st_dev, status.st_ino))
-            if not os.path.islink(path):
+            if not os.path.islink(encoded(path)):
                 break
-            path = os.path.join(os.path.realpath(os.path.dirname(path)), os.readlink(path))
+            path = os.path.join(real_path(os.path.dirname(path)), decoded(os.readlink(encoded(path))))
     except OSError as error:
         return found if error.errno in _NO_FILE else None
     except ValueError:
@@ -315,7 +316,7 @@ def _identities(path: str) -> set[tuple[int, int]] | None:
 
 def _identity(path: str) -> tuple[int, int] | None:
     try:
-        status = os.lstat(path)
+        status = os.lstat(encoded(path))
     except OSError:
         return None
     return status.st_dev, status.st_ino

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import field, replace
 from functools import partial
 from itertools import takewhile
+from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -419,10 +420,17 @@ def row_reads(scan: Scan, piece_bytes: int | None = None, files: pa.Table | None
     return _reads(RowReader.of(scan, len(files)), files, most, together=False)
 
 
+def _most_files() -> int:
+    """The small files that one read may open: read_ahead has two reads more than threads, and others need handles."""
+    limit = getrlimit(RLIMIT_NOFILE)[0]
+    share = max(1, limit // (2 * (max(2, pa.cpu_count()) + 2)))
+    return _SMALL_FILES if limit == RLIM_INFINITY else min(_SMALL_FILES, share)
+
+
 def _reads(reader: RowReader, files: pa.Table, most_bytes: int, together: bool = True) -> Reads:
     """See row_reads. together: Whether one function may read several small files, not only what a limit needs next."""
     sizes = files["size"].to_pylist()
-    most_files, share = (_SMALL_FILES if together else 1), 0
+    most_files, share = (_most_files() if together else 1), 0
     if not reader.rows.storage.remote:
         # Two reads per core, plus half a file, so that equal files are shared equally.
         share = max(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from threading import Lock
 from typing import Any
 
+from deltaskip.fork_safety import new_lock
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown
 
@@ -52,7 +52,7 @@ class ReadCounts:
     def __init__(self) -> None:
         self.row_groups = 0
         self.skipped = 0
-        self._lock = Lock()
+        self._lock = new_lock()
 
     def add(self, row_groups: int, skipped: int) -> None:
         """Count row groups of one file."""

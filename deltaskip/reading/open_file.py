@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deltaskip.errors import StorageError, UnsupportedFeature
+from deltaskip.fork_safety import cached_property
 from deltaskip.reading.column_chunks import ROWS_PER_MATCH
 from deltaskip.records import dataclass
 from deltaskip.stats.footer import Footer, OpenSource, read_footer

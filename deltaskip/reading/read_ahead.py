@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -12,6 +11,8 @@ from itertools import chain, islice
 from typing import TypeVar
 
 import pyarrow as pa
+
+from deltaskip.fork_safety import in_child
 
 Reads = Iterator[tuple[int, Callable[[], Iterator[pa.RecordBatch]]]]
 """Bytes of files, and functions that read rows of them."""
@@ -32,7 +33,7 @@ def _threads(count: int) -> ThreadPoolExecutor:
 
 
 # The threads do not exist in a forked process.
-os.register_at_fork(after_in_child=_threads.cache_clear)
+in_child(_threads.cache_clear)
 
 
 def read_ahead(

@@ -17,6 +17,7 @@ from deltaskip.expr.nodes import columns_of
 from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
+from deltaskip.path_bytes import encoded
 from deltaskip.reading.file_scans import FileScan, JoinedScan, UnlistedScan, scans_of
 from deltaskip.reading.marked_rows import MarkedRows
 from deltaskip.reading.partition_tuples import PartitionTuples
@@ -302,7 +303,7 @@ def _listed_here(paths: Sequence[str]) -> tuple[list[int], list[int]] | None:
     if not all(map(is_local_path, paths)):
         return None
     try:
-        found = [os.stat(path.removeprefix("file:").encode()) for path in paths]
+        found = [os.stat(encoded(path.removeprefix("file:"))) for path in paths]
     except OSError:
         return None
     if not all(stat.S_ISREG(each.st_mode) for each in found):

@@ -23,7 +23,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ import pyarrow.parquet as pq
 
 from deltaskip.collations.collation import Collation
 from deltaskip.errors import StorageError, UnsupportedFeature
+from deltaskip.fork_safety import cached_property
 from deltaskip.kernels.lane import Lane, constant_lane
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.sought_values import SoughtValues

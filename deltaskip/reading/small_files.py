@@ -7,7 +7,6 @@ damaged, so that pyarrow raises the error.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deltaskip.kernels.parquet_files import ParquetFiles
+from deltaskip.path_bytes import encoded
 from deltaskip.reading.plain_columns import PlainColumn, from_buffers, leaf_numbers
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
@@ -48,7 +48,7 @@ class _FileKind:
     @classmethod
     def of(cls, path: bytes) -> _FileKind:
         """Return the kind of a file. Raises pyarrow.ArrowException and OSError."""
-        with pa.OSFile(os.fsdecode(path), "rb") as source:
+        with pa.OSFile(path, "rb") as source:
             parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
             schema, footer = parquet.schema_arrow, parquet.metadata
         numbers = leaf_numbers(schema) if len(set(schema.names)) == len(schema.names) else {}
@@ -85,7 +85,7 @@ class SmallFiles:
         if not all(is_local(location) and "\0" not in location for location in locations):
             yield len(locations), None
             return
-        paths = [os.fsencode(location) for location in locations]
+        paths = [encoded(location) for location in locations]
         files = ParquetFiles(paths)
         counts = _run_lengths(files)
         end = 0

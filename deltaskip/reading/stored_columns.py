@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 
 import pyarrow as pa
 
+from deltaskip.fork_safety import cached_property
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import PARQUET_ID, field_key, physical_name, stored_key
 from deltaskip.schema.properties import MappingMode

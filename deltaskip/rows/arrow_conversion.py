@@ -9,7 +9,6 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluation.batch import CollatedOrder
 from deltaskip.expr.evaluation.columns import Evaluator, never_fails
 from deltaskip.features.identity_columns import IdentityColumn
+from deltaskip.fork_safety import cached_property
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.arrow_losses import empty_partition, warn_of_losses
 from deltaskip.rows.arrow_store import WRITE_FROM_SPARK, ArrowTarget, check_maps, store_array

@@ -12,7 +12,7 @@ from typing import Any
 
 from deltaskip.schema.calendar import parse_date, parse_timestamp, parse_timestamp_ntz, zone_of
 from deltaskip.schema.floats import JSON_FLOATS, nearest_float
-from deltaskip.schema.numerals import EXACT
+from deltaskip.schema.numerals import EXACT, exactly, of_unscaled
 from deltaskip.schema.types import (
     BINARY,
     DATE,
@@ -50,7 +50,7 @@ def python_value(value: object, data_type: DataType) -> object:
 def row_of_json(text: str, schema: StructType) -> dict[str, object] | None:
     """Return the row that Spark's to_json wrote, with values as python_value has them; None for other text."""
     try:
-        found, _ = json.JSONDecoder(parse_float=Decimal).raw_decode(text)
+        found, _ = json.JSONDecoder(parse_float=exactly).raw_decode(text)
     except (ValueError, RecursionError):
         return None
     return _struct(found, schema) if isinstance(found, Mapping) else None
@@ -71,7 +71,7 @@ def _value(found: Any, data_type: DataType) -> object:
         case MapType(_, value), Mapping():
             return {key: _value(each, value) for key, each in found.items()}
         case DecimalType(_, scale), int() | Decimal():
-            return Decimal(found).quantize(Decimal(1).scaleb(-scale), context=EXACT)
+            return exactly(found).quantize(of_unscaled(1, scale), context=EXACT)
         case _, int() | Decimal() if data_type == DOUBLE:
             return float(found)
         case _, int() | Decimal() if data_type == FLOAT:

@@ -7,13 +7,15 @@ takes 0.15 s and 45 MB, more than planning a table. These conversions do not imp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Context, Decimal, Inexact
+from decimal import Decimal, Inexact
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from deltaskip.schema.numerals import context
 
 _NUMPY: dict[pa.DataType, type[np.generic]] = {
     pa.int8(): np.int8,
@@ -31,6 +33,8 @@ _ARROW = {np.dtype(scalar): type_ for type_, scalar in _NUMPY.items()}
 # Python adds up to this many numbers faster than pyarrow.
 _FEW = 32
 _OFFSETS = {pa.string(): np.int32, pa.binary(): np.int32, pa.large_string(): np.int64, pa.large_binary(): np.int64}
+# An error for decimals with more digits than the scale of their type.
+_UNSCALED = context(76, traps=(Inexact,))
 
 
 def arrow_array(values: np.ndarray[Any, Any] | Sequence[Any], type_: pa.DataType | None = None) -> pa.Array:
@@ -197,9 +201,8 @@ def _texts(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
 
 def _decimals(values: Sequence[Decimal | None], type_: pa.Decimal128Type) -> pa.Array:
     limit = 10**type_.precision
-    exact = Context(prec=76, traps=[Inexact])
-    shifted = [Decimal(0) if value is None else value.scaleb(type_.scale, exact) for value in values]
-    unscaled = [int(value.to_integral_exact(context=exact)) for value in shifted]
+    shifted = [Decimal(0) if value is None else value.scaleb(type_.scale, _UNSCALED) for value in values]
+    unscaled = [int(value.to_integral_exact(context=_UNSCALED)) for value in shifted]
     if any(abs(number) >= limit for number in unscaled):
         raise OverflowError(f"a value has more than the {type_.precision} digits of {type_}")
     missing = np.array([value is None for value in values], np.bool_)

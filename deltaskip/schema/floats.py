@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import struct
-from decimal import Context, Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+
+from deltaskip.schema.numerals import EXACT, context, exactly
 
 SPECIAL_FLOATS = {
     "nan": math.nan,
@@ -21,11 +23,13 @@ JSON_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 _FLOAT_MAX = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 _HALF_OF_LEAST = 2.0**-150
+# Enough digits for the midpoint of any two doubles.
+_MIDPOINTS = context(1200)
 
 
 def to_float(value: float) -> float:
     """`value` rounded to 32 bits and widened again; infinite beyond the range of a float."""
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         return float(np.float32(value))
 
 
@@ -70,16 +74,17 @@ def float_text(value: float, single: bool) -> str | None:
     """
     if math.isfinite(value) and value != 0:
         shortest = _shortest(value, single)
-        if not Decimal("0.001") <= abs(shortest) < 10**7 or len(shortest.as_tuple().digits) > (6 if single else 15):
+        if not Decimal("0.001") <= shortest.copy_abs() < 10**7 or len(shortest.as_tuple().digits) > (
+            6 if single else 15
+        ):
             return None
     return java_text(value, single)
 
 
 def double_text_range(value: float) -> tuple[Decimal, Decimal]:
     """The exact midpoints to the neighbors of a finite double. They enclose every string that reads back as it."""
-    with localcontext(Context(prec=1200)):
-        half = Decimal(math.ulp(value)) / 2
-        return Decimal(value) - half, Decimal(value) + half
+    exact, half = exactly(value), _MIDPOINTS.divide(exactly(math.ulp(value)), Decimal(2))
+    return _MIDPOINTS.subtract(exact, half), _MIDPOINTS.add(exact, half)
 
 
 def java_text(value: float, single: bool) -> str:
@@ -99,8 +104,8 @@ def java_text(value: float, single: bool) -> str:
     if len(figures) == 1:
         # Java writes at least two digits. With two digits, it writes the nearest number.
         nearest = f"{value:.1e}"
-        if (float(np.float32(nearest)) if single else float(nearest)) == value:
-            sign, figures, exponent = Decimal(nearest).normalize().as_tuple()
+        if (to_float(float(nearest)) if single else float(nearest)) == value:
+            sign, figures, exponent = exactly(nearest).normalize(EXACT).as_tuple()
     digits = "".join(map(str, figures))
     point = len(digits) + int(exponent)
     if -3 < point <= 7:
@@ -113,4 +118,7 @@ def java_text(value: float, single: bool) -> str:
 
 def _shortest(value: float, single: bool) -> Decimal:
     """The decimal with the fewest digits that rounds to a finite value."""
-    return Decimal(str(np.float32(value)) if single else repr(value)).normalize()
+    if not single:
+        return exactly(repr(value)).normalize(EXACT)
+    # Unlike the text of a scalar, these digits do not depend on numpy's print options.
+    return exactly(np.format_float_scientific(np.float32(value))).normalize(EXACT)

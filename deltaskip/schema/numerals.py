@@ -1,4 +1,7 @@
-"""Parses numbers of any length in bounded time and memory.
+"""Decimal arithmetic, and numbers of any length in bounded time and memory.
+
+Operators of Decimal, and methods without a context, round and raise as the context of the thread says, which belongs to
+the program: this package calls methods with a context of this module (see `test_architecture.py`).
 
 Python refuses integers of more than 4,300 digits, and computes the power of ten for every exponent. This module first
 shortens the text to a number with the same order relative to the values of every type.
@@ -6,9 +9,27 @@ shortens the text to a number with the same order relative to the values of ever
 
 from __future__ import annotations
 
-from decimal import Context, Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
 
-EXACT = Context(prec=160, Emax=10_000, Emin=-10_000)
+
+def context(
+    digits: int,
+    rounding: str = ROUND_HALF_EVEN,
+    exponents: int = 10_000,
+    traps: tuple[type[ArithmeticError], ...] = (InvalidOperation, DivisionByZero, Overflow),
+) -> Context:
+    """Return a context that takes nothing from decimal.DefaultContext, which programs may change.
+
+    Args:
+        digits: The most digits of a result.
+        rounding: How results with more digits are rounded.
+        exponents: The greatest exponent, and the negative of the least.
+        traps: The signals that raise an error.
+    """
+    return Context(digits, rounding, -exponents, exponents, 1, 0, [], [*traps])  # type: ignore[list-item]
+
+
+EXACT = context(160)
 """The context of decimal arithmetic. Sums and products of two decimals of 38 digits are exact, and quotients have
 enough digits to round like exact quotients; Python's default context rounds to 28 digits."""
 
@@ -20,6 +41,11 @@ _DIGITS = 1_200
 
 _FAR = 10_000
 """Numbers from 10**_FAR on are out of range for every type; numbers below 10**-_FAR round to 0 in every type."""
+
+
+def exactly(value: str | float | Decimal) -> Decimal:
+    """Return the decimal that equals a number. Raises decimal.InvalidOperation for a text that is no number."""
+    return Decimal(value, EXACT)
 
 
 def integer_of(text: str) -> int:
@@ -39,7 +65,7 @@ def decimal_of(text: str) -> Decimal:
     """
     mantissa, _, exponent = text.lower().partition("e")
     if len(text) <= _SHORT and abs(integer_of(exponent or "0")) < _FAR - _SHORT:
-        return Decimal(text)
+        return exactly(text)
     whole, _, part = mantissa.lstrip("+-").partition(".")
     sign = int(mantissa.startswith("-"))
     digits = (whole + part).lstrip("0")
@@ -54,9 +80,9 @@ def decimal_of(text: str) -> Decimal:
         rest = digits[_DIGITS:].strip("0")
         last += len(digits) - _DIGITS - 1
         digits = digits[:_DIGITS] + ("1" if rest else "0")
-    return Decimal(f"{'-' if sign else ''}{digits}e{last}")
+    return exactly(f"{'-' if sign else ''}{digits}e{last}")
 
 
 def of_unscaled(unscaled: int, scale: int) -> Decimal:
     """Return the decimal with an unscaled integer and a scale, such as 1.50 for 150 and 2."""
-    return Decimal(unscaled).scaleb(-scale, EXACT)
+    return exactly(unscaled).scaleb(-scale, EXACT)

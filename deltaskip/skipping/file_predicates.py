@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 
 import pyarrow as pa
 
 from deltaskip.expr import Node
 from deltaskip.expr.clock import Clock, reads_clock
 from deltaskip.expr.nodes import Literal
+from deltaskip.fork_safety import cached_property
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass

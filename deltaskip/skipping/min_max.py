@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import field
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, simple_string
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, is_true, numpy_values
 from deltaskip.schema.lengths import char_type
+from deltaskip.schema.numerals import of_unscaled
 from deltaskip.schema.type_widening import widened_types
 from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 from deltaskip.skipping.add_batches import FileBatch, candidates
@@ -184,8 +184,8 @@ def _short(values: pa.Array, type_: Any) -> pa.Array:
         return pc.is_valid(values)
     if type_.scale >= _LOSSLESS_DIGITS:
         return pa.repeat(FALSE, len(values))
-    limit = Decimal(10) ** (_LOSSLESS_DIGITS - type_.scale)
-    high, low = arrow_scalar(limit, values.type), arrow_scalar(-limit, values.type)
+    limit = of_unscaled(1, type_.scale - _LOSSLESS_DIGITS)
+    high, low = arrow_scalar(limit, values.type), arrow_scalar(limit.copy_negate(), values.type)
     return pc.and_(pc.less(values, high), pc.greater(values, low))
 
 

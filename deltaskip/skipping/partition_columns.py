@@ -7,7 +7,6 @@ evaluated, once for each code.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import PartitionValueError, TimestampRange, parse_partition_value
 from deltaskip.expr.vectors import ordered_floats
+from deltaskip.fork_safety import new_lock
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_true, numpy_values, true_rows
@@ -52,7 +52,7 @@ class PartitionColumn:
         self._codes: dict[str | None, int] = {}
         self._read: dict[str | None, _PartitionValues] = {}
         self._values: dict[str | None, list[Any]] = {}
-        self._lock = Lock()
+        self._lock = new_lock()
 
     def encode(self, texts: pa.Array) -> pa.Array:
         """int32 codes of raw strings."""

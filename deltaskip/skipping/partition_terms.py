@@ -18,6 +18,7 @@ import pyarrow as pa
 from deltaskip.expr.evaluation import Order, evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import FieldRef, Node
+from deltaskip.fork_safety import new_lock
 from deltaskip.kernels.lane import Lane, take_lane
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
@@ -38,7 +39,7 @@ class _Answers:
 
     codes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
     tuples: dict[tuple[int, ...], bool] = field(default_factory=dict)
-    lock: Lock = field(default_factory=Lock)
+    lock: Lock = field(default_factory=new_lock)
 
 
 class PartitionAnswers:
@@ -46,7 +47,7 @@ class PartitionAnswers:
 
     def __init__(self) -> None:
         self._answers: OrderedDict[PartitionTerm, _Answers] = OrderedDict()
-        self._lock = Lock()
+        self._lock = new_lock()
 
     def of(self, term: PartitionTerm) -> _Answers:
         """The answers of `term`, which grow while it is evaluated."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow as pa
 
 from deltaskip.collations.collation import Collation
 from deltaskip.expr.nodes import FieldRef, Node
+from deltaskip.fork_safety import cached_property
 from deltaskip.records import dataclass
 from deltaskip.skipping.proofs.preimage.value_sets import Cycle
 from deltaskip.stats.collated_bounds import CollatedBounds, Op, collated_leaf

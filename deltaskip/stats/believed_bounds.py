@@ -40,7 +40,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from enum import Enum
 
 import pyarrow as pa
@@ -48,6 +48,7 @@ import pyarrow.compute as pc
 
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, is_true
 from deltaskip.schema.calendar import MICROS_PER_DAY, days_from_civil
+from deltaskip.schema.numerals import EXACT, exactly, of_unscaled
 from deltaskip.schema.types import (
     BYTE,
     DATE,
@@ -152,9 +153,9 @@ def in_our_calendar(values: pa.Array) -> pa.Array:
 def whole_number(text: str) -> int | None:
     """The 64-bit integer of a JSON number, in any notation that lost no digit; None if there is none."""
     try:
-        value = Decimal(text)
-        whole = int(value) if value == value.to_integral_value() else None
-    except (InvalidOperation, OverflowError, ValueError):
+        value = exactly(text)
+        whole = int(value) if value == value.to_integral_value(context=EXACT) else None
+    except (ArithmeticError, ValueError):
         return None
     if whole is None or not LONG_MIN <= whole <= LONG_MAX:
         return None
@@ -278,26 +279,26 @@ def decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:
     one unit in the double's last place and half a unit of the 15th digit: take the outermost such multiple
     (docs/pages/soundness.md, trap 2). If there is none, the text is not a value of the type, and the bound is unknown.
     """
-    with localcontext(Context(prec=120)) as context:
-        try:
-            value = Decimal(text)
-            if not value.is_finite():
-                return None
-            quantum = Decimal(1).scaleb(-type_.scale)
-            slack = Decimal(0)
-            if value and not _only_a_decimal_prints(text, type_.scale):
-                slack = Decimal(math.ulp(float(value))) + Decimal(5).scaleb(value.adjusted() - PRINTED_DIGITS)
-            if side == "min":
-                bound = (value - slack).quantize(quantum, ROUND_CEILING)
-            else:
-                bound = (value + slack).quantize(quantum, ROUND_FLOOR)
-            if abs(bound - value) > slack:
-                return None
-        except (InvalidOperation, OverflowError, ValueError):
+    try:
+        value = exactly(text)
+        if not value.is_finite():
             return None
-        if bound.copy_abs() >= context.scaleb(Decimal(1), type_.precision - type_.scale):
+        slack = Decimal(0)
+        if value and not _only_a_decimal_prints(text, type_.scale):
+            printed = of_unscaled(5, PRINTED_DIGITS - value.adjusted())
+            slack = EXACT.add(exactly(math.ulp(float(value))), printed)
+        unit = of_unscaled(1, type_.scale)
+        if side == "min":
+            bound = EXACT.subtract(value, slack).quantize(unit, ROUND_CEILING, EXACT)
+        else:
+            bound = EXACT.add(value, slack).quantize(unit, ROUND_FLOOR, EXACT)
+        if EXACT.subtract(bound, value).copy_abs() > slack:
             return None
-        return None if _is_saturated(bound, type_, side) else bound
+    except (ArithmeticError, ValueError):
+        return None
+    if bound.copy_abs() >= of_unscaled(1, type_.scale - type_.precision):
+        return None
+    return None if _is_saturated(bound, type_, side) else bound
 
 
 def is_long_decimal(values: pa.Array, digits: int = PRINTED_DIGITS) -> pa.BooleanArray:
@@ -305,9 +306,8 @@ def is_long_decimal(values: pa.Array, digits: int = PRINTED_DIGITS) -> pa.Boolea
     type_ = values.type
     if type_.precision <= digits:
         return pa.repeat(FALSE, len(values))
-    with localcontext(Context(prec=80)):
-        limit = Decimal(10).scaleb(digits - type_.scale - 1)
-    high, low = arrow_scalar(limit, values.type), arrow_scalar(-limit, values.type)
+    limit = of_unscaled(1, type_.scale - digits)
+    high, low = arrow_scalar(limit, values.type), arrow_scalar(limit.copy_negate(), values.type)
     return is_true(pc.or_(pc.greater_equal(values, high), pc.less_equal(values, low)))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from deltaskip.collations.collation import Collation
 from deltaskip.schema.calendar import MICROS_PER_DAY, days_from_civil, format_date, format_timestamp
 from deltaskip.schema.floats import java_text
-from deltaskip.schema.numerals import of_unscaled
+from deltaskip.schema.numerals import EXACT, of_unscaled
 from deltaskip.schema.types import DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
 from deltaskip.stats.layout import Side
 
@@ -41,7 +41,7 @@ def bound_text(type_: DataType) -> BoundText:
     """
     match type_:
         case DecimalType(_, scale):
-            return lambda bound, side: str(of_unscaled(bound, scale))
+            return lambda bound, side: EXACT.to_sci_string(of_unscaled(bound, scale))
         case _ if type_ == STRING:
             return _string_text
         case _ if type_ in (FLOAT, DOUBLE):

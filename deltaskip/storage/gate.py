@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import StorageError
+from deltaskip.path_bytes import absolute_path, decoded, encoded, of_process, real_path
 from deltaskip.storage.catalog_storage import storage_below
 from deltaskip.storage.interface import FileInfo, Storage
 from deltaskip.storage.local import LocalStorage
@@ -37,6 +38,7 @@ _LOG_NAME = (
     rf"|_sidecars/[^/]+|_staged_commits/[^/]+|_last_vacuum_info)$"
 )
 # Files in which a warehouse records namespaces and external tables.
+_LOG = encoded(LOG_FOLDER)
 _MARK = re.compile(r"(^|/)(_namespace\.json|[^/]+\.table\.json)$")
 
 
@@ -117,15 +119,17 @@ def check_deletable_folder(storage: Storage, root: str, *kept: str) -> None:
     if is_local(root):
         import tempfile
 
-        real = os.path.realpath(root)
-        inside += filter(partial(contains, root), (os.path.expanduser("~"), os.getcwd(), tempfile.gettempdir()))
+        real = real_path(root)
+        inside += filter(
+            partial(contains, root), (absolute_path("~"), absolute_path("."), of_process(tempfile.gettempdir()))
+        )
         if os.path.dirname(real) in (real, "/"):
             raise _kept(root, "it is the root of the file system, or directly below it")
     elif not split_authority(root)[1].strip("/"):
         raise _kept(root, "it is the root of its store")
     if inside:
         raise _kept(root, f"{inside[0]} is in it")
-    if _is_local(storage) and os.path.islink(root):
+    if _is_local(storage) and os.path.islink(encoded(root)):
         return
     names = [entry.name for entry in _listed(storage, root)]
     if LOG_FOLDER not in names and (names or storage.exists(root)):
@@ -150,11 +154,11 @@ def other_tables_below(storage: Storage, root: str) -> Iterator[str]:
     """
     storage = storage_below(storage)
     if isinstance(storage, LocalStorage):
-        for top, folders, files in os.walk(root):
-            below = top[len(root) :].strip("/")
-            if (below and LOG_FOLDER in folders) or any(map(_MARK.search, files)):
+        for top, folders, files in os.walk(encoded(root)):
+            below = decoded(top)[len(root) :].strip("/")
+            if (below and _LOG in folders) or any(_MARK.search(decoded(name)) for name in files):
                 yield below
-            folders[:] = [name for name in folders if name != LOG_FOLDER]
+            folders[:] = [name for name in folders if name != _LOG]
     elif hasattr(storage, "list_below"):
         for batch in storage.list_below(root):
             paths = batch["path"]
@@ -193,7 +197,7 @@ def _checked(storage: Storage, root: str, path: str, names: DeletableNames) -> s
 
 def _resolved(storage: Storage, root: str) -> str:
     """The root without links."""
-    return os.path.realpath(root) if _is_local(storage) else root
+    return real_path(root) if _is_local(storage) else root
 
 
 def _is_local(storage: Storage) -> bool:
@@ -218,7 +222,7 @@ def _is_elsewhere(root: str, folder: str) -> bool:
     if not folder:
         return False
     try:
-        return os.path.realpath(f"{root}/{folder}") != os.path.join(os.path.realpath(root), folder)
+        return real_path(f"{root}/{folder}") != os.path.join(real_path(root), folder)
     except (OSError, ValueError):
         return True
 
@@ -228,7 +232,7 @@ def contains(folder: str, other: str) -> bool:
     if is_local(folder) != is_local(other):
         return False
     if is_local(folder):
-        folder, other = os.path.realpath(folder), os.path.realpath(other)
+        folder, other = real_path(folder), real_path(other)
     else:
         folder, other = ("{}/{}".format(*split_authority(each)) for each in (folder, other))
     return f"{other.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.path_bytes import decoded, encoded
 from deltaskip.storage.interface import (
     FileInfo,
     check_range,
@@ -58,10 +59,10 @@ class LocalStorage:
 
     def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
         """Return the entries of the directory with names >= start_name, sorted by name."""
-        with _naming(directory), os.scandir(directory) as entries:
+        with _naming(directory), os.scandir(encoded(directory)) as entries:
             found = []
             for entry in entries:
-                name = entry.name
+                name = decoded(entry.name)
                 if name < start_name:
                     continue
                 path = f"{directory}/{name}"
@@ -129,14 +130,14 @@ class LocalStorage:
         """Open the file for random access. The caller closes it."""
         with _naming(path), _opened(path) as checked:
             # Arrow opens by name, and another file may now have that name.
-            same = f"/dev/fd/{checked.fileno()}"
-            return pa.OSFile(same if os.path.exists(same) else path, "rb")
+            same = b"/dev/fd/%d" % checked.fileno()
+            return pa.OSFile(same if os.path.exists(same) else encoded(path), "rb")
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory exists at the location."""
         try:
             with _naming(path):
-                os.stat(path)
+                os.stat(encoded(path))
         except (FileNotFoundError, NotADirectoryError):
             return False
         return True
@@ -144,7 +145,7 @@ class LocalStorage:
     def info(self, path: str) -> FileInfo:
         """Return the entry that a listing has of a regular file."""
         with _naming(path):
-            status = os.stat(path)
+            status = os.stat(encoded(path))
         if not stat.S_ISREG(status.st_mode):
             raise not_a_file(path, _kind_of(status))
         return _info(os.path.basename(path), path, status)
@@ -216,7 +217,7 @@ def _opened(path: str) -> io.FileIO:
 
 
 def _handle(path: str) -> int:
-    handle = os.open(path, _OPEN)
+    handle = os.open(encoded(path), _OPEN)
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
         os.close(handle)

@@ -19,6 +19,8 @@ from typing import Any
 
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.fork_safety import in_child
+from deltaskip.path_bytes import encoded
 from deltaskip.storage.interface import file_exists, not_found
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import LOG_FOLDER
@@ -38,7 +40,7 @@ _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 _SYNCING_THREADS = 8
 _syncing: list[ThreadPoolExecutor] = []
 # The threads do not exist in a forked child.
-os.register_at_fork(after_in_child=_syncing.clear)
+in_child(_syncing.clear)
 
 
 def create(path: str, data: bytes, after: Sequence[str] = ()) -> None:
@@ -79,7 +81,7 @@ def create_unseen(path: str, data: bytes | memoryview) -> None:
             _write_all(handle, data)
         except BaseException:
             with suppress(FileNotFoundError):
-                os.unlink(path)
+                os.unlink(encoded(path))
             _remove_made(made)
             raise
         finally:
@@ -119,7 +121,7 @@ def _flush_files(paths: Iterable[str]) -> list[str]:
     for path in paths:
         with _naming(path):
             try:
-                handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                handle = os.open(encoded(path), os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
                 continue
             try:
@@ -151,7 +153,7 @@ def publish(path: str) -> Iterator[str]:
     """Yield a temporary file to write, which is synced and linked to `path` when the block ends, unless that exists."""
     with _naming(path), _temporary(path) as temporary:
         yield temporary
-        with open(temporary, "rb+") as file:
+        with open(encoded(temporary), "rb+") as file:
             _flush(file.fileno())
         kill_point("synced")
         with suppress(FileExistsError):
@@ -167,8 +169,8 @@ def unlink(path: str) -> None:
     _check_name(path)
     with _naming(path), suppress(FileNotFoundError), _folder_of(path) as (folder, name):
         with suppress(FileNotFoundError):
-            os.unlink(_hadoop_checksum(name), dir_fd=folder)
-        os.unlink(name, dir_fd=folder)
+            os.unlink(encoded(_hadoop_checksum(name)), dir_fd=folder)
+        os.unlink(encoded(name), dir_fd=folder)
 
 
 def delete_tree(path: str) -> None:
@@ -181,13 +183,13 @@ def delete_tree(path: str) -> None:
     """
     _check_name(path)
     with _naming(path), suppress(FileNotFoundError), _folder_of(path) as (folder, name):
-        if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-            os.unlink(name, dir_fd=folder)
+        if stat.S_ISLNK(os.stat(encoded(name), dir_fd=folder, follow_symlinks=False).st_mode):
+            os.unlink(encoded(name), dir_fd=folder)
             return
         above, own = os.path.split(name)
         hidden = os.path.join(above, temporary_name(own))
         try:
-            os.rename(name, hidden, src_dir_fd=folder, dst_dir_fd=folder)
+            os.rename(encoded(name), encoded(hidden), src_dir_fd=folder, dst_dir_fd=folder)
         except FileNotFoundError:
             return
         except OSError:
@@ -200,7 +202,7 @@ def _delete_below(folder: int | None, name: str) -> None:
 
     for left in reversed(range(_TREE_TRIES)):
         try:
-            shutil.rmtree(name, dir_fd=folder)
+            shutil.rmtree(encoded(name), dir_fd=folder)
             return
         except OSError as error:
             # Another process has opened the directory and writes below it: the next attempt deletes the rest.
@@ -217,7 +219,7 @@ def remove_empty(path: str) -> bool:
     with _naming(path):
         try:
             with _folder_of(path) as (folder, name):
-                os.rmdir(name, dir_fd=folder)
+                os.rmdir(encoded(name), dir_fd=folder)
         except OSError as error:
             if error.errno in _NOT_EMPTY:
                 return False
@@ -234,14 +236,14 @@ def move(path: str, target: str) -> None:
     _check_name(target)
     folder = os.path.dirname(target)
     with _naming(target):
-        if not os.path.lexists(path):
+        if not os.path.lexists(encoded(path)):
             raise not_found(path)
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(encoded(folder), exist_ok=True)
         kill_point("moving")
         try:
-            if os.path.isdir(path):
+            if os.path.isdir(encoded(path)):
                 # A directory is replaced only if it is empty.
-                os.rename(path, target)
+                os.rename(encoded(path), encoded(target))
             else:
                 _rename_without_replacing(path, target)
         except OSError as error:
@@ -260,7 +262,7 @@ def _written(
     path: str, data: bytes, durable: bool = True, makes_folder: bool = True, after: Sequence[str] = ()
 ) -> Iterator[str]:
     with _naming(path), _temporary(path, makes_folder) as temporary:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CLOEXEC)
+        handle = os.open(encoded(temporary), os.O_WRONLY | os.O_CLOEXEC)
         try:
             _write_all(handle, data)
             if durable:
@@ -320,7 +322,7 @@ def _temporary(path: str, makes_folder: bool = True) -> Iterator[str]:
             yield temporary
         finally:
             with suppress(FileNotFoundError):
-                os.unlink(temporary)
+                os.unlink(encoded(temporary))
             kill_point("tidied")
     except BaseException:
         _remove_made(made)
@@ -331,7 +333,7 @@ def _remove_made(folders: list[str]) -> None:
     """Delete the folders that were made for a file. Folders that other writers now use are not empty."""
     with suppress(OSError):
         for each in reversed(folders):
-            os.rmdir(each)
+            os.rmdir(encoded(each))
 
 
 def _create_empty(path: str, folder: str | None, made: list[str]) -> int:
@@ -341,7 +343,7 @@ def _create_empty(path: str, folder: str | None, made: list[str]) -> int:
         try:
             if folder is not None:
                 _make_folders(folder, made)
-            return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+            return os.open(encoded(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
         except FileNotFoundError:
             left -= 1
             if folder is None or not left:
@@ -350,15 +352,15 @@ def _create_empty(path: str, folder: str | None, made: list[str]) -> int:
 
 def _make_folders(folder: str, made: list[str]) -> None:
     missing = []
-    while not os.path.isdir(folder) and folder != os.path.dirname(folder):
+    while not os.path.isdir(encoded(folder)) and folder != os.path.dirname(folder):
         missing.append(folder)
         folder = os.path.dirname(folder)
     for each in reversed(missing):
         try:
-            os.mkdir(each)
+            os.mkdir(encoded(each))
             made.append(each)
         except FileExistsError:
-            if not os.path.isdir(each):
+            if not os.path.isdir(encoded(each)):
                 raise
 
 
@@ -366,13 +368,13 @@ def _rename(temporary: str, path: str) -> None:
     # Hadoop's local file system would verify the new content against the old checksum.
     _drop_hadoop_checksum(path)
     kill_point("unchecked")
-    os.rename(temporary, path)
+    os.rename(encoded(temporary), encoded(path))
     kill_point("renamed")
 
 
 def _link(temporary: str, path: str) -> None:
     try:
-        os.link(temporary, path)
+        os.link(encoded(temporary), encoded(path))
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
@@ -387,7 +389,7 @@ def _rename_without_replacing(temporary: str, path: str) -> None:
     renameat2 = getattr(libc, "renameat2", None)
     code = errno.ENOSYS
     if renameat2 is not None:
-        names = os.fsencode(temporary), os.fsencode(path)
+        names = encoded(temporary), encoded(path)
         if renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_NOREPLACE) == 0:
             return
         code = ctypes.get_errno()
@@ -401,7 +403,7 @@ def _rename_without_replacing(temporary: str, path: str) -> None:
 
 def _drop_hadoop_checksum(path: str) -> None:
     with suppress(FileNotFoundError):
-        os.unlink(_hadoop_checksum(path))
+        os.unlink(encoded(_hadoop_checksum(path)))
 
 
 def _hadoop_checksum(path: str) -> str:
@@ -419,7 +421,7 @@ def _folder_of(path: str) -> Iterator[tuple[int | None, str]]:
     if not _HAS_DIRECTORIES:
         yield None, path
         return
-    handle = os.open("/", _DIRECTORY)
+    handle = os.open(b"/", _DIRECTORY)
     try:
         for part in filter(None, folder.split("/")):
             inner = _opened_inside(handle, part, path)
@@ -432,12 +434,12 @@ def _folder_of(path: str) -> Iterator[tuple[int | None, str]]:
 
 def _opened_inside(folder: int, name: str, path: str) -> int:
     try:
-        return os.open(name, _DIRECTORY, dir_fd=folder)
+        return os.open(encoded(name), _DIRECTORY, dir_fd=folder)
     except OSError as error:
         # Systems raise either error for a link.
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             with suppress(FileNotFoundError):
-                if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                if stat.S_ISLNK(os.stat(encoded(name), dir_fd=folder, follow_symlinks=False).st_mode):
                     raise StorageError(
                         f"Refused to delete {path}: {name} is a symbolic link, which may lead elsewhere."
                     ) from error
@@ -458,7 +460,7 @@ def _flush(handle: int) -> None:
 def _sync_folder(path: str) -> None:
     """Make the name durable. Some file systems cannot sync a directory and do not need it."""
     with _naming(path):
-        handle = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+        handle = os.open(encoded(os.path.dirname(path)), os.O_RDONLY | os.O_DIRECTORY)
         try:
             _flush(handle)
         except OSError as error:
@@ -471,7 +473,7 @@ def _sync_folder(path: str) -> None:
 
 def _check_name(path: str) -> None:
     try:
-        if b"\0" in os.fsencode(path):
+        if b"\0" in encoded(path):
             raise StorageError(f"Cannot write {path!r}: a file name must not contain a null character.")
     except UnicodeEncodeError as error:
         raise StorageError(f"Cannot write {path!a}: the name is not valid Unicode text.") from error

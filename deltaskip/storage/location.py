@@ -9,6 +9,7 @@ import re
 from urllib.parse import quote, unquote
 
 from deltaskip.errors import StorageError
+from deltaskip.path_bytes import absolute_path, encoded
 
 LOG_FOLDER = "_delta_log"
 """The folder of a table's log."""
@@ -30,7 +31,7 @@ def parse_location(table: str | os.PathLike[str]) -> str:
     text = os.fspath(table)
     scheme = scheme_of(text)
     if scheme is None:
-        return os.path.abspath(os.path.expanduser(text))
+        return absolute_path(text)
     if scheme == "file":
         return os.path.normpath(_local_path(text))
     location = text.rstrip("/")
@@ -78,7 +79,7 @@ def parent(location: str) -> str:
 def uri_of(location: str) -> str:
     """Return the absolute RFC 3986 URI of a location, percent-encoded."""
     if is_local(location):
-        return "file://" + quote(os.fsencode(location), safe=_PATH_SAFE)
+        return "file://" + quote(encoded(location), safe=_PATH_SAFE)
     base, key = split_authority(location)
     return f"{base}/{quote(key, safe=_PATH_SAFE)}" if key else base
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
 from deltaskip.errors import StorageError
+from deltaskip.path_bytes import encoded, of_process
 from deltaskip.settings import options
 from deltaskip.storage.interface import (
     FileInfo,
@@ -140,7 +141,7 @@ class ArrowStorage:
 
         def send(file: str) -> None:
             if not self.exists(path):
-                self.put(path, Path(file).read_bytes())
+                self.put(path, _contents(file))
 
         return staged(send)
 
@@ -363,11 +364,11 @@ class ObjectStorage:
 
     def _send(self, path: str, file: str) -> None:
         """Upload a local file unless `path` exists."""
-        if os.path.getsize(file) > PART_BYTES:
-            self._send_parts(path, Path(file))
+        if os.path.getsize(encoded(file)) > PART_BYTES:
+            self._send_parts(path, Path(os.fsdecode(encoded(file))))
             return
         with suppress(FileExistsError):
-            self.put_if_absent(path, Path(file).read_bytes())
+            self.put_if_absent(path, _contents(file))
 
     def _send_parts(self, path: str, file: Path | Iterator[mmap]) -> None:
         """Upload an object in parts unless `path` exists. After an error of the iterator no object exists."""
@@ -474,13 +475,18 @@ def read_side_by_side(storage: Storage, files: Sequence[FileInfo], threads: int 
         return list(pool.map(partial(read_whole, storage), files))
 
 
+def _contents(file: str) -> bytes:
+    with open(encoded(file), "rb") as opened:
+        return opened.read()
+
+
 @contextmanager
 def staged(send: Callable[[str], None]) -> Iterator[str]:
     """Yield a temporary local file, send it when the block ends, and always remove it."""
     handle, name = tempfile.mkstemp(prefix="deltaskip-")
     os.close(handle)
     try:
-        yield name
-        send(name)
+        yield of_process(name)
+        send(of_process(name))
     finally:
         os.unlink(name)

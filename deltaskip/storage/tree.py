@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from deltaskip.path_bytes import real_path
 from deltaskip.storage.interface import FileInfo, Storage
 
 _PARALLEL_LISTINGS = 32
@@ -46,4 +46,4 @@ def files_below(
 
 def _identity(storage: Storage, directory: str) -> str:
     """The directory's path without links, which only local file systems have."""
-    return directory if storage.remote else os.path.realpath(directory)
+    return directory if storage.remote else real_path(directory)

@@ -6,9 +6,11 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from mmap import ACCESS_READ, mmap
-from threading import Event, Lock, Thread
+from threading import Event, Thread
 
 from deltaskip.errors import StorageError
+from deltaskip.fork_safety import new_lock
+from deltaskip.path_bytes import encoded
 from deltaskip.storage.catalog_storage import storage_below
 from deltaskip.storage.interface import Storage
 
@@ -48,7 +50,7 @@ class _Uploads:
     """The uploads of this process that are in progress."""
 
     def __init__(self) -> None:
-        self._lock, self._count = Lock(), 0
+        self._lock, self._count = new_lock(), 0
 
     @contextmanager
     def one_more(self) -> Iterator[int]:
@@ -127,13 +129,13 @@ class PartsUpload:
             is_whole = self._is_whole.is_set()
             if self._is_stopped:
                 raise StorageError("The upload was stopped.")
-            size = os.stat(self._file).st_size
+            size = os.stat(encoded(self._file)).st_size
             if is_whole or size - at >= PART_BYTES:
                 return size
             self._is_whole.wait(_POLL_SECONDS)
 
     def _parts(self) -> Iterator[mmap]:
-        with open(self._file, "rb") as file:
+        with open(encoded(self._file), "rb") as file:
             at = 0
             while (size := self._wait(at)) > at:
                 # The pages of the file itself, without a copy.

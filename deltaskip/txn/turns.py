@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Literal
 
 from deltaskip.log import Snapshot
+from deltaskip.path_bytes import encoded
 from deltaskip.storage import LocalStorage, join
 from deltaskip.storage.location import LOG_FOLDER
 
@@ -82,7 +83,7 @@ class Turn:
         try:
             import fcntl
 
-            self._handle = os.open(self._folder, os.O_RDONLY | os.O_CLOEXEC)
+            self._handle = os.open(encoded(self._folder), os.O_RDONLY | os.O_CLOEXEC)
         except (ImportError, OSError):
             return
         until, pause = time.monotonic() + longest, _FIRST_PAUSE_SECONDS

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import CommitInfo, table_keys
 from deltaskip.errors import CommitConflict, CorruptLog
+from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import Commits, OtherAction, commit_infos, members_of, read_commits
 from deltaskip.log.file_names import Kind, LogFile

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -80,3 +81,27 @@ def test_values_are_changed_with_the_warning_of_arrow_rows(tmp_path: Path) -> No
     assert table.scan(columns=["id"]).to_arrow() == pa.table({"id": pa.array([1], pa.int32())})
     table.append([{"d": date(2026, 1, 2)}] * 3)
     assert table.scan("d = '2026-01-02'").count() == 3
+
+
+def test_objects_of_several_kinds_are_refused_in_every_form_of_rows(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    np = pytest.importorskip("numpy")
+    day, aware = AT.date(), AT.replace(tzinfo=UTC)
+    pairs = [(day, AT), (AT, day), (AT, aware), (aware, AT), (day, 7), (AT, 7), (AT, 1.5), (day, True), (True, 7)]
+    forms: list[Callable[[list[object]], object]] = [
+        lambda values: [{"c": each} for each in values],
+        lambda values: {"c": np.array(values, object)},
+        lambda values: pd.DataFrame({"c": pd.Series(values, dtype=object)}),
+        lambda values: pd.DataFrame({"c": pd.Categorical(values)}),
+        lambda values: pd.DataFrame({"c": pd.Series([None, values], dtype=object)}),
+        lambda values: pd.DataFrame({"c": pd.Series([np.array(values, object)], dtype=object)}),
+        lambda values: pd.DataFrame({"c": pd.Series([{"x": each} for each in values], dtype=object)}),
+        lambda values: pd.DataFrame({"x": 1}, index=pd.Index(values, dtype=object, name="c")),
+    ]
+    table = ds.DeltaTable.create(tmp_path / "t", "c TIMESTAMP, x INT")
+    for form in forms:
+        for pair in pairs:
+            with pytest.raises(DeltaSkipError, match=r"c.* of data has .* and .*: convert the values to one type"):
+                table.append(form([*pair]))
+    table.append(pd.DataFrame({"c": pd.Series([AT, pd.NaT, None, pd.NA, float("nan")], dtype=object)}))
+    assert table.scan().to_arrow()["c"].null_count == 4

@@ -216,8 +216,8 @@ def test_a_data_file_and_its_name_are_durable_before_the_commit_has_its_name(
         steps.append(("sync", os.readlink(f"/proc/self/fd/{handle}")))
         fsync(handle)
 
-    def linked(source: str, target: str) -> None:
-        steps.append(("link", target))
+    def linked(source: bytes, target: bytes) -> None:
+        steps.append(("link", target.decode()))
         link(source, target)
 
     before = {str(path) for path in (tmp_path / "t").glob("*.parquet")}

@@ -21,6 +21,7 @@ from deltaskip.errors import (
     TableAlreadyExists,
     TableNotFound,
 )
+from deltaskip.path_bytes import absolute_path
 from deltaskip.storage import join, parse_location
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class SqlCatalog(LocatedCatalog):
         file = database.url.database
         if not database.is_sqlite or file is None or file.startswith("file:"):
             return None
-        return os.path.splitext(os.path.abspath(file))[0] + ".warehouse"
+        return os.path.splitext(absolute_path(file))[0] + ".warehouse"
 
     def _refused(self, ident: CatalogIdentifier) -> TableAlreadyExists | NamespaceNotFound:
         """The error for a row that a key refused: the name is taken, or the namespace was dropped."""

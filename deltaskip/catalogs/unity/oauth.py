@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from threading import Lock
 from typing import Any
 from urllib.parse import quote_plus
 
 from deltaskip.errors import CatalogError, InvalidArgument
+from deltaskip.fork_safety import new_lock
 from deltaskip.json_text import parse_json
 from deltaskip.redaction import keep_secret, redacted
 
@@ -73,7 +73,7 @@ class ClientCredentials:
             raise InvalidArgument(f"{'client_secret' if client_id else 'client_id'} must not be empty.")
         self.url, self.client_id, self.secret, self.scope = url, client_id, client_secret.strip(), scope
         keep_secret(self.secret)
-        self._lock = Lock()
+        self._lock = new_lock()
         self._token = ""
         self._renew_at = 0.0
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import date
 from functools import partial
-from threading import Lock
 from typing import Any
 
 from deltaskip import arguments
@@ -34,6 +33,7 @@ from deltaskip.errors import (
     TableNotFound,
     UnsupportedFeature,
 )
+from deltaskip.fork_safety import new_lock
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.commit_times import commit_time
 from deltaskip.records import dataclass
@@ -589,7 +589,7 @@ class VendedStorage:
         self._location = location
         self._options = dict(options or {})
         self._ask = ask
-        self._lock = Lock()
+        self._lock = new_lock()
         self._storage: Storage | None = None
         self._expires_ms: int | None = None
         self._given = given

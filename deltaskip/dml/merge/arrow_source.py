@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from deltaskip.dml.merge.source_keys import KeyValues, SourceKey, key_literals, 
 from deltaskip.errors import DeltaSkipError
 from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.features.registry import writes_deletion_vectors
+from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import domain_values
 from deltaskip.schema.calendar import current_micros

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from deltaskip.expr.nodes import Call, Node
+from deltaskip.fork_safety import cached_property
 
 if TYPE_CHECKING:
     from deltaskip.expr.functions.function import Function, Replaced

@@ -45,7 +45,7 @@ from deltaskip.schema.arrow_values import NOTHING, arrow_array, arrow_scalar, nu
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, format_date, local_of
 from deltaskip.schema.ddl import parse_columns, parse_type_text
 from deltaskip.schema.floats import nearest_float
-from deltaskip.schema.numerals import decimal_of
+from deltaskip.schema.numerals import decimal_of, exactly
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -460,7 +460,7 @@ def _floating(value: Any, type_: DataType) -> float:
             if type_ == DOUBLE:
                 return found
             nearest = nearest_float(decimal_of(text))
-            if nearest != nearest_float(Decimal(found) if math.isfinite(found) else decimal_of(text)):
+            if nearest != nearest_float(exactly(found) if math.isfinite(found) else decimal_of(text)):
                 raise Undecided("A float that rounds differently through a double is left to Spark.")
             return math.copysign(nearest, -1.0 if text.startswith("-") else 1.0)
         case "NaN" | "Infinity" | "-Infinity":
@@ -475,17 +475,17 @@ def _decimal(value: Any, type_: DecimalType) -> Decimal:
         case bool() | list() | Object():
             raise _Mismatch
         case int():
-            exact = Decimal(value)
+            exact = exactly(value)
         case Real(text):
             if abs(int(text.lower().partition("e")[2] or 0)) > _MOST_EXPONENT:
                 raise Undecided("Such an exponent is left to Spark.")
-            exact = Decimal(text)
+            exact = exactly(text)
         case _:
             if not _PLAIN_DECIMAL.fullmatch(value):
                 if any(character.isdigit() for character in value):
                     raise Undecided("Such a text of a number is left to Spark.")
                 raise _Mismatch
-            exact = Decimal(value)
+            exact = exactly(value)
     try:
         return to_decimal(exact, type_)
     except Undecided:

@@ -9,7 +9,7 @@ import base64
 import math
 import re
 from collections.abc import Mapping, Sequence
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -32,6 +32,7 @@ from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, true_rows
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.floats import float_text
+from deltaskip.schema.numerals import context, exactly
 from deltaskip.schema.types import BINARY, DATETIMES, DOUBLE, FLOAT, INTEGER, STRING, DataType, DecimalType
 
 _DECIMALS: dict[DataType, DecimalType] = {
@@ -46,7 +47,7 @@ _LONG_DIGITS = 18
 # States of kernels.number_formats.
 _MISMATCHED, _UNDECIDED = 1, 2
 _PATTERN = re.compile(r"([#,]*)([0,]*)(?:(\.)(0*)(#*))?")
-_EXACT = Context(prec=2000, rounding=ROUND_HALF_EVEN)
+_EXACT = context(2000)
 _DATE_FORMAT = TIME_FORMATS["date_format"]
 
 
@@ -258,12 +259,12 @@ def _rounded(number: int | float | Decimal, places: int) -> Decimal:
     """A finite number with at most this many decimal places, rounded half to even."""
     unit = Decimal((0, (1,), -places))
     if not isinstance(number, float):
-        exact = Decimal(number)
+        exact = exactly(number)
         return exact if -int(exact.as_tuple().exponent) <= places else exact.quantize(unit, context=_EXACT)
-    shortest = Decimal(repr(number))
+    shortest = exactly(repr(number))
     if -int(shortest.as_tuple().exponent) > places:
         # The omitted digits decide the rounding; at a midpoint, the exact value of the number decides.
-        return Decimal(number).quantize(unit, context=_EXACT)
+        return exactly(number).quantize(unit, context=_EXACT)
     if float_text(number, False) is None and not (number.is_integer() and abs(number) < 2**53):
         raise Undecided(f"The digits of {number!r} depend on the version of Java.")
     return shortest

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -26,7 +26,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import NOTHING, domain_values
 from deltaskip.schema.calendar import Zone
 from deltaskip.schema.floats import float_text
-from deltaskip.schema.numerals import integer_of
+from deltaskip.schema.numerals import context, exactly, integer_of
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, FLOATING, INTEGRAL_BITS, STRING, VOID, DataType, DecimalType
 
 _WRITTEN = (*INTEGRAL_BITS, STRING, BOOLEAN, FLOAT, DOUBLE, VOID)
@@ -34,7 +34,7 @@ _SPECIFIER = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(<]*)(\d+)?(?:\.(\d+))?([a-zA-Z%]
 _FLAGS = {"s": "-", "b": "-", "c": "-", "d": "-+ 0,(", "x": "-#0", "o": "-#0", "f": "-#+ 0,(", "e": "-#+ 0("}
 _WIDEST = 1 << 20
 _MOST_PLACES = 300
-_EXACT = Context(prec=2000, rounding=ROUND_HALF_UP)
+_EXACT = context(2000, ROUND_HALF_UP)
 
 
 def _signature(args: tuple[Node, ...]) -> Typed:
@@ -246,7 +246,7 @@ def _real(specifier: _Specifier, value: float) -> str:
     places = 6 if specifier.precision is None else specifier.precision
     if value != 0 and float_text(value, False) is None and not (value.is_integer() and abs(value) < 2**53):
         raise Undecided(f"The digits of {value!r} depend on the version of Java.")
-    exact = abs(Decimal(repr(value)))
+    exact = exactly(repr(value)).copy_abs()
     if specifier.kind == "f":
         text = f"{exact.quantize(Decimal((0, (1,), -places)), context=_EXACT):f}"
         return _signed(specifier, negative, _grouped(specifier, text))

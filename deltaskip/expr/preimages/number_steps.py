@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ from deltaskip.expr.preimages.steps import (
 )
 from deltaskip.schema.calendar import MICROS_PER_SECOND
 from deltaskip.schema.floats import compare_floats, nearest_float, to_float
-from deltaskip.schema.numerals import EXACT
+from deltaskip.schema.numerals import EXACT, context, exactly
 from deltaskip.schema.types import (
     BOOLEAN,
     DOUBLE,
@@ -253,7 +253,7 @@ def _to_text(source: DataType, domain: Domain) -> Step | None:
 
     def inverse(text: bytes) -> int | None:
         try:
-            number = Decimal(text.decode())
+            number = exactly(text.decode())
             if not number.is_finite():
                 return None
             found = ordinal_of(source, number if isinstance(source, DecimalType) else int(number))
@@ -461,7 +461,7 @@ def _is_long(type_: DataType) -> bool:
 
 def _rounded(x: int, rounding: str) -> int:
     """`x` rounded to 34 digits, as Spark rounds a decimal when it changes the sign."""
-    return x if abs(x) < 10**34 else int(Context(prec=34, rounding=rounding).create_decimal(x))
+    return x if abs(x) < 10**34 else int(context(34, rounding).create_decimal(x))
 
 
 def _sign(ordinal: int) -> int:

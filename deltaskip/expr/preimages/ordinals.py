@@ -90,7 +90,7 @@ def ordinal_of(type_: DataType, value: Any) -> Any:
             return value.encode() if type_ == STRING else None
         case Decimal() if isinstance(type_, DecimalType):
             scaled = value.scaleb(type_.scale, EXACT)
-            return int(scaled) if scaled == scaled.to_integral_value() else None
+            return int(scaled) if scaled == scaled.to_integral_value(context=EXACT) else None
     return None
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import Decimal
 
 from deltaskip.errors import PredicateError, SchemaError, shown
 from deltaskip.expr.clock import special_time
@@ -21,7 +20,7 @@ from deltaskip.schema.calendar import (
     zone_of,
 )
 from deltaskip.schema.floats import nearest_float
-from deltaskip.schema.numerals import decimal_of, integer_of
+from deltaskip.schema.numerals import decimal_of, exactly, integer_of
 from deltaskip.schema.sql_text import line_and_column
 from deltaskip.schema.types import (
     BINARY,
@@ -144,7 +143,7 @@ def _decimal(text: str) -> Literal:
         _, digits, exponent = value.as_tuple()
         scale = max(0, -int(exponent))
         type_ = DecimalType(max(len(digits) + max(0, int(exponent)), scale), scale)
-        return Literal(value if int(exponent) <= 0 else Decimal(int(value)), type_)
+        return Literal(value if int(exponent) <= 0 else exactly(int(value)), type_)
     except SchemaError as error:
         raise ValueError(f"{_number(text)} has more than the 38 digits of a decimal") from error
 

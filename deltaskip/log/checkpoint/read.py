@@ -7,12 +7,11 @@ columns are read on demand.
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import Sidecar, hadoop_path
 from deltaskip.doors import first_line
 from deltaskip.errors import CorruptLog, DeltaSkipError
+from deltaskip.fork_safety import cached_property
 from deltaskip.kernels.parquet_metadata import footer_fits
 from deltaskip.log.checkpoint.parquet_columns import wrong_column
 from deltaskip.log.commit import Commits, damaged, members_of, read_commits, state_change
@@ -29,6 +29,7 @@ from deltaskip.log.file_names import SIDECAR_FOLDER, Kind, LogFile, restore_or_g
 from deltaskip.log.replay import EMPTY, Replay, replay
 from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.state_actions import STATE_ACTIONS, StateAction, StateChange, state_of
+from deltaskip.path_bytes import real_path
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
 from deltaskip.stats.believed_bounds import hybrid_calendar
@@ -480,7 +481,7 @@ def _is_same(location: str, folder: str) -> bool:
     """Whether two locations are the same folder, such as through a link, or with the scheme s3a instead of s3."""
     location, folder = location.rstrip("/"), folder.rstrip("/")
     if is_local(location) and is_local(folder):
-        return location == folder or os.path.realpath(location) == os.path.realpath(folder)
+        return location == folder or real_path(location) == real_path(folder)
     return location.partition("://")[2] == folder.partition("://")[2]
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from deltaskip import arguments
 from deltaskip.doors import door
 from deltaskip.errors import StorageError
+from deltaskip.path_bytes import encoded
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown, escaped
 from deltaskip.skipping.explain.drawing import Matrix
@@ -151,7 +152,9 @@ class Explain:
             StorageError: The file cannot be written.
         """
         try:
-            write_plot(Path(arguments.path("path", path)), self.matrix, self.summary(), self._legend())
+            write_plot(
+                Path(os.fsdecode(encoded(arguments.path("path", path)))), self.matrix, self.summary(), self._legend()
+            )
         except OSError as error:
             raise StorageError(f"Cannot write the plot to {path}: {error.strerror or error}.") from error
 

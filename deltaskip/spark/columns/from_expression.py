@@ -6,7 +6,6 @@ A classic Column of Spark 3.5 is a tree of unresolved expressions. Spark pushes 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
 from itertools import repeat
 from typing import Any
 
@@ -15,6 +14,7 @@ from deltaskip.expr import nodes as n
 from deltaskip.expr.functions import ALIASES, FUNCTIONS
 from deltaskip.expr.hashes import SPARK_SEED
 from deltaskip.schema.json import parse_type
+from deltaskip.schema.numerals import exactly
 from deltaskip.schema.types import STRING, DecimalType
 from deltaskip.spark.columns.column_parts import cast, declared_literal, extract, function, opaque, option, sequence
 from deltaskip.spark.session.active import active_session_ansi, session_reads_as_before
@@ -218,7 +218,7 @@ def _value(value: Any, java_type: Any) -> Node:
     if data_type == STRING:
         return declared_literal(value.toString(), data_type)
     if isinstance(data_type, DecimalType):
-        return to_node(Decimal(value.toString()))
+        return to_node(exactly(value.toString()))
     return opaque("a literal", ()) if hasattr(value, "getClass") else declared_literal(value, data_type)
 
 

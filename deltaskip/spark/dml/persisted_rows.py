@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
 from itertools import chain
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from deltaskip.dml.little_data import is_little_to_collect
 from deltaskip.dml.positions import RowPositions
 from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.row_tracking import RowIdColumns
+from deltaskip.fork_safety import cached_property
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.spark.dml.bitmaps import collected_positions

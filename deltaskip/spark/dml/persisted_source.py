@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -14,8 +12,10 @@ from pyspark.sql import functions as F
 
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey, key_literals, most_values
 from deltaskip.expr.nodes import Node
+from deltaskip.fork_safety import cached_property
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import parse_timestamp_ntz
+from deltaskip.schema.numerals import exactly
 from deltaskip.schema.types import (
     BINARY,
     DATE,
@@ -171,7 +171,7 @@ def _received(value: Any, type_: DataType) -> Any:
         return None
     converted: Callable[[Any], Any] | None = None
     if isinstance(type_, DecimalType):
-        converted = Decimal
+        converted = exactly
     elif type_ == TIMESTAMP_NTZ:
         converted = parse_timestamp_ntz
     elif type_ == BINARY:

@@ -7,12 +7,12 @@ delete or replace, and every such predicate must be known.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
 from typing import Any
 
 from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
 from deltaskip.schema.json import parse_type
+from deltaskip.schema.numerals import exactly
 from deltaskip.schema.types import BOOLEAN, STRING, DecimalType
 from deltaskip.spark.columns.column_parts import declared_literal, opaque
 from deltaskip.spark.columns.from_expression import expression_to_node
@@ -81,5 +81,5 @@ def _literal(tree: Any) -> Node:
     if value is not None and data_type == STRING:
         return declared_literal(value.toString(), data_type)
     if value is not None and isinstance(data_type, DecimalType):
-        return declared_literal(Decimal(value.toString()), data_type)
+        return declared_literal(exactly(value.toString()), data_type)
     return declared_literal(value, data_type)

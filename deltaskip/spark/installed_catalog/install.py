@@ -6,19 +6,19 @@ Spark creates catalogs from JVM classes and keeps them in a private map. The cat
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Lock
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from deltaskip.catalogs.table_catalog import TableCatalog
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
+from deltaskip.fork_safety import new_lock
 from deltaskip.spark.catalog.session_tables import SESSION_CATALOG, is_classic, java_state
 from deltaskip.spark.session.checks import checked
 
 # Releases of Spark whose private interfaces are known.
 _RELEASES = ("4.0", "4.1", "4.3")
-_LOCK = Lock()
+_LOCK = new_lock()
 
 
 def install_in_session(session: object, name: str, catalog: TableCatalog) -> Callable[[], None]:

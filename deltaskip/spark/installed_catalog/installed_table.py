@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any
 
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.staged import StagedTable
 from deltaskip.errors import UnsupportedFeature
+from deltaskip.fork_safety import cached_property
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import StructField
 from deltaskip.spark.installed_catalog.catalyst_predicates import exact_predicate

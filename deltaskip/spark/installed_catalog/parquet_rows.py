@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
+from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
 from deltaskip.reading.partition_tuples import PartitionTuples
 from deltaskip.reading.read_plan import data_columns, epoch_milliseconds

@@ -11,7 +11,7 @@ import hmac
 import pickle
 import secrets
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 from pyspark.sql import types as spark_types
@@ -20,6 +20,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
+from deltaskip.fork_safety import cached_property
 from deltaskip.reading.arrow_rows import READ_COLUMNS, row_reads
 from deltaskip.reading.session_scan import read_by
 from deltaskip.reading.table_scan import TableScan

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any, Literal, cast
 
 from pyspark.sql import DataFrame
@@ -14,6 +13,7 @@ from deltaskip.catalogs.staged import StagedTable, changed_since_read
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.expr import Node
 from deltaskip.features.identity_columns import identity_of
+from deltaskip.fork_safety import cached_property
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
 from deltaskip.schema.sql_text import quoted_name

@@ -16,13 +16,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from threading import Lock
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import canonical_paths, dv_ids
 from deltaskip.errors import CorruptLog, DeltaSkipError
+from deltaskip.fork_safety import new_lock
 from deltaskip.log import CheckpointPart, LogFile, Snapshot
 from deltaskip.log.checkpoint.adds import adds_column
 from deltaskip.log.checkpoint.read import inline_adds, open_part
@@ -250,7 +250,7 @@ class _Opened:
 
 
 _plans: OrderedDict[str, _Opened] = OrderedDict()
-_lock = Lock()
+_lock = new_lock()
 
 
 def _opened(request: PlanRequest) -> _Opened:

@@ -7,7 +7,6 @@ error, and return wrong rows. For such a server, this process reads the rows and
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -16,6 +15,7 @@ from pyspark.sql import SparkSession
 from deltaskip.collations.versions import UNKNOWN_VERSION
 from deltaskip.engine import PlannedScan
 from deltaskip.errors import UnsupportedFeature
+from deltaskip.fork_safety import new_lock
 from deltaskip.reading.session_scan import Listing, SessionFacts, SessionNeeds
 from deltaskip.schema.spark_collations import unknown_collations
 from deltaskip.spark.catalog.session_tables import is_classic
@@ -30,7 +30,7 @@ _SPARKS = re.compile(r"\S+ [0-9a-f]{7,}\S*")
 
 # The answers of servers, by question and session.
 _answers: dict[tuple[object, str], Any] = {}
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 def session_facts(spark: SparkSession, scan: PlannedScan, listing: bool = True) -> SessionFacts:

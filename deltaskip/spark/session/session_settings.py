@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from threading import Lock
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from deltaskip.doors import first_line
 from deltaskip.errors import MaintenanceWarning
+from deltaskip.fork_safety import new_lock
 from deltaskip.warning import warn
 
 _DESCRIPTION = "spark.job.description"
@@ -20,7 +20,7 @@ _BETWEEN, _IS = "\0", " -> "
 
 # The values of blocks that have not ended, by key: the value before the first block, then one for each block.
 _asked: dict[Hashable, list[tuple[object, Any]]] = {}
-_lock = Lock()
+_lock = new_lock()
 
 
 def session_id(spark: SparkSession) -> str:

@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.execution import RowsOfFiles, copying_plan
 from deltaskip.expr.hashes import spark_hash
 from deltaskip.features.row_tracking import RowIdColumns
+from deltaskip.fork_safety import new_lock
 from deltaskip.log import Snapshot
 from deltaskip.maintenance.optimize.curve import SAMPLE_ROWS, places_on, side_bits
 from deltaskip.maintenance.optimize.rewriting import Rewriting, RowOrder
@@ -67,7 +67,7 @@ _MOST_SIDE_BITS = 8
 _RANGE_BITS = 10
 _CELLS_PER_FILE = 64
 # Building a DataFrame briefly changes settings of the session, so threads must take turns.
-_BUILDING = Lock()
+_BUILDING = new_lock()
 
 
 def writing_session(spark: SparkSession) -> AbstractContextManager[None]:

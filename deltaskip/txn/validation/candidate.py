@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import NoReturn
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow as pa
 from deltaskip.actions import AddCdcFile, AddFile, Metadata, Protocol
 from deltaskip.errors import SchemaError
 from deltaskip.features.commit_rules import refusal
+from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
 from deltaskip.log.new_table import table_after
 from deltaskip.records import dataclass

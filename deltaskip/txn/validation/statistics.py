@@ -34,6 +34,7 @@ from deltaskip.schema import (
 )
 from deltaskip.schema.calendar import parse_date, read_timestamp
 from deltaskip.schema.floats import JSON_FLOATS
+from deltaskip.schema.numerals import exactly
 from deltaskip.schema.types import FLOATING, INTEGRAL_BITS
 from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.stats.stats_text import num_records, parsed_stats
@@ -257,7 +258,7 @@ def _floating(value: Any) -> float | int | None:
 
 
 def _decimal(value: Any) -> Decimal | float | int:
-    return Decimal(value) if isinstance(value, str) else _number(value)
+    return exactly(value) if isinstance(value, str) else _number(value)
 
 
 def _text(value: Any) -> bytes:
