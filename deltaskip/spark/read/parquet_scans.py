@@ -40,13 +40,18 @@ leave out of the bounds, is not expected. It would skip row groups with matching
 has the same values, and Spark does not push down predicates on it.
 """
 
-_READER_OPTIONS = {
+READER_OPTIONS = {
     "mergeSchema": "false",
+    # A file says by its footer if it has the calendar of old writers, and no setting of the session for files without
+    # a word about it. # Spark 4.1, DataSourceUtils.datetimeRebaseSpec
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
     # A file that the log lists and storage does not have is an error, whatever the settings of the session.
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
     "recursiveFileLookup": "false",
 }
+"""Options of each scan of data files by Spark's Parquet reader."""
 
 _PATH = "__deltaskip_path"
 _ROW = "__deltaskip_row"
@@ -290,7 +295,7 @@ def _files(spark: SparkSession, plan: ReadPlan, scan: FileScan, located: bool) -
         values, codes = None, None
         if isinstance(scan, UnlistedScan):
             values, codes = tuples_of(spark, plan.partitions), plan.partitions.codes[list(scan.rows)].tolist()
-        frames = [unlisted_scan(spark, schema, plan.table.root, paths, *given, _READER_OPTIONS, values, codes)]
+        frames = [unlisted_scan(spark, schema, plan.table.root, paths, *given, READER_OPTIONS, values, codes)]
     if located:
         hidden = METADATA in (name.lower() for name in schema.names)
         frames = [_with_location(frame, hidden) for frame in frames]
@@ -301,7 +306,7 @@ def _listed_by_spark(
     spark: SparkSession, scan: FileScan, schema: spark_types.StructType, paths: Sequence[str]
 ) -> list[DataFrame]:
     """Spark's scans of the files: one for most files, and one for each path that cannot be read with others."""
-    reader = spark.read.schema(schema).options(**_READER_OPTIONS)
+    reader = spark.read.schema(schema).options(**READER_OPTIONS)
     if isinstance(scan, HiveScan):
         reader = reader.option("basePath", scan.base_path)
     alone = set(paths if len(paths) == 1 else filter(needs_own_scan, paths))
