@@ -28,7 +28,7 @@ from deltaskip.spark.columns.literal_columns import carrier_sql, carriers, decod
 from deltaskip.spark.columns.spark_types import data_schema, holds_void, logical_type, spark_schema
 from deltaskip.spark.read.file_index import listing_by_spark, unlisted_scan
 from deltaskip.spark.read.file_paths import check_not_hidden, in_hadoop, metadata_path, needs_own_scan
-from deltaskip.spark.session.releases import broadcast_rows, metadata_column, parquet_scan, union_of_frames
+from deltaskip.spark.session.releases import broadcast_rows, loaded, metadata_column, union_of_frames
 
 FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
 
@@ -52,6 +52,11 @@ READER_OPTIONS = {
     "recursiveFileLookup": "false",
 }
 """Options of each scan of data files by Spark's Parquet reader."""
+
+PARQUET_FORMAT = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
+"""The format of each scan. Only this class has the column _metadata; by the name "parquet", the setting
+spark.sql.sources.useV1SourceList of the session would choose the class. # Spark 4.1, DataSource.lookupDataSourceV2
+"""
 
 _PATH = "__deltaskip_path"
 _ROW = "__deltaskip_row"
@@ -306,13 +311,13 @@ def _listed_by_spark(
     spark: SparkSession, scan: FileScan, schema: spark_types.StructType, paths: Sequence[str]
 ) -> list[DataFrame]:
     """Spark's scans of the files: one for most files, and one for each path that cannot be read with others."""
-    reader = spark.read.schema(schema).options(**READER_OPTIONS)
+    reader = spark.read.format(PARQUET_FORMAT).schema(schema).options(**READER_OPTIONS)
     if isinstance(scan, HiveScan):
         reader = reader.option("basePath", scan.base_path)
     alone = set(paths if len(paths) == 1 else filter(needs_own_scan, paths))
     together = [escape_globs(path) for path in paths if path not in alone]
-    frames = [parquet_scan(reader, together)] if together else []
-    return frames + [reader.option("__globPaths__", "false").parquet(path) for path in alone]
+    frames = [loaded(reader, together)] if together else []
+    return frames + [reader.option("__globPaths__", "false").load(path) for path in alone]
 
 
 def _given(plan: ReadPlan, scan: FileScan) -> tuple[Sequence[int], Sequence[int]] | None:

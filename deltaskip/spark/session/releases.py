@@ -32,12 +32,12 @@ def union_of_frames(frames: Iterable[DataFrame]) -> DataFrame:
     return reduce(lambda left, right: left.union(right), frames)
 
 
-def parquet_scan(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
-    """One scan of Parquet files, as `reader.parquet(*paths)`. A classic session gets all paths in one request."""
+def loaded(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+    """One scan of files, as `reader.load(paths)`. A classic session gets all paths in one request."""
     java = getattr(reader, "_jreader", None)
     if java is None:
-        return reader.parquet(*paths)
-    return reader._df(java.parquet(Jvm(reader._spark).strings(paths)))
+        return reader.load([*paths])
+    return reader._df(java.load(Jvm(reader._spark).strings(paths)))
 
 
 def broadcast_rows(spark: SparkSession, rows: pa.Table) -> DataFrame:
