@@ -21,6 +21,7 @@ from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, parquet_id, physical_name
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.stats.believed_bounds import CALENDAR_OF_NEW_FILES
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.stats.tags import written_tags
 from deltaskip.storage import LocalStorage, Storage
@@ -96,6 +97,7 @@ class OpenDataFile:
                     max_rows_per_page=_PAGE_ROWS,
                     write_batch_size=_PAGE_CHECK_ROWS,
                 )
+                self._parquet.add_key_value_metadata(CALENDAR_OF_NEW_FILES)
         except BaseException as error:
             self._stack.__exit__(type(error), error, error.__traceback__)
             raise

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from deltaskip.actions import DomainMetadata, Metadata, Protocol
 from deltaskip.actions.partition_folders import random_prefix
 from deltaskip.collations.versions import DOMAIN, kept_versions
-from deltaskip.data_files.parquet_writer import DEFAULT_CODEC, DEFAULT_FILE_BYTES, DataFileLayout
+from deltaskip.data_files.parquet_writer import DEFAULT_FILE_BYTES, DataFileLayout
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.features.registry import has_feature, has_feature_or_preview
 from deltaskip.log import Snapshot
@@ -51,7 +51,7 @@ def layout_after(
         tuple(metadata.partition_columns),
         mode,
         request,
-        codec=properties.compression_codec or DEFAULT_CODEC,
+        codec=properties.compression_codec,
         target_bytes=properties.target_file_bytes or DEFAULT_FILE_BYTES,
         keeps_partition_columns=bool(properties.iceberg_compat) or has_feature(protocol, "materializePartitionColumns"),
         random_prefix=random_prefix(properties, mode),

@@ -96,7 +96,8 @@ class DataFileLayout:
         partition_columns: The partition columns by logical name, in order.
         mapping_mode: Column mapping mode of the table.
         request: The statistics of each file.
-        codec: Compression codec, as Parquet names it: snappy, zstd, gzip, lz4_raw, brotli or none.
+        codec: Compression codec, as Parquet names it: snappy, zstd, gzip, lz4_raw, brotli or none; None for that of
+            the Spark session that writes, or DEFAULT_CODEC.
         target_bytes: Size at which the next file begins.
         keeps_partition_columns: Whether files also contain the partition columns.
         random_prefix: Number of letters of the random folder that replaces partition folders; None for partition
@@ -117,7 +118,7 @@ class DataFileLayout:
     partition_columns: tuple[str, ...]
     mapping_mode: MappingMode
     request: StatisticsRequest
-    codec: str = DEFAULT_CODEC
+    codec: str | None = None
     target_bytes: int = DEFAULT_FILE_BYTES
     keeps_partition_columns: bool = False
     random_prefix: int | None = None
@@ -341,7 +342,7 @@ class _Writer:
     def _files(self, partition: _Partition, dictionary: list[str], in_memory: bool) -> FileSequence:
         """A sequence of new files of a partition."""
         layout = self._layout
-        codec = layout.codec
+        codec = layout.codec or DEFAULT_CODEC
         extension = _EXTENSIONS.get(codec, f".{codec}")
         kind = "cdc" if layout.change_data else "part"
         names = [physical_name(field, layout.mapping_mode) for field in self._partition_fields]

@@ -80,6 +80,14 @@ PRINTED_DIGITS = 15
 SPARK_VERSION_KEY = b"org.apache.spark.version"
 """Key of the version of Spark in the footers of files that Spark wrote."""
 
+CALENDAR_OF_NEW_FILES = {SPARK_VERSION_KEY: b"3.1.0"}
+"""Key-value metadata of Parquet files that this process writes: dates and times are in the Gregorian calendar.
+
+Without it, the settings of a session decide which calendar Spark reads, and it may shift dates before 1582. The value
+is the first version whose files Spark never shifts; the writer is named by `created_by`.
+# Spark 4.1, DataSourceUtils.datetimeRebaseSpec and int96RebaseSpec
+"""
+
 GREGORIAN_FROM: dict[DataType, int] = {
     DATE: -141_427,
     TIMESTAMP: -2_208_988_800_000_000,

@@ -36,6 +36,7 @@ from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.calendar import current_ms
+from deltaskip.stats.believed_bounds import CALENDAR_OF_NEW_FILES
 from deltaskip.storage import FileInfo, join
 from deltaskip.storage.gate import delete_files, log_names
 from deltaskip.storage.kill_points import kill_point
@@ -57,6 +58,8 @@ class CheckpointFile:
         self._schema = pa.schema(list(columns.items()))
         # Other readers ignore Arrow's own schema in the footer.
         self._writer: Any = pq.ParquetWriter(name, self._schema, compression="snappy", store_schema=False)
+        # Of bounds and partition values.
+        self._writer.add_key_value_metadata(CALENDAR_OF_NEW_FILES)
         self.rows = 0
 
     def write(self, action: str, values: pa.StructArray) -> None:

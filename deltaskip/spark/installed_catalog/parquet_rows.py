@@ -20,10 +20,8 @@ from deltaskip.schema.mapping import physical_schema
 from deltaskip.schema.types import VOID, StructField, StructType, nested_types
 from deltaskip.spark.columns.spark_types import data_schema, spark_schema
 from deltaskip.spark.read.file_paths import spark_paths
-from deltaskip.spark.read.parquet_scans import FIELD_ID_READ, UNPUSHED, tuples_of
+from deltaskip.spark.read.parquet_scans import FIELD_ID_READ, READER_OPTIONS, UNPUSHED, tuples_of
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
-
-_OPTIONS = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "mergeSchema": "false"}
 
 
 def reads_exactly(fields: Sequence[StructField], files: pa.Table) -> bool:
@@ -120,7 +118,7 @@ class ParquetRows(Proxy):
         if mode == "id":
             jvm.spark.conf.set(FIELD_ID_READ, "true")
         data, whole = map(self._data_schema, (StructType(tuple(self._fields)), snapshot.schema))
-        options = jvm.options(_OPTIONS)
+        options = jvm.options(READER_OPTIONS)
         state = jvm.spark._jsparkSession.sessionState()
         hadoop = state.newHadoopConfWithOptions(jvm.view.scala.Predef.Map().empty())
         parquet = jvm.view.org.apache.spark.sql.execution.datasources.v2.parquet

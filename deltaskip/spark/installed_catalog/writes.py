@@ -21,9 +21,10 @@ from deltaskip.schema.types import GENERATION_KEY
 from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.installed_catalog.catalyst_predicates import exact_predicate
 from deltaskip.spark.read.file_paths import spark_paths
+from deltaskip.spark.read.parquet_scans import READER_OPTIONS
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.spark.session.session_settings import session_settings
-from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS, new_folder
+from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS, WRITER_OPTIONS, new_folder
 from deltaskip.spark.write.stored_text import check_stored_text
 from deltaskip.storage import Storage, join, uri_of
 from deltaskip.storage.gate import delete_folder
@@ -214,7 +215,7 @@ class StagedWrite(_TargetWrite):
     def _files(self) -> Any:
         """Spark's own write of Parquet files into the folder."""
         jvm, sources = self.jvm, self.jvm.view.org.apache.spark.sql.execution.datasources
-        options = jvm.options({})
+        options = jvm.options(WRITER_OPTIONS)
         table = sources.v2.parquet.ParquetTable(
             self._target.name, jvm.spark._jsparkSession, options, jvm.sequence([self._path]), jvm.none(),
             sources.parquet.ParquetFileFormat().getClass(),
@@ -235,6 +236,12 @@ class StagedWrite(_TargetWrite):
     @answers()
     def createBatchWriterFactory(self, info: Any) -> Any:
         """BatchWrite: the factory of writers for the rows of a task."""
+        # Spark 4.1, SQLExecution.withSQLConfPropagated: tasks have the settings that the session had before, as
+        # properties of the thread, which Spark puts back.
+        context = self.jvm.spark.sparkContext
+        for key, value in WRITE_SETTINGS.items():
+            if context.getLocalProperty(key) is not None:
+                context.setLocalProperty(key, value)
         return self._files.createBatchWriterFactory(info)
 
     @answers()
@@ -252,7 +259,7 @@ class StagedWrite(_TargetWrite):
         self._files.commit(messages)
         try:
             schema = spark_types.StructType.fromJson(parse_json(self._info.schema().json()))
-            rows = spark.read.schema(schema).parquet(self._path)
+            rows = spark.read.schema(schema).options(**READER_OPTIONS).parquet(self._path)
             self._target.write(rows._jdf, self._replaced, self._plan())
         finally:
             delete_folder(*self._folder)

@@ -29,7 +29,7 @@ from deltaskip.spark.columns.spark_types import data_schema, holds_void, logical
 from deltaskip.spark.read.file_index import listing_by_spark, unlisted_scan
 from deltaskip.spark.read.file_paths import check_not_hidden, in_hadoop, metadata_path, needs_own_scan
 from deltaskip.spark.session.own_texts import check_functions, own_column, selected
-from deltaskip.spark.session.releases import broadcast_rows, metadata_column, parquet_scan, union_of_frames
+from deltaskip.spark.session.releases import broadcast_rows, loaded, metadata_column, union_of_frames
 
 FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
 
@@ -41,13 +41,23 @@ leave out of the bounds, is not expected. It would skip row groups with matching
 has the same values, and Spark does not push down predicates on it.
 """
 
-_READER_OPTIONS = {
+READER_OPTIONS = {
     "mergeSchema": "false",
+    # A file says by its footer if it has the calendar of old writers, and no setting of the session for files without
+    # a word about it. # Spark 4.1, DataSourceUtils.datetimeRebaseSpec
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
     # A file that the log lists and storage does not have is an error, whatever the settings of the session.
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
     "recursiveFileLookup": "false",
 }
+"""Options of each scan of data files by Spark's Parquet reader."""
+
+PARQUET_FORMAT = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
+"""The format of each scan. Only this class has the column _metadata; by the name "parquet", the setting
+spark.sql.sources.useV1SourceList of the session would choose the class. # Spark 4.1, DataSource.lookupDataSourceV2
+"""
 
 _PATH = "__deltaskip_path"
 _ROW = "__deltaskip_row"
@@ -293,7 +303,7 @@ def _files(spark: SparkSession, plan: ReadPlan, scan: FileScan, located: bool) -
         values, codes = None, None
         if isinstance(scan, UnlistedScan):
             values, codes = tuples_of(spark, plan.partitions), plan.partitions.codes[list(scan.rows)].tolist()
-        frames = [unlisted_scan(spark, schema, plan.table.root, paths, *given, _READER_OPTIONS, values, codes)]
+        frames = [unlisted_scan(spark, schema, plan.table.root, paths, *given, READER_OPTIONS, values, codes)]
     if located:
         hidden = METADATA in (name.lower() for name in schema.names)
         frames = [_with_location(frame, hidden) for frame in frames]
@@ -304,13 +314,13 @@ def _listed_by_spark(
     spark: SparkSession, scan: FileScan, schema: spark_types.StructType, paths: Sequence[str]
 ) -> list[DataFrame]:
     """Spark's scans of the files: one for most files, and one for each path that cannot be read with others."""
-    reader = spark.read.schema(schema).options(**_READER_OPTIONS)
+    reader = spark.read.format(PARQUET_FORMAT).schema(schema).options(**READER_OPTIONS)
     if isinstance(scan, HiveScan):
         reader = reader.option("basePath", scan.base_path)
     alone = set(paths if len(paths) == 1 else filter(needs_own_scan, paths))
     together = [escape_globs(path) for path in paths if path not in alone]
-    frames = [parquet_scan(reader, together)] if together else []
-    return frames + [reader.option("__globPaths__", "false").parquet(path) for path in alone]
+    frames = [loaded(reader, together)] if together else []
+    return frames + [reader.option("__globPaths__", "false").load(path) for path in alone]
 
 
 def _given(plan: ReadPlan, scan: FileScan) -> tuple[Sequence[int], Sequence[int]] | None:

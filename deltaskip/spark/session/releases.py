@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
+from time import monotonic, sleep
 from typing import Any
 
 import pyarrow as pa
 import pyspark
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.errors import UnsupportedFeature
@@ -21,6 +22,9 @@ from deltaskip.spark.session.jvm import Jvm
 _METADATA = "_metadata"
 _RANDOM = re.compile(r"\b(uuid|rand|randn|random|randstr|uniform|shuffle|monotonically_increasing_id)\(", re.IGNORECASE)
 _SPARK_3 = pyspark.__version__.startswith("3.")
+_COUNTED = "rows"
+_EVENT_SECONDS = 10
+_POLL_SECONDS = 0.005
 
 
 def union_of_frames(frames: Iterable[DataFrame]) -> DataFrame:
@@ -28,12 +32,12 @@ def union_of_frames(frames: Iterable[DataFrame]) -> DataFrame:
     return reduce(lambda left, right: left.union(right), frames)
 
 
-def parquet_scan(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
-    """One scan of Parquet files, as `reader.parquet(*paths)`. A classic session gets all paths in one request."""
+def loaded(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+    """One scan of files, as `reader.load(paths)`. A classic session gets all paths in one request."""
     java = getattr(reader, "_jreader", None)
     if java is None:
-        return reader.parquet(*paths)
-    return reader._df(java.parquet(Jvm(reader._spark).strings(paths)))
+        return reader.load([*paths])
+    return reader._df(java.load(Jvm(reader._spark).strings(paths)))
 
 
 def broadcast_rows(spark: SparkSession, rows: pa.Table) -> DataFrame:
@@ -84,6 +88,37 @@ def held_rows(frame: DataFrame) -> tuple[DataFrame, Callable[[], None]]:
         persisted.unpersist()
 
     return persisted, release
+
+
+def counted_rows(frame: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]:
+    """The rows of a DataFrame, and a function that returns how many there were in the first job that read them.
+
+    The function returns None where Spark does not report it: to the client of Connect 3.5, and if a driver with too
+    much to do has dropped the event.
+    """
+    observation: Any
+    if type(frame).__module__.startswith("pyspark.sql.connect"):
+        if _SPARK_3:
+            return frame, lambda: None
+        from pyspark.sql.connect.observation import Observation as ObservationOfServer
+
+        observation = ObservationOfServer()
+    else:
+        observation = Observation()
+    observed = frame.observe(observation, F.count(F.lit(1)).alias(_COUNTED))
+
+    def counted() -> int | None:
+        java = getattr(observation, "_jo", None)
+        ends = monotonic() + _EVENT_SECONDS
+        # Reading a metric that has not arrived would wait for it without end.
+        while java is not None and not java.future().isCompleted():
+            if monotonic() > ends:
+                return None
+            sleep(_POLL_SECONDS)
+        found: int | None = observation.get.get(_COUNTED)
+        return found
+
+    return observed, counted
 
 
 @contextmanager

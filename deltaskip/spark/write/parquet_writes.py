@@ -39,11 +39,15 @@ WRITE_SETTINGS = {
     "spark.sql.parquet.fieldId.write.enabled": "true",
 }
 """Settings of the session for a job that writes files."""
-# A commit of the table adds the files, so the job needs neither a rename at its end nor a _SUCCESS file.
-_OPTIONS = {
+WRITER_OPTIONS = {
+    # A commit of the table adds the files, so the job needs neither a rename at its end nor files about the others.
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "parquet.summary.metadata.level": "NONE",
+    # Readers skip files whose names begin with an underscore or a dot.
+    "mapreduce.output.basename": "part",
 }
+"""Options of Spark's Parquet writer. They replace settings of the session's Hadoop."""
 
 
 def new_folder() -> str:
@@ -58,7 +62,7 @@ def write_parquet(
     folder: str,
     partition_columns: Sequence[str] = (),
     *,
-    codec: str = "snappy",
+    codec: str | None = None,
     options: Mapping[str, str] | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> pa.Table:
@@ -71,7 +75,7 @@ def write_parquet(
         folder: A new folder below the root, see `new_folder`.
         partition_columns: Columns with the log's text of each partition value. They are not written into the files;
             rows that differ in one are in different files.
-        codec: Compression codec, as Spark names it.
+        codec: Compression codec, as Spark names it; None for that of the session.
         options: Further options of Spark's Parquet writer, such as maxRecordsPerFile.
         settings: Further settings of the session for the job.
 
@@ -83,7 +87,9 @@ def write_parquet(
         StorageError: The folder cannot be listed.
     """
     location = join(root, folder)
-    writer = frame.write.options(**_OPTIONS, compression=codec, **(options or {}))
+    writer = frame.write.options(**WRITER_OPTIONS, **(options or {}))
+    if codec is not None:
+        writer = writer.option("compression", codec)
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
     try:

@@ -16,7 +16,7 @@ from deltaskip.actions.partition_folders import HIVE_NULL
 from deltaskip.actions.paths import encode_path
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows, delete_data_files
-from deltaskip.errors import SparkUnavailable, UnsupportedFeature
+from deltaskip.errors import SparkUnavailable, StorageError, UnsupportedFeature
 from deltaskip.features.change_data_feed import CHANGE_FOLDER
 from deltaskip.features.identity_columns import IdentityColumn
 from deltaskip.maintenance.recompute.computed_files import DataFile
@@ -52,7 +52,7 @@ from deltaskip.spark.columns.spark_types import collectable, data_schema
 from deltaskip.spark.recompute.job import file_statistics
 from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.own_texts import own_column
-from deltaskip.spark.session.releases import union_of_frames
+from deltaskip.spark.session.releases import counted_rows, union_of_frames
 from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.checked_rows import rows_to_write, violation_of
 from deltaskip.spark.write.parquet_writes import new_folder, write_parquet
@@ -112,6 +112,8 @@ def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_t
         texts = [f"part{i}" for i in range(len(layout.partition_columns))]
         stored = stored.select(*_data_columns(plan, layout), *_partition_texts(frame.sparkSession, layout, texts))
         stored, settings = _balanced(stored, texts, layout)
+        # Below the sort: Spark must see the order of the rows that it writes.
+        stored, counted = counted_rows(stored)
         if layout.sort_by:
             stored = _sorted(stored, texts, layout)
         if most_tasks is not None and not texts and not layout.balanced:
@@ -126,6 +128,7 @@ def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_t
             )
     try:
         files = _with_facts(frame, found.to_pylist(), _numbered_columns(plan, layout), layout)
+        _check_complete(sum(file.rows for file in files), counted(), join(layout.root, folder))
         for file in files:
             if not file.rows:
                 delete_data_files(layout.storage, layout.root, [file.path])
@@ -306,9 +309,19 @@ def _log_text(text: str | None, data_type: DataType) -> str | None:
     return serialize_partition_value(parse_partition_value(text, data_type), data_type)
 
 
-def _codec(name: str) -> str:
+def _codec(name: str | None) -> str | None:
     """Spark's name of a codec of Parquet."""
-    return {"none": "none", "uncompressed": "none", "lz4": "lz4_raw"}.get(name, name)
+    return None if name is None else {"none": "none", "uncompressed": "none", "lz4": "lz4_raw"}.get(name, name)
+
+
+def _check_complete(found: int, counted: int | None, location: str) -> None:
+    """Raise StorageError if the files of a job do not have all its rows. counted: None if unknown."""
+    if counted is not None and found != counted:
+        raise StorageError(
+            f"Spark wrote {counted} rows to {location}, but the files there have {found}, so nothing was committed: "
+            "unset spark.sql.sources.commitProtocolClass and spark.sql.parquet.output.committer.class, whose classes "
+            "decide where the files of a job are."
+        )
 
 
 @dataclass(slots=True)

@@ -320,6 +320,17 @@ def test_files_without_statistics_have_no_struct(table: TableBuilder) -> None:
     assert found[2]["numRecords"] is None
 
 
+def test_the_footers_of_data_files_and_checkpoints_name_the_calendar_of_their_dates(tmp_path: Path) -> None:
+    # Spark 4.1, DataSourceUtils.datetimeRebaseSpec: without a version, the session decides which calendar it is.
+    table = ds.DeltaTable.create(tmp_path, "d DATE", properties={"delta.checkpoint.writeStatsAsStruct": "true"})
+    table.append(pa.table({"d": pa.array([-400_000], pa.date32())}))
+    table.checkpoint()
+    files = [*tmp_path.glob("*.parquet"), *tmp_path.glob("_delta_log/*.parquet")]
+    assert len(files) == 2
+    for file in files:
+        assert pq.read_metadata(file).metadata == {b"org.apache.spark.version": b"3.1.0"}, file
+
+
 def test_bounds_of_a_double_that_was_a_float_stay_in_the_text(table: TableBuilder) -> None:
     change = {"delta.typeChanges": [{"toType": "double", "fromType": "float"}]}
     found = struct_of(table, [{"maxValues": {"x": 0.1, "y": 0.1}}], {"x": "double", "y": "double"}, x=change)

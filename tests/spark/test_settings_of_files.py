@@ -1,0 +1,238 @@
+"""Settings of a session for reading and writing files: changes store the rows that they store under the usual ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import deltaskip as ds
+from tests.each import each
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = "id INT, p STRING, d DATE, ts TIMESTAMP, n DECIMAL(10, 2), a ARRAY<DATE>"
+OLD_DAY, DAY = date(1000, 2, 29 - 1), date(2024, 2, 29)
+OLD_INSTANT, INSTANT = datetime(1500, 3, 1, 12, tzinfo=UTC), datetime(2024, 2, 29, 12, tzinfo=UTC)
+
+USUAL: dict[str, str] = {}
+SETTINGS: tuple[Mapping[str, str], ...] = (
+    {
+        "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
+        "spark.sql.parquet.int96RebaseModeInRead": "LEGACY",
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
+        "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
+        "spark.sql.parquet.outputTimestampType": "INT96",
+        "spark.sql.parquet.writeLegacyFormat": "true",
+        "spark.sql.parquet.fieldId.write.enabled": "false",
+        "mapreduce.output.basename": "_hidden",
+    },
+    {
+        "spark.sql.parquet.datetimeRebaseModeInRead": "EXCEPTION",
+        "spark.sql.parquet.int96RebaseModeInRead": "EXCEPTION",
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "EXCEPTION",
+        "spark.sql.parquet.int96RebaseModeInWrite": "EXCEPTION",
+        "mapreduce.output.basename": ".hidden",
+        "mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
+        "mapreduce.fileoutputcommitter.algorithm.version": "1",
+        "parquet.summary.metadata.level": "ALL",
+        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+        "spark.sql.sources.partitionOverwriteMode": "dynamic",
+    },
+)
+
+
+@contextmanager
+def under(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
+    """The session with these settings."""
+    before = {key: spark.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)
+
+
+def rows(first: int, count: int, day: date = OLD_DAY, instant: datetime = OLD_INSTANT) -> pa.Table:
+    """Rows of COLUMNS in two partitions; every other one is of these old dates."""
+    found = [
+        {
+            "id": i,
+            "p": "even" if i % 2 == 0 else "odd",
+            "d": day if i % 4 < 2 else DAY,
+            "ts": instant if i % 4 < 2 else INSTANT,
+            "n": Decimal(f"{i}.25"),
+            "a": [day, DAY],
+        }
+        for i in range(first, first + count)
+    ]
+    types = {
+        "id": pa.int32(),
+        "p": pa.string(),
+        "d": pa.date32(),
+        "ts": pa.timestamp("us", "UTC"),
+        "n": pa.decimal128(10, 2),
+        "a": pa.list_(pa.date32()),
+    }
+    return pa.Table.from_pylist(found, pa.schema(list(types.items())))
+
+
+def played(spark: Any, root: Path) -> list[Any]:
+    """What every kind of change leaves after it: the rows, read by both readers, and the files."""
+    found: list[Any] = []
+    table = ds.DeltaTable.create(root, COLUMNS, partition_by=["p"])
+
+    def note(what: str) -> None:
+        scan = ds.DeltaTable(root).scan()
+        arrow = scan.to_arrow().sort_by("id").to_pylist()
+        text = [f"CAST({name} AS STRING)" for name in ("d", "ts", "a")]
+        through_spark = [tuple(row) for row in scan.to_spark(spark).orderBy("id").selectExpr("id", *text).collect()]
+        few = ds.DeltaTable(root).scan(f"d = DATE'{OLD_DAY}'").to_spark(spark).count()
+        found.append((what, arrow, through_spark, few, sorted(map(repr, described(root, scan)))))
+
+    table.append(rows(0, 8))
+    table.append(spark.createDataFrame(rows(8, 8)))
+    note("appends")
+    table.update({"n": "n + 1"}, "id IN (1, 9, 10)", spark=spark)
+    table.delete("id IN (0, 8)", spark=spark)
+    source = spark.createDataFrame(rows(14, 4))
+    (
+        table.merge(source, "target.id = source.id", spark=spark)
+        .when_matched_update({"n": "source.n + 100"})
+        .when_not_matched_insert_all()
+        .execute()
+    )
+    note("update, delete and merge")
+    table.optimize(spark=spark)
+    table.overwrite(spark.createDataFrame(rows(20, 6)), "id < 6 OR id >= 20")
+    note("optimize and overwrite")
+    return found
+
+
+def described(root: Path, scan: Any) -> Iterator[tuple[Any, ...]]:
+    """Each file of a scan: its rows, physical types, bounds in the footer, and statistics in the log."""
+    folders = [name for name in os.listdir(root) if name != "_delta_log"]
+    assert not [name for name in folders if name.startswith(("_", "."))]
+    for folder, _, names in os.walk(root):
+        if "_delta_log" not in folder:
+            assert all(name.endswith((".parquet", ".crc")) for name in names), names
+    for file in scan.snapshot.adds(["path", "partition_values", "stats"]).to_pylist():
+        footer = pq.read_metadata(root / unquote(file["path"]))
+        assert not {b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"} & footer.metadata.keys()
+        assert footer.metadata[b"org.apache.spark.version"] >= b"3.1.0"
+        columns = [footer.schema.column(i) for i in range(len(footer.schema))]
+        types = [(column.path, column.physical_type, str(column.logical_type)) for column in columns]
+        yield dict(file["partition_values"]), footer.num_rows, types, file["stats"]
+
+
+@pytest.mark.usefixtures("found_by_a_job")
+def test_changes_store_the_same_rows_types_and_statistics_under_every_setting(spark: Any, tmp_path: Path) -> None:
+    usual = played(spark, tmp_path / "usual")
+
+    def check(settings: Mapping[str, str]) -> None:
+        with under(spark, settings):
+            found = played(spark, tmp_path / str(SETTINGS.index(settings)))
+        for expected, one in zip(usual, found, strict=True):
+            assert one == expected, one[0]
+
+    each(SETTINGS, check)
+
+
+def test_the_installed_catalog_reads_and_replaces_partitions_under_every_setting(spark: Any, tmp_path: Path) -> None:
+    if spark.version.startswith("3."):
+        pytest.skip("refused with Spark 3.5")
+    catalog = ds.catalog(f"warehouse:{tmp_path}")
+    catalog.create_namespace("db")
+
+    def check(settings: Mapping[str, str]) -> None:
+        name = f"t{SETTINGS.index(settings)}"
+        table = catalog.create_table(f"db.{name}", COLUMNS, partitions=["p"])
+        table.append(rows(0, 8))
+        with under(spark, settings), ds.install_catalog(spark, "lake", catalog):
+            query = f"SELECT id, CAST(d AS STRING) AS d FROM lake.db.{name} WHERE d < DATE'1582-01-01' ORDER BY id"
+            assert [tuple(row) for row in spark.sql(query).collect()] == [(i, str(OLD_DAY)) for i in (0, 1, 4, 5)]
+            new = spark.createDataFrame(rows(20, 4)).where("p = 'odd'").coalesce(1)
+            new.writeTo(f"lake.db.{name}").overwritePartitions()
+        found = catalog.load_table(f"db.{name}").scan().to_arrow().sort_by("id")
+        expected = [row for row in rows(0, 24).to_pylist() if row["id"] in (0, 2, 4, 6, 21, 23)]
+        assert found.to_pylist() == expected
+
+    each(SETTINGS, check)
+
+
+def test_jobs_compress_files_as_the_table_says_or_else_as_the_session_does(spark: Any, tmp_path: Path) -> None:
+    def codecs(properties: dict[str, str]) -> set[str]:
+        root = tmp_path / "_".join(["t", *properties.values()])
+        table = ds.DeltaTable.create(root, "id BIGINT", properties=properties)
+        with under(spark, {"spark.sql.parquet.compression.codec": "gzip"}):
+            table.append(spark.range(3))
+        paths = [root / unquote(file["path"]) for file in table.snapshot.adds(["path"]).to_pylist()]
+        return {pq.read_metadata(path).row_group(0).column(0).compression for path in paths}
+
+    assert codecs({}) == {"GZIP"}
+    assert codecs({"delta.parquet.compression.codec": "zstd"}) == {"ZSTD"}
+
+
+def test_a_write_whose_files_lack_rows_of_the_job_is_not_committed(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from deltaskip.spark.write import write_dataframe
+
+    listed = write_dataframe.write_parquet
+    monkeypatch.setattr(write_dataframe, "write_parquet", lambda *args, **more: listed(*args, **more).slice(1))
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
+    for frame in (spark.range(0, 10, 1, 1), spark.range(0, 10, 1, 2)):
+        with pytest.raises(ds.StorageError, match=r"Spark wrote 10 rows to .*commitProtocolClass"):
+            table.append(frame)
+    assert ds.DeltaTable(table.uri).version == 0
+    assert os.listdir(tmp_path / "t") == ["_delta_log"]
+
+
+@pytest.mark.usefixtures("found_by_a_job")
+def test_a_missing_or_damaged_file_is_an_error_although_the_session_ignores_such_files(
+    spark: Any, tmp_path: Path
+) -> None:
+    settings = {"spark.sql.files.ignoreMissingFiles": "true", "spark.sql.files.ignoreCorruptFiles": "true"}
+
+    def check(damage: str) -> None:
+        table = ds.DeltaTable.create(tmp_path / damage, "id BIGINT, v BIGINT")
+        for start in (0, 10, 20):
+            table.append(pa.table({"id": range(start, start + 10), "v": [0] * 10}))
+        path = tmp_path / damage / table.snapshot.adds(["path"]).to_pylist()[0]["path"]
+        if damage == "missing":
+            path.unlink()
+        else:
+            path.write_bytes(b"PAR1" + b"\0" * (path.stat().st_size - 8) + b"PAR1")
+        (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
+        with under(spark, settings):
+            each(
+                {
+                    "read": lambda: table.scan().to_spark(spark).collect(),
+                    "delete": lambda: table.delete("v = 0 AND id % 10 = 3", spark=spark),
+                    "update": lambda: table.update({"v": "1"}, "v + id % 10 = 4", spark=spark),
+                    "optimize": lambda: table.optimize(spark=spark),
+                }.items(),
+                lambda change: _raises(change[1]),
+            )
+        assert ds.DeltaTable(table.uri).version == 3
+
+    each(("missing", "damaged"), check)
+
+
+def _raises(act: Any) -> None:
+    with pytest.raises(Exception, match=r"part-|data file|not exist"):
+        act()
