@@ -22,7 +22,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pc_csv
 import pyarrow.json as pa_json
-import pyarrow.parquet as pq
 
 from deltaskip.cli.display import progress_bar
 from deltaskip.cli.input_errors import WrongValue, csv_error, json_error, not_utf8, open_quote
@@ -50,6 +49,7 @@ from deltaskip.schema.types import (
     StructType,
     nested_types,
 )
+from deltaskip.stats.parquet_input import ParquetInput
 
 FORMATS: Mapping[str, tuple[str, ...]] = {
     "parquet": (".parquet", ".pq"),
@@ -168,7 +168,8 @@ class InputFiles:
 
     def _schema_of(self, path: str) -> pa.Schema:
         if self.file_format == "parquet":
-            return pq.read_schema(path).remove_metadata()
+            with ParquetInput(path) as file:
+                return file.schema_arrow.remove_metadata()
         if self.file_format == "csv":
             names = self._header(path)
             if self.types and not any(fold_name(name) in self.types for name in names):
@@ -196,7 +197,7 @@ class InputFiles:
 
     def _of_file(self, path: str) -> Iterator[pa.RecordBatch]:
         if self.file_format == "parquet":
-            with pq.ParquetFile(path) as file:
+            with ParquetInput(path) as file:
                 yield from file.iter_batches(_BATCH_ROWS)
         elif self.file_format == "csv":
             with _opened(path) as stream:

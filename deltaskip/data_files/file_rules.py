@@ -14,7 +14,6 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from deltaskip.actions import FILE_SCHEMA, AddFile, PartitionValueError, parse_partition_value, partition_column
@@ -44,6 +43,7 @@ from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.add_columns import CommitAdds
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.stats.parquet_input import ParquetInput
 from deltaskip.storage import Storage, storage_for
 from deltaskip.txn.transaction import Transaction
 
@@ -285,7 +285,7 @@ def _batches(
     partitions = {field.name for field in snapshot.partition_fields}
     try:
         with storage.open_input(file.location) as source:
-            parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+            parquet = ParquetInput(source)
             there = {stored_key(parquet.schema_arrow.field(i), mode): i for i in range(len(parquet.schema_arrow))}
             found = {f.name: there.get(field_key(f, mode)) for f in fields if f.name not in partitions}
             names = [parquet.schema_arrow.field(i).name for i in found.values() if i is not None]

@@ -696,13 +696,14 @@ cdef class RowTaker:
         cdef int64_t i, size = min(self.width, self.out_width)
         cdef uint8_t highest = value[0] if self.big_endian else value[self.width - 1]
         cdef uint64_t micros = 0, low = 0, high = 0
-        cdef uint32_t day = 0
+        cdef int64_t nanos = 0
+        cdef int32_t day = 0
         if self.int96:
-            # Nanoseconds of a day, and the number of the Julian day.
-            memcpy(&micros, value, 8)
+            # Nanoseconds of a day, which may be below zero, and the number of the Julian day.
+            memcpy(&nanos, value, 8)
             memcpy(&day, value + 8, 4)
-            # pyarrow takes day 0, which no writer means, for 1970-01-01 00:00.
-            micros = 0 if day == 0 else micros // 1000 + (<uint64_t>day - EPOCH_DAY) * MICROS_OF_DAY
+            # Spark 4.1, DateTimeUtils.fromJulianDay: Java divides towards zero, and its product wraps.
+            micros = <uint64_t>(nanos // 1000) + <uint64_t>(<int64_t>day - EPOCH_DAY) * MICROS_OF_DAY
             memcpy(out, &micros, 8)
         elif self.big_endian and 8 <= self.width <= 16 and self.out_width == 16:
             # Most decimals: the low half, and of the high one what is there, which the shift extends by the sign.

@@ -24,6 +24,7 @@ from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import StructField, StructType, nested_types
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.footer import data_file_missing
+from deltaskip.stats.parquet_input import ParquetInput
 from deltaskip.storage import Storage, is_local, storage_for
 
 _THREADS = 16
@@ -115,8 +116,9 @@ def _misfit(storage: Storage, location: str, fields: Sequence[pa.Field]) -> str 
     """Why pyarrow reads other values from a file than the table has; None if it reads the same."""
     try:
         with storage_for(location, near=storage).open_input(location) as source:
-            parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+            parquet = ParquetInput(source)
             schema, metadata = parquet.schema_arrow, parquet.metadata
+            misread = parquet.misread(field.name for field in fields if _is_int96(metadata, field))
     except FileNotFoundError as error:
         raise data_file_missing(location) from error
     except (pa.ArrowException, OSError) as error:
@@ -137,6 +139,8 @@ def _misfit(storage: Storage, location: str, fields: Sequence[pa.Field]) -> str 
             return f"stores {field.name} as {stored}, which the table has as {field.type}"
         if may_be_julian(metadata) and _has_time(stored):
             return "may have dates of the Julian calendar"
+        if field.name in misread:
+            return f"has values of INT96 in {field.name} that pyarrow reads as others"
     return None
 
 

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from deltaskip.kernels.parquet_files import ParquetFiles
 from deltaskip.path_bytes import encoded
 from deltaskip.reading.plain_columns import PlainColumn, from_buffers, leaf_numbers
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.stats.parquet_input import ParquetInput
 from deltaskip.storage.location import is_local
 
 # Limits of the files that are decoded at once: rows, bytes of the pages, and bytes of the strings of a column.
@@ -49,7 +49,7 @@ class _FileKind:
     def of(cls, path: bytes) -> _FileKind:
         """Return the kind of a file. Raises pyarrow.ArrowException and OSError."""
         with pa.OSFile(path, "rb") as source:
-            parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+            parquet = ParquetInput(source)
             schema, footer = parquet.schema_arrow, parquet.metadata
         numbers = leaf_numbers(schema) if len(set(schema.names)) == len(schema.names) else {}
         found = {name: PlainColumn.of(footer.schema, schema, name, number) for name, number in numbers.items()}

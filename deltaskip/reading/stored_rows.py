@@ -39,6 +39,7 @@ from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import field_key, stored_key
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.types import VARIANT, VOID, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.stats.parquet_input import ParquetInput
 from deltaskip.storage import Storage, open_storage, storage_for
 
 SESSION_CURE = "Pass a session as spark, or write the rows as a DataFrame of one."
@@ -391,7 +392,7 @@ class StoredRows:
             with self._naming(location):
                 # Reading ahead pays where requests have high latency; elsewhere it only costs a copy.
                 far = {"pre_buffer": isinstance(source, pa.PythonFile)}
-                parquet = pq.ParquetFile(source, metadata=footer, coerce_int96_timestamp_unit="us", **far)
+                parquet = ParquetInput(source, footer, **far)
                 opened = OpenFile(source, location, parquet, parquet.schema_arrow)
             yield opened
 
@@ -444,7 +445,7 @@ class StoredRows:
             found |= decode_columns(opened.source, parquet.metadata, opened.schema, *whole)
         left = [name for name in layout.names if name not in found]
         if not set(encoded).isdisjoint(left):
-            parquet = pq.ParquetFile(opened.source, metadata=parquet.metadata, read_dictionary=encoded)
+            parquet = ParquetInput(opened.source, parquet.metadata, read_dictionary=encoded)
         if not at_once:
             batches: Iterable[pa.RecordBatch] = parquet.iter_batches(_BATCH_ROWS, numbers, columns=layout.paths)
             return batches

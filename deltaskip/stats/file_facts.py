@@ -149,7 +149,7 @@ class FileReader:
         if not plan.nodes or self._request.mode == "footer":
             return facts, None
         if self._request.mode == "scan" or unproved:
-            return facts, ScannedColumn(plan, plan.bounded, orders)
+            return facts, ScannedColumn(plan, plan.column.bounded, orders)
         return facts, ScannedColumn(plan, False, orders) if orders and not nothing else None
 
     def _live(
@@ -166,9 +166,9 @@ class FileReader:
         left = ColumnFacts(0 if nulls == 0 else None, UNKNOWN, (UNKNOWN,) * len(orders))
         if plan.nodes is None or self._request.mode == "footer":
             return left, None
-        if nulls == 0 and not plan.bounded and not orders:
+        if nulls == 0 and not plan.column.bounded and not orders:
             return left, None
-        return left, ScannedColumn(plan, plan.bounded, orders)
+        return left, ScannedColumn(plan, plan.column.bounded, orders)
 
 
 def stats_json(facts: FileFacts, request: StatisticsRequest) -> str:

@@ -12,8 +12,6 @@ on the writer. Whether `min_value` and `max_value` are exact depends on the writ
   parquet-cpp-arrow, and parquet-mr, whose setting parquet.statistics.truncate.length is assumed to be the default;
 * decimals in bytes: writers that compare them as numbers.
 
-INT96 values are used if the writer is known to count the time of day from midnight: Arrow before 23 counted
-backwards before 1970, which Spark reads as intended, and pyarrow, in microseconds, as 584 years later.
 Statistics that contradict each other prove nothing.
 A null count is used if every row group has one; the null count of a nested field only from parquet-mr, which counts
 rows whose parent is null. Dates and timestamps that may be in the calendar before 1582 are unknown.
@@ -130,7 +128,7 @@ class FooterColumn:
     nodes: From the top level; empty if the file lacks the column, None if it is ambiguous.
     decode, convert: Convert a footer's bound, then minima and maxima, to values of the table's type; None if footers
     prove no bound.
-    not_before: Bounds below it may be in another calendar and count as unknown. misread: pyarrow may read other values.
+    not_before: Bounds below it may be in another calendar and count as unknown.
     orders_nan: The writer orders NaN last, so that a NaN in a float column is its maximum.
     required: Whether every row has a value.
     """
@@ -142,17 +140,11 @@ class FooterColumn:
     says_exact: bool = False
     counts_nulls: bool = False
     not_before: int | None = None
-    misread: bool = False
     orders_nan: bool = False
     required: bool = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "required", all(node.required for node in self.nodes or ()))
-
-    @property
-    def bounded(self) -> bool:
-        """Whether bounds can be computed from the column's values."""
-        return self.column.bounded and not self.misread
 
 
 class Planner:
@@ -190,10 +182,9 @@ class Planner:
         counts = (mr or (len(nodes) == 1 and node.is_leaf)) and not node.is_repeated
         old = node.is_leaf and calendar[node.physical_type == _INT96]
         not_before = GREGORIAN_FROM.get(column.type) if old else None
-        misread = node.is_leaf and node.physical_type == _INT96 and not _counts_forward(footer.created_by)
         source = type_of_leaf(node) if node.is_leaf and not node.is_repeated and column.bounded else None
         if source is None or footer.column_orders[node.first_leaf : node.first_leaf + 1] != [{1: {}}]:
-            return FooterColumn(column, nodes, counts_nulls=counts, not_before=not_before, misread=misread)
+            return FooterColumn(column, nodes, counts_nulls=counts, not_before=not_before)
         numbers = node.physical_type in (1, 2)
         whole = mr or (writer[0] == b"parquet-cpp-arrow" and writer[1] >= 10)
         proves = (
@@ -266,7 +257,7 @@ def footer_facts(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> tup
     nulls = _null_count(plan, groups)
     if nulls == rows:
         return ColumnFacts(rows, NO_VALUES), False
-    if not plan.bounded:
+    if not plan.column.bounded:
         return ColumnFacts(nulls), nulls is None
     extremes = _extremes(plan, groups)
     return ColumnFacts(nulls, extremes or UNKNOWN), nulls is None or extremes is None
@@ -292,14 +283,6 @@ def writer_of(created_by: bytes) -> tuple[bytes, int, int]:
     """The name and the version of a writer; "" for an unknown writer."""
     match = _WRITER.match(created_by)
     return (match[1], int(match[2]), int(match[3])) if match else (b"", 0, 0)
-
-
-def _counts_forward(created_by: bytes) -> bool:
-    """Whether the writer's INT96 have no negative time of day (Arrow's issue 48246)."""
-    name, major, _ = writer_of(created_by)
-    if name == b"parquet-cpp-arrow":
-        return major >= 23
-    return created_by.startswith((b"parquet-mr", b"impala", b"fastparquet"))
 
 
 def _decoder(node: ParquetNode) -> Callable[[bytes], Bound]:

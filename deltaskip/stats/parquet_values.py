@@ -8,7 +8,6 @@ from typing import Any, Protocol, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from deltaskip.collations.collation import Collation
 from deltaskip.doors import first_line
@@ -20,6 +19,7 @@ from deltaskip.schema.types import DataType
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, combined_facts
 from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, data_file_missing, since
 from deltaskip.stats.footer_columns import ParquetNode
+from deltaskip.stats.parquet_input import ParquetInput
 from deltaskip.stats.stored_bounds import Bound, StoredType, converters
 
 _DECIMAL128_DIGITS = 38
@@ -107,7 +107,7 @@ def _batches(
     """Batches with the position of their first row in the file."""
     with storage.open_input(path) as source:
         dictionaries = frozenset(path for column in columns for path in _dictionary_paths(column, footer, row_groups))
-        file = pq.ParquetFile(source, read_dictionary=dictionaries, coerce_int96_timestamp_unit="us")
+        file = ParquetInput(source, read_dictionary=dictionaries)
         paths = list(dict.fromkeys(column.path for column in columns))
         for row_group in row_groups:
             start = footer.rows_before(row_group)

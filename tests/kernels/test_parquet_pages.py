@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from deltaskip.kernels.parquet_pages import RowTaker
 from tests.each import each
+from tests.int96_files import STORED, micros_of
 from tests.kernels.parquet_pages_twin import (
     data_page,
     data_page_v2,
@@ -435,9 +436,12 @@ def test_headers_that_other_readers_refuse_or_read_otherwise_raise(header: dict[
         RowTaker(None, 1, 8, 8, False, False).take_chunk(good, 1, 50)
 
 
-def test_day_0_of_int96_is_the_one_of_pyarrow() -> None:
-    page = data_page(None, struct.pack("<QI", 5_000, 0) + struct.pack("<QI", 5_000, 2440589), 2, PLAIN)
-    for wanted in (None, np.array([0, 1], np.int64)):
-        taker = RowTaker(wanted, 2, -2, 0, False, False)
-        taker.take_chunk(page, 2, UNCOMPRESSED)
-        assert struct.unpack("<2q", taker.finish()[2].to_pybytes()[:16]) == (0, 86_400_000_005)
+def test_any_bytes_of_int96_are_the_instants_of_spark() -> None:
+    values = b"".join(struct.pack("<qi", *each) for each in STORED if each is not None)
+    rows = len(values) // 12
+    page = data_page(None, values, rows, PLAIN)
+    for wanted in (None, np.arange(rows, dtype=np.int64)):
+        taker = RowTaker(wanted, rows, -2, 0, False, False)
+        taker.take_chunk(page, rows, UNCOMPRESSED)
+        found = struct.unpack(f"<{rows}q", taker.finish()[2].to_pybytes()[: 8 * rows])
+        assert list(found) == [micros_of(each) for each in STORED if each is not None]

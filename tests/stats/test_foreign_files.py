@@ -154,12 +154,13 @@ def test_a_page_that_cannot_be_read_is_named_with_the_cure(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("deleted", [None, pa.array([1])])
 @pytest.mark.parametrize("mode", MODES)
-def test_int96_of_a_writer_that_counted_backwards_has_no_bounds(mode: Any, deleted: Any) -> None:
+def test_int96_of_a_writer_that_counted_backwards_has_the_bounds_of_its_instants(mode: Any, deleted: Any) -> None:
     """pyarrow 22 wrote 1969-12-31 23:43:20 as 1000 s before the epoch's day; pyarrow reads the year 2554."""
     path = Path(__file__).with_name("arrow22_int96.parquet")
     found = one(path, StructType((StructField("t", TIMESTAMP),)), mode=mode, deletion_vectors=[deleted])
     assert found["nullCount"] == {"t": 1}
-    assert found["minValues"] == found["maxValues"] == {}
+    assert found["minValues"] == {"t": "1969-12-31T23:43:20.000Z"}
+    assert found["maxValues"] == {"t": "1969-12-31T23:43:20.000Z" if deleted else "1970-01-02T00:00:00.000Z"}
 
 
 @pytest.mark.parametrize("mode", MODES)
