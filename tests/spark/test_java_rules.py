@@ -19,6 +19,7 @@ from deltaskip.schema import zone_rules
 from deltaskip.schema.calendar import instant_of, local_of, parse_timestamp, zone_of
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.java_rules import _JavaRules, _QueriedRules
+from tests.contracts.doors import connect_session
 from tests.extent import some
 from tests.spark.session_zone import session_zone
 
@@ -217,3 +218,21 @@ def test_a_scan_of_before_the_session_is_planned_again_by_its_rules(spark: Any, 
         for scan in scans:
             assert sorted(row.id for row in scan.to_spark(spark).collect()) == expected
             assert sorted(scan.to_arrow()["id"].to_pylist()) == expected
+
+
+@pytest.mark.usefixtures("without_session")
+def test_a_scan_through_connect_has_the_rules_of_the_server(spark: Any, tmp_path: Path) -> None:
+    pytest.importorskip("grpc", reason="needs a client of Spark Connect: pip install 'pyspark[connect]'")
+    connect = connect_session(spark)
+    try:
+        zone, day = "America/Vancouver", MOMENTS["America/Vancouver"]
+        connect.conf.set("spark.sql.session.timeZone", zone)
+        assert time_zone_of(connect) == zone
+        assert list(zone_rules._sources) == [_JavaRules(spark._jvm).release()]
+        plain, _ = table_around(tmp_path, zone, day)
+        where = f"CAST(ts AS DATE) = DATE'{day}'"
+        expected = sorted(row.id for row in plain.scan().to_spark(connect).where(where).collect())
+        assert sorted(row.id for row in plain.scan(where).to_spark(connect).collect()) == expected
+        assert sorted(plain.scan(where, time_zone=zone).to_arrow()["id"].to_pylist()) == expected
+    finally:
+        connect.stop()

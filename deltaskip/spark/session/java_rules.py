@@ -39,12 +39,14 @@ def use_session_rules(spark: Any) -> None:
     release = _releases.get(asked)
     if release is not None and knows_rules(release):
         return
-    rules: _JavaRules | _QueriedRules = _QueriedRules(spark) if jvm is None else _JavaRules(jvm)
-    try:
-        release = _releases[asked] = rules.release()
-    except Exception:  # a session that was stopped, or whose server is gone: others name the error
-        return
-    use_rules(release, rules)
+    found = [] if jvm is None else [_JavaRules(jvm)]
+    for rules in (*found, _QueriedRules(spark)):
+        try:
+            release = _releases[asked] = rules.release()
+        except Exception:  # a session that was stopped, or that does not allow the question
+            continue
+        use_rules(release, rules)
+        break
 
 
 class _JavaRules:
@@ -95,16 +97,17 @@ class _QueriedRules:
             if finer is not None:
                 found = f"SELECT explode(sequence(s, s + {step - finer}, {finer})) AS s FROM ({found})"
         try:
-            [row] = self._spark.sql(f"SELECT {self._at(_FIRST, name)}").collect()
-            rows = self._spark.sql(f"SELECT s + 1, {self._at('s + 1', name)} FROM ({found})").collect()
+            query = f"SELECT s + 1, {self._at('s', name)}, {self._at('s + 1', name)} FROM ({found})"
+            rows = sorted(tuple(row) for row in self._spark.sql(query).collect() if row[0] < _LAST)
+            first = rows[0][1] if rows else self._spark.sql(f"SELECT {self._at(0, name)}").collect()[0][0]
         except Exception as error:  # Connect wraps every error
             if _REFUSED.search(str(error)):
                 return None
             raise
-        changes = sorted((at, offset) for at, offset in rows if at < _LAST)
         known = SHORT_IDS.get(name, name)
         # Of some short names, the region depends on the release of Java.
-        return "" if known.startswith("-") and changes else known, region_file(row[0], changes)
+        known = "" if known.startswith("-") and rows else known
+        return known, region_file(first, [(at, after) for at, _, after in rows])
 
     def _at(self, at: object, name: str) -> str:
         return _OFFSET.format(at=at, name=name)
