@@ -16,6 +16,7 @@ from deltaskip.expr.render import to_sql
 from deltaskip.reading.stored_rows import StoredBatch
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import StructType
+from deltaskip.schema.zone_rules import SharedRules
 from deltaskip.skipping.proofs.collated import Collations
 
 
@@ -54,6 +55,7 @@ class MatchingRows:
         self._ansi = ansi
         self._table = table
         self._zone = time_zone
+        self._zone_rules = SharedRules()
         self._cure = cure
         self._after_failure = after_failure
         self._collation_version = collation_version

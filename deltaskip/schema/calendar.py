@@ -11,10 +11,12 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from io import BytesIO
 from zoneinfo import ZoneInfo
 
 from deltaskip.errors import shown
 from deltaskip.records import dataclass
+from deltaskip.schema.zone_rules import UnknownZone, region, rules_in_use
 
 MICROS_PER_SECOND = 1_000_000
 MICROS_PER_MINUTE = 60 * MICROS_PER_SECOND
@@ -55,7 +57,8 @@ _EPOCH_DAY = 719_468
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH = datetime(1970, 1, 1)
 _FIRST = -62_135_596_800 * MICROS_PER_SECOND + 2 * MICROS_PER_DAY
-_LAST = 253_402_300_800 * MICROS_PER_SECOND - 2 * MICROS_PER_DAY
+# 2500-01-01: the rules of a session have the changes of these years, LAST_YEAR.
+_LAST = 16_725_225_600 * MICROS_PER_SECOND
 
 _DATE = re.compile(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
 _TIME = r"([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9.].*)?)?)?"
@@ -64,45 +67,8 @@ _TIME_ALONE = re.compile(rf"T{_TIME}|[0-9]{{1,2}}:[0-9]{{1,2}}(:.*)?", re.DOTALL
 _SPECIAL = re.compile(r"(epoch|now|today|tomorrow|yesterday)\b.*", re.DOTALL | re.IGNORECASE)
 _OFFSET = re.compile(r"([+-])(?:([0-9]{1,2})|([0-9]{2}):?([0-9]{2})|([0-9]{2}):([0-9]{2}):([0-9]{2})|([0-9]{6}))")
 
-# java.time.ZoneId.SHORT_IDS, which Spark accepts in addition to the names of the time zone database.
-_SHORT_IDS = {
-    "ACT": "Australia/Darwin",
-    "AET": "Australia/Sydney",
-    "AGT": "America/Argentina/Buenos_Aires",
-    "ART": "Africa/Cairo",
-    "AST": "America/Anchorage",
-    "BET": "America/Sao_Paulo",
-    "BST": "Asia/Dhaka",
-    "CAT": "Africa/Harare",
-    "CNT": "America/St_Johns",
-    "CST": "America/Chicago",
-    "CTT": "Asia/Shanghai",
-    "EAT": "Africa/Addis_Ababa",
-    "ECT": "Europe/Paris",
-    "EST": "-05:00",
-    "HST": "-10:00",
-    "IET": "America/Indiana/Indianapolis",
-    "IST": "Asia/Kolkata",
-    "JST": "Asia/Tokyo",
-    "MIT": "Pacific/Apia",
-    "MST": "-07:00",
-    "NET": "Asia/Yerevan",
-    "NST": "Pacific/Auckland",
-    "PLT": "Asia/Karachi",
-    "PNT": "America/Phoenix",
-    "PRT": "America/Puerto_Rico",
-    "PST": "America/Los_Angeles",
-    "SST": "Pacific/Guadalcanal",
-    "VST": "Asia/Ho_Chi_Minh",
-}
-
-
 # Names that Python may find in its time zone database but java.time does not accept.
 _NOT_IN_JAVA = re.compile(r"(?:posix|right)/.*|Factory|ROC|localtime|posixrules")
-
-
-class UnknownZone(LookupError):
-    """A name that may be a region, for which this process has no rules. Spark's JVM may have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +98,20 @@ def current_micros() -> int:
     return time.time_ns() // 1000
 
 
-@lru_cache(maxsize=256)
 def zone_of(name: str) -> Zone:
-    """Return the time zone that Spark resolves `name` to.
+    """Return the time zone that Spark resolves `name` to, with the rules of `zone_rules`.
 
     Raises:
         UnknownZone: The name may be a region, but this process has no rules for it.
         LookupError: Spark does not accept the name.
     """
+    return _zone_of(name, rules_in_use())
+
+
+@lru_cache(maxsize=256)
+def _zone_of(name: str, rules: tuple[str, ...]) -> Zone:
     text = re.sub(r"([+-])([0-9]):", r"\g<1>0\2:", name, count=1)
     text = re.sub(r"([+-][0-9]{2}):([0-9])$", r"\1:0\2", text)
-    text = _SHORT_IDS.get(text, text)
     if text in ("Z", "UTC", "GMT", "UT"):
         return Zone(name, 0, None)
     prefix = re.match(r"(?:UTC|GMT|UT)?(?=[+-])", text)
@@ -150,10 +119,13 @@ def zone_of(name: str) -> Zone:
         return Zone(name, _offset_seconds(text[prefix.end() :], name), None)
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9~/._+-]+", text) or _NOT_IN_JAVA.fullmatch(text):
         raise LookupError(f"{shown(name)} is not a time zone.")
-    try:
-        return Zone(name, None, ZoneInfo(text))
-    except (LookupError, ValueError, OSError) as error:
-        raise UnknownZone(f"{shown(name)} is not a time zone.") from error
+    found = region(text)
+    if found is None:
+        raise LookupError(f"{shown(name)} is not a time zone.")
+    known, file = found
+    if known.startswith(("+", "-")):
+        return Zone(name, _offset_seconds(known, name), None)
+    return Zone(name, None, ZoneInfo.from_file(BytesIO(file), key=known))
 
 
 def local_of(micros: int, zone: Zone) -> int:

@@ -22,6 +22,7 @@ from deltaskip.progress import LOGGER
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.types import StructField
+from deltaskip.schema.zone_rules import rules_in_use
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.partition_columns import PartitionColumn
 from deltaskip.stats.cache_keys import FileColumnKey
@@ -97,7 +98,7 @@ def batch_files(batch: FileBatch, indices: pa.Array | None, columns: Sequence[st
     arrays = []
     for name in columns:
         if whole:
-            key = FileColumnKey(batch.scope, name, zone)
+            key = FileColumnKey(batch.scope, name, zone, rules_in_use())
             values = batch.cache.array(key, partial(_column, batch, None, name, zone))
             arrays.append(values if indices is None else values.take(indices))
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 
 import pyarrow as pa
 
@@ -13,6 +13,7 @@ from deltaskip.fork_safety import cached_property
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
+from deltaskip.schema.zone_rules import SharedRules
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.evaluate import keep_mask
 from deltaskip.skipping.partition_terms import PartitionAnswers, PartitionTruth
@@ -34,12 +35,14 @@ class PortablePredicate:
         time_zone: Time zone of timestamps without one; None if unknown.
         collation_version: Version of the collations that the rows are compared with.
         planned_at: When the scan was made, in microseconds since the epoch.
+        zone_rules: The rules of time zones, for the pickle.
     """
 
     node: Node
     time_zone: str | None
     collation_version: str
     planned_at: int
+    zone_rules: SharedRules = field(default_factory=SharedRules, compare=False)
 
     @property
     def is_true(self) -> bool:

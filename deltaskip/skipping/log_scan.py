@@ -38,6 +38,7 @@ from deltaskip.schema.calendar import UnknownZone, current_micros, zone_of
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.schema.resolve import Resolved, display_name, resolve
 from deltaskip.schema.types import BOOLEAN, LONG_MAX, TIMESTAMP
+from deltaskip.schema.zone_rules import rules_in_use
 from deltaskip.shown import html_table
 from deltaskip.skipping.counts import estimated_rows, exact_count
 from deltaskip.skipping.file_list import chosen_columns, files_schema
@@ -64,8 +65,6 @@ class LogScan(Reopened):
 
     Planning starts when a method is called; columns that were read stay cached with the snapshot, so that later scans
     of the same table are faster. Safe to share between threads.
-
-    `compiled` is the predicate as it is evaluated over the files of `snapshot`.
 
     Args:
         snapshot: Snapshot to scan.
@@ -140,10 +139,12 @@ class LogScan(Reopened):
         if collation_version is None:
             collation_version = running_collation_version() if compared_collations(node) else SPARK_VERSION
         self.collation_version = collation_version
-        answers = self.snapshot.cache.pinned(PartitionAnswersKey(time_zone, collation_version), PartitionAnswers)
+        self._rules: tuple[str, ...] | None = rules_in_use()
+        key = PartitionAnswersKey(time_zone, self._rules, collation_version)
+        answers = self.snapshot.cache.pinned(key, PartitionAnswers)
         predicate = PortablePredicate(node, time_zone, collation_version, self._planned_at)
         try:
-            self.compiled: CompiledPredicate = predicate.compiled(self.snapshot, answers)
+            self._compiled: CompiledPredicate = predicate.compiled(self.snapshot, answers)
         except UnicodeEncodeError as error:
             raise PredicateError(
                 "A string of the predicate contains an unpaired surrogate and cannot be encoded as UTF-8 "
@@ -207,6 +208,13 @@ class LogScan(Reopened):
         return given
 
     @property
+    def compiled(self) -> CompiledPredicate:
+        """The predicate as it is evaluated over the files of `snapshot`, by the rules of time zones in use."""
+        if self._rules not in (None, rules_in_use()):
+            self._plan(self.meaning, self.collation_version)
+        return self._compiled
+
+    @property
     def predicate(self) -> Node:
         """The bound, normalized predicate; a TRUE literal if the scan has none."""
         return self.compiled.portable.node
@@ -219,7 +227,7 @@ class LogScan(Reopened):
     def negated(self) -> Self:
         """Return a scan of the files that can contain a row for which the predicate is not TRUE."""
         scan = copy(self)
-        scan.compiled = self.compiled.negated
+        scan._compiled, scan._rules = self.compiled.negated, None
         return scan
 
     def file_batches(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:

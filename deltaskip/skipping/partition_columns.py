@@ -34,24 +34,27 @@ from deltaskip.schema.types import (
     DecimalType,
     StructField,
 )
+from deltaskip.schema.zone_rules import rules_in_use
 
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
 _NUMBER = r"^-?[0-9]{1,15}(\.[0-9]{1,15})?$"
 
+_ZoneKey = tuple[str | None, tuple[str, ...]]
+
 
 class PartitionColumn:
     """The distinct strings of one partition column with their codes. Grows with each batch; safe to share.
 
-    Strings are parsed by column, once for each time zone.
+    Strings are parsed by column, once for each time zone and its rules.
     """
 
     def __init__(self, type_: DataType) -> None:
         self.type = type_
         self.texts: list[str | None] = []
         self._codes: dict[str | None, int] = {}
-        self._read: dict[str | None, _PartitionValues] = {}
-        self._values: dict[str | None, list[Any]] = {}
+        self._read: dict[_ZoneKey, _PartitionValues] = {}
+        self._values: dict[_ZoneKey, list[Any]] = {}
         self._lock = new_lock()
 
     def encode(self, texts: pa.Array) -> pa.Array:
@@ -66,18 +69,19 @@ class PartitionColumn:
 
         zone: of timestamps without one; None if unknown.
         """
+        key = zone, rules_in_use()
         with self._lock:
-            known = self._read.get(zone)
+            known = self._read.get(key)
             if known is None or len(known.array) < len(self.texts):
                 news = _read_values(self.texts[0 if known is None else len(known.array) :], self.type, zone)
-                known = self._read[zone] = news if known is None else known.extended(news)
+                known = self._read[key] = news if known is None else known.extended(news)
             return known
 
     def values(self, zone: str | None) -> list[Any]:
         """Value of each code: in the value domain, a TimestampRange, or a PartitionValueError; zone as in `read`."""
         read = self.read(zone)
         with self._lock:
-            found = self._values.setdefault(zone, [])
+            found = self._values.setdefault((zone, rules_in_use()), [])
             start = len(found)
             found += _domain_values(read.array[start:], self.type)
             for code in (np.flatnonzero(read.odd[start:]) + start).tolist():

@@ -117,11 +117,12 @@ class NanAbsentKey(NamedTuple):
 
 
 class FileColumnKey(NamedTuple):
-    """A column of `Scan.files()`, its partition values read in a time zone (Arrow array)."""
+    """A column of `Scan.files()`, its partition values read in a time zone by some rules (Arrow array)."""
 
     scope: AddsScope
     name: str
     time_zone: str
+    zone_rules: tuple[str, ...]
     kind: Literal["file column"] = "file column"
 
 
@@ -144,6 +145,7 @@ class PartitionAnswersKey(NamedTuple):
     """The partition values that the terms of recent scans admit (PartitionAnswers, pinned)."""
 
     time_zone: str | None
+    zone_rules: tuple[str, ...]
     collation_version: str
     kind: Literal["partition answers"] = "partition answers"
 

@@ -235,7 +235,7 @@ def test_unknown_zones_are_refused(name: str) -> None:
 
 
 def test_short_names_are_java_s() -> None:
-    assert zone_of("PST").rules == ZoneInfo("America/Los_Angeles")
+    assert getattr(zone_of("PST").rules, "key", None) == "America/Los_Angeles"
 
 
 @given(st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)))

@@ -56,6 +56,7 @@ from deltaskip.schema.calendar import (
     INSTANT_MAX,
     MICROS_PER_DAY,
     MICROS_PER_SECOND,
+    Zone,
     civil_from_days,
     days_from_civil,
     format_date,
@@ -358,11 +359,14 @@ def units_between(call: Call, compute: Callable[..., Any], time_zone: str) -> In
     return operand, (known, ZoneShift(_INSTANTS, least, most))
 
 
-@cache
 def offsets(time_zone: str) -> tuple[int, int]:
     """Return the least and the greatest offset of the zone from UTC, in microseconds."""
-    zone = zone_of(time_zone)
-    if zone.rules is None or time_zone.startswith("Etc/"):
+    return _offsets(zone_of(time_zone))
+
+
+@cache
+def _offsets(zone: Zone) -> tuple[int, int]:
+    if zone.rules is None or zone.name.startswith("Etc/"):
         fixed = local_of(0, zone)
         return fixed, fixed
     days = range(_LOOK_FROM, _LOOK_TO, _LOOK_EVERY_DAYS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from functools import partial
 from typing import Any, cast
 
@@ -19,13 +19,14 @@ from deltaskip.expr.spark_functions import FUNCTION_NAMES
 from deltaskip.schema.sql_text import quoted_path
 from deltaskip.schema.types import StructType
 from deltaskip.spark.columns.from_column import column_to_node
+from deltaskip.spark.session.java_rules import use_session_rules
+from deltaskip.spark.session.own_texts import hidden_functions, is_of_session
 from deltaskip.spark.session.session_settings import all_settings
 
 _ANSI, _ZONE = "spark.sql.ansi.enabled", "spark.sql.session.timeZone"
 _SUBSTITUTE = "spark.sql.variable.substitute"
 # Spark 4.1, VariableSubstitution: all of these name settings of the session.
 _OF_SETTINGS = (None, "spark", "sparkconf", "hivevar", "hiveconf")
-_BUILT_IN = "org.apache.spark.sql.catalyst.expressions."
 
 
 def session_meaning(
@@ -39,6 +40,7 @@ def session_meaning(
             for their variables and functions, if they have any.
         schema: The columns of the expressions, to ask whether other names are variables; None to ask for none.
     """
+    use_session_rules(spark)
     settings = {**(IN_SPARK_3 if pyspark.__version__.startswith("3.") else {}), **all_settings(spark)}
     ansi, zone = (settings.get(key) or str(spark.conf.get(key)) for key in (_ANSI, _ZONE))
     meaning = SessionMeaning.of(zone, ansi.strip().lower() == "true", settings)
@@ -49,7 +51,7 @@ def session_meaning(
         texts = {each: found for each in references if (found := with_variables(each, partial(_value, spark))) != each}
     read = [texts.get(each) if each in texts else each for each in expressions]
     names = {name for each in read if each is not None for name in called_names(each)}
-    own = frozenset(name for name in sorted(names & FUNCTION_NAMES) if _is_own(spark, name))
+    own = _own_functions(spark, names & FUNCTION_NAMES)
     variables = frozenset[tuple[str, ...]]()
     if schema is not None:
         unknown = {parts for each in read if each is not None for parts in _unknown_names(each, schema)}
@@ -102,17 +104,14 @@ def _value(spark: SparkSession, prefix: str | None, name: str) -> str | None:
     return None if found is None else str(found)
 
 
-def _is_own(spark: SparkSession, name: str) -> bool:
-    """Whether a name of a function of Spark stands for another function in the session."""
-    if (java := _java(spark)) is not None:
-        catalyst: Any = spark._jvm.org.apache.spark.sql.catalyst
-        identifier = catalyst.FunctionIdentifier(name)
-        found = java.sessionState().functionRegistry().lookupFunction(identifier)
-        return not found.equals(catalyst.analysis.FunctionRegistry.builtin().lookupFunction(identifier))
-    try:
-        return not str(spark.catalog.getFunction(name).className).startswith(_BUILT_IN)
-    except Exception:  # syntax that looks like a function, such as CAST
-        return False
+def _own_functions(spark: SparkSession, names: Set[str]) -> frozenset[str]:
+    """The names of functions of Spark that stand for other functions in the session."""
+    if not names:
+        return frozenset()
+    if _java(spark) is not None:
+        return hidden_functions(spark) & names
+    listed = spark.catalog.listFunctions(pattern="|".join(sorted(names)))
+    return frozenset(each.name.lower() for each in listed if is_of_session(each.className))
 
 
 def _java(spark: Any) -> Any:

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.schema.types import StructType
+from deltaskip.spark.session.java_rules import use_session_rules
 
 _TIME_ZONE = "spark.sql.session.timeZone"
 _CONNECT = "pyspark.sql.connect.session"
@@ -76,7 +77,8 @@ def in_ansi(spark: SparkSession) -> bool:
 
 
 def time_zone_of(spark: SparkSession) -> str:
-    """The time zone of the session."""
+    """The time zone of the session, whose rules are used in this process from now on."""
+    use_session_rules(spark)
     return str(spark.conf.get(_TIME_ZONE))
 
 

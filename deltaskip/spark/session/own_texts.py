@@ -96,7 +96,7 @@ def hidden_functions(spark: SparkSession) -> frozenset[str]:
         key = session_id(spark)
         if key not in _hidden_on_servers:
             listed = spark.catalog.listFunctions(pattern="|".join(sorted(OWN_FUNCTIONS)))
-            _hidden_on_servers[key] = frozenset(each.name.lower() for each in listed if _is_of_session(each.className))
+            _hidden_on_servers[key] = frozenset(each.name.lower() for each in listed if is_of_session(each.className))
         return _hidden_on_servers[key]
     built_in = _built_in(spark._jvm)
     of_session = java.sessionState().functionRegistry().functionBuilders()
@@ -112,5 +112,6 @@ def _built_in(jvm: Any) -> Any:
     return jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin().functionBuilders()
 
 
-def _is_of_session(java_class: str | None) -> bool:
+def is_of_session(java_class: str | None) -> bool:
+    """Whether the Java class of a function is not one of Spark's own functions."""
     return java_class is not None and not java_class.startswith("org.apache.spark.sql.catalyst.expressions.")
