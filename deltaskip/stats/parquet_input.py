@@ -8,7 +8,6 @@ other than Spark has written INT96, pyarrow reads them as 12 bytes, by a changed
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from deltaskip.fork_safety import cached_property
 from deltaskip.kernels.thrift_compact import read_fields, write_fields
 from deltaskip.stats.believed_bounds import SPARK_VERSION_KEY
 
