@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, timedelta
 from functools import cache
 
+from deltaskip.errors import shown
+
 Region = tuple[str, bytes]
 """The name of a region in java.time, and its rules in the format TZif. For an offset such as -05:00 without rules."""
 
@@ -95,8 +97,8 @@ class UnknownZone(LookupError):
 class SharedRules:
     """The rules that this process has used, in the pickle of an object: the process that reads it uses them, too."""
 
-    def __reduce__(self) -> tuple[Callable[..., SharedRules], tuple[str, dict[str, Region]]]:
-        return _received, (" or ".join(_releases) or packaged_release(), dict(_used))
+    def __reduce__(self) -> tuple[Callable[..., SharedRules], tuple[tuple[str, ...], dict[str, Region]]]:
+        return _received, (_releases or (packaged_release(),), dict(_used))
 
 
 def rules_in_use() -> tuple[str, ...]:
@@ -135,7 +137,7 @@ def region(name: str) -> Region | None:
     asked = _releases or (() if SHORT_IDS.get(name, name) in _packaged_names() else tuple(_sources))
     found = {answer[0] for release in asked if (answer := _answer(release, name))}
     if len(found) > 1:
-        raise UnknownZone(f"{name!r} has other rules in one session of this process than in another.")
+        raise UnknownZone(f"{shown(name)} has other rules in one session of this process than in another.")
     result = next(iter(found)) if found else _packaged(name)
     if result is not None:
         _used[name] = result
@@ -185,15 +187,16 @@ def _answer(release: str, name: str) -> tuple[Region | None] | None:
         return None
 
 
-def _received(release: str, regions: dict[str, Region]) -> SharedRules:
-    """Use the rules of another process, unless this process has rules of the release."""
-    if release in _from_others or not (release == packaged_release() or release in _sources):
+def _received(releases: tuple[str, ...], regions: dict[str, Region]) -> SharedRules:
+    """Use the rules of another process, unless this process has its own of these releases."""
+    release = " or ".join(releases)
+    if release in _from_others or not {packaged_release(), *_sources}.issuperset(releases):
         known = _from_others.setdefault(release, {})
         known.update(regions)
 
         def source(name: str) -> Region:
             if name not in known:
-                raise UnknownZone(f"{name!r} is not among the rules of release {release} that this process was given.")
+                raise UnknownZone(f"{shown(name)} is not among the rules that this process was given.")
             return known[name]
 
         use_rules(release, source)
@@ -214,7 +217,7 @@ def _packaged(name: str) -> Region | None:
     if known.startswith("-"):
         return known, b""
     if known not in _packaged_names():
-        raise UnknownZone(f"{name!r} is not in release {packaged_release()} of the time zone database.")
+        raise UnknownZone(f"{shown(name)} is not in release {packaged_release()} of the time zone database.")
     return known, _read("zoneinfo", *known.split("/"))
 
 

@@ -214,6 +214,10 @@ class LogScan(Reopened):
             self._plan(self.meaning, self.collation_version)
         return self._compiled
 
+    @compiled.setter
+    def compiled(self, chosen: CompiledPredicate) -> None:
+        self._compiled, self._rules = chosen, None
+
     @property
     def predicate(self) -> Node:
         """The bound, normalized predicate; a TRUE literal if the scan has none."""
@@ -227,7 +231,7 @@ class LogScan(Reopened):
     def negated(self) -> Self:
         """Return a scan of the files that can contain a row for which the predicate is not TRUE."""
         scan = copy(self)
-        scan._compiled, scan._rules = self.compiled.negated, None
+        scan.compiled = self.compiled.negated
         return scan
 
     def file_batches(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:

@@ -381,7 +381,8 @@ class DeltaTable(
             limit: Maximum number of rows to read; which rows is not defined.
             time_zone: Session time zone for timestamps without a zone in literals and partition values. None means
                 that the time zone of partition values is not known; files for which it matters are kept.
-                The default is the active Spark session's, and UTC without a session.
+                The default is the active Spark session's, and UTC without a session. The rules of a region are those
+                of the session's Java, and those of the package tzdata if this process has asked no session.
             collation_version: Version of the collations that the rows will be compared with. The default is the
                 version of the running Spark session, else of the installed Spark, else of Spark 4.1. Statistics of
                 other versions are not used.
