@@ -94,9 +94,9 @@ class SparkEngine(Engine):
         return query(_of_spark(session, "A query by deltaskip.sql"), text, scans, conditions)
 
     def arrow_to_dataframe(self, session: SparkSession, rows: pa.Table) -> DataFrame:
-        from deltaskip.spark.read.dataframe import arrow_to_dataframe
+        from deltaskip.spark.columns.arrow_frame import arrow_frame
 
-        return arrow_to_dataframe(checked(session), rows)
+        return arrow_frame(checked(session), rows)
 
     def changes_to_dataframe(self, session: SparkSession, scan: ChangeScan) -> DataFrame:
         """Return a DataFrame of changes."""
@@ -193,11 +193,11 @@ class SparkEngine(Engine):
 
     def merge_source(self, session: SparkSession | DataFrame, data: Any, alias: str | None) -> MergeSource:
         """Return the source of a merge, which a job joins. session: a session, or a DataFrame of it."""
+        from deltaskip.spark.columns.arrow_frame import arrow_frame
         from deltaskip.spark.dml.merge_source import SparkMergeSource
-        from deltaskip.spark.session.releases import broadcast_rows
 
         spark = _of_spark(session, "Merging a DataFrame")
-        return SparkMergeSource(spark, broadcast_rows(spark, data) if isinstance(data, pa.Table) else data, alias)
+        return SparkMergeSource(spark, arrow_frame(spark, data) if isinstance(data, pa.Table) else data, alias)
 
     def recompute_statistics(
         self,

@@ -16,7 +16,7 @@ from deltaskip.schema.calendar import EPOCH, parse_timestamp, zone_of
 from deltaskip.schema.types import TIMESTAMP
 from deltaskip.skipping.scan import Scan
 from deltaskip.statements.reader import NameParts, StatementTable, path_of
-from deltaskip.statements.references import Reference, query_with, references
+from deltaskip.statements.references import Reference, query_template, references
 from deltaskip.table.table import DeltaTable
 
 # Other versions of sqlglot may produce other trees (statements.pushdown).
@@ -106,16 +106,18 @@ class QuerySession(ABC):
         # A table that is named twice is read at one version.
         opened = {name: self.table(name) for name in {ref.name for ref in named}}
         tables = {ref: opened[ref.name] for ref in named}
-        names = {ref: f"__deltaskip_{i}" for i, ref in enumerate(named)}
+        # No name in the query begins as those of its tables.
+        prefix = "__deltaskip_"
+        while prefix in text.lower():
+            prefix += "_"
+        names = {ref: f"{prefix}{i}" for i, ref in enumerate(named)}
         wanted = self.predicates(text, tables, names)
         conditions = {name: found for ref, name in names.items() if (found := self.condition(ref.name)) is not None}
         scans = {}
         for ref, name in names.items():
             own = [conditions[name]] if name in conditions else []
             scans[name] = self.scan(tables[ref], [*own, *wanted.get(name, [])])
-        braces = {ref: f"\0{name}\1" for ref, name in names.items()}
-        made = query_with(text, braces).replace("{", "{{").replace("}", "}}").replace("\0", "{").replace("\1", "}")
-        return engine("A query").query(spark, made, scans, conditions), [
+        return engine("A query").query(spark, query_template(text, names), scans, conditions), [
             scans[name] for ref, name in names.items() if ref.name.version is None and ref.name.timestamp is None
         ]
 
@@ -129,7 +131,7 @@ class QuerySession(ABC):
         if not engine("A query").meaning(self.spark).reads(text):
             return {}
         columns = {name: tables[ref].scan().columns or tables[ref].schema.names for ref, name in names.items()}
-        return _required(query_with(text, dict(names)), columns)
+        return _required(query_template(text, names).format_map({name: name for name in columns}), columns)
 
     def scan(self, table: DeltaTable, wanted: list[str]) -> Scan:
         """The scan of a table by the predicates that can be bound; the others are left to Spark."""

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name
@@ -56,29 +58,35 @@ def references(text: str) -> list[Reference]:
     return reader.found
 
 
-def query_with(text: str, views: dict[Reference, str]) -> str:
-    """Return a query in which each of the references is replaced by another relation.
+def query_template(text: str, fields: Mapping[Reference, str]) -> str:
+    """Return a query as a template of `str.format`, in which each of the references is a field for another relation.
 
     Columns can still be written by the same names: `db.t.id` and `t.id`.
 
     Args:
         text: The query.
-        views: SQL text of the other relation, by reference.
+        fields: The name of the field, by reference.
     """
     pieces: list[str] = []
     end = 0
     edits: list[tuple[int, int, str]] = []
-    for reference, view in views.items():
-        edits.append((reference.start, reference.end, view))
+    for reference, name in fields.items():
+        edits.append((reference.start, reference.end, f"{{{name}}}"))
         if reference.alias_at is not None:
-            edits.append((reference.alias_at, reference.alias_at, f" AS {quoted_name(reference.name.parts[-1])}"))
-    named = (ref.name.parts for ref in views if ref.alias_at is not None)
+            alias = quoted_name(reference.name.parts[-1])
+            edits.append((reference.alias_at, reference.alias_at, f" AS {_literal(alias)}"))
+    named = (ref.name.parts for ref in fields if ref.alias_at is not None)
     qualified = {parts[i:] for parts in named for i in range(len(parts) - 1)}
-    edits += _qualifiers(text, qualified, [(ref.start, ref.end) for ref in views])
+    edits += _qualifiers(text, qualified, [(ref.start, ref.end) for ref in fields])
     for start, stop, new in sorted(edits, key=lambda edit: edit[:2]):
-        pieces += text[end:start], new
+        pieces += _literal(text[end:start]), new
         end = stop
-    return "".join([*pieces, text[end:]])
+    return "".join([*pieces, _literal(text[end:])])
+
+
+def _literal(text: str) -> str:
+    """A text that `str.format` leaves as it is."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _qualifiers(text: str, names: set[NameParts], within: list[tuple[int, int]]) -> list[tuple[int, int, str]]:
@@ -96,7 +104,7 @@ def _qualifiers(text: str, names: set[NameParts], within: list[tuple[int, int]])
             if not all(_is_name(token, part) for token, part in zip(named, parts, strict=True)):
                 continue
             if not any(start <= tokens[at].start < end for start, end in within):
-                found.append((tokens[at].start, named[-1].end, quoted_name(parts[-1])))
+                found.append((tokens[at].start, named[-1].end, _literal(quoted_name(parts[-1]))))
     return found
 
 

@@ -48,11 +48,26 @@ def refused(act):
         return str(error)
     return "was not refused"
 
+# Times that zones skip, or read otherwise than PySpark.
+local = [datetime.datetime(1, 1, 1), datetime.datetime(1937, 6, 1), datetime.datetime(2024, 3, 10, 2, 30)]
+local += [datetime.datetime(2500, 7, 1, 1), None]
+clock = ds.DeltaTable.create(f"{folder}/c", "n TIMESTAMP_NTZ, t TIMESTAMP, s STRUCT<n: TIMESTAMP_NTZ>, v VOID")
+clock.append(pa.table({
+    "n": pa.array(local, pa.timestamp("us")),
+    "t": pa.array(local, pa.timestamp("us", "UTC")),
+    "s": pa.array([{"n": each} for each in local], pa.struct([("n", pa.timestamp("us"))])),
+}))
+collated = ds.DeltaTable.create(f"{folder}/u", "s STRING COLLATE UNICODE_CI, m MAP<STRING, INT>, d DECIMAL(38, 18)")
+
 frame = spark.sql("SELECT 9L AS id, 'z' AS s, DATE'2026-01-05' AS day")
 found = {
     "all": rows(table.scan()),
     "some": rows(table.scan("day = '2026-01-02' OR id = 1", columns=["s", "day"])),
     "marked": rows(marked.scan()),
+    "nothing": [rows(each.scan(limit=0)) for each in (table, clock, collated)] + [rows(table.scan("id > 9"))],
+    "columns": table.scan("id > 9").to_spark(spark).dtypes,
+    "types": [kind for _, kind in clock.scan().to_spark(spark).dtypes],
+    "times": [],
     "joined": table.scan().to_spark(spark).join(marked.scan().to_spark(spark), "id").count(),
     "refused": [
         refused(act)
@@ -67,6 +82,14 @@ found = {
     ],
     "appended": table.append(frame.toArrow()).metrics["numOutputRows"],
 }
+for zone in ("UTC", "America/New_York", "Europe/Amsterdam", "Pacific/Apia"):
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    read = clock.scan().to_spark(spark).selectExpr("CAST(n AS STRING)", "CAST(s.n AS STRING)", "unix_micros(t)")
+    found["times"].append(sorted(map(list, read.collect()), key=str))
+epoch = datetime.datetime(1970, 1, 1)
+texts = [None if each is None else str(each) for each in local]
+micros = [None if each is None else (each - epoch) // datetime.timedelta(microseconds=1) for each in local]
+found["expected"] = sorted(map(list, zip(texts, texts, micros)), key=str)
 print(json.dumps(found))
 """
 
@@ -99,6 +122,10 @@ def test_sail_gets_the_rows_and_what_needs_spark_is_refused(port: int, tmp_path:
     assert found["some"] == [["a", "2026-01-01"], [None, "2026-01-02"]]
     assert found["marked"] == [["1"], ["3"]]
     assert found["joined"] == 2
+    assert found["nothing"] == [[]] * 4
+    assert found["columns"] == [["id", "bigint"], ["s", "string"], ["day", "date"]]
+    assert found["types"] == ["timestamp_ntz", "timestamp", "struct<n:timestamp_ntz>", "void"]
+    assert found["times"] == [found["expected"]] * 4
     assert found["appended"] == 1
     for message in found["refused"]:
         assert "_metadata.file_path" in message and "toArrow()" in message, message

@@ -10,6 +10,8 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.spark.spark_engine import files_read
+from tests.contracts.doors import connect_session
+from tests.each import each
 
 pytestmark = pytest.mark.spark
 
@@ -109,3 +111,47 @@ def test_what_is_no_view_or_query_is_refused(
     with pytest.raises(error, match=message):
         ds.register_view(spark, name, table, where)
         ds.sql(spark, text)
+
+
+# Characters and words that stand for something in a template, in Spark's text or in another way of naming tables.
+TEXTS = (
+    "SELECT id, split(s, '\x01') AS x FROM lines",
+    "SELECT '\0' AS a, '\x01' AS b, '\0__deltaskip_0\1' AS c, '__deltaskip_0' AS d FROM lines WHERE s != '\0'",
+    "SELECT '{lines} {} {0} {{x}} {' AS a, '}' AS b, id FROM lines -- {c",
+    "SELECT s AS `{__deltaskip_0}`, 'lines' AS `a{}b` FROM lines /* {lines} \0 */ WHERE s = '{}' OR s = '{{}}'",
+    "SELECT `{x}`.id, 'it''s \"$1\" %s %(a)s \\\\ \\'' AS a FROM lines AS `{x}`",
+    "WITH __deltaskip_0 AS (SELECT 7 AS id) SELECT l.id FROM lines l, __deltaskip_0 WHERE l.id = __deltaskip_0.id - 4",
+    "SELECT `__deltaskip_0`.id FROM lines AS `__deltaskip_0` WHERE id > 2",
+    "SELECT s, map('{', '}') AS m, regexp_replace(s, '[{}]{1,2}', '\0') AS r FROM lines ORDER BY id",
+    "SELECT '{lines}' AS a, '\0' AS b",
+)
+
+
+def test_the_text_of_a_query_arrives_as_it_is(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, s STRING")
+    for i, text in enumerate(("a\x01b", "\0", "{}", "{lines}", "__deltaskip_0")):
+        table.append({"id": [i], "s": [text]})
+    catalog = ds.catalog(f"warehouse:{tmp_path / 'warehouse'}")
+    catalog.create_namespace("db")
+    catalog.create_table("db.lines", "id BIGINT, s STRING").append(table.scan().to_arrow())
+    expected = {}
+    table.scan().to_spark(spark).createOrReplaceTempView("lines")
+    for text in TEXTS:
+        frame = spark.sql(text)
+        expected[text] = frame.columns, sorted(map(repr, frame.collect()))
+    spark.catalog.dropTempView("lines")
+
+    def check(case: tuple[Any, str]) -> None:
+        session, text = case
+        if session is not spark:
+            monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+        frames = [ds.sql(session, text)]
+        if session is spark:
+            frames.append(catalog.sql(session, text.replace("FROM lines", "FROM db.lines")))
+        for frame in frames:
+            assert (frame.columns, sorted(map(repr, frame.collect()))) == expected[text]
+
+    for session in (spark, connect_session(spark)):
+        view = ds.register_view(session, "lines", table)
+        each([(session, text) for text in TEXTS], check)
+        view.drop()

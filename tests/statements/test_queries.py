@@ -10,7 +10,7 @@ import pytest
 from deltaskip.errors import CatalogError
 from deltaskip.statements import queries
 from deltaskip.statements.pushdown import predicates_of
-from deltaskip.statements.references import query_with, references
+from deltaskip.statements.references import query_template, references
 from tests.looped import looped
 
 TABLES = {"v0": ["id", "ts", "st", "g"], "v1": ["id", "a", "b"], "v2": ["k"]}
@@ -203,7 +203,9 @@ def test_tables_of_a_query_and_the_query_with_others(text: str, names: list[str]
     shown = [".".join(each.name.parts) for each in found]
     versions = ["" if each.name.version is None else f"@{each.name.version}" for each in found]
     assert [name + version for name, version in zip(shown, versions, strict=True)] == names
-    assert query_with(text, {each: f"V{i}" for i, each in enumerate(found)}) == replaced
+    views = [f"V{i}" for i in range(len(found))]
+    template = query_template(text, dict(zip(found, views, strict=True)))
+    assert template.format(**{view: view for view in views}) == replaced
 
 
 @looped("text, required", PREDICATES)

@@ -32,6 +32,7 @@ from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_path
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.schema.user_schema import schema_of
+from deltaskip.spark.columns.arrow_frame import arrow_frame
 from deltaskip.spark.columns.spark_types import collectable, nullable
 from deltaskip.spark.dml.merge_join import MergedFrames
 from deltaskip.spark.dml.persisted_source import PersistedSource
@@ -101,7 +102,7 @@ class SparkMergeSource(MergeSource):
         if self._persisted is None:
             data = self._data
             if self._collected is not None:
-                data = self._spark.createDataFrame(self._collected, nullable(data.schema))
+                data = arrow_frame(self._spark, self._collected, nullable(data.schema))
                 if alias is None:
                     own = self._own_names(join, schema)
                     alias = own[0][0] if own else None

@@ -7,7 +7,6 @@ from inspect import signature
 from typing import Any
 from uuid import uuid4
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -21,6 +20,7 @@ from deltaskip.schema.lengths import char_length, holds_char, with_lengths
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType, UnknownType
+from deltaskip.spark.columns.arrow_frame import arrow_frame
 from deltaskip.spark.columns.spark_types import has_type, with_declarations
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.read.file_paths import is_hidden
@@ -29,7 +29,6 @@ from deltaskip.spark.read.session_facts import other_server, refuse_other_server
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
 from deltaskip.spark.session.own_texts import check_functions, selected
-from deltaskip.spark.session.releases import broadcast_rows
 
 # Names after the format that `statements.statement.path_of` does not consider a path.
 _BY_PATH = " Write the whole path after the name of the format, such as deltaskip.`/data/orders`, or register a view."
@@ -52,7 +51,7 @@ def scan_to_dataframe(
         if metadata:
             refuse_other_server(spark, f"Reading {scan.snapshot.table_root} with the positions of its rows")
         here: Any = scan.replanned(SessionMeaning(time_zone_of(spark)), scan.collation_version)
-        return broadcast_rows(spark, here.to_arrow())
+        return arrow_frame(spark, here.to_arrow())
     session = session_facts(spark, scan, listing)
     return plan_to_dataframe(spark, scan_plan(scan, session, metadata, filtered))
 
@@ -173,7 +172,7 @@ def query(spark: SparkSession, text: str, scans: Mapping[str, ListedScan], condi
 
     Args:
         spark: The session.
-        text: The query, with `{name}` for each relation. All other braces are doubled.
+        text: The query as a template of `str.format`, with `{name}` for each relation.
         scans: By name, the scan of the rows of the relation, which may skip rows that the query does not need.
         conditions: By name, the predicate of the relation's rows as SQL text; no entry for all rows.
 
@@ -200,11 +199,6 @@ def query(spark: SparkSession, text: str, scans: Mapping[str, ListedScan], condi
     return found
 
 
-def arrow_to_dataframe(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    """Return the rows of an Arrow table as a DataFrame; it may have no columns."""
-    return broadcast_rows(spark, rows) if rows.num_columns else spark.range(0).drop("id")
-
-
 def _declared(frame: DataFrame, scan: ListedScan) -> DataFrame:
     """The rows with NOT NULL and comments of their columns in the schema."""
     fields = {field.name: field for field in scan.snapshot.schema.fields}
@@ -212,8 +206,8 @@ def _declared(frame: DataFrame, scan: ListedScan) -> DataFrame:
 
 
 def _run(spark: SparkSession, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
-    if not frames or "kwargs" in signature(spark.sql).parameters:
-        return spark.sql(text, **frames) if frames else spark.sql(text.replace("{{", "{").replace("}}", "}"))
+    if frames and "kwargs" in signature(spark.sql).parameters:
+        return spark.sql(text, **frames)
     # The Connect client of Spark 3.5 takes no DataFrames, and reads views anew each time: they stay with the session.
     names = {name: f"deltaskip_{uuid4().hex}" for name in frames}
     for name, frame in frames.items():

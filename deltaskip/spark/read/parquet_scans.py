@@ -24,12 +24,13 @@ from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import DOUBLE, FLOAT, VOID, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.spark.columns.arrow_frame import arrow_frame
 from deltaskip.spark.columns.literal_columns import carrier_sql, carriers, decoded_sql
-from deltaskip.spark.columns.spark_types import data_schema, holds_void, logical_type, spark_schema
+from deltaskip.spark.columns.spark_types import data_schema, holds_void, logical_type, spark_schema, spark_type
 from deltaskip.spark.read.file_index import listing_by_spark, unlisted_scan
 from deltaskip.spark.read.file_paths import check_not_hidden, in_hadoop, metadata_path, needs_own_scan
 from deltaskip.spark.session.own_texts import check_functions, own_column, selected
-from deltaskip.spark.session.releases import broadcast_rows, loaded, metadata_column, union_of_frames
+from deltaskip.spark.session.releases import loaded, metadata_column, union_of_frames
 
 FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
 
@@ -114,7 +115,7 @@ def check_has_columns(schema: StructType, table: str) -> None:
 def tuples_of(spark: SparkSession, table: PartitionTuples) -> DataFrame:
     """The tuples of partition values in the order of their codes, under names that no column of a file has."""
     names = _tuple_names(table)
-    frame = broadcast_rows(spark, pa.table(dict(zip(names, _carried(table, table.tuples), strict=True))))
+    frame = arrow_frame(spark, pa.table(dict(zip(names, _carried(table, table.tuples), strict=True))))
     return selected(
         frame,
         *(
@@ -251,7 +252,7 @@ def _with_files(frame: DataFrame, path: str, files: Mapping[str, pa.Array]) -> D
 def _with_rows(frame: DataFrame, rows: pa.Table, same: Column, how: str) -> DataFrame:
     """The rows of a DataFrame, joined with rows of the log that every task receives."""
     check_functions(frame.sparkSession)
-    return frame.join(F.broadcast(broadcast_rows(frame.sparkSession, rows)), same, how)
+    return frame.join(F.broadcast(arrow_frame(frame.sparkSession, rows)), same, how)
 
 
 def _of_file(path: str, value: str) -> str:
@@ -291,7 +292,8 @@ def _files(spark: SparkSession, plan: ReadPlan, scan: FileScan, located: bool) -
     fields = [*data.fields, *_own_fields(plan)]
     if isinstance(scan, HiveScan):
         named = zip(_hive_names(plan), plan.partitions.fields, strict=True)
-        fields += [spark_types.StructField(name, logical_type(field)) for name, field in named]
+        # Spark reads no value of a collated type from a directory.
+        fields += [spark_types.StructField(name, spark_type(field.type)) for name, field in named]
     if not data.fields and not plan.wanted.own:
         # Without a field the reader would infer a schema; with a field that no file has, it still counts the rows.
         fields.append(spark_types.StructField(_NOTHING, spark_types.BooleanType()))
@@ -370,8 +372,15 @@ def _partition_values(plan: ReadPlan, scan: FileScan) -> dict[str, str]:
     if isinstance(scan, ConstantScan):
         values = zip(table.fields, _carried(table, table.tuples.slice(scan.code, 1)), strict=True)
         return {f.name: decoded_sql(carrier_sql(value[0].as_py()), f.type, logical_type(f)) for f, value in values}
-    names = _hive_names(plan) if isinstance(scan, HiveScan) else _tuple_names(table)
-    return {field.name: quoted_name(name) for field, name in zip(table.fields, names, strict=True)}
+    if isinstance(scan, HiveScan):
+        return {f.name: _of_directory(name, f) for f, name in zip(table.fields, _hive_names(plan), strict=True)}
+    return {f.name: quoted_name(name) for f, name in zip(table.fields, _tuple_names(table), strict=True)}
+
+
+def _of_directory(name: str, field: StructField) -> str:
+    """SQL text of a value that Spark reads from directory names, with its collation."""
+    target = logical_type(field)
+    return decoded_sql(quoted_name(name), field.type, target) if target != spark_type(field.type) else quoted_name(name)
 
 
 def _tuple_names(table: PartitionTuples) -> list[str]:

@@ -10,10 +10,9 @@ from functools import reduce
 from time import monotonic, sleep
 from typing import Any
 
-import pyarrow as pa
 import pyspark
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, DataFrameReader, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, Observation
 from pyspark.sql import functions as F
 
 from deltaskip.errors import UnsupportedFeature
@@ -38,30 +37,6 @@ def loaded(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
     if java is None:
         return reader.load([*paths])
     return reader._df(java.load(Jvm(reader._spark).strings(paths)))
-
-
-def broadcast_rows(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    """A DataFrame of an Arrow table; Spark 3.5 takes Python rows only."""
-    if not _SPARK_3:
-        with without_pandas_warning():
-            return spark.createDataFrame(rows)
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    columns = ([_with_maps(each, column.type) for each in column.to_pylist()] for column in rows.columns)
-    return spark.createDataFrame(list(zip(*columns, strict=True)), from_arrow_schema(rows.schema))
-
-
-def _with_maps(value: Any, type_: pa.DataType) -> Any:
-    """A pyarrow value with maps as dicts for PySpark. They are lists of pairs in pyarrow."""
-    if value is None:
-        return None
-    if pa.types.is_map(type_):
-        return {key: _with_maps(each, type_.item_type) for key, each in value}
-    if pa.types.is_struct(type_):
-        return {field.name: _with_maps(value[field.name], field.type) for field in type_}
-    if pa.types.is_list(type_):
-        return [_with_maps(each, type_.value_type) for each in value]
-    return value
 
 
 def held_rows(frame: DataFrame) -> tuple[DataFrame, Callable[[], None]]:

@@ -47,11 +47,11 @@ from deltaskip.schema.types import (
     MapType,
     StructType,
 )
+from deltaskip.spark.columns.arrow_frame import arrow_frame
 from deltaskip.spark.columns.literal_columns import carrier_sql
 from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.read.dataframe import can_read
 from deltaskip.spark.session.own_texts import own_column
-from deltaskip.spark.session.releases import broadcast_rows
 from deltaskip.spark.session.session_settings import described_jobs, session_settings
 from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS
 from deltaskip.spark.write.write_dataframe import field_with_nested_ids, write_dataframe
@@ -138,7 +138,7 @@ class SparkRewriting(Rewriting):
                 _FILES: last - first + 1,
             }
         )
-        beside = broadcast_rows(self._spark, table)
+        beside = arrow_frame(self._spark, table)
         marked = frame.select("*", *named).select("*", F.expr(number).alias(_CELL))
         joined = marked.join(F.broadcast(beside), F.col(_CELL) == F.col(_CELL_KEY), "left")
         # A hash divides a cell with more rows than a file, and gives the same result in a task that is repeated.
