@@ -133,9 +133,9 @@ class Insert(Statement):
             frame, scans = session.read(query)
             _check_count(len(frame.columns), columns, shown)
             frame = _with_names(frame, columns, bool(self.columns), shown)
-        given = [f"{value} AS {quoted_name(field.name)}" for field, value in fixed if value is not None]
+        given = {field.name: value for field, value in fixed if value is not None}
         if given:
-            frame = frame.selectExpr("*", *given)
+            frame = frame.selectExpr("*", *given.values()).toDF(*frame.columns, *given)
         return _write(session, self, table, frame, scans, fixed)
 
 
