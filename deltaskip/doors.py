@@ -3,17 +3,19 @@
 Calls of other libraries convert their errors to the classes in `errors`, with instructions. `door` decorates each
 public function, method and class. It converts any other error to a StorageError, OutOfMemory or UnexpectedError that
 names the function, the table and the reason. A call that does not fit the signature raises InvalidArgumentType.
-Interrupts, warnings that a filter turns into errors, and exceptions that do not derive from Exception pass, except
-panics of libraries that are written in Rust.
+Interrupts, exceptions that a signal handler of the program raises, warnings that a filter turns into errors, and
+exceptions that do not derive from Exception pass, except panics of libraries that are written in Rust.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Generator, Iterator
 from functools import wraps
 from inspect import signature
 from threading import local
+from traceback import walk_tb
 from types import FunctionType, GeneratorType
 from typing import Any, ClassVar, NoReturn, TypeVar
 
@@ -129,6 +131,20 @@ def is_door(function: object) -> bool:
     return getattr(inner, _MARK, False) is True
 
 
+def of_signal_handler(error: BaseException) -> BaseException | None:
+    """Return the exception that a signal handler of the program raised, such as for a timeout; None for other errors.
+
+    It may be the error itself, or the cause of one into which the code that it interrupted has converted it.
+    """
+    codes = {_code_of(signal.getsignal(each)) for each in signal.valid_signals()} - {None}
+    each: BaseException | None = error if codes else None
+    while each is not None:
+        if any(frame.f_code in codes for frame, _ in walk_tb(each.__traceback__)):
+            return each
+        each = each.__cause__
+    return None
+
+
 def without_secrets(error: BaseException) -> None:
     """Remove secrets from the text of an error, and of its causes and contexts."""
     seen: set[int] = set()
@@ -221,6 +237,9 @@ def _leaving(
     """The error to raise instead of an error that leaves the function."""
     if not isinstance(error, Exception) and type(error).__module__ != _RUST:
         return error
+    passed = of_signal_handler(error)
+    if passed is not None:
+        return passed
     spark_s = type(error).__module__.startswith("pyspark.") and function.__module__.startswith("deltaskip.delta")
     if isinstance(error, Warning) or spark_s:
         # Functions with delta-spark's names raise the errors of PySpark, as delta-spark does.
@@ -232,6 +251,12 @@ def _leaving(
         found.__cause__ = error
     without_secrets(found)
     return found
+
+
+def _code_of(handler: Any) -> object:
+    function = getattr(handler, "func", handler)
+    function = getattr(function, "__func__", function)
+    return getattr(function if hasattr(function, "__code__") else type(function).__call__, "__code__", None)
 
 
 def _converted(

@@ -5,9 +5,11 @@ It names the table, and nothing of the failed job remains. `faults.py` has what 
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import shutil
+import signal
 import sqlite3
 import warnings
 from collections.abc import Callable, Iterator
@@ -502,3 +504,61 @@ def test_a_panic_of_a_library_in_rust_does_not_pass(tmp_path: Path) -> None:
 def test_an_object_whose_constructor_failed_is_not_asked_for_its_name(tmp_path: Path) -> None:
     with Below(PLACES["reads"], 0, ERRORS["KeyError"]).running(), pytest.raises(ds.UnexpectedError, match="/w/t"):
         ds.DeltaTable(tmp_path / "w" / "t")
+
+
+class _Late(Exception):
+    """A program's own error."""
+
+
+@pytest.mark.parametrize("place", ["read", "list_from", "open_input", "put_if_absent"])
+def test_what_a_signal_handler_raises_passes_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    class Handler:
+        def method(self, number: int, frame: object) -> None:
+            raise error
+
+        __call__ = method
+
+    def function(number: int, frame: object) -> None:
+        raise error
+
+    def called(_: object, *given: object, **named: object) -> None:
+        signal.raise_signal(signal.SIGUSR1)
+
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT", properties={"delta.checkpointInterval": "1"})
+    for number in range(2):
+        table.append(pa.table({"id": [number]}))
+    acts: tuple[Callable[[], object], ...] = (
+        lambda: ds.DeltaTable(tmp_path / "t").scan(where="id = 1").to_arrow(),
+        lambda: list(ds.DeltaTable(tmp_path / "t").scan().to_batches()),
+        lambda: ds.DeltaTable(tmp_path / "t").append(pa.table({"id": [3]})),
+    )
+    handlers = (function, Handler().method, Handler(), functools.partial(function))
+    monkeypatch.setattr(type(table.snapshot.storage), place, called)
+    for kind in (_Late, TimeoutError, ValueError, MemoryError, KeyError, OSError, RuntimeError):
+        for number, handler in enumerate(handlers):
+            error = kind("late")
+            former = signal.signal(signal.SIGUSR1, handler)
+            try:
+                with pytest.raises(kind) as caught:
+                    for act in acts[number % 3 :] + acts[: number % 3]:
+                        act()
+            finally:
+                signal.signal(signal.SIGUSR1, former)
+            assert caught.value is error
+
+
+def test_an_error_that_is_handled_is_none_of_a_signal(tmp_path: Path) -> None:
+    def handler(number: int, frame: object) -> None:
+        raise _Late
+
+    former = signal.signal(signal.SIGUSR1, handler)
+    try:
+        try:
+            signal.raise_signal(signal.SIGUSR1)
+        except _Late:
+            with pytest.raises(ds.TableNotFound):
+                ds.DeltaTable(tmp_path / "missing")
+    finally:
+        signal.signal(signal.SIGUSR1, former)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import Sidecar, hadoop_path
-from deltaskip.doors import first_line
+from deltaskip.doors import first_line, of_signal_handler
 from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.fork_safety import cached_property
 from deltaskip.kernels.parquet_metadata import footer_fits
@@ -495,9 +495,9 @@ def _reading(root: str, version: int, path: str) -> Iterator[None]:
     except (FileNotFoundError, NotADirectoryError) as error:
         reason = "it is missing (if the log was cleaned up meanwhile, open the table again)"
         raise _corrupt(root, version, path, reason) from error
-    except DeltaSkipError:
-        raise
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+        if isinstance(error, DeltaSkipError) or of_signal_handler(error) is not None:
+            raise
         raise _corrupt(root, version, path, first_line(error)) from error
 
 
