@@ -239,10 +239,13 @@ class CommitLoop:
         with suppress(OSError, DeltaSkipError):
             if storage.exists(join(log, commit_name(version + 1))):
                 return
-            if storage.read(join(log, commit_name(version))) == committed.text:
+            found = storage.read(join(log, commit_name(version)))
+            ours = None if committed.text is None else is_commit(found, committed.text)
+            if ours:
                 delete_file(storage, root, f"{LOG_FOLDER}/{commit_name(version)}", log_names)
                 delete_file(storage, root, f"{LOG_FOLDER}/{version_prefix(version)}.crc", log_names)
-            self.outcome_unknown = False
+            # A commit that may stand needs its files.
+            self.outcome_unknown = ours is None
 
     def _is_there(self, latest: Snapshot) -> bool:
         """Whether the version after `latest` can be read, or may be readable."""
