@@ -1,12 +1,17 @@
 """Commits a second by one writer, and checkpoints of very many files, beside deltalake; each in a process of its own.
 
     python -m benchmarks.commits ENGINE commits|checkpoint|checkpoint-text FILES
+    python -m benchmarks.commits ENGINE appends ROWS
 
 A commit adds one small file (an action only, no data) to an open table that neither engine checkpoints meanwhile; the
 peer's call is `create_write_transaction`. Every commit of deltaskip is synced to disk, and up to 20,000 files it writes
 its version checksum besides; the peer does neither. A checkpoint is opening the reference table and writing the state
 of its last version: with the statistics as a struct, too (`checkpoint`), or as JSON text alone (`checkpoint-text`).
 `grown_mb` is the peak of the resident set above what interpreter and libraries take.
+
+`appends` are writes of one row each to one table, with the engine's checkpoints: appends a second among the first
+hundred and the last hundred, processor time included, and row groups and bytes of the last checkpoint. Only it has a
+third engine, delta-spark, which needs Java and DELTASKIP_DELTA_JARS.
 
 Environment: DELTASKIP_BENCH_DIR keeps the tables between runs; DELTASKIP_BENCH_FILES sets the checkpoint's files.
 """
@@ -18,8 +23,9 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 from benchmarks.cell import answer_of, peak_mb
@@ -161,6 +167,64 @@ def _checkpoint_of_deltalake(table: str) -> float:
     return perf_counter() - start
 
 
+def _appends(engine: str, table: str, rows: int) -> dict[str, Any]:
+    """What appends of one row each take at the beginning and at the end."""
+    append = _APPENDS[engine](table)
+    walls, processor = [], []
+    for number in range(-WARM, rows):
+        wall, cpu = perf_counter(), process_time()
+        append(number)
+        if number >= 0:
+            walls.append(perf_counter() - wall)
+            processor.append(process_time() - cpu)
+    some = min(100, rows)
+    checkpoint = max(Path(table, "_delta_log").glob("*.checkpoint*.parquet"), default=None)
+    found: dict[str, Any] = {"rows": rows}
+    for name, seconds in (("a_second", walls), ("a_processor_second", processor)):
+        found[f"first_{name}"], found[f"last_{name}"] = some / sum(seconds[:some]), some / sum(seconds[-some:])
+    if checkpoint is not None:
+        import pyarrow.parquet as pq
+
+        found["groups"], found["bytes"] = pq.read_metadata(checkpoint).num_row_groups, checkpoint.stat().st_size
+    return found
+
+
+def _row(number: int) -> Any:
+    import pyarrow as pa
+
+    return pa.table({"id": [number], "name": [f"value {number}"]})
+
+
+def _append_of_deltaskip(table: str) -> Callable[[int], object]:
+    import deltaskip as ds
+
+    opened = ds.DeltaTable.create(table, "id BIGINT, name STRING")
+    return lambda number: opened.append(_row(number))
+
+
+def _append_of_deltalake(table: str) -> Callable[[int], object]:
+    import deltalake
+
+    # Its default is a checkpoint at every hundredth version.
+    configuration = {"delta.checkpointInterval": "10"}
+    deltalake.write_deltalake(table, _row(-1), configuration=configuration)
+    opened = deltalake.DeltaTable(table)
+    return lambda number: deltalake.write_deltalake(opened, _row(number), mode="append")
+
+
+def _append_of_delta_spark(table: str) -> Callable[[int], object]:
+    from tests.reference.oracle import session
+
+    spark = session(Path(table).parent / "session")
+    frame = spark.range(1).selectExpr("id", "concat('value ', id) AS name")
+    return lambda number: frame.coalesce(1).write.format("delta").mode("append").save(table)
+
+
+_APPENDS = {
+    "deltaskip": _append_of_deltaskip,
+    "deltalake": _append_of_deltalake,
+    "delta-spark": _append_of_delta_spark,
+}
 _RUNS = {
     ("deltaskip", "commits"): _commits_of_deltaskip,
     ("deltalake", "commits"): _commits_of_deltalake,
@@ -172,6 +236,10 @@ _RUNS = {
 def main() -> None:
     """Measure one of them and print JSON; with a table, in this process."""
     engine, what, files, *given = sys.argv[1:]
+    if what == "appends":
+        with tempfile.TemporaryDirectory(prefix="deltaskip-commits-") as scratch:
+            print(json.dumps(_appends(engine, f"{scratch}/table", int(files))))
+        return
     if not given:
         print(json.dumps(measured(engine, what, int(files))))
         return

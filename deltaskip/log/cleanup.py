@@ -9,10 +9,11 @@ Sidecars are deleted when no remaining checkpoint references them and they are m
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import pyarrow as pa
 
-from deltaskip.errors import CorruptLog
+from deltaskip.errors import CorruptLog, StorageError
 from deltaskip.features import check_maintainable
 from deltaskip.log.catalog_commits import STAGED_FOLDER, catalog_commits, check_permitted, is_managed
 from deltaskip.log.checkpoint.read import open_checkpoint
@@ -30,8 +31,25 @@ from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.temporary_names import LOG_TEMPORARY
 
+# By the root of a table whose log had nothing to delete: its id, the cut-off, and the oldest commit.
+_nothing_old: dict[str, tuple[str, int, FileInfo]] = {}
+_MOST_REMEMBERED = 1000
 _STAGED = re.compile(r"\d{20}\.[^.]+\.json")
 _TEMPORARY = re.compile(LOG_TEMPORARY, re.ASCII)
+
+
+def clean_up_old_log(snapshot: Snapshot) -> None:
+    """As `clean_up_log`, unless this process has found nothing to delete at the same cut-off, which is that of a day.
+
+    The log is listed for it, which takes longer than a commit if the log is long. The oldest commit is looked up.
+    """
+    cutoff = _midnight(current_ms() - snapshot.table_properties.log_retention_ms)
+    known = _nothing_old.get(snapshot.root)
+    if known is not None and known[:2] == (snapshot.metadata.id, cutoff) and known[2].modified_ms > cutoff:
+        with suppress(FileNotFoundError, NotADirectoryError, StorageError):
+            if snapshot.storage.info(known[2].path) == known[2]:
+                return
+    clean_up_log(snapshot)
 
 
 def clean_up_log(snapshot: Snapshot, now_ms: int | None = None, kept_for_ms: int | None = None) -> list[str]:
@@ -64,8 +82,14 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None, kept_for_ms: int
     cutoff = _midnight(now - retention) if kept_for_ms is None else now - kept_for_ms
     # Newer commits of other writers are not read, and not deleted.
     entries = snapshot.storage.list_from(join(snapshot.root, LOG_FOLDER), "")
-    first = _first_kept(snapshot, read_listing(snapshot.root, entries), cutoff)
+    listing = read_listing(snapshot.root, entries)
+    first = _first_kept(snapshot, listing, cutoff)
     if first is None:
+        if listing.commits:
+            if len(_nothing_old) >= _MOST_REMEMBERED:
+                _nothing_old.clear()
+            oldest = listing.commits[min(listing.commits)].file
+            _nothing_old[snapshot.root] = snapshot.metadata.id, cutoff, oldest
         return []
     deleted = []
     for info in entries:

@@ -33,7 +33,7 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import leaves
 from deltaskip.schema.types import DataType
 from deltaskip.settings import options
-from deltaskip.storage import FileInfo, Storage, is_local, join, parent
+from deltaskip.storage import FileInfo, LocalStorage, Storage, is_local, join, parent
 from deltaskip.storage.location import LOG_FOLDER
 
 # A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.
@@ -145,9 +145,10 @@ def refresh(snapshot: Snapshot, own: bytes | None = None) -> Snapshot:
 
     own: The text of the next version, if this process has just created it, so that it need not be read.
     """
-    listed = time.monotonic()
-    latest = _refreshed(snapshot, own)
-    latest.listed = listed
+    listed, changed = time.monotonic(), _log_changed(snapshot)
+    is_latest = snapshot.log_changed is not None and snapshot.log_changed == changed and _is_latest(snapshot)
+    latest = snapshot if is_latest else _refreshed(snapshot, own)
+    latest.listed, latest.log_changed = listed, changed
     return latest if latest is snapshot else _following(latest, snapshot)
 
 
@@ -178,6 +179,31 @@ def advanced(snapshot: Snapshot, text: bytes) -> Snapshot | None:
     except DeltaSkipError:
         # A commit may need a feature that deltaskip cannot read; reading the log raises the error.
         return None
+
+
+def note_log(snapshot: Snapshot) -> None:
+    """Let the next refresh of a snapshot that was just committed list the log only if it changes until then."""
+    snapshot.log_changed = _log_changed(snapshot)
+
+
+def _log_changed(snapshot: Snapshot) -> int | None:
+    """The time at which names in the folder of a local log last changed; None for other storage."""
+    if not isinstance(snapshot.storage, LocalStorage):
+        return None
+    try:
+        return snapshot.storage.changed_ns(join(snapshot.root, LOG_FOLDER))
+    except (FileNotFoundError, NotADirectoryError, StorageError):
+        return None
+
+
+def _is_latest(snapshot: Snapshot) -> bool:
+    """Whether a log whose folder is unchanged has no later version: a listing of many commits takes longer to tell.
+
+    The time of the folder alone would not tell, since several changes may have the same time.
+    """
+    following = join(snapshot.root, LOG_FOLDER, commit_name(snapshot.version + 1))
+    there = snapshot.segment.own_commit is not None and _is_there(snapshot)
+    return there and not snapshot.storage.exists(following) and not _is_gone(snapshot.storage, snapshot.segment)
 
 
 def is_fresh(snapshot: Snapshot) -> bool:

@@ -75,6 +75,7 @@ class Snapshot(Unpicklable):
         self.pickles_secrets = False
         self.allow_reflection = False
         self.listed = float("-inf")
+        self.log_changed: int | None = None
         self.followed_by: Snapshot | None = None
         self._state = tail.state if checkpoint is None else overlay(checkpoint.state, tail.state)
         self.protocol: Protocol = _required(self._state.protocol, "protocol", segment)
@@ -329,8 +330,10 @@ class Snapshot(Unpicklable):
         Only a checksum shows that a local file was cut at the end of a line. The files of a large checkpoint are read
         for it only if a commit has no action, as a version without changes.
         """
-        blank = [file for file in self.segment.commits if file.file.size < _SHORTEST_ACTION]
-        if not blank and (self.storage.remote or not all(part.is_held for part in self.checkpoint_parts)):
+        commits = self.segment.commits
+        blank = [file for file in commits if file.file.size < _SHORTEST_ACTION]
+        is_small = all(part.is_held for part in self.checkpoint_parts)
+        if not blank and (self.storage.remote or not commits or not is_small):
             return
         sizes = self.adds(["size"])["size"]
         for difference in file_differences(checksum, len(sizes), exact_sum(sizes)):

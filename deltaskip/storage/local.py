@@ -150,6 +150,11 @@ class LocalStorage:
             raise not_a_file(path, _kind_of(status))
         return _info(os.path.basename(path), path, status)
 
+    def changed_ns(self, directory: str) -> int:
+        """Return the time at which names in the directory last changed, in nanoseconds since the epoch."""
+        with _naming(directory):
+            return os.stat(directory).st_mtime_ns
+
     def size(self, path: str) -> int:
         """Return the size of the file in bytes."""
         return self.info(path).size

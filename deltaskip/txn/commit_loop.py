@@ -23,9 +23,9 @@ from deltaskip.log import Snapshot, advanced, check_same_table, is_fresh, load_s
 from deltaskip.log.catalog_commits import catalog_commits, is_commit, is_managed, put_commit
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checksum_writing import write_checksum_after
-from deltaskip.log.cleanup import clean_up_log
+from deltaskip.log.cleanup import clean_up_old_log
 from deltaskip.log.file_names import commit_name, version_prefix
-from deltaskip.log.loading import is_outdated, list_log
+from deltaskip.log.loading import is_outdated, list_log, note_log
 from deltaskip.log.new_table import BEFORE_CREATION, already_exists
 from deltaskip.log.symlink_manifests import changed_partitions, write_manifests
 from deltaskip.records import dataclass
@@ -199,6 +199,8 @@ class CommitLoop:
             after = _advanced(committed)
             self._check_kept(committed)
             _after_commit(committed.latest, committed.version, committed.text, after)
+            if after is not None:
+                note_log(after)
             return None if after is not None and _is_read_again(after) else after
         except TableNotFound:
             self._withdraw(committed)
@@ -237,10 +239,13 @@ class CommitLoop:
         with suppress(OSError, DeltaSkipError):
             if storage.exists(join(log, commit_name(version + 1))):
                 return
-            if storage.read(join(log, commit_name(version))) == committed.text:
+            found = storage.read(join(log, commit_name(version)))
+            ours = None if committed.text is None else is_commit(found, committed.text)
+            if ours:
                 delete_file(storage, root, f"{LOG_FOLDER}/{commit_name(version)}", log_names)
                 delete_file(storage, root, f"{LOG_FOLDER}/{version_prefix(version)}.crc", log_names)
-            self.outcome_unknown = False
+            # A commit that may stand needs its files.
+            self.outcome_unknown = ours is None
 
     def _is_there(self, latest: Snapshot) -> bool:
         """Whether the version after `latest` can be read, or may be readable."""
@@ -425,7 +430,7 @@ def _write_checkpoint(snapshot: Snapshot, version: int) -> None:
         snapshot = load_snapshot(snapshot.storage, snapshot.root, version)
     write_checkpoint(snapshot)
     if snapshot.table_properties.expired_log_cleanup and _may_clean_up(snapshot):
-        clean_up_log(snapshot)
+        clean_up_old_log(snapshot)
 
 
 def _may_clean_up(snapshot: Snapshot) -> bool:

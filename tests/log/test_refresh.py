@@ -1,11 +1,16 @@
 """refresh() reads what is new and nothing else."""
 
 import shutil
+from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import deltaskip as ds
 from deltaskip.errors import CorruptLog, TableNotFound
 from deltaskip.log import Snapshot, load_snapshot, refresh
+from deltaskip.storage import LocalStorage
 from tests.log.builder import CountingStorage, TableBuilder, add, log_name, metadata, remove
 
 
@@ -130,3 +135,34 @@ def test_a_table_that_is_gone_is_not_found(table: TableBuilder, storage: Countin
     shutil.rmtree(table.path)
     with pytest.raises(TableNotFound, match="no such path"):
         refresh(old)
+
+
+def test_a_writer_lists_an_unchanged_log_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = []
+    list_from = LocalStorage.list_from
+
+    def counted(self: LocalStorage, directory: str, start_name: str) -> Any:
+        listed.append(directory)
+        return list_from(self, directory, start_name)
+
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
+    one, other = ds.DeltaTable(tmp_path / "t"), ds.DeltaTable(tmp_path / "t")
+    rows = pa.table({"id": [1]})
+    one.append(rows)
+    monkeypatch.setattr(LocalStorage, "list_from", counted)
+    for _ in range(3):
+        one.append(rows)
+    assert not listed
+    # Another writer's commit is found, and so is a commit that is missing between.
+    other.append(rows)
+    assert one.append(rows).version == 6 and table.refresh().version == 6
+    commit = tmp_path / "t" / "_delta_log" / f"{8:020}.json"
+    commit.write_bytes((commit.parent / f"{6:020}.json").read_bytes())
+    with pytest.raises(CorruptLog, match=r"0{19}7\.json \(version 7\) is missing"):
+        one.append(rows)
+    commit.unlink()
+    assert one.append(rows).version == 7
+    # Another table in the place of this one is found, too.
+    shutil.rmtree(tmp_path / "t")
+    with pytest.raises(TableNotFound):
+        one.append(rows)

@@ -47,7 +47,9 @@ def rows(table: DeltaTable) -> list[Any]:
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_an_operation_lists_the_log_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
+def test_an_operation_lists_the_log_if_others_have_committed_and_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
     table = make(tmp_path / "t")
     lists, listed = LocalStorage.list_from, []
 
@@ -57,7 +59,12 @@ def test_an_operation_lists_the_log_once(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(LocalStorage, "list_from", list_from)
     ACTS[act](table)
-    assert listed == [str(tmp_path / "t" / "_delta_log")]
+    assert listed == []
+    table = make(tmp_path / "other")
+    DeltaTable(tmp_path / "other").append(pa.table({"id": [101], "price": [1.0]}))
+    listed.clear()
+    ACTS[act](table)
+    assert listed == [str(tmp_path / "other" / "_delta_log")]
 
 
 @pytest.mark.parametrize("act", ["append", "update", "delete"])

@@ -57,6 +57,9 @@ _FEW_ROWS = 1024
 _SOME_ROWS = 8192
 # The most rows of a checkpoint that is cached, and the most selections of columns.
 _HELD_ROWS = 2048
+# The version checksum of each commit counts the files, from these columns, which are also held of larger checkpoints.
+_COUNTED = frozenset(("add.path", "add.size", "add.deletionVector"))
+_COUNTED_ROWS = 20_480
 _MOST_HELD = 12
 _TAIL_BYTES = 64 << 10
 _END, _MAGIC = struct.Struct("<I4s"), b"PAR1"
@@ -146,7 +149,8 @@ class CheckpointPart:
 
     def _batches(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
         """Columns of a row group, at most `rows` rows at a time."""
-        if not self.is_held:
+        counted = self.metadata.num_rows <= _COUNTED_ROWS and _COUNTED.issuperset(columns)
+        if not (self.is_held or counted):
             yield from self._decoded(columns, group, rows)
             return
         key = group, tuple(columns)

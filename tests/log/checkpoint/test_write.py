@@ -19,6 +19,7 @@ import deltaskip as ds
 from deltaskip.errors import CorruptLog, SchemaError, UnsupportedFeature
 from deltaskip.features import FEATURES
 from deltaskip.log import Snapshot, load_snapshot
+from deltaskip.log.checkpoint import write
 from deltaskip.log.checkpoint.tombstones import tombstones
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checkpoint.written_checkpoint import WrittenCheckpoint
@@ -580,3 +581,45 @@ def test_binary_and_collated_bounds_outlive_a_checkpoint_with_structs_only(tmp_p
     for where in ["a = 'x'", "a COLLATE UTF8_BINARY = 'x'", "nested.bb = 'x'", "nested.bb COLLATE UTF8_BINARY < 'A'"]:
         assert sorted(after.scan(where).files()["path"].to_pylist()) == ["g", "h"], where
         assert sorted(before.scan(where).files()["path"].to_pylist()) == ["g", "h"], where
+
+
+@pytest.mark.parametrize("policy", ["classic", "v2"])
+def test_checkpoints_join_small_row_groups(tmp_path: Path, policy: str) -> None:
+    def groups(action: str) -> int:
+        snapshot = ds.DeltaTable(tmp_path / "t").snapshot
+        assert snapshot.checkpoint is not None
+        parts = snapshot.checkpoint.parts if action == "add" else snapshot.checkpoint.remove_parts
+        return sum(len(part.row_groups_with(action)) for part in parts)
+
+    properties = {"delta.checkpointInterval": "2", "delta.checkpointPolicy": policy}
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, p INT", ["p"], properties=properties)
+    for number in range(24):
+        table.append(pa.table({"id": [number], "p": pa.array([number], pa.int32())}))
+        if number % 3 == 0:
+            table.delete(f"id = {number}")
+    assert table.version % 2 == 0 and groups("add") == groups("remove") == 1
+    assert sorted(ds.DeltaTable(tmp_path / "t").scan().to_arrow()["id"].to_pylist()) == [
+        number for number in range(24) if number % 3
+    ]
+    tombs = list(tombstones(load(tmp_path / "t"), 0))
+    assert sum(map(len, tombs)) == 8
+    # Large row groups stay as they are, and the last one grows.
+    for at_once in (5, 4, 7):
+        snapshot = ds.DeltaTable(tmp_path / "t").snapshot
+        shutil.rmtree(tmp_path / "copy", ignore_errors=True)
+        shutil.copytree(tmp_path / "t", tmp_path / "copy")
+        for file in (tmp_path / "copy" / "_delta_log").glob(f"{snapshot.version:020}.checkpoint*"):
+            file.unlink()
+        _, after = checkpointed(tmp_path / "copy", group_rows=at_once)
+        assert after.checkpoint is not None
+        sizes = [part.add_rows(g) for part in after.checkpoint.parts for g in part.row_groups_with("add")]
+        assert sum(sizes) == 16 and all(2 * size >= at_once and 2 * size <= 3 * at_once for size in sizes[:-1])
+        assert rows(after) == rows(snapshot)
+
+
+def test_row_groups_of_many_bytes_are_not_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write, "_GROUP_BYTES", 1000)
+    pieces = [pa.array([{"a": "x" * size}]) for size in (10, 10, 990, 5, 2000, 1, 1)]
+    joined = list(write._joined(pieces, 100))
+    assert [len(each) for each in joined] == [2, 1, 1, 1, 2]
+    assert pa.concat_arrays(joined).equals(pa.concat_arrays(pieces))
