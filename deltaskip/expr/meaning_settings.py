@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from deltaskip.errors import DeltaSkipError
+from deltaskip.errors import DeltaSkipError, PredicateError
 from deltaskip.expr.bind import bind_expression
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.nodes import (
@@ -18,6 +18,7 @@ from deltaskip.expr.nodes import (
     Call,
     Cast,
     Column,
+    Compare,
     IsNull,
     Lambda,
     Like,
@@ -28,13 +29,20 @@ from deltaskip.expr.nodes import (
 )
 from deltaskip.records import dataclass
 from deltaskip.schema.lengths import declares_char
-from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.resolve import fold_name, resolve
 from deltaskip.schema.types import STRING, TIMESTAMP, DataType, DecimalType, StructType, UnknownType, nested_types
 
 PREFIXES = ("spark.sql.ansi.", "spark.sql.parser.", "spark.sql.legacy.")
+"""Settings below these keys decide how Spark reads and evaluates SQL."""
+
+SPARK_VERSION, LANGUAGE = "spark.version", "user.language"
+"""Keys of what is not a setting of Spark: its major version before 4, and the language of the JVM."""
+
+CASE_FUNCTIONS = "upper ucase lower lcase initcap ilike"
+"""Functions of letter case."""
+
 _WIDEST_DECIMAL = 38
 _ARITHMETIC = (*ARITHMETIC, "try_add", "try_subtract", "try_multiply", "try_divide", "try_mod", "mod", "pmod")
-"""Settings below these keys decide how Spark reads and evaluates SQL."""
 
 NodeRule = Callable[[Node, StructType | None], bool]
 """Whether the meaning of a node depends on a setting, apart from its children; see `Setting.changes`."""
@@ -86,10 +94,9 @@ def settings_that_differ(given: Mapping[str, str]) -> tuple[tuple[str, str], ...
     """Return the settings among those given, with their values, under which some expression has another meaning."""
     found = []
     for key, value in given.items():
-        if key.startswith("spark.sql."):
-            row = setting_of(key)
-            if row is not None and value.strip().lower() not in row.understood:
-                found.append((key, value))
+        row = setting_of(key)
+        if row is not None and value.strip().lower() not in row.understood:
+            found.append((key, value))
     return tuple(sorted(found))
 
 
@@ -97,7 +104,8 @@ def function_of(node: Node) -> str | None:
     """Return the lower-case name of the function that a node stands for; None for syntax without a function."""
     match node:
         case Call(name):
-            return name.lower()
+            # Some forms of a function have names such as array_sort().
+            return name.lower().removesuffix("()")
         case StartsWith():
             return "startswith"
         case Like(_, _, _, insensitive):
@@ -135,10 +143,21 @@ def _decimal_arithmetic(node: Node, schema: StructType | None) -> bool:
     return found is None or isinstance(found, DecimalType)
 
 
-def _calls_or_lambdas(names: str) -> NodeRule:
-    """Calls of these functions, and functions of elements, whose variables have names."""
-    called = _calls(names)
-    return lambda node, schema: isinstance(node, Lambda) or called(node, schema)
+def _decimals_beside_others(node: Node, schema: StructType | None) -> bool:
+    """Arithmetic and comparisons of decimals."""
+    if not isinstance(node, Compare):
+        return _decimal_arithmetic(node, schema)
+    return schema is None or any(isinstance(_type_in(child, schema), DecimalType) for child in children_of(node))
+
+
+def _names_in_any_case(node: Node, schema: StructType | None) -> bool:
+    """Names that are written in other letter case than they are declared, or whose declaration is not known here."""
+    if isinstance(node, Column) and schema is not None:
+        try:
+            resolve(schema, node.parts, case_sensitive=True)
+        except PredicateError:
+            return True
+    return isinstance(node, Lambda) or function_of(node) in _WITH_NAMES
 
 
 def _wide_decimals(node: Node, schema: StructType | None) -> bool:
@@ -187,14 +206,14 @@ _OF_TIMESTAMPS = (
 )
 _OF_MAPS = "map map_from_arrays map_from_entries map_concat str_to_map transform_keys map_zip_with"
 _OF_FORMATS = "from_json from_csv from_xml to_json to_csv to_xml schema_of_json schema_of_csv schema_of_xml"
-_CASES = "upper ucase lower lcase initcap ilike"
+_WITH_NAMES = frozenset(f"[] struct named_struct {_OF_FORMATS}".split())
 
 SETTINGS = (
     Setting("spark.sql.ansi.enabled", ("true", "false")),
     # How a text is read.
     Setting("spark.sql.ansi.doubleQuotedIdentifiers", texts=re.compile('"')),
     Setting("spark.sql.ansi.enforceReservedKeywords", whole=True),
-    Setting("spark.sql.parser.escapedStringLiterals", texts=re.compile(rf"\\|{_QUOTES.pattern}")),
+    Setting("spark.sql.parser.escapedStringLiterals", texts=re.compile(rf"""\\|[rR]['"]|{_QUOTES.pattern}""")),
     Setting("spark.sql.parser.quotedRegexColumnNames", texts=re.compile("`")),
     Setting("spark.sql.legacy.consecutiveStringLiterals.enabled", texts=_QUOTES),
     Setting("spark.sql.legacy.exponentLiteralAsDecimal.enabled", texts=re.compile(r"[0-9.][eE]")),
@@ -204,16 +223,22 @@ SETTINGS = (
     # Types.
     Setting("spark.sql.timestampType", ("timestamp_ltz",), nodes=_casts_to(TIMESTAMP, calls=_OF_TIMESTAMPS)),
     Setting("spark.sql.decimalOperations.allowPrecisionLoss", ("true",), nodes=_decimal_arithmetic),
-    Setting("spark.sql.legacy.literal.pickMinimumPrecision", ("true",), nodes=_decimal_arithmetic),
+    Setting("spark.sql.legacy.literal.pickMinimumPrecision", ("true",), nodes=_decimals_beside_others),
     Setting("spark.sql.legacy.decimal.retainFractionDigitsOnTruncate", nodes=_wide_decimals),
     Setting("spark.sql.legacy.castComplexTypesToString.enabled", nodes=_casts_to(STRING, calls="format_string printf")),
     Setting("spark.sql.legacy.charVarcharAsString", nodes=_reads_char),
     Setting("spark.sql.legacy.noCharPaddingInPredicate", nodes=_reads_char),
     Setting("spark.sql.readSideCharPadding", ("true",), nodes=_reads_char),
     Setting("spark.sql.preserveCharVarcharTypeInfo", nodes=_reads_char),
-    Setting("spark.sql.binaryOutputStyle", (), nodes=_casts_to(STRING)),
-    Setting("spark.sql.caseSensitive", nodes=_calls_or_lambdas(_OF_FORMATS)),
+    Setting("spark.sql.caseSensitive", nodes=_names_in_any_case),
     # Functions.
+    Setting("spark.sql.functionResolution.sessionOrder", ("second", "last"), whole=True),
+    Setting("spark.sql.path.enabled", whole=True),
+    Setting("spark.sql.defaultPath", ("",), whole=True),
+    # Spark 3.5 keeps both zeros of these, and has the title case of Java.
+    Setting(SPARK_VERSION, (), nodes=_calls("array_distinct array_union array_except array_intersect initcap")),
+    # The language of the JVM: letters have another case in Turkish, Azerbaijani and Lithuanian.
+    Setting(LANGUAGE, (), nodes=_calls(CASE_FUNCTIONS)),
     Setting("spark.sql.legacy.timeParserPolicy", ("corrected", "exception"), nodes=_calls(_WITH_PATTERN)),
     Setting("spark.sql.function.concatBinaryAsString", nodes=_calls("concat ||")),
     Setting("spark.sql.function.eltOutputAsString", nodes=_calls("elt")),
@@ -222,7 +247,7 @@ SETTINGS = (
     Setting("spark.sql.legacy.sizeOfNull", ("true",), nodes=_calls("size cardinality")),
     Setting("spark.sql.legacy.createEmptyCollectionUsingStringType", nodes=_calls("array map")),
     Setting("spark.sql.legacy.followThreeValuedLogicInArrayExists", ("true",), nodes=_calls("exists")),
-    Setting("spark.sql.legacy.negativeIndexInArrayInsert", nodes=_calls("array_insert")),
+    Setting("spark.sql.legacy.negativeIndexInArrayInsert", nodes=_calls("array_insert array_append")),
     Setting("spark.sql.legacy.allowZeroIndexInFormatString", nodes=_calls("format_string printf")),
     Setting("spark.sql.legacy.allowHashOnMapType", nodes=_calls("hash xxhash64")),
     Setting("spark.sql.legacy.collationAwareHashFunctions", nodes=_calls("hash xxhash64")),
@@ -234,9 +259,9 @@ SETTINGS = (
     Setting("spark.sql.mapKeyDedupPolicy", ("exception",), nodes=_calls(f"{_OF_MAPS} from_json")),
     Setting("spark.sql.mapZipWithUsesJavaCollections", ("true",), nodes=_calls("map_zip_with")),
     Setting("spark.sql.chunkBase64String.enabled", ("true",), nodes=_calls("base64 to_char to_varchar")),
-    Setting("spark.sql.icu.caseMappings.enabled", ("true",), nodes=_calls(_CASES)),
+    Setting("spark.sql.icu.caseMappings.enabled", ("true",), nodes=_calls(CASE_FUNCTIONS)),
     Setting("spark.sql.jsonGenerator.ignoreNullFields", ("true",), nodes=_calls("to_json")),
-    Setting("spark.sql.jsonGenerator.writeNullIfWithDefaultValue", ("true",), nodes=_calls("to_json")),
+    Setting("spark.sql.files.supportSecondOffsetFormat", ("true",), nodes=_calls(_OF_FORMATS)),
     Setting("spark.sql.json.enablePartialResults", ("true",), nodes=_calls("from_json")),
     Setting("spark.sql.json.enableExactStringParsing", ("true",), nodes=_calls("from_json")),
     Setting("spark.sql.columnNameOfCorruptRecord", ("_corrupt_record",), nodes=_calls(_OF_FORMATS)),
@@ -300,7 +325,12 @@ IN_SPARK_3 = {
     "spark.sql.legacy.codingErrorAction": "true",
     "spark.sql.legacy.consecutiveStringLiterals.enabled": "true",
     "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "true",
+    "spark.sql.legacy.disableMapKeyNormalization": "true",
     "spark.sql.legacy.javaCharsets": "true",
+    "spark.sql.legacy.truncateForEmptyRegexSplit": "true",
+    "spark.sql.files.supportSecondOffsetFormat": "false",
+    "spark.sql.mapZipWithUsesJavaCollections": "false",
+    SPARK_VERSION: "3",
 }
 """The values of settings of Spark 4 that describe what Spark 3.5 does."""
 

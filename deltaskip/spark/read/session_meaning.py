@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Set
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import pyspark
@@ -14,7 +15,8 @@ from deltaskip.engine import is_column
 from deltaskip.errors import PredicateError
 from deltaskip.expr import Node, parse_sql, to_node
 from deltaskip.expr.meaning import SessionMeaning, UnknownVariable, called_names, unresolved_names, with_variables
-from deltaskip.expr.meaning_settings import IN_SPARK_3
+from deltaskip.expr.meaning_settings import IN_SPARK_3, LANGUAGE
+from deltaskip.expr.nodes import Call, operations
 from deltaskip.expr.spark_functions import FUNCTION_NAMES
 from deltaskip.schema.sql_text import quoted_path
 from deltaskip.schema.types import StructType
@@ -27,6 +29,11 @@ _ANSI, _ZONE = "spark.sql.ansi.enabled", "spark.sql.session.timeZone"
 _SUBSTITUTE = "spark.sql.variable.substitute"
 # Spark 4.1, VariableSubstitution: all of these name settings of the session.
 _OF_SETTINGS = (None, "spark", "sparkconf", "hivevar", "hiveconf")
+
+
+# Spark 4.1, SQLConf.redactOptions; the defaults of the two settings.
+_SECRET = re.compile("(?i)secret|password|token|access[.]?key|url")
+_REDACTIONS = ("spark.redaction.regex", "spark.sql.redaction.options.regex")
 
 
 def session_meaning(
@@ -43,8 +50,10 @@ def session_meaning(
     use_session_rules(spark)
     settings = {**(IN_SPARK_3 if pyspark.__version__.startswith("3.") else {}), **all_settings(spark)}
     ansi, zone = (settings.get(key) or str(spark.conf.get(key)) for key in (_ANSI, _ZONE))
-    meaning = SessionMeaning.of(zone, ansi.strip().lower() == "true", settings)
     expressions = [part for each in given for part in _parts(each)]
+    if any(_calls(each) for each in expressions):
+        settings |= _language(spark)
+    meaning = SessionMeaning.of(zone, ansi.strip().lower() == "true", settings)
     texts: dict[str, str | None] = {}
     if settings.get(_SUBSTITUTE, "true").strip().lower() == "true":
         references = [each for each in expressions if isinstance(each, str) and "${" in each]
@@ -78,6 +87,27 @@ def _parts(given: object) -> list[str | Node]:
     return [] if given is None else [given if isinstance(given, str) else to_node(given)]
 
 
+def _calls(expression: str | Node) -> bool:
+    """Whether an expression may call a function."""
+    return (
+        "(" in expression if isinstance(expression, str) else any(isinstance(e, Call) for e in operations(expression))
+    )
+
+
+def _language(spark: SparkSession) -> dict[str, str]:
+    """The language of a JVM in which letters have another case than in English; empty for others, and for Connect."""
+    if _java(spark) is None:
+        return {}
+    language = language_of(spark._jvm)
+    return {LANGUAGE: language} if language in ("tr", "az", "lt") else {}
+
+
+@lru_cache(1)
+def language_of(jvm: Any) -> str:
+    """The language of the default locale of a JVM."""
+    return str(jvm.java.util.Locale.getDefault().getLanguage())
+
+
 def substituted(spark: SparkSession, text: str) -> str:
     """Return a text with its references to variables replaced, as the session does before it reads the text.
 
@@ -91,6 +121,9 @@ def substituted(spark: SparkSession, text: str) -> str:
 def _value(spark: SparkSession, prefix: str | None, name: str) -> str | None:
     """The value of a reference to a variable; None for a prefix that Spark does not have."""
     if prefix in _OF_SETTINGS:
+        if _SECRET.search(name) or any(spark.conf.get(key, None) is not None for key in _REDACTIONS):
+            # Spark replaces such a variable by a text that hides its value.
+            raise UnknownVariable(name)
         try:
             return str(spark.conf.get(name, ""))
         except Exception as error:  # the empty default has not the type of the setting
