@@ -36,7 +36,7 @@ from deltaskip.spark.dml.merge_join import MergedFrames
 from deltaskip.spark.dml.persisted_source import PersistedSource
 from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.session.active import time_zone_of
-from deltaskip.spark.session.error_conversion import expected_errors, row_errors_named
+from deltaskip.spark.session.error_conversion import expected_errors, row_errors_named, suppressed_if_too_large
 from deltaskip.spark.session.session_settings import described_jobs
 
 
@@ -85,7 +85,9 @@ class SparkMergeSource(MergeSource):
             columns = SourceColumns(schema, alias, self.time_zone, current_micros())
             here = ArrowSourceRows(partial(self._collected_rows, snapshot), columns, snapshot)
             if self._names_are_known(join, schema, alias) and here.decides_every_row(join):
-                return _CollectedRows(here, execution, self)
+                with suppressed_if_too_large():
+                    self._collected_rows(snapshot)
+                    return _CollectedRows(here, execution, self)
         jobs = _PersistedRows(self.persisted(join, schema, alias), execution)
         MergedFrames(jobs.source, join, execution).check()
         return jobs
