@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
@@ -293,3 +295,33 @@ def test_deletion_vectors_are_read_and_written_by_sessions_that_read_parquet_by_
         table.delete("id % 5 = 4", spark=spark)
         found = ds.DeltaTable(table.uri).scan().to_spark(spark).orderBy("id").collect()
     assert [row.id for row in found] == [0, 1, 2, 5, 6, 7, 8]
+
+
+_MERGE = """
+import sys
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+import deltaskip as ds
+
+settings = {"spark.driver.maxResultSize": "256k", "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}
+builder = SparkSession.builder.master("local[1]").config("spark.sql.shuffle.partitions", "1")
+for key, value in settings.items():
+    builder = builder.config(key, value)
+spark = builder.getOrCreate()
+table = ds.DeltaTable.create(sys.argv[1], "id BIGINT, s STRING")
+table.append(pa.table({"id": np.arange(20_000), "s": ["old"] * 20_000}))
+source = spark.range(5_000, 25_000).selectExpr("id", "repeat(sha2(CAST(id AS STRING), 256), 2) AS s")
+merge = table.merge(source, "target.id = source.id", spark=spark)
+merge.when_matched_update_all().when_not_matched_insert_all().execute()
+rows = table.scan().to_arrow()
+print("found", rows.num_rows, sum(text != "old" for text in rows["s"].to_pylist()))
+spark.stop()
+"""
+
+
+def test_a_merge_collects_no_source_that_the_driver_may_not_have(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _MERGE, str(tmp_path / "t")]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr[-3000:]
+    assert run.stdout.splitlines()[-1] == "found 25000 20000"
