@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deltaskip.errors import SchemaError
-from deltaskip.expr.coerce import castable, is_numeric
+from deltaskip.expr.coerce import castable, decimal_type_of, is_nested, is_numeric
 from deltaskip.records import dataclass
 from deltaskip.schema.ddl import exact_type_text, type_text
 from deltaskip.schema.json import simple_string
@@ -22,6 +22,8 @@ from deltaskip.schema.types import (
     BYTE,
     DATE,
     DATETIMES,
+    DOUBLE,
+    FLOAT,
     FLOATING,
     INTEGER,
     LONG,
@@ -41,6 +43,7 @@ VIOLATION = "deltaskip: "
 """The beginning of the error message that the SQL text raises; JSON follows."""
 
 _INTEGRAL: Mapping[DataType, int] = {BYTE: 3, SHORT: 5, INTEGER: 10, LONG: 19}
+_PRECEDENCE = (BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE)
 _PATH = tuple[str, ...]
 
 
@@ -90,7 +93,25 @@ def stores_every_value(source: DataType, target: DataType) -> bool:
     return source in (target, VOID) or (source in numbers and target in numbers)
 
 
-def check_assignable(source: DataType, target: DataType, path: _PATH, table: str, casts: bool = False) -> None:
+def widens(source: DataType, target: DataType) -> bool:
+    """Whether a column of an atomic type has all values of another, or their texts: Spark's policy STRICT.
+
+    # Spark 4.1, UpCastRule.canUpCast
+    """
+    if source in (target, VOID) or (target == STRING and not is_nested(source)):
+        return True
+    if source in _PRECEDENCE and target in _PRECEDENCE:
+        return _PRECEDENCE.index(source) <= _PRECEDENCE.index(target)
+    if isinstance(target, DecimalType) and (given := decimal_type_of(source)) is not None:
+        return given.scale <= target.scale and given.precision - given.scale <= target.precision - target.scale
+    if isinstance(source, DecimalType) and (integral := decimal_type_of(target)) is not None:
+        return source.scale == 0 and source.precision < integral.precision
+    return source in DATETIMES and target in DATETIMES and target != DATE
+
+
+def check_assignable(
+    source: DataType, target: DataType, path: _PATH, table: str, casts: bool = False, strict: bool = False
+) -> None:
     """Check, at every depth, that values of `source` can be stored in the column at `path`.
 
     Args:
@@ -99,6 +120,7 @@ def check_assignable(source: DataType, target: DataType, path: _PATH, table: str
         path: The column.
         table: The table, for errors.
         casts: Whether values that store assignment refuses are cast as by CAST in ANSI mode, as UPDATE does.
+        strict: Whether the policy is STRICT, see `widens`.
 
     Raises SchemaError, which names the column and both types, or the fields that are missing or unknown.
     """
@@ -113,18 +135,21 @@ def check_assignable(source: DataType, target: DataType, path: _PATH, table: str
             for field, given in found.pairs:
                 inner = (*path, field.name)
                 if given is not None:
-                    check_assignable(given.type, field.type, inner, table, casts)
+                    check_assignable(given.type, field.type, inner, table, casts, strict)
                 elif not field.nullable:
                     raise SchemaError(f"The rows lack {display_name(inner)}, which is NOT NULL in {table}.")
         case ArrayType(given_element), ArrayType(element):
-            check_assignable(given_element, element, (*path, "element"), table, casts)
+            check_assignable(given_element, element, (*path, "element"), table, casts, strict)
         case MapType(given_key, given_value), MapType(key, value):
-            check_assignable(given_key, key, (*path, "key"), table, casts)
-            check_assignable(given_value, value, (*path, "value"), table, casts)
-        case _ if not (assignable(source, target) or (casts and _is_cast(source, target))):
+            check_assignable(given_key, key, (*path, "key"), table, casts, strict)
+            check_assignable(given_value, value, (*path, "value"), table, casts, strict)
+        case _ if not (
+            widens(source, target) if strict else assignable(source, target) or (casts and _is_cast(source, target))
+        ):
             # 2026-01-31 without quotes is 2026 minus 1 minus 31.
             days = target == DATE and is_numeric(source)
             cure = "write a date as DATE'2026-01-31'" if days else "cast it explicitly"
+            cure = f"{cure}, since spark.sql.storeAssignmentPolicy is STRICT" if strict else cure
             raise SchemaError(
                 f"{simple_string(source).upper()} cannot be stored in the column {display_name(path)} of {table}, "
                 f"which is {simple_string(target).upper()}: {cure}."

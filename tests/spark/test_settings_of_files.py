@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
@@ -236,3 +238,90 @@ def test_a_missing_or_damaged_file_is_an_error_although_the_session_ignores_such
 def _raises(act: Any) -> None:
     with pytest.raises(Exception, match=r"part-|data file|not exist"):
         act()
+
+
+def test_strict_store_assignment_stores_what_spark_widens_and_refuses_everything_else(
+    spark: Any, tmp_path: Path
+) -> None:
+    from pyspark.sql.types import _parse_datatype_string
+
+    from deltaskip.rows.store import assignable, widens
+    from deltaskip.schema.ddl import parse_type_text
+
+    names = ["TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "BOOLEAN", "STRING", "BINARY", "DATE"]
+    names += [
+        "TIMESTAMP",
+        "TIMESTAMP_NTZ",
+        "DECIMAL(2,0)",
+        "DECIMAL(9,0)",
+        "DECIMAL(10,0)",
+        "DECIMAL(12,2)",
+        "DECIMAL(20,0)",
+        "DECIMAL(38,18)",
+    ]
+    jvm, types = spark._jvm, {name: _parse_datatype_string(name).json() for name in names}
+    java = {name: jvm.org.apache.spark.sql.types.DataType.fromJson(text) for name, text in types.items()}
+    cast = jvm.org.apache.spark.sql.catalyst.expressions.Cast
+
+    def check(pair: tuple[str, str]) -> None:
+        # Values of other types are refused under every policy; canUpCast also has TIMESTAMP and BIGINT.
+        if assignable(*map(parse_type_text, pair)):
+            assert widens(*map(parse_type_text, pair)) == cast.canUpCast(*(java[name] for name in pair))
+
+    each(((one, other) for one in names for other in names), check)
+
+    catalog = ds.catalog(f"warehouse:{tmp_path}")
+    catalog.create_namespace("db")
+    catalog.sql(spark, "CREATE TABLE db.t (id INT, a ARRAY<INT>)")
+    with under(spark, {"spark.sql.storeAssignmentPolicy": "STRICT"}):
+        catalog.sql(spark, "INSERT INTO db.t VALUES (1, NULL), (CAST(2 AS TINYINT), array(1))")
+        for refused in ("1.7D, NULL", "CAST(1 AS BIGINT), NULL", "3, array(1.5)"):
+            with pytest.raises(ds.SchemaError, match="storeAssignmentPolicy is STRICT"):
+                catalog.sql(spark, f"INSERT INTO db.t VALUES ({refused})")
+    assert catalog.load_table("db.t").scan().to_arrow().sort_by("id").to_pylist() == [
+        {"id": 1, "a": None},
+        {"id": 2, "a": [1]},
+    ]
+
+
+@pytest.mark.usefixtures("found_by_a_job")
+def test_deletion_vectors_are_read_and_written_by_sessions_that_read_parquet_by_its_other_source(
+    spark: Any, tmp_path: Path
+) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT", properties={"delta.enableDeletionVectors": "true"})
+    table.append(pa.table({"id": range(10)}))
+    table.delete("id = 3")
+    with under(spark, {"spark.sql.sources.useV1SourceList": "avro,csv,json,orc,text"}):
+        table.delete("id % 5 = 4", spark=spark)
+        found = ds.DeltaTable(table.uri).scan().to_spark(spark).orderBy("id").collect()
+    assert [row.id for row in found] == [0, 1, 2, 5, 6, 7, 8]
+
+
+_MERGE = """
+import sys
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+import deltaskip as ds
+
+settings = {"spark.driver.maxResultSize": "256k", "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}
+builder = SparkSession.builder.master("local[1]").config("spark.sql.shuffle.partitions", "1")
+for key, value in settings.items():
+    builder = builder.config(key, value)
+spark = builder.getOrCreate()
+table = ds.DeltaTable.create(sys.argv[1], "id BIGINT, s STRING")
+table.append(pa.table({"id": np.arange(20_000), "s": ["old"] * 20_000}))
+source = spark.range(5_000, 25_000).selectExpr("id", "repeat(sha2(CAST(id AS STRING), 256), 2) AS s")
+merge = table.merge(source, "target.id = source.id", spark=spark)
+merge.when_matched_update_all().when_not_matched_insert_all().execute()
+rows = table.scan().to_arrow()
+print("found", rows.num_rows, sum(text != "old" for text in rows["s"].to_pylist()))
+spark.stop()
+"""
+
+
+def test_a_merge_collects_no_source_that_the_driver_may_not_have(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _MERGE, str(tmp_path / "t")]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr[-3000:]
+    assert run.stdout.splitlines()[-1] == "found 25000 20000"

@@ -71,7 +71,7 @@ class MergedFrames:
         self._fields = join.snapshot.schema.fields
         self._read: ReadPlan | None = None
         self._given = source.named(source.numbered)
-        self._is_small = False
+        self._hint: str | None = None
         self._old = {field.name: f"__deltaskip_t{i}" for i, field in enumerate(self._fields)}
         # Names of the columns with the values of the clauses' expressions, and their types.
         self._raw: dict[tuple[int, int], str] = {}
@@ -83,7 +83,7 @@ class MergedFrames:
         join, updated, found = self._join, [], _ChangedPositions()
         with predicate_errors_named(self._table, "an expression of the merge"):
             self._given = self._source.named(self._source.rows)
-            self._is_small = self._source.is_small
+            self._hint = self._source.join_hint
             changed = self._changed(self._pairs()) if len(join.files) else None
             if changed is not None and not join.inserts_only:
                 changed = self._source.kept(changed)
@@ -137,8 +137,8 @@ class MergedFrames:
         source = self._given.select("*", *taken)
         side = target.alias(join.target_alias or _TARGET)
         how = "left" if join.numbers("not matched by source") else "inner"
-        if self._is_small:
-            source = F.broadcast(source)
+        if self._hint is not None:
+            source = source.hint(self._hint)
         wheres = self._conditions("matched")
         if wheres:
             # The condition of a join must be deterministic, and so must the conditions of clauses.

@@ -39,7 +39,7 @@ from deltaskip.spark.dml.persisted_source import PersistedSource
 from deltaskip.spark.dml.spark_execution import SparkExecution
 from deltaskip.spark.read.session_meaning import session_meaning
 from deltaskip.spark.session.active import time_zone_of
-from deltaskip.spark.session.error_conversion import expected_errors, row_errors_named
+from deltaskip.spark.session.error_conversion import expected_errors, row_errors_named, suppressed_if_too_large
 from deltaskip.spark.session.session_settings import described_jobs
 
 
@@ -92,7 +92,9 @@ class SparkMergeSource(MergeSource):
             here = ArrowSourceRows(partial(self._collected_rows, snapshot), columns, snapshot)
             known = self._understands(join) and self._names_are_known(join, schema, alias)
             if known and here.decides_every_row(join):
-                return _CollectedRows(here, execution, self)
+                with suppressed_if_too_large():
+                    self._collected_rows(snapshot)
+                    return _CollectedRows(here, execution, self)
         jobs = _PersistedRows(self.persisted(join, schema, alias), execution)
         MergedFrames(jobs.source, join, execution).check()
         return jobs

@@ -28,7 +28,7 @@ from deltaskip.schema.sql_text import quoted_name
 from deltaskip.spark.dml.bitmaps import collected_positions
 from deltaskip.spark.dml.table_frames import TableFrames
 from deltaskip.spark.read.dataframe import with_declared_lengths
-from deltaskip.spark.session.error_conversion import row_errors_named
+from deltaskip.spark.session.error_conversion import row_errors_named, suppressed_if_too_large
 from deltaskip.spark.session.releases import held_rows
 from deltaskip.spark.write.write_dataframe import RowsToWrite, can_collect, collected_rows, write_dataframes
 
@@ -174,7 +174,8 @@ class PersistedRows(NewRows):
                 frame = frame.withColumns({name: kept[name] for name in extra})
             (alone if self.is_read_again(change, plan) else rows).append((frame, replace(plan, carried=extra)))
         if rows and not alone and self._writes_here(copied, layout):
-            return self._written_here(rows, copied, row_ids, layout)
+            with suppressed_if_too_large():
+                return self._written_here(rows, copied, row_ids, layout)
         tasks = None
         if copied is not None:
             rows.append(self._copied(copied, row_ids, layout))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,6 +37,10 @@ SOURCE_ROW = "__deltaskip_source_row"
 
 # Bytes of a value of a DataFrame in memory, if Spark does not report them.
 _VALUE_BYTES = 40
+
+# Spark 4.1, JavaUtils.byteStringAsBytes
+_SIZE = re.compile(r"\s*(\d+)([kmgtp]?)b?\s*")
+_UNITS = ("", "k", "m", "g", "t", "p")
 
 # A side of the join of at most this size is sent to every task.
 _BROADCAST_BYTES = 64 << 20
@@ -87,10 +92,16 @@ class PersistedSource:
         return self._count
 
     @property
-    def is_small(self) -> bool:
-        """Whether the source can be sent to every task."""
+    def join_hint(self) -> str | None:
+        """The hint for a join with the source: whether to send it to every task; None if Spark is to decide.
+
+        Spark collects a side before it sends it, which it must not do if the driver may not have as many bytes.
+        """
         self.count()
-        return _size_in_bytes(self.rows, self.count()) <= _BROADCAST_BYTES
+        size = _size_in_bytes(self.rows, self.count())
+        if size > _BROADCAST_BYTES:
+            return None
+        return "broadcast" if size <= _most_collected(self.session) // 2 else "merge"
 
     def key_values(self, keys: Sequence[SourceKey], distinct: bool) -> list[KeyValues]:
         """Return the least and greatest value of each key, with all values if `distinct` and they are few."""
@@ -138,6 +149,14 @@ def _size_in_bytes(rows: DataFrame, count: int) -> int:
     if java is None:
         return count * len(rows.columns) * _VALUE_BYTES
     return int(str(java.queryExecution().optimizedPlan().stats().sizeInBytes()))
+
+
+def _most_collected(spark: SparkSession) -> int:
+    """Return the most bytes that jobs of a session may return to the driver."""
+    found = _SIZE.fullmatch(str(spark.conf.get("spark.driver.maxResultSize", "1g")).lower())
+    size = 0 if found is None else int(found[1]) << (10 * _UNITS.index(found[2]))
+    # 0 is no limit.
+    return size or 1 << 62
 
 
 def _distinct(rows: DataFrame, column: Column, type_: DataType) -> Sequence[Node] | None:

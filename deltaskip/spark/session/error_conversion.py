@@ -78,6 +78,19 @@ _known: WeakSet[Any] = WeakSet()
 
 
 @contextmanager
+def suppressed_if_too_large() -> Iterator[None]:
+    """End the block without an error if Spark does not send the driver as many rows as the block collects.
+
+    # Spark 4.1, TaskSetManager.canFetchMoreResults
+    """
+    try:
+        yield
+    except Exception as error:
+        if "spark.driver.maxResultSize" not in str(error):
+            raise
+
+
+@contextmanager
 def expected_errors() -> Iterator[None]:
     """Within the block, keep PySpark from printing errors that this thread raises, since the caller expects them."""
     try:

@@ -24,7 +24,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import plain_table
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.rules import partition_values_named
-from deltaskip.rows.store import written_type
+from deltaskip.rows.store import check_assignable, written_type
 from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, physical_name, physical_schema
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
@@ -70,6 +70,7 @@ _FOOTER_READERS = 16
 _IDENTITY_TASKS = 16
 # Spark 4.1, ParquetOptions: a setting of the session that is also an option of one write.
 _SHREDDING = "spark.sql.variant.inferShreddingSchema"
+_POLICY = "spark.sql.storeAssignmentPolicy"
 _SHUFFLED_BYTES = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 # Rows in a shuffle take about twice the bytes of their file.
 _SHUFFLED_PER_WRITTEN = 2
@@ -185,7 +186,13 @@ def _violations_named(plans: Sequence[RowPlan]) -> Iterator[None]:
 def _stored(rows: Sequence[RowsToWrite]) -> DataFrame:
     """The rows as they will be stored, each checked by the rules of its plan."""
     frames, rules = [], 0
+    strict = str(rows[0][0].sparkSession.conf.get(_POLICY)).upper() == "STRICT"
     for frame, plan in rows:
+        if strict:
+            for column in plan.columns:
+                if column.source is not None:
+                    path = (column.field.name,)
+                    check_assignable(column.source.type, column.field.type, path, plan.table, strict=True)
         numbered = any(column.origin == "identity" for column in plan.columns)
         source = frame.coalesce(_IDENTITY_TASKS) if numbered else frame
         frames.append(rows_to_write(source, plan, _IDENTITY_TASKS if numbered else 0, rules))
