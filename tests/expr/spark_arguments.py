@@ -116,7 +116,7 @@ def collect(spark: Any, texts: tuple[str, ...]) -> dict[str, str]:
     for text in texts:
         try:
             plan = frame.selectExpr(spark._jvm.PythonUtils.toSeq([f"{text} AS r"]))
-            found[text] = re.sub(" collate [A-Za-z_]+", "", plan.schema().apply(0).dataType().catalogString())
+            found[text] = re.sub(r" collate \w+", "", plan.schema().apply(0).dataType().catalogString())
         except (Py4JJavaError, AnalysisException, ParseException):
             found[text] = REFUSED
     return found
