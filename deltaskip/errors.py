@@ -267,7 +267,7 @@ class WriteWarning(UserWarning):
 
 
 class ReadWarning(UserWarning):
-    """Values lose digits in the type in which they are returned."""
+    """Values lose digits in the type in which they are returned, or partition values have the form of one writer."""
 
 
 class MaintenanceWarning(UserWarning):

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.errors import shown
+from deltaskip.errors import ReadWarning, shown
 from deltaskip.records import dataclass
 from deltaskip.schema import (
     BINARY,
@@ -49,9 +49,11 @@ from deltaskip.schema.calendar import (
 from deltaskip.schema.floats import SPECIAL_FLOATS, java_text, nearest_float, to_float
 from deltaskip.schema.numerals import context, decimal_of, integer_of, of_unscaled
 from deltaskip.schema.types import BOOLEAN_TEXTS, FLOATING, INTEGRAL_BITS
+from deltaskip.warning import warn
 
 _INTEGER = re.compile(r"([+-]?)([0-9]*)(\.[0-9]*)?", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,9})?", re.ASCII)
+_TWO_SIGNS = re.compile(r"(0|-[1-9][0-9]*)\.(0*(-[1-9][0-9]*))", re.ASCII)
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9A-Fa-f]*+\.?[0-9A-Fa-f]*+[pP][+-]?[0-9]{1,9}", re.ASCII)
 # Enough digits to round any decimal exactly once.
 _EXACT = context(4096, ROUND_HALF_UP, 10**9)
@@ -217,9 +219,29 @@ def _nearest_float32(value: float, number: str) -> float:
 
 
 def _decimal(text: str, data_type: DecimalType) -> Decimal:
+    text = _with_one_sign(text, data_type.scale)
     if _DECIMAL.fullmatch(text) is None:
         raise _malformed(text, data_type)
     return _scaled(decimal_of(text), data_type, text)
+
+
+def _with_one_sign(text: str, scale: int) -> str:
+    """The text -1.50 for -1.-50, and others unchanged.
+
+    delta-rs writes the quotient and the remainder of the unscaled value, each with its sign, the latter padded to the
+    digits of the scale. Each such text has one value.
+    # delta-kernel-rs, Scalar::serialize of a decimal
+    """
+    found = _TWO_SIGNS.fullmatch(text)
+    if found is None or found[2] != found[3].rjust(scale, "0") or len(found[3]) > scale + 1:
+        return text
+    plain = f"-{found[1].lstrip('-')}.{found[3][1:].rjust(scale, '0')}"
+    warn(
+        f"The partition value {text!r}, as delta-rs writes negative decimals, is read as {plain}. Other readers fail "
+        f"or read NULL until the files are rewritten, as by an update of their rows.",
+        ReadWarning,
+    )
+    return plain
 
 
 def _scaled(value: Decimal, data_type: DecimalType, text: str) -> Decimal:

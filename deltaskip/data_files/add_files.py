@@ -19,9 +19,10 @@ from deltaskip.data_files.file_layout import layout_after
 from deltaskip.data_files.file_rules import NewFile, check_rules
 from deltaskip.data_files.folder_values import FolderValues, given_texts
 from deltaskip.data_files.given_files import GivenFile, find_files
-from deltaskip.data_files.parquet_types import FileColumns
+from deltaskip.data_files.parquet_types import FileColumns, is_shredded
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.features.enabling import with_features
 from deltaskip.features.identity_columns import identity_of
 from deltaskip.features.registry import has_feature_or_preview
 from deltaskip.log import Snapshot
@@ -107,6 +108,9 @@ def add_given_files(
     _refuse_generated_identities(layout)
     check = _FileCheck(transaction, layout, given or {}, footers or {})
     found = [file for file in check.all(files) if file is not None]
+    if check.shredded and not has_feature_or_preview(transaction.protocol, "variantShredding"):
+        # PROTOCOL, Variant Data Type: without this feature, files have no typed_value.
+        transaction.set_protocol(with_features(transaction.protocol, ["variantShredding"]))
     check_rules(transaction, found, layout.mapping_mode, layout.time_zone)
     transaction.add_written(*(file.add for file in found), inserted=True)
     return {
@@ -175,6 +179,7 @@ class _FileCheck:
         # The columns of the last file; most files have the same.
         self._last: tuple[object, frozenset[str]] = (None, frozenset())
         self.rows: dict[str, int] = {}
+        self.shredded = False
 
     def all(self, files: Sequence[GivenFile]) -> Iterator[NewFile | None]:
         """The files with their statistics; None for files without rows."""
@@ -194,6 +199,7 @@ class _FileCheck:
         storage = storage_for(file.location, None, layout.storage)
         footer = self._footers.get(file.location) or read_footer(storage, file.location, file.size)
         self._check_columns(file, footer)
+        self.shredded |= is_shredded(footer, layout.schema)
         values = self._values.of(file.folders, file.path)
         facts = self._reader.facts(storage, file.location, size=file.size, footer=footer)
         if not facts.num_records:

@@ -37,6 +37,7 @@ from deltaskip.schema.types import (
     MapType,
     StructField,
     StructType,
+    nested_types,
 )
 from deltaskip.stats.footer import Footer
 from deltaskip.stats.footer_columns import ParquetNode, parquet_root
@@ -44,8 +45,9 @@ from deltaskip.stats.footer_columns import ParquetNode, parquet_root
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _INT96 = 3
 _INTEGERS = (BYTE, SHORT, INTEGER)
+_OF_VARIANT = {"metadata", "value", "typed_value"}
 # Fields of SchemaElement, and members of LogicalType.
-_CONVERTED, _SCALE, _PRECISION, _ID, _LOGICAL = 6, 7, 8, 9, 10
+_NAME, _CONVERTED, _SCALE, _PRECISION, _ID, _LOGICAL = 4, 6, 7, 8, 9, 10
 _STRING, _MAP, _LIST, _ENUM, _DECIMAL, _DATE, _TIMESTAMP, _INTEGER, _JSON, _BSON, _VARIANT = (
     1,
     2,
@@ -222,8 +224,9 @@ class FileColumns:
                     return self._other(node, wanted, path)
                 return self._type(entry[0], key, (*path, "key")) or self._type(entry[1], value, (*path, "value"))
             case _ if wanted == VARIANT:
-                names = None if node.is_leaf else sorted(child.name for child in node.children)
-                return None if names == ["metadata", "value"] else self._other(node, wanted, path)
+                names = {child.name for child in node.children}
+                fits = len(names) == len(node.children) > 1 and {"metadata"} < names <= _OF_VARIANT
+                return None if fits else self._other(node, wanted, path)
             case _:
                 return self._leaf(node, wanted, path)
 
@@ -256,6 +259,12 @@ class FileColumns:
         except SchemaError as error:
             return f"its column cannot be read: {str(error).rstrip('.')}"
         return f"its column {display_name(path)} is {found}, and {_shown(wanted)} in the table"
+
+
+def is_shredded(footer: Footer, schema: StructType) -> bool:
+    """Whether a file has parts of variants in typed columns. schema: The table's schema."""
+    variants = any(each == VARIANT for field in schema.fields for each in nested_types(field.type))
+    return variants and any(element.get(_NAME) == b"typed_value" for element in footer.elements)
 
 
 def _shown(data_type: DataType) -> str:
@@ -348,7 +357,7 @@ def _candidates(node: ParquetNode, logical: dict[int, Any]) -> Iterator[DataType
             yield TIMESTAMP if logical[_TIMESTAMP].get(1, True) else TIMESTAMP_NTZ
     elif physical == 6 and (_STRING in logical or _ENUM in logical or _JSON in logical):
         yield STRING
-    elif physical == 6 and (not logical or _BSON in logical):
+    elif (physical == 6 and (not logical or _BSON in logical)) or (physical == 7 and not logical):
         yield BINARY
     elif not logical and physical in (0, 3, 4, 5):
         yield {0: BOOLEAN, 3: TIMESTAMP, 4: FLOAT, 5: DOUBLE}[physical]

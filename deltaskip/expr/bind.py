@@ -29,7 +29,8 @@ from deltaskip.expr.dates import DATE_FIELDS
 from deltaskip.expr.evaluation import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS, PRESENT
-from deltaskip.expr.intervals import CALENDAR, INTERVALS, made_interval, sum_with_interval
+from deltaskip.expr.interval_types import CALENDAR, INTERVALS, YEAR_MONTHS
+from deltaskip.expr.intervals import made_interval, sum_with_interval
 from deltaskip.expr.literal_list import LiteralList
 from deltaskip.expr.nodes import (
     ARITHMETIC,
@@ -88,6 +89,7 @@ from deltaskip.schema.types import (
     DecimalType,
     MapType,
     StructType,
+    UnknownType,
 )
 
 # Spark adds this column to every file scan. It is not in the schema.
@@ -276,14 +278,8 @@ def _coerced(node: Node, scope: _Scope) -> Node:
             return Not(_as_boolean(child, "The operand of NOT"))
         case In(child, values):
             return _membership(child, values, scope.ansi)
-        case Like(child, pattern, escape, case_insensitive):
-            comparison_collation(child, pattern)
-            return Like(_as_text(child), _as_text(pattern), escape, case_insensitive)
-        case StartsWith(child, prefix):
-            if type_of(child) == type_of(prefix) == BINARY:
-                return node
-            comparison_collation(child, prefix)
-            return StartsWith(_as_text(child), _as_text(prefix))
+        case Like(child, pattern) | StartsWith(child, pattern):
+            return _pattern(node, child, pattern)
         case Cast():
             return _cast(node)
         case Collate(child, collation):
@@ -364,7 +360,8 @@ def _comparison(op: str, left: Node, right: Node, ansi: bool) -> Node:
     left_type, right_type = type_of(left), type_of(right)
     if left_type is None or right_type is None:
         return Compare(op, left, right)
-    _check_comparable(left_type, op, right_type)
+    if not _check_comparable((left_type, right_type), op, ansi):
+        return Opaque(to_sql(Compare(op, left, right)), columns_of(Compare(op, left, right)))
     if is_nested(left_type) and is_nested(right_type):
         return nested_comparison(op, left, right, ansi)
     if _is_beyond(left, right_type) or _is_beyond(right, left_type):
@@ -382,16 +379,34 @@ def _comparison(op: str, left: Node, right: Node, ansi: bool) -> Node:
     return Compare(op, cast_to(left, met), cast_to(right, met))
 
 
-def _check_comparable(left: DataType, op: str, right: DataType) -> None:
-    """Raise for types that Spark never compares: maps, variants, and arrays, structs or intervals with other types."""
-    if left == right == VARIANT:
-        raise PredicateError(f"VARIANT {op} VARIANT is not a valid comparison in Spark SQL (DATATYPE_MISMATCH).")
-    for one, other in ((left, right), (right, left)):
-        nested = isinstance(one, ArrayType | StructType | MapType) or one in INTERVALS
-        if isinstance(one, MapType) or (nested and (_is_atomic(other) and not (one in INTERVALS and other == STRING))):
-            raise PredicateError(
-                f"{sql_name(left)} {op} {sql_name(right)} is not a valid comparison in Spark SQL (DATATYPE_MISMATCH)."
-            )
+def _check_comparable(types: Collection[DataType], op: str, ansi: bool) -> bool:
+    """Whether values of types may be compared here; otherwise only Spark knows.
+
+    Raises PredicateError if Spark never compares them: maps, variants, values of the type `interval`, and arrays,
+    structs or other intervals with values of another kind.
+    """
+    kinds = {_kind(type_) for type_ in types if type_ != VOID}
+    if kinds <= {"atomic"} or None in kinds:
+        return None not in kinds
+    if not ansi and op == "IN" and STRING in types:
+        # Spark 4.1, TypeCoercion: values beside a string in a list become strings.
+        return False
+    if len(kinds) > 1 or not kinds.isdisjoint(("map", "variant", "interval")):
+        names = f"IN with {', '.join(map(sql_name, types))}" if op == "IN" else f" {op} ".join(map(sql_name, types))
+        raise PredicateError(f"{names} is not a valid comparison in Spark SQL (DATATYPE_MISMATCH).")
+    return True
+
+
+def _kind(type_: DataType) -> str | None:
+    """The kind of values with which Spark compares values of a type; None if it is not known."""
+    match type_:
+        case ArrayType() | StructType() | MapType():
+            return type(type_).__name__.removesuffix("Type").lower()
+        case _ if type_ in INTERVALS:
+            return "interval" if type_ == CALENDAR else "months" if type_ in YEAR_MONTHS else "time"
+        case UnknownType():
+            return None
+    return "variant" if type_ == VARIANT else "atomic"
 
 
 def _is_beyond(node: Node, type_: DataType | None) -> bool:
@@ -447,12 +462,11 @@ def _membership(child: Node, values: Sequence[Node], ansi: bool) -> Node:
             return found
         values = tuple(values)
     types = {type_of(child): None} | dict.fromkeys(type_of(value) for value in values)
-    for type_ in list(types)[1:]:
-        if type_ in INTERVALS and type_of(child) is not None:
-            _check_comparable(type_of(child) or VOID, "IN", type_)
     known = [type_ for type_ in types if type_ is not None]
     if len(known) < len(types):
         return In(child, values)
+    if not _check_comparable(known, "IN", ansi):
+        return Opaque(to_sql(In(child, values)), columns_of(In(child, values)))
     if not all(_is_atomic(type_) or type_ == VOID for type_ in known):
         return nested_membership(child, values, known, ansi)
     met = common_type(known, ansi=ansi)
@@ -487,6 +501,8 @@ def _widened(value: Node, met: DataType) -> Node:
 
 
 def _cast(node: Cast) -> Node:
+    made = made_interval(node.child.name, node.child.args) if isinstance(node.child, Call) else None
+    node = node if made is None else replace(node, child=made)
     source = type_of(node.child)
     if source is None:
         return node
@@ -494,14 +510,17 @@ def _cast(node: Cast) -> Node:
         # The cast of a JSON null is NULL, though the variant is not.
         name = "try_cast(variant)" if node.safe else "cast(variant)"
         return _call(Call(name, (node.child, Literal(None, node.type))))
+    refused = f"{sql_name(source)} cannot be cast to {sql_name(node.type)} in Spark SQL (CAST_WITHOUT_SUGGESTION)."
+    if source in INTERVALS and not castable(source, node.type):
+        raise PredicateError(refused)
     if node.type == VARIANT and source != VOID:
         return _call(Call("as_variant()", (node.child,)))
     if is_nested(source) or is_nested(node.type):
         return nested_cast(node, source)
     if _is_atomic(source) and not castable(source, node.type):
-        raise TypeMismatch(
-            f"{sql_name(source)} cannot be cast to {sql_name(node.type)} in Spark SQL (CAST_WITHOUT_SUGGESTION)."
-        )
+        raise TypeMismatch(refused)
+    if not (_is_atomic(source) or source == VOID or source in INTERVALS):
+        return Opaque(to_sql(node), columns_of(node))
     if source != node.type:
         return node
     # A cast to STRING removes the collation.
@@ -509,6 +528,9 @@ def _cast(node: Cast) -> Node:
 
 
 def _case(branches: tuple[tuple[Node, Node], ...], otherwise: Node | None, ansi: bool) -> Node:
+    for condition, _ in branches:
+        if type_of(condition) == STRING:
+            raise TypeMismatch("A condition of CASE must be BOOLEAN, not STRING: compare it with a value.")
     tested = tuple((_as_boolean(condition, "A condition of CASE"), value) for condition, value in branches)
     values = [value for _, value in tested] + ([] if otherwise is None else [otherwise])
     types = [type_ for value in values if (type_ := type_of(value)) is not None]
@@ -524,8 +546,8 @@ def _call(node: Call, ansi: bool = True) -> Node:
     if not node.args and clock in PRESENT:
         return Call(clock, (), PRESENT[clock])
     found_node = sum_with_interval(node) or made_interval(node.name, node.args)
-    if found_node is not None and type_of(found_node) != CALENDAR:
-        return found_node
+    if found_node is not None:
+        return found_node if type_of(found_node) != CALENDAR else Call(node.name, node.args, CALENDAR)
     function = FUNCTIONS.get(node.name)
     if function is None or any(type_of(arg) is None for arg in node.args if not isinstance(arg, Lambda)):
         return Call(node.name, node.args)
@@ -576,8 +598,27 @@ def _as_boolean(node: Node, what: str) -> Node:
     raise PredicateError(f"{what} must be BOOLEAN, not {sql_name(type_)}: compare it with a value.")
 
 
+def _pattern(node: Like | StartsWith, child: Node, pattern: Node) -> Node:
+    """LIKE or STARTSWITH, whose operands Spark casts to strings."""
+    if isinstance(node, StartsWith) and type_of(child) == type_of(pattern) == BINARY:
+        return node
+    operands = (child, pattern)
+    comparison_collation(*operands)
+    cast = [_as_text(operand) for operand in operands]
+    if any(type_ is not None and is_nested(type_) for type_ in map(type_of, cast)):
+        names = " and ".join(sql_name(type_of(operand)) for operand in operands)
+        raise PredicateError(f"{to_sql(node)} is not valid in Spark SQL for {names} (DATATYPE_MISMATCH): cast them.")
+    if any(type_of(operand) not in (None, STRING) for operand in cast):
+        return Opaque(to_sql(node), columns_of(node))
+    if isinstance(node, Like):
+        return Like(cast[0], cast[1], node.escape, node.case_insensitive)
+    return StartsWith(cast[0], cast[1])
+
+
 def _as_text(node: Node) -> Node:
     """`node` cast to string for LIKE and STARTSWITH; unchanged if Spark does not cast it implicitly."""
+    if type_of(node) == VARIANT:
+        return _cast(Cast(node, STRING))
     cast = implicit_cast(node, STRING)
     return node if cast is None else cast
 

@@ -22,7 +22,7 @@ from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.types import STRING, VARIANT, VOID, DataType
 
 _OF_NESTED = frozenset(
-    ("coalesce", "concat", "concat_ws", "reverse", "greatest", "least", "hash", "xxhash64", "typeof")
+    ("coalesce", "concat", "concat_ws", "format_string", "reverse", "greatest", "least", "hash", "xxhash64", "typeof")
 )
 
 
@@ -67,7 +67,7 @@ def nested_membership(child: Node, values: Sequence[Node], types: Sequence[DataT
 
 def nested_cast(node: Cast, source: DataType) -> Node:
     """A cast from or to a nested type."""
-    if is_nested(source) and not (is_nested(node.type) or node.type in (STRING, VARIANT)):
+    if is_nested(source) != is_nested(node.type) and source != VOID and node.type not in (STRING, VARIANT):
         raise PredicateError(
             f"{sql_name(source)} cannot be cast to {sql_name(node.type)} in Spark SQL (CAST_WITHOUT_SUGGESTION)."
         )

@@ -14,6 +14,7 @@ from typing import Any
 from deltaskip.errors import shown
 from deltaskip.expr.arithmetic import checked_integral, to_decimal
 from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.interval_types import INTERVALS, interval_castable, interval_number, interval_words
 from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.calendar import (
     JAVA_TRIM,
@@ -72,6 +73,8 @@ def cast_value(value: object, source: DataType, target: DataType, zone: Zone) ->
     """
     if value is None or source == target:
         return value
+    if source in INTERVALS:
+        return _from_interval(value, source, target)
     if target == STRING:
         return _to_string(value, source, zone)
     if isinstance(value, tuple):
@@ -163,6 +166,18 @@ def _to_string(value: object, source: DataType, zone: Zone) -> str:
             except UnicodeDecodeError as error:
                 raise Undecided("The binary value is not UTF-8.") from error
     raise EvaluationError(f"No text for {value!r}.")
+
+
+def _from_interval(value: object, source: DataType, target: DataType) -> object:
+    if target == STRING:
+        return interval_words(value, source)
+    if not isinstance(value, int) or not interval_castable(source, target):
+        raise Undecided("Such a cast of an interval is left to Spark.")
+    number = interval_number(value, source)
+    if isinstance(target, DecimalType):
+        return to_decimal(number, target)
+    # A type with the units of both holds the same value.
+    return checked_integral(int(number), target) if target in INTEGRAL_BITS else value
 
 
 def _nested_text(value: tuple[Any, ...], source: DataType, zone: Zone) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from deltaskip.expr.interval_types import CALENDAR, INTERVALS, interval_castable, met_interval
 from deltaskip.expr.nodes import (
     And,
     Call,
@@ -136,6 +137,8 @@ def castable(source: DataType, target: DataType) -> bool:
             )
     if source in (target, VOID):
         return True
+    if source in INTERVALS:
+        return interval_castable(source, target)
     if VARIANT in (source, target) or is_nested(target) or (is_nested(source) and target != STRING):
         return False
     if STRING in (source, target):
@@ -143,7 +146,7 @@ def castable(source: DataType, target: DataType) -> bool:
     if is_numeric(source):
         return is_numeric(target) or target in (BOOLEAN, TIMESTAMP)
     if source == BOOLEAN:
-        return is_numeric(target) or target == TIMESTAMP
+        return is_numeric(target)
     if source == TIMESTAMP:
         return is_numeric(target) or target in DATETIMES
     return source in DATETIMES and target in DATETIMES
@@ -176,6 +179,8 @@ def may_give_null(source: DataType, target: DataType) -> bool:
 
 def wider_type(left: DataType, right: DataType, *, ansi: bool = True) -> DataType | None:
     """The common type of two types in IN, COALESCE, CASE and IF, and of numbers; None if they have no common type."""
+    if left in INTERVALS and right in INTERVALS:
+        return met_interval(left, right)
     tightest = _tightest(left, right, ansi)
     if tightest is not None:
         return tightest
@@ -261,7 +266,7 @@ def implicit_cast(node: Node, target: DataType) -> Node | None:
     if source in (target, VOID):
         return cast_to(node, target)
     allowed = (
-        (target == STRING and (source in ATOMIC or isinstance(source, DecimalType)))
+        (target == STRING and (source in ATOMIC or isinstance(source, DecimalType) or source in INTERVALS - {CALENDAR}))
         or (target in DATETIMES and source in (STRING, *DATETIMES))
         or (target == DOUBLE and (is_numeric(source) or source == STRING))
         or (target in INTEGRAL_BITS and (source in INTEGRAL_BITS or source == STRING))

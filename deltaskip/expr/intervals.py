@@ -15,28 +15,16 @@ from decimal import ROUND_HALF_UP, Decimal
 from deltaskip.expr.coerce import cast_to, implicit_cast, type_of
 from deltaskip.expr.dates import add_days, add_months
 from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.interval_types import CALENDAR, DAYS, INTERVALS, YEAR_MONTHS, interval_type, interval_words
 from deltaskip.expr.nodes import Call, Literal, Node
-from deltaskip.schema.calendar import (
-    MICROS_PER_DAY,
-    MICROS_PER_SECOND,
-    UNIT_MICROS,
-    UNIT_MONTHS,
-    Zone,
-    instant_of,
-    local_of,
-)
+from deltaskip.schema.calendar import MICROS_PER_DAY, UNIT_MICROS, UNIT_MONTHS, Zone, instant_of, local_of
 from deltaskip.schema.numerals import EXACT, exactly, of_unscaled
-from deltaskip.schema.types import DATE, DATETIMES, INTEGRAL_BITS, TIMESTAMP, TIMESTAMP_NTZ, DataType, UnknownType
-
-DAYS = UnknownType('"interval day"')
-DAY_TIME = UnknownType('"interval day to second"')
-YEAR_MONTH = UnknownType('"interval year to month"')
-CALENDAR = UnknownType('"interval"')
-INTERVALS: tuple[DataType, ...] = (DAYS, DAY_TIME, YEAR_MONTH, CALENDAR)
+from deltaskip.schema.types import DATE, DATETIMES, INTEGRAL_BITS, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 _NUMBER = re.compile(r"\s*([+-]?)([0-9]{1,18})(?:\.([0-9]{0,9}))?\s*", re.ASCII)
 _PAIR = re.compile(r"([+-]?[0-9]+(?:\.[0-9]*)?)\s+([A-Za-z]+)", re.ASCII)
 _CLOCK_UNITS = ("DAY", "HOUR", "MINUTE", "SECOND")
+_STORED_UNITS = {"WEEK": "DAY", "MILLISECOND": "SECOND", "MICROSECOND": "SECOND"}
 # The greatest number of arguments of the functions that make intervals.
 _MAKING = {"make_interval": 7, "try_make_interval": 7, "make_dt_interval": 4, "make_ym_interval": 2}
 _MOST = {"HOUR": 23, "MINUTE": 59, "SECOND": 59}
@@ -84,7 +72,7 @@ def interval_between(text: str, first: str, last: str) -> Literal | None:
         match = re.fullmatch(r"\s*([+-]?)([0-9]{1,9})-([0-9]{1,2})\s*", text, re.ASCII)
         if match is None or int(match[3]) > 11:
             return None
-        return _literal((-1 if match[1] == "-" else 1) * (int(match[2]) * 12 + int(match[3])), 0, ["MONTH"])
+        return _literal((-1 if match[1] == "-" else 1) * (int(match[2]) * 12 + int(match[3])), 0, ["YEAR", "MONTH"])
     if first not in _CLOCK_UNITS or last not in _CLOCK_UNITS or first == last:
         return None
     units = _CLOCK_UNITS[_CLOCK_UNITS.index(first) : _CLOCK_UNITS.index(last) + 1]
@@ -123,11 +111,11 @@ def made_interval(name: str, args: Sequence[Node]) -> Literal | None:
         return None
     micros = int(seconds.quantize(Decimal("0.000001"), ROUND_HALF_UP, EXACT).scaleb(6, EXACT))
     if name == "make_ym_interval":
-        return _literal(counts[0] * 12 + counts[1], 0, ["MONTH"])
+        return _literal(counts[0] * 12 + counts[1], 0, ["YEAR", "MONTH"])
     *_, days, hours, minutes = counts
     micros += hours * UNIT_MICROS["HOUR"] + minutes * UNIT_MICROS["MINUTE"]
     if name == "make_dt_interval":
-        return _literal(0, days * MICROS_PER_DAY + micros, ["SECOND"])
+        return _literal(0, days * MICROS_PER_DAY + micros, ["DAY", "SECOND"])
     months, days = counts[0] * 12 + counts[1], counts[2] * 7 + days
     return Literal((months, days, micros), CALENDAR) if max(abs(months), abs(days)) < 2**31 else None
 
@@ -159,7 +147,7 @@ def sum_with_interval(node: Call) -> Node | None:
     type_ = type_of(time)
     if node.name == "timestampadd" and type_ not in (TIMESTAMP, TIMESTAMP_NTZ):
         time = implicit_cast(time, TIMESTAMP) or time
-    elif type_ == DATE and interval.type == DAY_TIME:
+    elif type_ == DATE and interval.type not in (DAYS, CALENDAR, *YEAR_MONTHS):
         time = cast_to(time, TIMESTAMP)
     type_ = type_of(time)
     return Call("add_interval", (time, interval), type_) if type_ in DATETIMES else None
@@ -188,7 +176,7 @@ def amount_of(interval: Literal) -> tuple[int, int, int]:
     match interval.value:
         case (int() as months, int() as days, int() as micros):
             return months, days, micros
-        case int() as amount if interval.type == YEAR_MONTH:
+        case int() as amount if interval.type in YEAR_MONTHS:
             return amount, 0, 0
         case int() as amount:
             days = abs(amount) // MICROS_PER_DAY * (1 if amount >= 0 else -1)
@@ -233,17 +221,7 @@ def interval_text(interval: Literal) -> str:
     if interval.type == CALENDAR:
         months, days, micros = amount_of(interval)
         return f"make_interval(0, {months}, 0, {days}, 0, 0, {of_unscaled(micros, 6):f})"
-    amount = interval.value
-    assert isinstance(amount, int)
-    sign, size = "-" if amount < 0 else "", abs(amount)
-    if interval.type == YEAR_MONTH:
-        return f"INTERVAL '{sign}{size // 12}-{size % 12}' YEAR TO MONTH"
-    days, micros = divmod(size, MICROS_PER_DAY)
-    if interval.type == DAYS:
-        return f"INTERVAL '{sign}{days}' DAY"
-    seconds, fraction = divmod(micros, MICROS_PER_SECOND)
-    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{fraction:06d}".rstrip("0").rstrip(".")
-    return f"INTERVAL '{sign}{days} {clock}' DAY TO SECOND"
+    return interval_words(interval.value, interval.type)
 
 
 def _field(unit: str, units: Sequence[str]) -> str:
@@ -256,12 +234,15 @@ def _field(unit: str, units: Sequence[str]) -> str:
 
 def _literal(months: int, micros: int, units: Sequence[str]) -> Literal | None:
     """The literal; None if it mixes months with shorter units or is out of range."""
-    of_months = [unit for unit in units if unit in UNIT_MONTHS]
+    units = [_STORED_UNITS.get(unit, unit) for unit in units]
+    of_months = [unit for unit in units if unit in ("YEAR", "MONTH")]
     if of_months:
         fits = len(of_months) == len(units) and -(2**31) <= months < 2**31
-        return Literal(months, YEAR_MONTH) if fits else None
-    type_ = DAYS if all(unit in ("DAY", "WEEK") for unit in units) else DAY_TIME
-    return Literal(micros, type_) if units and -(2**63) <= micros < 2**63 else None
+        return Literal(months, interval_type(max(units), min(units))) if fits else None
+    places = sorted(map(_CLOCK_UNITS.index, units))
+    if not places or not -(2**63) <= micros < 2**63:
+        return None
+    return Literal(micros, interval_type(_CLOCK_UNITS[places[0]], _CLOCK_UNITS[places[-1]]))
 
 
 def _checked(value: int, bits: int) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.errors import InvalidArgumentType, PredicateError, SchemaError
-from deltaskip.expr.intervals import DAY_TIME
+from deltaskip.expr.interval_types import DAY_TIME
 from deltaskip.expr.literal_list import SHORTEST, LiteralList, integers, text_list
 from deltaskip.expr.nodes import Cast, Literal, Node
 from deltaskip.schema.arrow_values import arrow_array

@@ -8,7 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from deltaskip.expr.intervals import INTERVALS, interval_text
+from deltaskip.expr.interval_types import INTERVALS
+from deltaskip.expr.intervals import interval_text
 from deltaskip.expr.nodes import (
     ARITHMETIC,
     BITWISE,

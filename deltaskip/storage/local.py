@@ -153,7 +153,7 @@ class LocalStorage:
     def changed_ns(self, directory: str) -> int:
         """Return the time at which names in the directory last changed, in nanoseconds since the epoch."""
         with _naming(directory):
-            return os.stat(directory).st_mtime_ns
+            return os.stat(encoded(directory)).st_mtime_ns
 
     def size(self, path: str) -> int:
         """Return the size of the file in bytes."""

@@ -16,6 +16,7 @@ from deltaskip.actions import (
     partition_column,
     serialize_partition_value,
 )
+from deltaskip.errors import ReadWarning
 from deltaskip.schema import (
     BINARY,
     BOOLEAN,
@@ -373,3 +374,23 @@ def test_float_text_is_rounded_once(value, steps):
         exact = (Decimal(float(low)) + Decimal(float(high))) / 2 * (1 + steps * Decimal("1e-40"))
         best = min((low, high), key=lambda c: (abs(exact - Decimal(float(c))), int(c.view("u4")) & 1))
     assert parse_partition_value(format(exact, "f"), FLOAT) == float(best)
+
+
+# As deltalake 1.6 writes them.
+TWO_SIGNS = {
+    (10, 2): {"0.-50": "-0.50", "-1.-5": "-1.05", "0.-1": "-0.01", "-1.-50": "-1.50", "-100.-9": "-100.09"},
+    (10, 4): {"-1.-5000": "-1.5000", "-3.-120": "-3.0120", "0.00-1": "-0.0001"},
+    (38, 10): {"-1.00000000-5": "-1.0000000005"},
+}
+
+
+@looped("sizes, text", [(sizes, text) for sizes, texts in TWO_SIGNS.items() for text in texts])
+def test_a_decimal_with_two_signs_has_one_meaning(sizes: tuple[int, int], text: str) -> None:
+    with pytest.warns(ReadWarning, match="delta-rs writes negative decimals"):
+        assert parse_partition_value(text, DecimalType(*sizes)) == Decimal(TWO_SIGNS[sizes][text])
+
+
+@looped("text", ["1.-50", "-1.-500", "-1.0-5", "-1.-05", "-0.-1", "-1.--5", "-1.-0", "-01.-5", "0.-", "-1.-5e1"])
+def test_other_decimals_with_two_signs_are_malformed(text: str) -> None:
+    with pytest.raises(PartitionValueError, match="is not a value of type decimal"):
+        parse_partition_value(text, DecimalType(10, 2))

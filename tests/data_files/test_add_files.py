@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip.data_files.file_rules as file_rules
-from deltaskip import DeltaTable
+from deltaskip import DeltaTable, convert_to_delta
 from deltaskip.errors import (
     DataFileMissing,
     DeltaSkipError,
@@ -27,7 +27,10 @@ from deltaskip.errors import (
     StorageError,
     UnsupportedFeature,
 )
+from deltaskip.features.registry import has_feature
+from deltaskip.schema.types import BINARY
 from tests.each import each
+from tests.kernels.variant_twin import metadata_of, shredded, variant_type
 
 UTC = datetime.UTC
 NOON = datetime.datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -601,3 +604,43 @@ def test_files_and_rows_are_one_version_of_a_transaction(tmp_path: Path) -> None
         txn.add_files(tmp_path / "b.parquet")
     assert path.exists()
     assert table.refresh().version == 1
+
+
+def test_bytes_of_a_fixed_length_are_binary(tmp_path: Path) -> None:
+    rows = {"id": pa.array([1, 2], pa.int64()), "b": pa.array([b"0123", None], pa.binary(4))}
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, b BINARY")
+    write(tmp_path / "t/a.parquet", rows, store_schema=False)
+    table.add_files("a.parquet")
+    write(tmp_path / "c/a.parquet", rows, store_schema=False)
+    converted = convert_to_delta(tmp_path / "c")
+    for one in (table, converted):
+        assert one.schema.fields[1].type == BINARY
+        assert one.scan("b = X'30313233'").to_arrow().to_pylist() == [{"id": 1, "b": b"0123"}]
+        one.update({"b": "X'00'"}, "id = 2")
+        assert sorted(one.scan().to_arrow()["b"].to_pylist()) == [b"\0", b"0123"]
+
+
+def test_files_with_shredded_variants_are_added_with_their_feature(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, v VARIANT, st STRUCT<v: VARIANT>")
+    assert not has_feature(table.snapshot.protocol, "variantShredding")
+    values: list[Any] = [{"a": 1, "b": "x"}, 5, {"b": None}]
+    schema = {"a": pa.int64()}
+    rows = [{"metadata": metadata_of(["a", "b"]), **shredded(value, schema, ["a", "b"])} for value in values]
+    variants = pa.array(rows, variant_type(schema))
+    columns = {"id": [1, 2, 3], "v": variants, "st": pa.StructArray.from_arrays([variants], ["v"])}
+    write(tmp_path / "t/a.parquet", columns, store_schema=False)
+    table.add_files("a.parquet")
+    assert has_feature(table.snapshot.protocol, "variantShredding")
+    found = table.scan("v:a::INT = 1 AND st.v:b::STRING = 'x'").to_arrow()
+    assert found["id"].to_pylist() == [1]
+    table.delete("id = 2")
+    assert table.scan("v:b IS NOT NULL").to_arrow()["id"].to_pylist() == [1, 3]
+
+
+@pytest.mark.parametrize("names", [["metadata"], ["value", "typed_value"], ["metadata", "value", "other"]])
+def test_other_structs_are_no_variants(tmp_path: Path, names: list[str]) -> None:
+    table = DeltaTable.create(tmp_path / "t", "v VARIANT")
+    struct = pa.StructArray.from_arrays([pa.array([b"\1\0\0"])] * len(names), names)
+    write(tmp_path / "t/a.parquet", {"v": struct}, store_schema=False)
+    with pytest.raises(SchemaError, match="v is"):
+        table.add_files("a.parquet")

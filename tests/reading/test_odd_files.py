@@ -16,6 +16,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.reading.stored_columns import without_views
 from deltaskip.schema.ddl import parse_columns
+from deltaskip.schema.types import LONG, DecimalType
 from tests.builder import TableBuilder, add
 from tests.extent import extent, some
 from tests.looped import looped
@@ -154,3 +155,36 @@ def test_a_damaged_footer_is_an_error_and_does_not_end_the_process(tmp_path: Pat
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.filterwarnings("ignore:The partition value:deltaskip.ReadWarning")
+@looped("door", ["scan", "delete", "update", "optimize", "overwrite"])
+def test_negative_decimals_of_delta_rs_are_read_and_rewritten_with_one_sign(tmp_path: Path, door: str) -> None:
+    builder = TableBuilder(tmp_path / "t", {"id": LONG, "p": DecimalType(10, 2)}, ["p"])
+    adds = []
+    for number, text in enumerate(["-1.-50", "0.-1", "2.50", "-1.-50"]):
+        name = f"p={text}/{number}.parquet"
+        (tmp_path / "t" / name).parent.mkdir(exist_ok=True)
+        pq.write_table(pa.table({"id": pa.array([number, number + 10], pa.int64())}), tmp_path / "t" / name)
+        size = (tmp_path / "t" / name).stat().st_size
+        adds.append({"add": {**add(name, partitionValues={"p": text})["add"], "size": size}})
+    builder.commit(*adds)
+    table = ds.DeltaTable(tmp_path / "t")
+    assert sorted(table.scan("p = -1.50").to_arrow()["id"].to_pylist()) == [0, 3, 10, 13]
+    assert table.scan("p > -1 AND p < 0", columns=["p"]).to_arrow()["p"].to_pylist() == [decimal.Decimal("-0.01")] * 2
+    ids = [0, 1, 2, 3, 10, 11, 12, 13]
+    if door == "delete":
+        table.delete("id = 0")
+        ids.remove(0)
+    elif door == "update":
+        table.update({"id": "id + 100"}, "p = -1.50 AND id = 0")
+        ids = [*ids[1:], 100]
+    elif door == "optimize":
+        table.optimize()
+    elif door == "overwrite":
+        table.overwrite(pa.table({"id": pa.array([7], pa.int64()), "p": [decimal.Decimal("-1.50")]}), where="p = -1.50")
+        ids = [1, 2, 7, 11, 12]
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == ids
+    if door in ("optimize", "overwrite"):
+        kept = {path.split("/")[-2] for path in table.scan("p = -1.50").paths()}
+        assert kept == {"p=-1.50"}

@@ -11,7 +11,7 @@ from deltaskip.errors import PredicateError
 from deltaskip.expr import EvaluationError, evaluate
 from deltaskip.expr.bind import bind_expression
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.intervals import CALENDAR, DAY_TIME, DAYS, YEAR_MONTH
+from deltaskip.expr.interval_types import CALENDAR, DAY_TIME, DAYS, YEAR_MONTH
 from deltaskip.expr.nodes import (
     And,
     Call,

@@ -20,7 +20,7 @@ from deltaskip.expr.evaluation.row_columns import Columns, column_at, encoded_da
 from deltaskip.expr.evaluation.rows import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS
-from deltaskip.expr.intervals import INTERVALS
+from deltaskip.expr.interval_types import INTERVALS
 from deltaskip.expr.literal_list import LiteralList, nodes_in
 from deltaskip.expr.nodes import (
     MIRRORED,

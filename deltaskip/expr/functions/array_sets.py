@@ -49,7 +49,7 @@ def _contains_signature(result: DataType) -> Signature:
     """Accept an array and a value, cast to the common element type."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
-        found = with_value(args) if len(args) == 2 else None
+        found = with_value(args, widens_decimals=result == BOOLEAN) if len(args) == 2 else None
         if found is None or not is_orderable(found[0].element):
             return None
         if result == BOOLEAN and VOID in (type_of(args[0]), type_of(args[1])):

@@ -15,7 +15,7 @@ from deltaskip.expr.comparison_collation import is_collated
 from deltaskip.expr.functions.function import Signature, Typed
 from deltaskip.expr.nodes import Node
 from deltaskip.expr.vectors import valid
-from deltaskip.schema.types import FLOAT, INTEGRAL_BITS, ArrayType, DataType
+from deltaskip.schema.types import FLOAT, INTEGRAL_BITS, VOID, ArrayType, DataType, DecimalType
 
 
 def array_type(node: Node) -> ArrayType | None:
@@ -33,14 +33,19 @@ def plain_wider(left: DataType, right: DataType) -> DataType | None:
     return plain_wider_type(left, right)
 
 
-def with_value(args: tuple[Node, ...], at: int = 1) -> tuple[ArrayType, tuple[Node, ...]] | None:
-    """The type and the arguments of a call with an array and a value, cast to the common element type; or None."""
+def with_value(
+    args: tuple[Node, ...], at: int = 1, *, widens_decimals: bool = False
+) -> tuple[ArrayType, tuple[Node, ...]] | None:
+    """The type and the arguments of a call with an array and a value, cast to the common element type; or None.
+
+    widens_decimals: Whether Spark finds a common type of a decimal and another number, as for array_contains only.
+    """
     array = array_type(args[0])
     value = type_of(args[at])
     if array is None or value is None or is_collated(args[at]):
         return None
     met = plain_wider(array.element, value)
-    if met is None:
+    if met is None or (isinstance(met, DecimalType) and not widens_decimals and {array.element, value} - {met, VOID}):
         return None
     type_ = ArrayType(met, array.contains_null)
     return type_, (cast_to(args[0], type_) if array.element != met else args[0], cast_to(args[at], met))

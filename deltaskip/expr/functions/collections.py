@@ -42,7 +42,7 @@ from deltaskip.expr.lists import (
     listed,
     lists_of,
 )
-from deltaskip.expr.nodes import Call, Case, Column, FieldRef, Literal, Node, is_null_constant, walk
+from deltaskip.expr.nodes import Call, Case, Column, FieldRef, Literal, Node, columns_of, is_null_constant, walk
 from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.order import compare_values
 from deltaskip.expr.strings import concat
@@ -303,7 +303,9 @@ def _compacted(array: pa.Array) -> pa.Array:
 def _sort_signature(args: tuple[Node, ...]) -> Typed:
     """Accept an array, and whether it is sorted in ascending order."""
     found = array_to(ordered_array, *([BOOLEAN] * (len(args) - 1)))(args) if 1 <= len(args) <= 2 else None
-    return found if found is None or all(type_of(arg) in (BOOLEAN, VOID) for arg in args[1:]) else None
+    # Spark takes only a constant order.
+    known = all(type_of(arg) in (BOOLEAN, VOID) and not columns_of(arg) for arg in args[1:])
+    return found if found is None or known else None
 
 
 def _sort(args: tuple[Any, ...], call: Call, zone: Zone) -> object:

@@ -18,7 +18,6 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.array_types import array_to, plain_wider, taken_elements, valid_rows
 from deltaskip.expr.functions.function import Compute, Function, FunctionRow, Replaced, Typed
 from deltaskip.expr.functions.maps import map_lookup
-from deltaskip.expr.intervals import INTERVALS
 from deltaskip.expr.lists import elements_of, listed, lists_of
 from deltaskip.expr.nodes import Call, Column, Literal, Node, Variable
 from deltaskip.expr.nullability import is_nullable
@@ -282,7 +281,7 @@ def _length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 def _type_name(args: tuple[Node, ...]) -> Typed:
     """The name of the type as a constant. Like Spark, `typeof` does not evaluate its argument."""
     type_ = type_of(args[0]) if len(args) == 1 and not is_collated(*args) else None
-    return None if type_ is None or type_ in INTERVALS else ((Literal(simple_string(type_), STRING),), STRING)
+    return None if type_ is None else ((Literal(simple_string(type_), STRING),), STRING)
 
 
 ELEMENTS: Mapping[str, FunctionRow] = {

@@ -15,7 +15,7 @@ from deltaskip.expr.coerce import cast_to, common_type, type_of
 from deltaskip.expr.dates import add_months
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, Typed
-from deltaskip.expr.intervals import INTERVALS, YEAR_MONTH
+from deltaskip.expr.interval_types import INTERVALS, YEAR_MONTHS
 from deltaskip.expr.lists import MOST_ELEMENTS, listed
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.vectors import NotByColumn, Values, numbers, rows_of, valid
@@ -58,7 +58,7 @@ def _sequence(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     months = 0
     days = 1 if start <= stop else -1
     micros = 0
-    if len(args) == 3 and type_of(call.args[2]) == YEAR_MONTH:
+    if len(args) == 3 and type_of(call.args[2]) in YEAR_MONTHS:
         months, days = args[2], 0
     elif len(args) == 3:
         # Spark rounds the days of a negative interval towards zero.

@@ -254,6 +254,8 @@ def _of_texts(
 def _part_signature(args: tuple[Node, ...]) -> Typed:
     """Accept two strings, or two binary values."""
     of = BINARY if [type_of(arg) for arg in args] == [BINARY, BINARY] else STRING
+    if of == STRING:
+        comparison_collation(*args)
     return takes(BOOLEAN, of, of)(args)
 
 

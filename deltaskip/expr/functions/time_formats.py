@@ -52,7 +52,7 @@ from deltaskip.expr.zones import instants, local_times
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import NOTHING
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_MINUTE, MICROS_PER_SECOND, Zone, days_from_civil
-from deltaskip.schema.types import DATE, DATETIMES, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.schema.types import DATE, DATETIMES, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType
 
 _DEFAULT = Literal("yyyy-MM-dd HH:mm:ss", STRING)
 # The letter counts for which a field has a fixed width.
@@ -347,7 +347,9 @@ def _reading(result: DataType, other: tuple[DataType, ...] = ()) -> Callable[[tu
 
 def _seconds_signature(args: tuple[Node, ...]) -> Typed:
     """Accept a string or a time, and an optional pattern."""
-    return _reading(LONG, DATETIMES)((*args, _DEFAULT)[:2]) if len(args) in (1, 2) else None
+    if len(args) not in (1, 2) or any(type_of(arg) not in (STRING, VOID) for arg in args[1:]):
+        return None
+    return _reading(LONG, DATETIMES)((*args, _DEFAULT)[:2])
 
 
 def _without_pattern(args: tuple[Node, ...], result: DataType) -> Typed:

@@ -17,7 +17,8 @@ from deltaskip.expr import dates
 from deltaskip.expr.coerce import implicit_cast, type_of
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions.function import Function, FunctionRow, Typed, takes
-from deltaskip.expr.intervals import DAYS, added_interval, amount_of, moved
+from deltaskip.expr.interval_types import DAYS
+from deltaskip.expr.intervals import added_interval, amount_of, moved
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.expr.preimages import time_steps as preimages
 from deltaskip.expr.time_columns import civil, first_of_month, local_column

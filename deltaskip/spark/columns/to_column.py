@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import nodes
-from deltaskip.expr.intervals import INTERVALS, interval_text
+from deltaskip.expr.interval_types import INTERVALS
+from deltaskip.expr.intervals import interval_text
 from deltaskip.expr.nodes import Node
 from deltaskip.expr.render import exact_sql
 from deltaskip.schema.sql_text import quoted_name

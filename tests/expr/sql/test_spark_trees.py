@@ -217,8 +217,7 @@ def _literal(value: Any, type_name: str) -> Literal:
         case "time(6)":
             raise _Unlike
     if type_name.startswith("interval"):
-        kind = "year to month" if "month" in type_name or "year" in type_name else "day to second"
-        return Literal(int(value), UnknownType(f'"interval {"day" if type_name == "interval day" else kind}"'))
+        return Literal(int(value), UnknownType(f'"{type_name}"'))
     type_ = _type(type_name)
     if type_name in ("double", "float"):
         return Literal(nearest_float(Decimal(value)) if type_name == "float" else float(value), type_)
