@@ -208,8 +208,8 @@ def test_no_file_has_marks_of_a_merge() -> None:
 
 def test_the_root_has_nothing_that_a_trial_left_there() -> None:
     known = {".ci", ".editorconfig", ".github", ".gitignore", ".pre-commit-config.yaml", "LICENSE", "MANIFEST.in",
-             "README.md", "benchmarks", "deltaskip", "docs", "pyproject.toml", "pyspark_deltaskip", "setup.py",
-             "tests"}  # fmt: skip
+             "README.md", "benchmarks", "deltaskip", "docs", "findings", "pyproject.toml", "pyspark_deltaskip",
+             "setup.py", "tests"}  # fmt: skip
     assert {path.relative_to(ROOT).parts[0] for path in tracked_files()} <= known
 
 
