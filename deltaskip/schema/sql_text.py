@@ -144,7 +144,7 @@ def sql_string(text: str) -> str:
     """
     if text.isprintable() and not any(each in text for each in "'\\$"):
         return f"'{text}'"
-    return f"CAST(X'{text.encode().hex()}' AS STRING)"
+    return f"CAST(X'{text.encode('utf-8', 'surrogatepass').hex()}' AS STRING)"
 
 
 def with_names(text: str, replaced: Callable[[tuple[str, ...]], tuple[int, str]]) -> str:
