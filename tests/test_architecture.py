@@ -491,6 +491,16 @@ def test_names_of_files_are_bytes_in_every_system_call() -> None:
     assert found == set(), "pass deltaskip.path_bytes.encoded(path)"
 
 
+def test_pickles_are_read_only_of_what_this_package_has_sent_to_spark() -> None:
+    # The tasks of a job, the results of a job, and partitions that are signed.
+    known = {"planning/tasks", "recompute/job", "recompute/file_tasks", "source/workers", "installed_catalog/scans"}
+    reading = re.compile(r"\b(?:cloud)?pickle\.loads?\(|\bUnpickler\b|^from (?:cloud)?pickle import", re.MULTILINE)
+    found = {path for path in PACKAGE.rglob("*.py") if reading.search(path.read_text(encoding="utf-8"))}
+    assert {path.relative_to(PACKAGE).with_suffix("").as_posix() for path in found} == {
+        f"spark/{each}" for each in known
+    }
+
+
 def test_only_the_storage_room_deletes_files_and_all_others_ask_its_gate() -> None:
     ways = {"unlink", "remove", "rmtree", "rmdir", "removedirs", "delete_directory", "delete_empty_directory"}
     ways |= {"delete", "delete_files", "delete_file", "delete_dir"}
