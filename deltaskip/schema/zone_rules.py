@@ -128,19 +128,20 @@ def use_rules(release: str, source: Source) -> None:
     _keep({**_sources, release: source})
 
 
-def region(name: str) -> Region | None:
-    """The rules of a name that is no offset; None if no session accepts it.
+def region(name: str) -> Region:
+    """The rules of a name that is no offset.
 
     Raises UnknownZone if the rules are unknown here, or differ between the sessions of this process.
     """
-    # Systems without rules of their own, such as SystemV/EST5 of Java, are only in sessions.
+    # Zones that only Java has, such as SystemV/EST5, are asked of every session.
     asked = _releases or (() if SHORT_IDS.get(name, name) in _packaged_names() else tuple(_sources))
-    found = {answer[0] for release in asked if (answer := _answer(release, name))}
-    if len(found) > 1:
+    found = {answer[0] for release in asked if (answer := _answer(release, name))} or {_packaged(name)}
+    result = found.pop()
+    if found:
         raise UnknownZone(f"{shown(name)} has other rules in one session of this process than in another.")
-    result = next(iter(found)) if found else _packaged(name)
-    if result is not None:
-        _used[name] = result
+    if result is None:
+        raise UnknownZone(f"{shown(name)} is not a time zone of the session.")
+    _used[name] = result
     return result
 
 
@@ -212,7 +213,7 @@ def _keep(sources: dict[str, Source], is_lost: bool = False) -> None:
     _in_use = (*_releases, *([f"{_lost} lost"] if _lost else []))
 
 
-def _packaged(name: str) -> Region | None:
+def _packaged(name: str) -> Region:
     known = SHORT_IDS.get(name, name)
     if known.startswith("-"):
         return known, b""
