@@ -10,10 +10,11 @@ import pytest
 
 from deltaskip.expr.preimages.time_steps import offsets
 from deltaskip.schema import calendar, zone_rules
-from deltaskip.schema.calendar import UnknownZone, local_of, zone_of
+from deltaskip.schema.calendar import local_of, zone_of
 from deltaskip.schema.zone_rules import (
     Region,
     SharedRules,
+    UnknownZone,
     java_region_file,
     packaged_release,
     region_file,
