@@ -54,26 +54,13 @@ SHORT_IDS = {
     "VST": "Asia/Ho_Chi_Minh",
 }
 
-_MONTHS = [
-    "JANUARY",
-    "FEBRUARY",
-    "MARCH",
-    "APRIL",
-    "MAY",
-    "JUNE",
-    "JULY",
-    "AUGUST",
-    "SEPTEMBER",
-    "OCTOBER",
-    "NOVEMBER",
-    "DECEMBER",
-]
+_MONTHS = "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC"
 _WEEKDAYS = ["MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"]
 _EPOCH = datetime(1970, 1, 1)
 _OFFSET = r"Z|[+-][0-9:]+"
 # The texts of java.time.zone.ZoneOffsetTransition and ZoneOffsetTransitionRule, Java 8 to 25.
-_CHANGE = re.compile(rf"(?:Gap|Overlap) at (\S+?)({_OFFSET}) to ({_OFFSET})\]")
-_YEARLY = re.compile(
+_CHANGE = rf"(?:Gap|Overlap) at (\S+?)({_OFFSET}) to ({_OFFSET})\]"
+_YEARLY = (
     rf"(?:Gap|Overlap) ({_OFFSET}) to ({_OFFSET}), (?:([A-Z]+) on or (?:after|before) )?"
     rf"(?:last day(?: minus ([0-9]+))? of )?([A-Z]+)(?: (-?[0-9]+))? at ([0-9:]+) (UTC|WALL|STANDARD), "
     rf"standard offset ({_OFFSET})\]"
@@ -167,13 +154,13 @@ def java_region_file(transitions: str, rules: str, standing: int) -> bytes:
     """
     changes = [
         (_seconds(at) - _offset(before), _offset(before), _offset(after))
-        for at, before, after in _CHANGE.findall(transitions)
+        for at, before, after in re.findall(_CHANGE, transitions)
     ]
     first, last = (changes[0][1], changes[-1][0]) if changes else (standing, -(2**62))
     found = [(time, after) for time, _, after in changes]
     if rules != "[]":
         start = (_EPOCH + timedelta(seconds=last)).year if changes else 1900
-        found += sorted(each for rule in _YEARLY.findall(rules) for each in _yearly(rule, start) if each[0] > last)
+        found += sorted(each for rule in re.findall(_YEARLY, rules) for each in _yearly(rule, start) if each[0] > last)
     return region_file(first, found)
 
 
@@ -244,7 +231,7 @@ def _yearly(rule: tuple[str, ...], first_year: int) -> Iterator[tuple[int, int]]
     # java.time.zone.ZoneOffsetTransitionRule: a negative day counts from the end of the month.
     number = int(day) if day else -1 - int(days_after or 0)
     for year in range(first_year, LAST_YEAR + 1):
-        months = year * 12 + _MONTHS.index(month) + (number < 0)
+        months = year * 12 + _MONTHS.index(month[:3]) // 3 + (number < 0)
         found = date(months // 12, months % 12 + 1, 1).toordinal() + number - (number > 0)
         if weekday:
             # The ordinal of a Monday is 1 modulo 7.
