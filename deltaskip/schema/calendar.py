@@ -119,10 +119,7 @@ def _zone_of(name: str, rules: tuple[str, ...]) -> Zone:
         return Zone(name, _offset_seconds(text[prefix.end() :], name), None)
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9~/._+-]+", text) or _NOT_IN_JAVA.fullmatch(text):
         raise LookupError(f"{shown(name)} is not a time zone.")
-    found = region(text)
-    if found is None:
-        raise LookupError(f"{shown(name)} is not a time zone.")
-    known, file = found
+    known, file = region(text)
     if known.startswith(("+", "-")):
         return Zone(name, _offset_seconds(known, name), None)
     return Zone(name, None, ZoneInfo.from_file(BytesIO(file), key=known))

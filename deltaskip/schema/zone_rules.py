@@ -54,26 +54,13 @@ SHORT_IDS = {
     "VST": "Asia/Ho_Chi_Minh",
 }
 
-_MONTHS = [
-    "JANUARY",
-    "FEBRUARY",
-    "MARCH",
-    "APRIL",
-    "MAY",
-    "JUNE",
-    "JULY",
-    "AUGUST",
-    "SEPTEMBER",
-    "OCTOBER",
-    "NOVEMBER",
-    "DECEMBER",
-]
+_MONTHS = "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC"
 _WEEKDAYS = ["MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"]
 _EPOCH = datetime(1970, 1, 1)
 _OFFSET = r"Z|[+-][0-9:]+"
 # The texts of java.time.zone.ZoneOffsetTransition and ZoneOffsetTransitionRule, Java 8 to 25.
-_CHANGE = re.compile(rf"(?:Gap|Overlap) at (\S+?)({_OFFSET}) to ({_OFFSET})\]")
-_YEARLY = re.compile(
+_CHANGE = rf"(?:Gap|Overlap) at (\S+?)({_OFFSET}) to ({_OFFSET})\]"
+_YEARLY = (
     rf"(?:Gap|Overlap) ({_OFFSET}) to ({_OFFSET}), (?:([A-Z]+) on or (?:after|before) )?"
     rf"(?:last day(?: minus ([0-9]+))? of )?([A-Z]+)(?: (-?[0-9]+))? at ([0-9:]+) (UTC|WALL|STANDARD), "
     rf"standard offset ({_OFFSET})\]"
@@ -128,19 +115,20 @@ def use_rules(release: str, source: Source) -> None:
     _keep({**_sources, release: source})
 
 
-def region(name: str) -> Region | None:
-    """The rules of a name that is no offset; None if no session accepts it.
+def region(name: str) -> Region:
+    """The rules of a name that is no offset.
 
     Raises UnknownZone if the rules are unknown here, or differ between the sessions of this process.
     """
-    # Systems without rules of their own, such as SystemV/EST5 of Java, are only in sessions.
+    # Zones that only Java has, such as SystemV/EST5, are asked of every session.
     asked = _releases or (() if SHORT_IDS.get(name, name) in _packaged_names() else tuple(_sources))
-    found = {answer[0] for release in asked if (answer := _answer(release, name))}
-    if len(found) > 1:
+    found = {answer[0] for release in asked if (answer := _answer(release, name))} or {_packaged(name)}
+    result = found.pop()
+    if found:
         raise UnknownZone(f"{shown(name)} has other rules in one session of this process than in another.")
-    result = next(iter(found)) if found else _packaged(name)
-    if result is not None:
-        _used[name] = result
+    if result is None:
+        raise UnknownZone(f"{shown(name)} is not a time zone of the session.")
+    _used[name] = result
     return result
 
 
@@ -166,13 +154,13 @@ def java_region_file(transitions: str, rules: str, standing: int) -> bytes:
     """
     changes = [
         (_seconds(at) - _offset(before), _offset(before), _offset(after))
-        for at, before, after in _CHANGE.findall(transitions)
+        for at, before, after in re.findall(_CHANGE, transitions)
     ]
     first, last = (changes[0][1], changes[-1][0]) if changes else (standing, -(2**62))
     found = [(time, after) for time, _, after in changes]
     if rules != "[]":
         start = (_EPOCH + timedelta(seconds=last)).year if changes else 1900
-        found += sorted(each for rule in _YEARLY.findall(rules) for each in _yearly(rule, start) if each[0] > last)
+        found += sorted(each for rule in re.findall(_YEARLY, rules) for each in _yearly(rule, start) if each[0] > last)
     return region_file(first, found)
 
 
@@ -212,7 +200,7 @@ def _keep(sources: dict[str, Source], is_lost: bool = False) -> None:
     _in_use = (*_releases, *([f"{_lost} lost"] if _lost else []))
 
 
-def _packaged(name: str) -> Region | None:
+def _packaged(name: str) -> Region:
     known = SHORT_IDS.get(name, name)
     if known.startswith("-"):
         return known, b""
@@ -243,7 +231,7 @@ def _yearly(rule: tuple[str, ...], first_year: int) -> Iterator[tuple[int, int]]
     # java.time.zone.ZoneOffsetTransitionRule: a negative day counts from the end of the month.
     number = int(day) if day else -1 - int(days_after or 0)
     for year in range(first_year, LAST_YEAR + 1):
-        months = year * 12 + _MONTHS.index(month) + (number < 0)
+        months = year * 12 + _MONTHS.index(month[:3]) // 3 + (number < 0)
         found = date(months // 12, months % 12 + 1, 1).toordinal() + number - (number > 0)
         if weekday:
             # The ordinal of a Monday is 1 modulo 7.

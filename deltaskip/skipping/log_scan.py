@@ -34,11 +34,11 @@ from deltaskip.expr.render import to_sql
 from deltaskip.log import Snapshot
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.predicates import expression_node, given_predicate
-from deltaskip.schema.calendar import UnknownZone, current_micros, zone_of
+from deltaskip.schema.calendar import current_micros, zone_of
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.schema.resolve import Resolved, display_name, resolve
 from deltaskip.schema.types import BOOLEAN, LONG_MAX, TIMESTAMP
-from deltaskip.schema.zone_rules import rules_in_use
+from deltaskip.schema.zone_rules import UnknownZone, rules_in_use
 from deltaskip.shown import html_table
 from deltaskip.skipping.counts import estimated_rows, exact_count
 from deltaskip.skipping.file_list import chosen_columns, files_schema

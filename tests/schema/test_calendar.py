@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from deltaskip.schema.calendar import (
     MICROS_PER_SECOND,
-    UnknownZone,
     civil_from_days,
     days_from_civil,
     days_in_month,
@@ -34,6 +33,7 @@ from deltaskip.schema.calendar import (
     read_timestamp,
     zone_of,
 )
+from deltaskip.schema.zone_rules import UnknownZone
 from tests.looped import looped
 
 ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Apia"]

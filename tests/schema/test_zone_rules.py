@@ -10,10 +10,11 @@ import pytest
 
 from deltaskip.expr.preimages.time_steps import offsets
 from deltaskip.schema import calendar, zone_rules
-from deltaskip.schema.calendar import UnknownZone, local_of, zone_of
+from deltaskip.schema.calendar import local_of, zone_of
 from deltaskip.schema.zone_rules import (
     Region,
     SharedRules,
+    UnknownZone,
     java_region_file,
     packaged_release,
     region_file,
@@ -69,7 +70,7 @@ def test_a_session_of_another_release_has_its_rules_here() -> None:
     assert rules_in_use() == ("1999z",)
     assert offset("Europe/Oslo", 2026, 1, 1) == 5
     assert offsets("Europe/Oslo") == (4 * HOUR * MICROS, 6 * HOUR * MICROS)
-    with pytest.raises(LookupError, match="'X/Y' is not a time zone"):
+    with pytest.raises(UnknownZone, match="'X/Y' is not a time zone of the session"):
         zone_of("X/Y")
 
 

@@ -39,8 +39,8 @@ def use_session_rules(spark: Any) -> None:
     release = _releases.get(asked)
     if release is not None and knows_rules(release):
         return
-    found = [] if jvm is None else [_JavaRules(jvm)]
-    for rules in (*found, _QueriedRules(spark)):
+    in_jvm: list[_JavaRules | _QueriedRules] = [] if jvm is None else [_JavaRules(jvm)]
+    for rules in (*in_jvm, _QueriedRules(spark)):
         try:
             release = _releases[asked] = rules.release()
         except Exception:  # a session that was stopped, or that does not allow the question
