@@ -49,6 +49,12 @@ SETTINGS: tuple[Mapping[str, str], ...] = (
         "parquet.summary.metadata.level": "ALL",
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
+        "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,text",
+        "spark.sql.parquet.enableVectorizedReader": "false",
+        "parquet.writer.version": "PARQUET_2_0",
+        "parquet.bloom.filter.enabled": "true",
+        "parquet.enable.dictionary": "false",
+        "parquet.column.statistics.enabled": "false",
     },
 )
 
