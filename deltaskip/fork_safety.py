@@ -22,7 +22,7 @@ def new_lock() -> Lock:
     return _kept(Lock())
 
 
-def new_reentrant_lock() -> RLock:  # type: ignore[valid-type]
+def new_reentrant_lock() -> RLock:
     """Return a lock that its thread may take again."""
     return _kept(RLock())
 

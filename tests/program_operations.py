@@ -109,10 +109,10 @@ def _others(_: str) -> None:
     locale.setlocale(locale.LC_ALL, "C.UTF-8")
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM, signal.SIGINT})
     zoneinfo.reset_tzpath([])
-    json.JSONEncoder.default = lambda self, value: "?"  # type: ignore[method-assign]
+    json.JSONEncoder.default = lambda self, value: "?"
     warnings.simplefilter("error")
     os.close(0)
-    sys.stdin = sys.stdout = sys.stderr = None  # type: ignore[assignment]
+    sys.stdin = sys.stdout = sys.stderr = None
 
 
 SETTINGS: dict[str, Callable[[str], object]] = {**dict.fromkeys(_CONTEXTS, _decimals), "1.13": _numpy, "1.25": _numpy,

@@ -49,7 +49,7 @@ def _first(rows: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
             batch = next(rows, None)
             if batch is None:
                 return
-            yield batch.slice(0, left)
+            yield batch.slice(0, min(left, batch.num_rows))
             left -= min(left, batch.num_rows)
 
     return pa.RecordBatchReader.from_batches(rows.schema, batches())

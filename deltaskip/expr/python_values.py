@@ -154,7 +154,7 @@ def _arrow_scalar(given: Any, what: str) -> object:
         per_second = _PER_SECOND[type_.unit] if is_time else 1000
         micros, rest = divmod(value.cast(pa.int64()).as_py() * 10**6, per_second)
         since = timedelta(microseconds=micros)
-        found = since if pa.types.is_duration(type_) else (EPOCH if is_time and type_.tz else _EPOCH) + since
+        found: Any = since if pa.types.is_duration(type_) else (EPOCH if is_time and type_.tz else _EPOCH) + since
     except UnicodeDecodeError as error:
         raise PredicateError(f"{what} is text that is not UTF-8: pass it as bytes.") from error
     except (OverflowError, ValueError) as error:

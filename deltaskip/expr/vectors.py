@@ -6,13 +6,14 @@ buffer of an array, also under nulls, and then set the null rows of the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.expr.failures import Undecided
 from deltaskip.kernels.decimals import rescale
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
@@ -29,6 +30,9 @@ from deltaskip.schema.types import DataType
 
 Values: TypeAlias = Any
 """A pyarrow Array, or a Scalar for a constant."""
+
+MOST_TOGETHER = 1 << 28
+"""The most bytes that a function makes for the rows of a batch."""
 
 _STORED: dict[pa.DataType, pa.DataType] = {pa.date32(): pa.int32()}
 _BITS = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
@@ -58,8 +62,26 @@ def by_distinct(values: pa.Array, value_of: Callable[[Any], object], type_: Data
     # 0.0 and -0.0 compare equal, but functions may distinguish them.
     coded = values.view(stored).dictionary_encode()
     given = domain_values(coded.dictionary.view(values.type))
-    found = typed_array([None if value is None else value_of(value) for value in given], arrow_type(type_))
+    values_of = bounded(None if value is None else value_of(value) for value in given)
+    found = typed_array(list(values_of), arrow_type(type_))
     return found.take(coded.indices)
+
+
+def bounded(values: Iterable[object]) -> Iterator[object]:
+    """Yield the values that are computed for rows. Raises Undecided before they take more than MOST_TOGETHER bytes."""
+    size = 0
+    for value in values:
+        size += _size(value)
+        if size > MOST_TOGETHER:
+            raise Undecided(f"Results of more than {MOST_TOGETHER >> 20} MB for some rows are left to Spark.")
+        yield value
+
+
+def _size(value: object) -> int:
+    """Bytes of a value, as far as its length and the first element of each array tell."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    return len(value) * (8 + _size(value[0])) if isinstance(value, tuple) and value else 1
 
 
 def changed_together(values: pa.Array, change: Callable[[str], str], between: str) -> pa.Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -54,6 +54,7 @@ from deltaskip.expr.vectors import (
     Values,
     array_of,
     as_array,
+    bounded,
     constant_of,
     is_constant,
     none_of,
@@ -629,11 +630,14 @@ class Batch:
         return pc.if_else(arrow_array(found.rest), scattered(values, found.rest), found.values)
 
     def by_combination(self, node: Node, args: Sequence[pa.Array]) -> list[object]:
+        """The value of a node for each row of its operands. Raises Undecided if they are too large together."""
+        return list(bounded(self._of_combinations(node, args)))
+
+    def _of_combinations(self, node: Node, args: Sequence[pa.Array]) -> Iterator[object]:
         """The value of a node for each row of its operands, computed once for each combination of their values."""
         order = None if self.collations is None else self.collations.order
         types = [type_of(each) or VOID for each in children_of(node)[: len(args)]]
         known: dict[tuple[object, ...], object] = {}
-        found: list[object] = []
         for values in zip(*map(domain_values, args), strict=True):
             # Equal values, such as 0.0 and -0.0, may give different results.
             key = tuple([repr(value) if isinstance(value, float | tuple) else value for value in values])
@@ -641,8 +645,7 @@ class Batch:
                 literals = [Literal(value, type_) for value, type_ in zip(values, types, strict=True)]
                 operands = map(_operand, children_of(node), literals)
                 known[key] = evaluate(_with_operands(node, operands), {}, self.time_zone, order)
-            found.append(known[key])
-        return found
+            yield known[key]
 
 
 def _compared_choice(node: Compare, choice: Case) -> Case | None:

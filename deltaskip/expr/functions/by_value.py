@@ -14,7 +14,17 @@ import pyarrow.compute as pc
 from deltaskip.expr.functions.function import ByColumn, Compute, Function, Signature
 from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.preimages.steps import Preimage
-from deltaskip.expr.vectors import NotByColumn, Partly, Values, as_array, by_distinct, constant, is_constant, scattered
+from deltaskip.expr.vectors import (
+    NotByColumn,
+    Partly,
+    Values,
+    as_array,
+    bounded,
+    by_distinct,
+    constant,
+    is_constant,
+    scattered,
+)
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, domain_values, typed_array
 from deltaskip.schema.calendar import Zone
@@ -73,6 +83,5 @@ def values_of(compute: Compute, args: Sequence[Values], call: Call, zone: Zone) 
         return by_distinct(args[at], lambda value: compute((*before, value, *behind), call, zone), call.type or VOID)
     rows = len(args[columns[0]])
     cells = zip(*(domain_values(as_array(each, rows)) for each in args), strict=True)
-    return typed_array(
-        [None if None in row else compute(row, call, zone) for row in cells], arrow_type(call.type or VOID)
-    )
+    found = bounded(None if None in row else compute(row, call, zone) for row in cells)
+    return typed_array(list(found), arrow_type(call.type or VOID))

@@ -47,6 +47,7 @@ from deltaskip.expr.nullability import is_nullable
 from deltaskip.expr.order import compare_values
 from deltaskip.expr.strings import concat
 from deltaskip.expr.vectors import (
+    MOST_TOGETHER,
     NotByColumn,
     Partly,
     Values,
@@ -286,7 +287,8 @@ def _repeat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     value, given = expanded(args)
     there = numpy_values(given.is_valid())
     counts = np.where(there, np.maximum(numbers(given), 0), 0).astype(np.int64)
-    if counts.max(initial=0) > MOST_ELEMENTS or counts.sum() >= 1 << 31:
+    size = counts.sum() * (1 + value.nbytes // max(1, len(value)))
+    if counts.max(initial=0) > MOST_ELEMENTS or size > MOST_TOGETHER:
         raise NotByColumn
     return listed(counts, there, value.take(arrow_array(np.repeat(np.arange(len(value)), counts))))
 
@@ -505,7 +507,10 @@ def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         values = as_array(arg, rows)
         nested = isinstance(type_of(node), ArrayType)
         parts.append((lists_of(values), values.values) if nested else (_single(rows), values))
-    return pc.binary_join(_compacted(chained(parts, every)), args[0])
+    texts = _compacted(chained(parts, every))
+    if len(texts.values) * (pc.max(pc.binary_length(args[0])).as_py() or 0) > MOST_TOGETHER:
+        raise NotByColumn
+    return pc.binary_join(texts, args[0])
 
 
 def _or_of_arrays(row: FunctionRow, signature: Signature, compute: Compute, by_column: ByColumn) -> Function:
