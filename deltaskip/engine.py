@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
@@ -99,10 +99,18 @@ class Engine(Protocol):
         engine lists the files, instead of taking their sizes and times from the log.
         """
 
-    def query(self, session: Any, text: str, scans: Mapping[str, ListedScan], conditions: Mapping[str, str]) -> Any:
+    def query(
+        self,
+        session: Any,
+        text: str,
+        scans: Mapping[str, ListedScan],
+        conditions: Mapping[str, str],
+        metadata: Collection[str],
+    ) -> Any:
         """A DataFrame of a query, in which `{name}` stands for all rows of the files that a scan keeps.
 
         conditions: By name, the predicate of the rows that the name stands for, as SQL text; no entry for all rows.
+        metadata: Names of relations that have the column `_metadata`.
         """
 
     def arrow_to_dataframe(self, session: Any, rows: pa.Table) -> Any:

@@ -28,11 +28,23 @@ from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.mapping import physical_schema
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import VOID, StructField, StructType
+from deltaskip.schema.types import LONG, STRING, TIMESTAMP, VOID, DataType, StructField, StructType
 from deltaskip.settings import options
 
 METADATA = "_metadata"
 """Name of the column with the location and ids of a row, as Spark and Delta name their hidden column."""
+
+FILE_FACTS: dict[str, DataType] = {
+    "file_name": STRING,
+    "file_size": LONG,
+    "file_block_start": LONG,
+    "file_block_length": LONG,
+    "file_modification_time": TIMESTAMP,
+}
+"""Fields of Spark's `_metadata` beside file_path and row_index, with their types.
+
+# Spark 4.1, FileFormat.BASE_METADATA_FIELDS
+"""
 
 _PATH = "__deltaskip_file_path"
 _POSITION = "__deltaskip_row_index"
@@ -76,6 +88,7 @@ class WantedRows:
         only: Whether to read the rows at these positions, instead of all others.
         position: Name of a column with the position of a row in its file; None for none.
         path: Name of a column with the path of the file, as Spark writes it; None for none.
+        facts: Whether to return the columns FILE_FACTS.
         values: Columns with one value for each file, by name.
         own: Columns that files have under these names, whatever the column mapping mode. A column that the table also
             has is not returned twice; if it is a partition column, it fills in rows whose file has no value.
@@ -85,6 +98,7 @@ class WantedRows:
     only: bool = False
     position: str | None = None
     path: str | None = None
+    facts: bool = False
     values: Mapping[str, pa.Array] = field(default_factory=dict)
     own: Sequence[StructField] = ()
 
@@ -275,6 +289,11 @@ def _read_schema(scan: ListedScan, unreadable: Collection[str]) -> StructType:
     return StructType(tuple(f for f in schema.fields if fold_name(f.name) in asked or f.name not in unreadable))
 
 
+def fact_column(name: str) -> str:
+    """The column of one of FILE_FACTS."""
+    return f"__deltaskip_{name}"
+
+
 def _with_metadata(snapshot: Snapshot, files: pa.Table, wanted: WantedRows) -> tuple[WantedRows, dict[str, str]]:
     """The rows with the columns that `_metadata` needs, and the SQL text of each of its fields, by name.
 
@@ -286,7 +305,8 @@ def _with_metadata(snapshot: Snapshot, files: pa.Table, wanted: WantedRows) -> t
             f"metadata=True adds the column {METADATA}, but version {snapshot.version} of {snapshot.root} has the "
             f"column {taken!r}: rename it, or read the table without metadata."
         )
-    wanted, members = replace(wanted, position=_POSITION, path=_PATH), {"file_path": _PATH, "row_index": _POSITION}
+    wanted = replace(wanted, position=_POSITION, path=_PATH, facts=True)
+    members = {"file_path": _PATH, "row_index": _POSITION, **{name: fact_column(name) for name in FILE_FACTS}}
     ids = row_id_columns(snapshot.table_properties)
     if ids is None:
         return wanted, members

@@ -97,8 +97,9 @@ class Scan(LogScan):
 
         Args:
             spark: A SparkSession, classic or Connect.
-            metadata: Whether to add the column `_metadata`, a struct with `file_path` and `row_index` (the position in
-                the file, counting deleted rows), and in tables with row tracking `row_id` and `row_commit_version`.
+            metadata: Whether to add the column `_metadata`, a struct with Spark's fields, such as `file_path` and
+                `row_index` (the position in the file, counting deleted rows), and in tables with row tracking `row_id`
+                and `row_commit_version`.
             listing: Whether Spark asks storage for the size and time of each file. If not, it takes them from the log,
                 which makes planning of many files faster; a missing file then raises when the DataFrame runs. False is
                 for classic sessions only.

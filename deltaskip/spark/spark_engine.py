@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,11 +87,16 @@ class SparkEngine(Engine):
             return planned_rows(spark, scan)
 
     def query(
-        self, session: SparkSession, text: str, scans: Mapping[str, ListedScan], conditions: Mapping[str, str]
+        self,
+        session: SparkSession,
+        text: str,
+        scans: Mapping[str, ListedScan],
+        conditions: Mapping[str, str],
+        metadata: Collection[str],
     ) -> DataFrame:
         from deltaskip.spark.read.dataframe import query
 
-        return query(_of_spark(session, "A query by deltaskip.sql"), text, scans, conditions)
+        return query(_of_spark(session, "A query by deltaskip.sql"), text, scans, conditions, metadata)
 
     def arrow_to_dataframe(self, session: SparkSession, rows: pa.Table) -> DataFrame:
         from deltaskip.spark.columns.arrow_frame import arrow_frame

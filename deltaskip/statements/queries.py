@@ -11,12 +11,14 @@ from deltaskip.engine import engine
 from deltaskip.errors import CatalogError, DeltaSkipError, PredicateError, SparkUnavailable
 from deltaskip.expr import parse_sql
 from deltaskip.expr.nodes import Cast, Literal, Node
+from deltaskip.reading.read_plan import METADATA
 from deltaskip.records import dataclass
 from deltaskip.schema.calendar import EPOCH, parse_timestamp, zone_of
+from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import TIMESTAMP
 from deltaskip.skipping.scan import Scan
 from deltaskip.statements.reader import NameParts, StatementTable, path_of
-from deltaskip.statements.references import Reference, query_template, references
+from deltaskip.statements.references import Reference, names_metadata, query_template, references
 from deltaskip.table.table import DeltaTable
 
 # Other versions of sqlglot may produce other trees (statements.pushdown).
@@ -117,7 +119,11 @@ class QuerySession(ABC):
         for ref, name in names.items():
             own = [conditions[name]] if name in conditions else []
             scans[name] = self.scan(tables[ref], [*own, *wanted.get(name, [])])
-        return engine("A query").query(spark, query_template(text, names), scans, conditions), [
+        # A table's own column of this name hides Spark's.
+        wanted_by = names if names_metadata(text) else ()
+        metadata = [ref for ref in wanted_by if METADATA not in map(fold_name, tables[ref].schema.names)]
+        template = query_template(text, names, metadata)
+        return engine("A query").query(spark, template, scans, conditions, [names[ref] for ref in metadata]), [
             scans[name] for ref, name in names.items() if ref.name.version is None and ref.name.timestamp is None
         ]
 

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.reading.read_plan import METADATA
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import SqlToken, quoted_name
@@ -35,12 +36,33 @@ class Reference:
         start: Where the name begins in the text.
         end: Where the text after the name and its time travel begins.
         alias_at: Where an alias can be written if it has none; None if it has one, or cannot have one.
+        alias: The qualifier of its columns.
+        select: The number of the SELECT whose `*` includes its columns, from 1; None if there is none.
     """
 
     name: StatementTable
     start: int
     end: int
     alias_at: int | None
+    alias: str
+    select: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Star:
+    """A `*` for columns.
+
+    Attributes:
+        select: The number of its SELECT.
+        qualifier: The name before it; None for the columns of all relations.
+        end: Where the text after it begins.
+        excluded_at: Where the columns of its EXCEPT begin; None if it has none.
+    """
+
+    select: int | None
+    qualifier: str | None
+    end: int
+    excluded_at: int | None
 
 
 def references(text: str) -> list[Reference]:
@@ -49,16 +71,17 @@ def references(text: str) -> list[Reference]:
     Functions, VALUES and subqueries in FROM are not tables. Raises PredicateError for a parenthesis that is not closed.
     """
     try:
-        reader = _References(text)
-        if reader.take_words("EXPLAIN"):
-            reader.take_one("EXTENDED", "CODEGEN", "COST", "FORMATTED")
-        reader.level(len(reader.tokens), frozenset(), query=True)
+        return _walked(text).found
     except SchemaError as error:
         raise PredicateError(str(error)) from error
-    return reader.found
 
 
-def query_template(text: str, fields: Mapping[Reference, str]) -> str:
+def names_metadata(text: str) -> bool:
+    """Whether a query names Spark's hidden column `_metadata`."""
+    return any(_is_name(token, METADATA) for token in StatementReader(text).tokens)
+
+
+def query_template(text: str, fields: Mapping[Reference, str], with_metadata: Collection[Reference] = ()) -> str:
     """Return a query as a template of `str.format`, in which each of the references is a field for another relation.
 
     Columns can still be written by the same names: `db.t.id` and `t.id`.
@@ -66,6 +89,9 @@ def query_template(text: str, fields: Mapping[Reference, str]) -> str:
     Args:
         text: The query.
         fields: The name of the field, by reference.
+        with_metadata: References whose relations have the column `_metadata`, which no `*` includes.
+
+    Raises PredicateError for a query that would include this column otherwise.
     """
     pieces: list[str] = []
     end = 0
@@ -78,6 +104,7 @@ def query_template(text: str, fields: Mapping[Reference, str]) -> str:
     named = (ref.name.parts for ref in fields if ref.alias_at is not None)
     qualified = {parts[i:] for parts in named for i in range(len(parts) - 1)}
     edits += _qualifiers(text, qualified, [(ref.start, ref.end) for ref in fields])
+    edits += _left_out_of_stars(text, with_metadata) if with_metadata else []
     for start, stop, new in sorted(edits, key=lambda edit: edit[:2]):
         pieces += _literal(text[end:start]), new
         end = stop
@@ -87,6 +114,42 @@ def query_template(text: str, fields: Mapping[Reference, str]) -> str:
 def _literal(text: str) -> str:
     """A text that `str.format` leaves as it is."""
     return text.replace("{", "{{").replace("}", "}}")
+
+
+def _left_out_of_stars(text: str, references: Collection[Reference]) -> list[tuple[int, int, str]]:
+    """The edits by which no `*` includes the column `_metadata` of the references.
+
+    # Spark 4.1, SqlBaseParser.g4: star, exceptClause
+    """
+    walked = _walked(text)
+    every = any(token.is_word("NATURAL", "PIVOT", "UNPIVOT") or token.is_symbol("|>") for token in walked.tokens)
+    if every or any(each.select is None for each in references):
+        raise PredicateError(
+            f"A query with the column {METADATA} must be a SELECT without NATURAL JOIN, PIVOT, UNPIVOT, TABLE and |>, "
+            f"which have every column: select the columns in a subquery, such as "
+            f"(SELECT id, {METADATA}.file_path FROM t)."
+        )
+    found = []
+    for star in walked.stars:
+        excluded = [
+            f"{_literal(quoted_name(each.alias))}.{METADATA}"
+            for each in references
+            if each.select == star.select and star.qualifier in (None, fold_name(each.alias))
+        ]
+        if excluded and star.excluded_at is None:
+            found.append((star.end, star.end, f" EXCEPT ({', '.join(excluded)})"))
+        elif excluded:
+            found.append((star.excluded_at, star.excluded_at, "".join(f"{each}, " for each in excluded)))
+    return found
+
+
+def _walked(text: str) -> _References:
+    """The walk over a query. Raises SchemaError for a parenthesis that is not closed."""
+    reader = _References(text)
+    if reader.take_words("EXPLAIN"):
+        reader.take_one("EXTENDED", "CODEGEN", "COST", "FORMATTED")
+    reader.level(len(reader.tokens), frozenset(), query=True)
+    return reader
 
 
 def _qualifiers(text: str, names: set[NameParts], within: list[tuple[int, int]]) -> list[tuple[int, int, str]]:
@@ -118,12 +181,16 @@ class _References(StatementReader):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.found: list[Reference] = []
+        self.stars: list[_Star] = []
+        self.selects = 0
 
-    def level(self, end: int, names: frozenset[str], query: bool, expected: bool = False) -> None:
+    def level(
+        self, end: int, names: frozenset[str], query: bool, expected: bool = False, select: int | None = None
+    ) -> None:
         """Read the tokens up to `end`.
 
         names: names of WITH that hide tables. query: whether it is a query, and not a call or a group. expected:
-        whether a relation is next, as in the parentheses of a join.
+        whether a relation is next, as in the parentheses of a join. select: the SELECT around a call or such a group.
         """
         if query:
             names = self.with_names(end, names)
@@ -131,17 +198,20 @@ class _References(StatementReader):
         while self.at < end:
             token = self.tokens[self.at]
             if token.is_symbol("(") or token.is_symbol("["):
-                self.inside(names, expected)
+                self.inside(names, expected, select)
                 expected = False
             elif token.is_symbol(","):
                 expected = in_from and relations
+                self.at += 1
+            elif token.is_symbol("*"):
+                self.star(select)
                 self.at += 1
             elif token.kind not in ("word", "name") or self.after_dot():
                 self.at += 1
             elif expected and not token.is_word("LATERAL"):
                 expected = False
                 relations = not token.is_word("VALUES")
-                self.relation(names)
+                self.relation(names, select)
             elif not (query or in_from):
                 self.at += 1
             else:
@@ -154,20 +224,37 @@ class _References(StatementReader):
                     expected = expected and not self.follows("VIEW")
                 elif token.is_word(*_END_OF_FROM):
                     in_from = False
+                    if token.is_word("SELECT"):
+                        self.selects += 1
+                        select = self.selects
                 if token.is_word("TABLE") and self.begins_table():
                     self.at += 1
                     if not self.peek_symbol("("):
-                        self.relation(names, aliased=False)
+                        self.relation(names, None, aliased=False)
                 else:
                     self.at += 1
 
-    def inside(self, names: frozenset[str], expected: bool) -> None:
+    def star(self, select: int | None) -> None:
+        """Record a `*` for columns; it can also be a multiplication, or that of count(*)."""
+        before = self.tokens[self.at - 1] if self.at else None
+        opened = before is not None and before.is_symbol("(")
+        if opened and self.at > 1 and _is_name(self.tokens[self.at - 2], "count"):
+            return
+        if before is None or not (opened or before.is_word("SELECT", "DISTINCT", "ALL") or before.text in (",", ".")):
+            return
+        qualifier = fold_name(self.tokens[self.at - 2].text) if before.is_symbol(".") else None
+        excluded, after = None, self.tokens[self.at + 1 : self.at + 4]
+        if len(after) == 3 and after[0].is_word("EXCEPT") and after[1].is_symbol("("):
+            excluded = None if after[2].is_word(*QUERY_WORDS) else after[2].start
+        self.stars.append(_Star(select, qualifier, self.tokens[self.at].end, excluded))
+
+    def inside(self, names: frozenset[str], expected: bool, select: int | None) -> None:
         """Read a parenthesis: a query, a group of joins where a relation is expected, or something else."""
         closing = self.closing(self.at)
         self.at += 1
         # A name before a parenthesis is a function, whose FROM is not a clause: trim(BOTH FROM a).
         query = self.at < closing and self.tokens[self.at].is_word(*QUERY_WORDS) and not self.follows_symbol()
-        self.level(closing, names, query=query, expected=expected and not query)
+        self.level(closing, names, query, expected and not query, None if query else select)
         self.at = closing + 1
 
     def with_names(self, end: int, names: frozenset[str]) -> frozenset[str]:
@@ -191,7 +278,7 @@ class _References(StatementReader):
                 return names
             self.at += 1
 
-    def relation(self, names: frozenset[str], aliased: bool = True) -> None:
+    def relation(self, names: frozenset[str], select: int | None, aliased: bool = True) -> None:
         """Read the name of a table and record it, or read a function or VALUES."""
         first = self.at
         if self.peek_word("VALUES") or (self.peek_word("STREAM", "TABLE") and self.follows_symbol()):
@@ -202,12 +289,15 @@ class _References(StatementReader):
             return
         name = self.at_version(parts) if self.peek_symbol("@") else StatementTable(parts, *self.time_travel())
         start, end = self.tokens[first].start, self.tokens[self.at - 1].end
-        alias_at = self.place_of_alias() if aliased else None
+        if first > 1 and self.tokens[first - 2].is_word("SEMI", "ANTI"):
+            # No `*` includes the columns of this side of the join.
+            select = 0
+        alias_at, alias = self.alias() if aliased else (None, None)
         if len(parts) > 1 or fold_name(parts[0]) not in names:
-            self.found.append(Reference(name, start, end, alias_at))
+            self.found.append(Reference(name, start, end, alias_at, parts[-1] if alias is None else alias, select))
 
-    def place_of_alias(self) -> int | None:
-        """Where an alias can be written, after TABLESAMPLE; None if there is already one, which is read."""
+    def alias(self) -> tuple[int | None, str | None]:
+        """Where an alias can be written, after TABLESAMPLE, or the alias that is there, which is read."""
         if self.peek_words("TABLESAMPLE"):
             self.at += 1
             if self.peek_symbol("("):
@@ -216,14 +306,12 @@ class _References(StatementReader):
                 self.at += 1
                 self.at = self.closing(self.at) + 1 if self.peek_symbol("(") else self.at
         place = self.tokens[self.at - 1].end
-        if self.take_words("AS"):
-            self.at += not self.peek_symbol("(")
-            return None
+        written = self.take_words("AS")
         named = self.at < len(self.tokens) and self.tokens[self.at].kind in ("word", "name")
-        if named and not self.peek_word(*_NO_ALIAS):
+        if named and (written or not self.peek_word(*_NO_ALIAS)):
             self.at += 1
-            return None
-        return place
+            return None, self.tokens[self.at - 1].text
+        return None if written else place, None
 
     def is_distinct_from(self) -> bool:
         """Whether FROM is a part of IS DISTINCT FROM."""

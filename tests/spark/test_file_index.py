@@ -101,9 +101,22 @@ def test_names_of_files_and_metadata_are_those_of_listed_files(spark: Any, table
     named = "_metadata.file_path", "_metadata.file_name", "_metadata.file_size", "input_file_name()", "id"
     listed, unlisted = (table.scan().to_spark(spark, listing=listing).selectExpr(*named) for listing in (True, False))
     assert sorted(unlisted.collect()) == sorted(listed.collect())
-    listed, unlisted = (table.scan().to_spark(spark, metadata=True, listing=listing) for listing in (True, False))
-    assert sorted(unlisted.collect()) == sorted(listed.collect())
-    assert len({row["_metadata"]["file_path"] for row in unlisted.collect()}) == 12
+    # Storage and the log have other times for a file.
+    fields = (
+        "id",
+        "p",
+        "_metadata.file_path",
+        "_metadata.row_index",
+        "_metadata.file_size",
+        "_metadata.file_block_length",
+    )
+    frames = [table.scan().to_spark(spark, metadata=True, listing=listing) for listing in (True, False)]
+    listed, unlisted = (sorted(frame.selectExpr(*fields).collect()) for frame in frames)
+    assert unlisted == listed
+    assert len({row["file_path"] for row in unlisted}) == 12
+    times = frames[1].selectExpr("unix_millis(_metadata.file_modification_time) AS time").collect()
+    logged = table.scan().files(columns=["modification_time"])["modification_time"]
+    assert {row["time"] for row in times} == {*logged.cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_pylist()}
 
 
 @pytest.fixture

@@ -127,6 +127,36 @@ TEXTS = (
 )
 
 
+def test_a_query_has_the_metadata_column_of_its_tables(spark: Any, tmp_path: Path) -> None:
+    properties = {"delta.enableRowTracking": "true", "delta.enableDeletionVectors": "true"}
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT NOT NULL, p STRING", ["p"], properties=properties)
+    table.append({"id": [0, 1, 2], "p": ["a", "a", "b"]})
+    table.refresh().delete("id = 0")
+    own = ds.DeltaTable.create(tmp_path / "own", "id BIGINT, _metadata STRING")
+    own.append({"id": [1], "_metadata": ["own"]})
+    views = [ds.register_view(spark, name, of) for name, of in (("t", table), ("own", own))]
+    listed = table.scan().files(columns=["path", "size"]).to_pylist()
+    files = {file["path"].rpartition("/")[2]: file for file in listed}
+    where = "_metadata.file_block_start = 0 AND _metadata.file_modification_time > '2026-01-01'"
+    found = ds.sql(spark, f"SELECT *, _metadata.* FROM t WHERE {where} ORDER BY id")
+    assert found.columns[:2] == ["id", "p"] and "_metadata" not in found.columns
+    for row in found.collect():
+        file = files[row.file_name]
+        assert row.file_path.endswith(f"/t/{file['path']}")
+        assert row.file_size == row.file_block_length == file["size"]
+        assert (row.row_index, row.row_commit_version) == (row.id % 2, 1)
+    assert found.count() == 2
+    queries = {
+        "SELECT x.*, own.* FROM t x JOIN own USING (id) WHERE x._metadata.row_index = 1": [(1, "a", 1, "own")],
+        "SELECT id, to_json(struct(*)) FROM t WHERE _metadata.row_index = 0": [(2, '{"id":2,"p":"b"}')],
+        "SELECT * FROM (SELECT * EXCEPT (p), _metadata.row_index AS i FROM t) ORDER BY id": [(1, 1), (2, 0)],
+    }
+    for text, rows in queries.items():
+        assert list(map(tuple, ds.sql(spark, text).collect())) == rows
+    for view in views:
+        view.drop()
+
+
 def test_the_text_of_a_query_arrives_as_it_is(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, s STRING")
     for i, text in enumerate(("a\x01b", "\0", "{}", "{lines}", "__deltaskip_0")):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from deltaskip.errors import CatalogError
+from deltaskip.errors import CatalogError, PredicateError
 from deltaskip.statements import queries
 from deltaskip.statements.pushdown import predicates_of
 from deltaskip.statements.references import query_template, references
@@ -206,6 +206,47 @@ def test_tables_of_a_query_and_the_query_with_others(text: str, names: list[str]
     views = [f"V{i}" for i in range(len(found))]
     template = query_template(text, dict(zip(found, views, strict=True)))
     assert template.format(**{view: view for view in views}) == replaced
+
+
+# Queries with the column `_metadata`, and what stands for each `*`.
+STARS = [
+    ("SELECT *, _metadata.x FROM t", "SELECT * EXCEPT (`t`._metadata), _metadata.x FROM V0 AS `t`"),
+    ("SELECT DISTINCT A.* FROM t AS a, u", "SELECT DISTINCT A.* EXCEPT (`a`._metadata) FROM V0 AS a, V1 AS `u`"),
+    ("SELECT * FROM a JOIN (b c)", "SELECT * EXCEPT (`a`._metadata, `c`._metadata) FROM V0 AS `a` JOIN (V1 c)"),
+    ("SELECT * EXCEPT (x) FROM t", "SELECT * EXCEPT (`t`._metadata, x) FROM V0 AS `t`"),
+    (
+        "SELECT count(*), f(1, t.*), a * b FROM t",
+        "SELECT count(*), f(1, t.* EXCEPT (`t`._metadata)), a * b FROM V0 AS `t`",
+    ),
+    ("SELECT * FROM (SELECT * FROM t)", "SELECT * FROM (SELECT * EXCEPT (`t`._metadata) FROM V0 AS `t`)"),
+    (
+        "SELECT * FROM w WHERE x IN (SELECT y FROM t)",
+        "SELECT * EXCEPT (`w`._metadata) FROM V0 AS `w` WHERE x IN (SELECT y FROM V1 AS `t`)",
+    ),
+    ("SELECT * FROM t LEFT SEMI JOIN u", "SELECT * EXCEPT (`t`._metadata) FROM V0 AS `t` LEFT SEMI JOIN V1 AS `u`"),
+    (
+        "SELECT 1 FROM t UNION SELECT * FROM u",
+        "SELECT 1 FROM V0 AS `t` UNION SELECT * EXCEPT (`u`._metadata) FROM V1 AS `u`",
+    ),
+    ("SELECT db.t.* FROM db.t WHERE s = '|>'", "SELECT `t`.* EXCEPT (`t`._metadata) FROM V0 AS `t` WHERE s = '|>'"),
+    ("SELECT * FROM `{}`", "SELECT * EXCEPT (`{}`._metadata) FROM V0 AS `{}`"),
+]
+
+
+@looped("text, replaced", STARS)
+def test_no_star_includes_the_metadata_column(text: str, replaced: str) -> None:
+    found = references(text)
+    views = {each: f"V{i}" for i, each in enumerate(found)}
+    assert query_template(text, views, found).format(**{view: view for view in views.values()}) == replaced
+
+
+@looped(
+    "text", ["TABLE t", "FROM t", "SELECT * FROM t NATURAL JOIN u", "FROM t |> SELECT *", "SELECT * FROM t PIVOT (x)"]
+)
+def test_queries_that_would_show_the_metadata_column_are_refused(text: str) -> None:
+    found = references(text)
+    with pytest.raises(PredicateError, match="_metadata"):
+        query_template(text, dict.fromkeys(found, "v"), found)
 
 
 @looped("text, required", PREDICATES)

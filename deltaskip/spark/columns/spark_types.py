@@ -197,7 +197,7 @@ def _string_type(field: StructField, path: str) -> spark_types.DataType:
     return spark_types.StringType() if name is None else spark_types.StringType(name)
 
 
-def with_declarations(frame: DataFrame, schema: StructType) -> DataFrame:
+def with_declarations(frame: DataFrame, schema: StructType, beside: Sequence[str] = ()) -> DataFrame:
     """Return the rows with the nullability and comments of the table's columns in the schema.
 
     Readers of files make every column nullable. Through Spark Connect columns stay nullable, with comments.
@@ -205,6 +205,7 @@ def with_declarations(frame: DataFrame, schema: StructType) -> DataFrame:
     Args:
         frame: Rows of the table, with all its columns.
         schema: Schema of the table.
+        beside: Columns of `frame` to keep after the table's columns.
     """
     if all(field.nullable and not _metadata(field) for field in schema.fields):
         return frame
@@ -216,7 +217,7 @@ def with_declarations(frame: DataFrame, schema: StructType) -> DataFrame:
         if output is not None and not field.nullable:
             column = _not_null(frame, output.apply(i))
         columns.append(column.alias(field.name, metadata=_metadata(field)))
-    return frame.select(*columns)
+    return frame.select(*columns, *beside)
 
 
 def _metadata(field: StructField) -> dict[str, Any]:

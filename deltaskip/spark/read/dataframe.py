@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from inspect import signature
 from typing import Any
 from uuid import uuid4
@@ -164,7 +164,13 @@ def _padded(column: Column, data_type: DataType) -> Column:
             return column
 
 
-def query(spark: SparkSession, text: str, scans: Mapping[str, ListedScan], conditions: Mapping[str, str]) -> DataFrame:
+def query(
+    spark: SparkSession,
+    text: str,
+    scans: Mapping[str, ListedScan],
+    conditions: Mapping[str, str],
+    metadata: Collection[str],
+) -> DataFrame:
     """Return the DataFrame of a query.
 
     The relations are passed to Spark under unique temporary names: on a classic session until the query is analyzed, on
@@ -175,6 +181,7 @@ def query(spark: SparkSession, text: str, scans: Mapping[str, ListedScan], condi
         text: The query as a template of `str.format`, with `{name}` for each relation.
         scans: By name, the scan of the rows of the relation, which may skip rows that the query does not need.
         conditions: By name, the predicate of the relation's rows as SQL text; no entry for all rows.
+        metadata: Names of relations that have the column `_metadata`.
 
     Raises PredicateError if Spark refuses the query.
     """
@@ -182,7 +189,7 @@ def query(spark: SparkSession, text: str, scans: Mapping[str, ListedScan], condi
     for name, scan in scans.items():
         table = f"{scan.snapshot.table_root} (version {scan.snapshot.version})"
         with spark_errors_named(spark, table, "read"):
-            frame = _declared(scan_to_dataframe(spark, scan, filtered=False), scan)
+            frame = _declared(scan_to_dataframe(spark, scan, name in metadata, filtered=False), scan)
             frames[name] = frame.where(conditions[name]) if name in conditions else frame
     try:
         found = _run(spark, text, frames)
@@ -202,7 +209,9 @@ def query(spark: SparkSession, text: str, scans: Mapping[str, ListedScan], condi
 def _declared(frame: DataFrame, scan: ListedScan) -> DataFrame:
     """The rows with NOT NULL and comments of their columns in the schema."""
     fields = {field.name: field for field in scan.snapshot.schema.fields}
-    return with_declarations(frame, StructType(tuple(fields[name] for name in frame.columns)))
+    own = [name for name in frame.columns if name in fields]
+    beside = frame.columns[len(own) :]
+    return with_declarations(frame, StructType(tuple(fields[name] for name in own)), beside)
 
 
 def _run(spark: SparkSession, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:

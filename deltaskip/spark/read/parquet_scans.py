@@ -18,7 +18,7 @@ from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.reading.file_scans import ConstantScan, EntryScan, FileScan, HiveScan, JoinedScan, UnlistedScan
 from deltaskip.reading.marked_rows import WORD_SHIFT
 from deltaskip.reading.partition_tuples import PartitionTuples
-from deltaskip.reading.read_plan import METADATA, ReadPlan, StoredTable
+from deltaskip.reading.read_plan import FILE_FACTS, METADATA, ReadPlan, StoredTable, fact_column
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.sql_text import quoted_name
@@ -170,6 +170,8 @@ def _schema(plan: ReadPlan) -> spark_types.StructType:
     for name, kind in ((wanted.path, spark_types.StringType()), (wanted.position, spark_types.LongType())):
         if name is not None:
             schema.add(name, kind)
+    for name in FILE_FACTS if wanted.facts else ():
+        schema.add(fact_column(name), spark_type(FILE_FACTS[name]))
     for name, values in wanted.values.items():
         schema.add(name, from_arrow_type(values.type))
     names = _own_names(plan)
@@ -278,6 +280,7 @@ def _projected(plan: ReadPlan, frame: DataFrame, partition_values: Mapping[str, 
         partition_values = {**partition_values, name: value}
     places = (_PATH, wanted.path), (_ROW, wanted.position)
     beside = [f"{name} AS {quoted_name(new)}" for name, new in places if new is not None]
+    beside += map(fact_column, FILE_FACTS if wanted.facts else ())
     beside += [f"{_of_file(_PATH, quoted_name(name))} AS {quoted_name(name)}" for name in wanted.values]
     beside += map(quoted_name, _own_names(plan))
     return _selected(plan, frame, partition_values, beside)
@@ -308,7 +311,7 @@ def _files(spark: SparkSession, plan: ReadPlan, scan: FileScan, located: bool) -
         frames = [unlisted_scan(spark, schema, plan.table.root, paths, *given, READER_OPTIONS, values, codes)]
     if located:
         hidden = METADATA in (name.lower() for name in schema.names)
-        frames = [_with_location(frame, hidden) for frame in frames]
+        frames = [_with_location(frame, hidden, plan.wanted.facts) for frame in frames]
     return union_of_frames(frames)
 
 
@@ -334,15 +337,16 @@ def _given(plan: ReadPlan, scan: FileScan) -> tuple[Sequence[int], Sequence[int]
     return [plan.sizes[row] for row in scan.rows], [plan.times[row] for row in scan.rows]
 
 
-def _with_location(frame: DataFrame, hidden: bool) -> DataFrame:
+def _with_location(frame: DataFrame, hidden: bool, facts: bool) -> DataFrame:
     """A scan with the file path of each row and its row number in the file.
 
-    hidden: Whether the files have a column with the name of Spark's metadata column.
+    hidden: Whether the files have a column with the name of Spark's metadata column. facts: Whether to add FILE_FACTS.
     """
+    fields = {_PATH: "file_path", _ROW: "row_index", **{fact_column(name): name for name in FILE_FACTS if facts}}
     if not hidden:
-        return frame.selectExpr("*", f"{METADATA}.file_path AS {_PATH}", f"{METADATA}.row_index AS {_ROW}")
+        return frame.selectExpr("*", *(f"{METADATA}.{field} AS {name}" for name, field in fields.items()))
     metadata = metadata_column(frame)
-    return frame.select("*", metadata["file_path"].alias(_PATH), metadata["row_index"].alias(_ROW))
+    return frame.select("*", *(metadata[field].alias(name) for name, field in fields.items()))
 
 
 def _keys(paths: Sequence[str]) -> pa.StringArray:
