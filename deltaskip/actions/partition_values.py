@@ -237,8 +237,8 @@ def _with_one_sign(text: str, scale: int) -> str:
         return text
     plain = f"-{found[1].lstrip('-')}.{found[3][1:].rjust(scale, '0')}"
     warn(
-        f"The partition value {text!r}, as delta-rs writes negative decimals, is read as {plain}. Others fail or read "
-        f"NULL until the files are rewritten, as by an update of their rows.",
+        f"The partition value {text!r}, as delta-rs writes negative decimals, is read as {plain}. Other readers "
+        f"fail or read NULL until the files are rewritten, as by an update of their rows.",
         ReadWarning,
     )
     return plain

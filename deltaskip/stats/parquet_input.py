@@ -8,7 +8,6 @@ other than Spark has written INT96, pyarrow reads them as 12 bytes, by a changed
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -109,11 +108,11 @@ def footer_of_unknown_groups(source: pa.NativeFile | str) -> pq.FileMetaData | N
     parquet-mr 1.11.0 writes it for the entries of maps. None for files without it, and for damaged files.
     """
     try:
-        with pa.OSFile(source, "rb") if isinstance(source, str) else nullcontext(source) as file:
-            size = file.size()
-            length = int.from_bytes(file.read_at(4, size - 8), "little")
-            fields = read_fields(file.read_at(length, size - 8 - length))
-            groups = [element for element in fields[_SCHEMA][1][1] if _CHILDREN in element]
+        file = pa.OSFile(source, "rb") if isinstance(source, str) else source
+        size = file.size()
+        length = int.from_bytes(file.read_at(4, size - 8), "little")
+        fields = read_fields(file.read_at(length, size - 8 - length))
+        groups = [element for element in fields[_SCHEMA][1][1] if _CHILDREN in element]
     except (pa.ArrowException, OSError, ValueError, LookupError, TypeError):
         return None
     unknown = [group for group in groups if _UNKNOWN in group.get(_LOGICAL, (0, {}))[1]]
