@@ -273,10 +273,12 @@ def since(extremes: Extremes, not_before: int | None) -> Extremes:
 def _footer(fields: Mapping[int, Any], data: bytes) -> Footer:
     pairs = {pair[1]: pair.get(2, b"") for pair in fields.get(_KEY_VALUES, ())}
     groups = fields.get(_ROW_GROUPS, [])
-    if sum(group[GROUP_ROWS] for group in groups) != fields[_NUM_ROWS]:
+    rows = sum(group[GROUP_ROWS] for group in groups)
+    # Spark and pyarrow count the rows of the row groups. Some writers leave 0 in the footer.
+    if fields[_NUM_ROWS] not in (0, rows):
         raise ValueError("its number of rows differs from that of its row groups")
     created_by, orders = fields.get(_CREATED_BY, b""), fields.get(_COLUMN_ORDERS, [])
-    return Footer(fields[_NUM_ROWS], fields[_SCHEMA], groups, created_by, pairs, orders, data)
+    return Footer(rows, fields[_SCHEMA], groups, created_by, pairs, orders, data)
 
 
 def writer_of(created_by: bytes) -> tuple[bytes, int, int]:

@@ -25,6 +25,7 @@ _INT96 = np.dtype([("nanos", "<i8"), ("day", "<i4")])
 # parquet.thrift: fields of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData; types of Parquet and of Thrift.
 _SCHEMA, _ROW_GROUPS, _COLUMNS, _META = 2, 4, 1, 3
 _TYPE, _LENGTH, _OF_INT96, _OF_FIXED, _I32 = 1, 2, 3, 7, 5
+_CHILDREN, _LOGICAL, _UNKNOWN = 5, 10, 11
 
 
 class ParquetInput(pq.ParquetFile):  # type: ignore[misc]
@@ -37,7 +38,14 @@ class ParquetInput(pq.ParquetFile):  # type: ignore[misc]
     """
 
     def __init__(self, source: Any, metadata: pq.FileMetaData | None = None, **options: Any) -> None:
-        super().__init__(source, metadata=metadata, coerce_int96_timestamp_unit="us", **options)
+        options_of_int96 = {"coerce_int96_timestamp_unit": "us", **options}
+        try:
+            super().__init__(source, metadata=metadata, **options_of_int96)
+        except OSError:
+            found = None if metadata is not None else footer_of_unknown_groups(source)
+            if found is None:
+                raise
+            super().__init__(source, metadata=found, **options_of_int96)
         self._given = source, options
 
     @cached_property
@@ -94,6 +102,25 @@ class ParquetInput(pq.ParquetFile):  # type: ignore[misc]
         )
 
 
+def footer_of_unknown_groups(source: pa.NativeFile | str) -> pq.FileMetaData | None:
+    """Return the footer of a file without the logical type UNKNOWN of groups, with which pyarrow opens no file.
+
+    parquet-mr 1.11.0 writes it for the entries of maps. None for files without it, and for damaged files.
+    """
+    try:
+        file = pa.OSFile(source, "rb") if isinstance(source, str) else source
+        size = file.size()
+        length = int.from_bytes(file.read_at(4, size - 8), "little")
+        fields = read_fields(file.read_at(length, size - 8 - length))
+        groups = [element for element in fields[_SCHEMA][1][1] if _CHILDREN in element]
+    except (pa.ArrowException, OSError, ValueError, LookupError, TypeError):
+        return None
+    unknown = [group for group in groups if _UNKNOWN in group.get(_LOGICAL, (0, {}))[1]]
+    for group in unknown:
+        del group[_LOGICAL]
+    return _footer_of(fields) if unknown else None
+
+
 def _with_bytes(footer: pq.FileMetaData) -> pq.FileMetaData:
     """The footer of the same file, whose INT96 are arrays of 12 bytes."""
     written = pa.BufferOutputStream()
@@ -108,6 +135,10 @@ def _with_bytes(footer: pq.FileMetaData) -> pq.FileMetaData:
             meta = chunk[_META][1]
             if meta[_TYPE] == (_I32, _OF_INT96):
                 meta[_TYPE] = (_I32, _OF_FIXED)
+    return _footer_of(fields)
+
+
+def _footer_of(fields: dict[int, Any]) -> pq.FileMetaData:
     data = write_fields(fields)
     return pq.read_metadata(pa.BufferReader(b"PAR1" + data + len(data).to_bytes(4, "little") + b"PAR1"))
 

@@ -530,7 +530,15 @@ def open_reader(source: pa.NativeFile, metadata: pq.FileMetaData | None = None, 
 
         return pq.ParquetFile(source, **options).reader
     reader = ParquetReader()
-    reader.open(source, **options)
+    try:
+        reader.open(source, **options)
+    except OSError:
+        from deltaskip.stats.parquet_input import footer_of_unknown_groups
+
+        found = None if metadata is not None else footer_of_unknown_groups(source)
+        if found is None:
+            raise
+        reader.open(source, **{**options, "metadata": found})
     return reader
 
 

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from typing import Literal
 
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, UnsupportedFeature
-from deltaskip.expr import columns_of
+from deltaskip.expr import Node, columns_of, parse_sql
+from deltaskip.expr.clock import at_time
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_paths
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema import Resolved, display_name, fold_name, leaves
+from deltaskip.schema.calendar import current_micros
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.resolve import column_path, resolve
 from deltaskip.schema.types import VARIANT, ArrayType, MapType, StructType
@@ -126,7 +128,7 @@ def considered_scan(snapshot: Snapshot, request: OptimizeRequest) -> Scan:
     Raises:
         PredicateError: The predicate is not valid, or uses other columns than partition columns.
     """
-    scan = Scan(snapshot, ReadOptions(request.where, time_zone=request.time_zone))
+    scan = Scan(snapshot, ReadOptions(_timed(snapshot, request), time_zone=request.time_zone))
     partitions = list(snapshot.partition_columns)
     known = {fold_name(name) for name in partitions}
     for path in sorted(columns_of(scan.predicate)):
@@ -137,6 +139,18 @@ def considered_scan(snapshot: Snapshot, request: OptimizeRequest) -> Scan:
                 f"referenced: [{', '.join(partitions)}]{cure} (table {snapshot.root})."
             )
     return scan
+
+
+def _timed(snapshot: Snapshot, request: OptimizeRequest) -> str | Node | None:
+    """The predicate with the functions of the present time at one time, so that partition values decide it."""
+    try:
+        node = None if request.where is None else parse_sql(request.where)
+    except PredicateError:
+        node = None
+    if node is None:
+        return request.where
+    timed = at_time(node, current_micros(), request.time_zone, snapshot.schema.names)
+    return request.where if timed == node else timed
 
 
 def _curve(columns: Sequence[Resolved]) -> CurveName:

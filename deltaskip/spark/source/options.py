@@ -69,6 +69,8 @@ class SourceOptions:
         known = {name.lower(): name for name in (*_KNOWN, *_BOTH)}
         lowered = {name.lower() if not name.lower().startswith(STORAGE_PREFIX) else name: text
                    for name, text in given.items()}  # fmt: skip
+        # Spark hands over the name of a streaming query as an option.
+        lowered.pop("queryname", None)
         if any(name in lowered for name in _OF_A_TABLE):
             path = lowered.get("path", "/path/to/table")
             raise InvalidArgument(

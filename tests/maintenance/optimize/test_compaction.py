@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from tempfile import mkdtemp
 from time import sleep
@@ -325,3 +326,14 @@ def test_files_that_memory_does_not_hold_are_rewritten_in_turn(
     table.optimize(zorder_by=columns or ())
     assert len(most) >= 3 and max(most) == 1
     assert rows_of(table) == before
+
+
+@pytest.mark.parametrize("where", ["day >= current_date() - INTERVAL 1 DAY", "day > date_sub(now(), 2)"])
+def test_a_predicate_on_the_present_time_chooses_partitions(tmp_path: Path, where: str) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, day DATE", partition_by=["day"])
+    days = [datetime.date.today(), datetime.date(2020, 1, 1)]
+    for number in range(2):
+        table.append(pa.table({"id": pa.array([number, number], pa.int64()), "day": days}))
+    assert table.optimize(where=where).metrics["numRemovedFiles"] == 2
+    assert table.history(1)[0].operation_parameters["predicate"] == f'["{where}"]'
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [0, 0, 1, 1]

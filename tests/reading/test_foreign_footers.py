@@ -1,0 +1,73 @@
+"""Footers of other writers, which pyarrow does not take: the logical type UNKNOWN of groups, no number of rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import deltaskip as ds
+from tests.builder import TableBuilder, add
+from tests.footers import CONVERTED, LOGICAL, NAME, STRUCT, Element, change_footer
+from tests.looped import looped
+
+ROWS = [{"id": 1, "m": [("a", 1)]}, {"id": 2, "m": None}]
+
+
+def unknown_entries(elements: list[Element], fields: dict[int, Any]) -> None:
+    """As parquet-mr 1.11.0 writes maps."""
+    for element in elements:
+        if element[NAME][1] == b"key_value":
+            element.pop(CONVERTED, None)
+            element[LOGICAL] = (STRUCT, {11: (STRUCT, {})})
+
+
+def no_rows(elements: list[Element], fields: dict[int, Any]) -> None:
+    fields[3] = (fields[3][0], 0)
+
+
+CHANGES = {"unknown": unknown_entries, "no rows": no_rows}
+
+
+def write(path: Path, change: str) -> int:
+    columns = {"id": pa.array([1, 2], pa.int64()), "m": pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64()))}
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(pa.table(columns), path, store_schema=False)
+    change_footer(path, CHANGES[change])
+    return path.stat().st_size
+
+
+@looped("change", CHANGES)
+def test_the_rows_are_read_changed_added_and_converted(tmp_path: Path, change: str) -> None:
+    size = write(tmp_path / "c/f.parquet", change)
+    converted = ds.convert_to_delta(tmp_path / "c")
+    added = ds.DeltaTable.create(tmp_path / "a", "id BIGINT, m MAP<STRING, BIGINT>")
+    write(tmp_path / "a/f.parquet", change)
+    added.add_files("f.parquet")
+    builder = TableBuilder(tmp_path / "b", {field.name: field.type for field in added.schema.fields})
+    write(tmp_path / "b/f.parquet", change)
+    builder.commit({"add": {**add("f.parquet")["add"], "size": size}})
+    for table in (converted, added, ds.DeltaTable(tmp_path / "b")):
+        assert table.scan().to_arrow().to_pylist() == ROWS
+        assert table.scan("m['a'] = 1", columns=["id"]).to_arrow().to_pylist() == [{"id": 1}]
+        table.recompute_stats()
+        table.update({"id": "id + 1"}, "id = 2")
+        assert table.scan("id > 2").to_arrow().to_pylist() == [{"id": 3, "m": None}]
+
+
+@pytest.mark.parametrize("change", ["unknown"])
+def test_a_checkpoint_is_read(tmp_path: Path, change: str) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, p STRING", partition_by=["p"])
+    table.append(pa.table({"id": pa.array([1, 2], pa.int64()), "p": ["a", "b"]}))
+    table.checkpoint()
+    [path] = (tmp_path / "t" / "_delta_log").glob("*.checkpoint.parquet")
+    change_footer(path, CHANGES[change])
+    for commit in (tmp_path / "t" / "_delta_log").glob("*.json"):
+        commit.unlink()
+    (tmp_path / "t" / "_delta_log" / "_last_checkpoint").unlink(missing_ok=True)
+    found = ds.DeltaTable(tmp_path / "t")
+    assert sorted(found.scan().to_arrow()["id"].to_pylist()) == [1, 2]
+    assert found.scan("p = 'b'").to_arrow()["id"].to_pylist() == [2]
