@@ -30,7 +30,19 @@ from deltaskip.expr.nodes import (
 from deltaskip.records import dataclass
 from deltaskip.schema.lengths import declares_char
 from deltaskip.schema.resolve import fold_name, resolve
-from deltaskip.schema.types import STRING, TIMESTAMP, DataType, DecimalType, StructType, UnknownType, nested_types
+from deltaskip.schema.types import (
+    BYTE,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    DecimalType,
+    StructType,
+    UnknownType,
+    nested_types,
+)
 
 PREFIXES = ("spark.sql.ansi.", "spark.sql.parser.", "spark.sql.legacy.")
 """Settings below these keys decide how Spark reads and evaluates SQL."""
@@ -42,6 +54,10 @@ CASE_FUNCTIONS = "upper ucase lower lcase initcap ilike"
 """Functions of letter case."""
 
 _WIDEST_DECIMAL = 38
+# Spark 4.1, DecimalType.forType
+_AS_DECIMALS: dict[DataType | None, DataType] = {
+    BYTE: DecimalType(3, 0), SHORT: DecimalType(5, 0), INTEGER: DecimalType(10, 0), LONG: DecimalType(20, 0)
+}  # fmt: skip
 _ARITHMETIC = (*ARITHMETIC, "try_add", "try_subtract", "try_multiply", "try_divide", "try_mod", "mod", "pmod")
 
 NodeRule = Callable[[Node, StructType | None], bool]
@@ -161,11 +177,14 @@ def _names_in_any_case(node: Node, schema: StructType | None) -> bool:
 
 
 def _wide_decimals(node: Node, schema: StructType | None) -> bool:
-    """Decimals that meet in a type of more than 38 digits, whose scale becomes smaller."""
+    """Decimals that meet decimals or integers in a type of more than 38 digits, whose scale becomes smaller."""
     children = children_of(node)
     if schema is None or len(children) < 2:
         return False
-    found = {type_ for child in children if isinstance(type_ := _type_in(child, schema), DecimalType)}
+    types = [_type_in(child, schema) for child in children]
+    if not any(isinstance(type_, DecimalType) for type_ in types):
+        return False
+    found = {each for type_ in types if isinstance(each := _AS_DECIMALS.get(type_, type_), DecimalType)}
     if len(found) < 2:
         return False
     return max(t.precision - t.scale for t in found) + max(t.scale for t in found) > _WIDEST_DECIMAL

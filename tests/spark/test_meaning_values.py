@@ -14,15 +14,13 @@ from typing import Any
 import pytest
 
 from deltaskip.errors import DeltaSkipError
-from deltaskip.expr import bind_expression
+from deltaskip.expr import bind_expression, meaning
+from deltaskip.expr import meaning_settings as settings
 from deltaskip.expr.evaluation import left_to_spark
 from deltaskip.schema.ddl import parse_columns
 from tests.each import each
 from tests.extent import WHOLE, extent, seed, some
 from tests.spark.meaning_values import COLUMNS, TEXTS, ZONE, Expressions, recorded, settings_to_try, unknown_keys
-
-meaning = pytest.importorskip("deltaskip.expr.meaning")
-settings = pytest.importorskip("deltaskip.expr.meaning_settings")
 
 SCHEMA = parse_columns(COLUMNS)
 _GATE_SETTINGS, _GATE_TEXTS = 4, 48

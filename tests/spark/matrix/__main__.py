@@ -30,7 +30,17 @@ KINDS = ("classic", "connect")
 _PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
 CONNECT_JAR = "DELTASKIP_CONNECT_JAR"
 MODULES = (
-    *("reading", "column_mapping", "predicates", "collations", "statistics", "changes", "delta_names", "statements"),
+    *(
+        "reading",
+        "column_mapping",
+        "predicates",
+        "collations",
+        "statistics",
+        "changes",
+        "settings",
+        "delta_names",
+        "statements",
+    ),
     *("catalogs", "data_source"),
 )
 

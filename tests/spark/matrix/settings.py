@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
+import deltaskip as ds
+from deltaskip.expr.meaning_settings import PREFIXES, SETTINGS, UNRELATED
+from deltaskip.schema.types import LONG, STRING
 from tests.spark.matrix.cases import Session, case, equal
+from tests.spark.matrix.tables import numbers, table_of
 from tests.spark.meaning_values import unknown_keys
+
+# A setting of the session, its value, and predicates that depend on it.
+_UNDER = (
+    ("x", "a", ("s = '${x}'", "s != '${x}'")),
+    ("spark.sql.ansi.doubleQuotedIdentifiers", "true", ('"s" = q', '"s" <> q')),
+    ("spark.sql.parser.escapedStringLiterals", "true", (r"s = 'a\tb'", r"s <> 'a\tb'")),
+    ("spark.sql.legacy.exponentLiteralAsDecimal.enabled", "true", ("id / 1e0 = 2",)),
+    ("spark.sql.jsonGenerator.ignoreNullFields", "false", ("to_json(named_struct('a', q)) = '{\"a\":null}'",)),
+    ("spark.sql.legacy.nobodyKnows", "1", ("id = 2",)),
+)
 
 
 @case("Every setting of SQLConf is in the table of those that matter, or cannot matter")
@@ -11,6 +27,34 @@ def settings(session: Session) -> None:
     if session.kind == "connect":
         # It lists only public settings, which classic sessions list, too.
         return
-    from deltaskip.expr.meaning_settings import PREFIXES, SETTINGS, UNRELATED
-
     equal(unknown_keys(session.spark, {row.key for row in SETTINGS} | UNRELATED, PREFIXES), [])
+
+
+@case("predicates mean what the session says, in reads and deletes")
+def meaning(session: Session) -> None:
+    spark = session.spark
+    texts = [("a", "a"), ("b", None), ("a\tb", "k"), ("a\\tb", "z")]
+    files = {
+        f"f{i}.parquet": pa.table({"id": [i], "s": [s], "q": pa.array([q], pa.string())})
+        for i, (s, q) in enumerate(texts)
+    }
+    table = table_of(session.folder, {"id": LONG, "s": STRING, "q": STRING}, files)
+    every = table.scan().to_spark(spark)
+    wrong = []
+    for key, value, wheres in _UNDER:
+        before = spark.conf.get(key, None)
+        spark.conf.set(key, value)
+        try:
+            for where in wheres:
+                expected, scan = numbers(every.where(where)), table.scan(where)
+                copy = ds.DeltaTable(table.clone(str(session.folder / f"copy{abs(hash(where))}")).uri)
+                copy.delete(where, spark=spark)
+                left = sorted(copy.refresh().scan().to_arrow()["id"].to_pylist())
+                if numbers(scan.to_spark(spark)) != expected or left != sorted({0, 1, 2, 3} - set(expected)):
+                    wrong.append(f"{key} {where}: {numbers(scan.to_spark(spark))}, left {left}, not {expected}")
+        finally:
+            if before is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, before)
+    equal(wrong, [])
