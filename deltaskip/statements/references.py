@@ -136,10 +136,11 @@ def _left_out_of_stars(text: str, references: Collection[Reference]) -> list[tup
             for each in references
             if each.select == star.select and star.qualifier in (None, fold_name(each.alias))
         ]
-        if excluded and star.excluded_at is None:
+        at = star.excluded_at
+        if excluded and at is None:
             found.append((star.end, star.end, f" EXCEPT ({', '.join(excluded)})"))
-        elif excluded:
-            found.append((star.excluded_at, star.excluded_at, "".join(f"{each}, " for each in excluded)))
+        elif excluded and at is not None:
+            found.append((at, at, "".join(f"{each}, " for each in excluded)))
     return found
 
 

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from deltaskip.fork_safety import cached_property
 from deltaskip.kernels.thrift_compact import read_fields, write_fields
+from deltaskip.path_bytes import encoded
 from deltaskip.stats.believed_bounds import SPARK_VERSION_KEY
 
 _EPOCH_DAY = 2440588
@@ -108,7 +109,7 @@ def footer_of_unknown_groups(source: pa.NativeFile | str) -> pq.FileMetaData | N
     parquet-mr 1.11.0 writes it for the entries of maps. None for files without it, and for damaged files.
     """
     try:
-        file = pa.OSFile(source, "rb") if isinstance(source, str) else source
+        file = pa.OSFile(encoded(source), "rb") if isinstance(source, str) else source
         size = file.size()
         length = int.from_bytes(file.read_at(4, size - 8), "little")
         fields = read_fields(file.read_at(length, size - 8 - length))

@@ -90,7 +90,6 @@ REFUSED: dict[str, pa.Array] = {
     "uuid": of(b"0" * 16, pa.uuid()),
     "time": of(5, pa.time64("us")),
     "half": of(1.5, pa.float16()),
-    "fixed": of(b"abc", pa.binary(3)),
 }
 
 

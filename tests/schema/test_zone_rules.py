@@ -43,7 +43,7 @@ def no_session(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def offset(name: str, *moment: int) -> float:
     """The offset of a region at a time in UTC, in hours."""
-    seconds = int(datetime(*moment, tzinfo=UTC).timestamp())  # type: ignore[misc, arg-type]
+    seconds = int(datetime(*moment, tzinfo=UTC).timestamp())
     return local_of(seconds * MICROS, zone_of(name)) / MICROS / HOUR - seconds / HOUR
 
 
@@ -153,7 +153,7 @@ def test_yearly_rules_of_java_are_read(on: str, year: int, expected: tuple[int, 
     rules = f"[TransitionRule[{on}, standard offset {standard}], TransitionRule[{back}]]"
     file = java_region_file(f"[Transition[Gap at 1990-01-01T00:00{after} to {before}]]", rules, 0)
     use_rules(on, lambda name: ("A/B", file))
-    at = int(datetime(*expected, tzinfo=UTC).timestamp())  # type: ignore[misc, arg-type]
+    at = int(datetime(*expected, tzinfo=UTC).timestamp())
     found = [local_of((at + more) * MICROS, zone_of("A/B")) // MICROS - at - more for more in (-1, 0)]
     zone_rules._keep({})
     assert found == [zone_rules._offset(before), zone_rules._offset(after)]

@@ -198,9 +198,9 @@ def test_jobs_compress_files_as_the_table_says_or_else_as_the_session_does(spark
 def test_a_write_whose_files_lack_rows_of_the_job_is_not_committed(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deltaskip.spark.write import write_dataframe
+    from deltaskip.spark.write import parquet_writes, write_dataframe
 
-    listed = write_dataframe.write_parquet
+    listed = parquet_writes.write_parquet
     monkeypatch.setattr(write_dataframe, "write_parquet", lambda *args, **more: listed(*args, **more).slice(1))
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
     for frame in (spark.range(0, 10, 1, 1), spark.range(0, 10, 1, 2)):

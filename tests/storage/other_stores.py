@@ -15,20 +15,20 @@ from tests.storage.slow_s3 import SlowS3, _Handler
 class _Google(_Handler):
     """The XML interface, which is that of S3 but for the condition of a write."""
 
-    def _store(self, file: Path, data: bytes) -> None:
+    def _store(self, file: Path, key: str, data: bytes) -> None:
         if self.headers.get("x-goog-if-generation-match") == "0":
             self.headers["If-None-Match"] = "*"
-        super()._store(file, data)
+        super()._store(file, key, data)
 
 
 class _Azure(_Handler):
     """Blobs that are written by one request each."""
 
-    def _store(self, file: Path, data: bytes) -> None:
+    def _store(self, file: Path, key: str, data: bytes) -> None:
         if self.headers.get("If-None-Match") == "*" and file.exists():
             self._error(409, "BlobAlreadyExists")
             return
-        super()._store(file, data)
+        super()._store(file, key, data)
 
     def _answer(self, status: int, body: bytes, **headers: str) -> None:
         # A blob is created, and its deletion accepted.

@@ -47,7 +47,8 @@ def test_rule_67_files_for_iceberg_have_ids_and_partition_columns(
     before = rows_of(table)
     assert table.optimize(zorder_by=zorder_by).metrics["numAddedFiles"] == 2
     now = list(first_file(table).schema_arrow)
-    assert rows_of(table) == before and pa.schema(now[: len(names)]).equals(names, check_metadata=True)
+    assert rows_of(table) == before
+    assert pa.schema(now[: len(names)]).equals(names.remove_metadata(), check_metadata=True)
     # Version 3 has row ids, under the ids that Iceberg reserves for them.
     ids = [field.metadata[b"PARQUET:field_id"] for field in now[len(names) :]]
     assert ids == ([b"2147483540", b"2147483539"] if version == 3 else [])

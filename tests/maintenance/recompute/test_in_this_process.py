@@ -136,4 +136,4 @@ def test_bounds_include_both_zeros_by_every_door(tmp_path: Path) -> None:
             [stats] = table.snapshot.adds(["stats"])["stats"].to_pylist()
             # As text, since the zeros are equal.
             found = {key: json.loads(stats)[key] for key in bounds}
-            assert str(found) == str(bounds), table.root
+            assert str(found) == str(bounds), table.uri
