@@ -129,7 +129,14 @@ class LogScan(Reopened):
         if zone is not None:
             self._check_zone(zone, required=not of_session or self._reads_zone())
         ansi = found.ansi if self.ansi is None else self.ansi
-        self._plan(replace(found, time_zone=zone, ansi=ansi), collation_version)
+        found = replace(found, time_zone=zone, ansi=ansi)
+        try:
+            self._plan(found, collation_version)
+        except PredicateError:
+            if not isinstance(self.where, str) or self.where not in found.texts:
+                raise
+            # The session that reads the rows may have other values of the variables.
+            self._plan(replace(found, texts={self.where: None}), collation_version)
 
     def _plan(self, meaning: SessionMeaning, collation_version: str | None) -> None:
         """Bind and compile the predicate as a session understands it, for a version of the collations."""

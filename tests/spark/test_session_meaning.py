@@ -212,6 +212,18 @@ def test_functions_and_variables_are_those_of_the_session(named: Any, table: ds.
     assert not wrong, "\n".join(wrong)
 
 
+def test_variables_are_those_of_the_session_that_reads(spark: Any, table: ds.DeltaTable) -> None:
+    other = spark.newSession()
+    for name, value in {"whole": "id = 3", "day": "2024-01-03"}.items():
+        other.conf.set(name, value)
+    for where, ids in {"${whole}": [3], "d = '${day}'": [2]}.items():
+        scan = table.scan(where)
+        assert len(scan.paths()) == len(TEXTS)
+        assert answered(lambda scan=scan: scan.to_spark(other)) == ids
+    with pytest.raises(ds.PredicateError):
+        table.scan("${whole}").to_spark(spark)
+
+
 def test_rows_are_those_of_a_session_of_connect(spark: Any, tmp_path: Path) -> None:
     # Where a classic session runs, PySpark's functions make classic Columns: changes run in tests.spark.matrix.
     table, session, wrong = made(tmp_path / "t", COLUMNS), connect_session(spark), []
