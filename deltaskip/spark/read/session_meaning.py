@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Set
 from functools import lru_cache, partial
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import pyspark
 from pyspark.errors import AnalysisException
@@ -31,6 +32,8 @@ _SUBSTITUTE = "spark.sql.variable.substitute"
 _OF_SETTINGS = (None, "spark", "sparkconf", "hivevar", "hiveconf")
 
 
+# By a JVM, or a session of Spark Connect.
+_defaults: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 # Spark 4.1, SQLConf.redactOptions; the defaults of the two settings.
 _SECRET = re.compile("(?i)secret|password|token|access[.]?key|url")
 _REDACTIONS = ("spark.redaction.regex", "spark.sql.redaction.options.regex")
@@ -49,7 +52,7 @@ def session_meaning(
     """
     use_session_rules(spark)
     settings = {**(IN_SPARK_3 if pyspark.__version__.startswith("3.") else {}), **all_settings(spark)}
-    ansi, zone = (settings.get(key) or str(spark.conf.get(key)) for key in (_ANSI, _ZONE))
+    ansi, zone = (settings.get(key) or _default(spark, key) for key in (_ANSI, _ZONE))
     expressions = [part for each in given for part in _parts(each)]
     if any(_calls(each) for each in expressions):
         settings |= _language(spark)
@@ -66,6 +69,14 @@ def session_meaning(
         unknown = {parts for each in read if each is not None for parts in _unknown_names(each, schema)}
         variables = frozenset(tuple(map(str.lower, each)) for each in unknown if _is_variable(spark, each))
     return SessionMeaning(meaning.time_zone, meaning.ansi, meaning.settings, texts, own, variables)
+
+
+def _default(spark: SparkSession, key: str) -> str:
+    """The value of a setting that the session has not set. A JVM, or the server of a session, is asked once."""
+    known = _defaults.setdefault(spark if _java(spark) is None else spark._jvm, {})
+    if key not in known:
+        known[key] = str(spark.conf.get(key))
+    return known[key]
 
 
 def node_and_texts(column: Column) -> tuple[Node, list[str]]:
