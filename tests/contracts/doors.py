@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -252,8 +253,12 @@ def connect_session(spark: Any) -> Any:
     return SparkSession.builder.remote(connect_server(spark)).create()
 
 
+@cache
 def connect_server(spark: Any) -> str:
-    """The address of a server of Spark Connect, which runs in the JVM of a classic session and ends with it."""
+    """The address of a server of Spark Connect, which runs in the JVM of a classic session and ends with it.
+
+    A JVM has one server: to start another one does nothing.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
