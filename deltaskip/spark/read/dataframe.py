@@ -30,6 +30,10 @@ from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
 from deltaskip.spark.session.own_texts import check_functions, selected
 
+# Functions that pad strings of type char(n).
+_PADDING = frozenset(
+    ("isnotnull", "length", "rpad", "struct", "transform", "transform_keys", "transform_values", "when")
+)
 # Names after the format that `statements.statement.path_of` does not consider a path.
 _BY_PATH = " Write the whole path after the name of the format, such as deltaskip.`/data/orders`, or register a view."
 
@@ -110,7 +114,7 @@ def with_declared_lengths(frame: DataFrame, struct: StructType, beside: Sequence
     """
     if not any(CHAR_VARCHAR_KEY in f.metadata for f in struct.fields):
         return frame
-    check_functions(frame.sparkSession)
+    check_functions(frame.sparkSession, _PADDING)
     return frame.select(*map(_with_length, struct.fields), *beside)
 
 

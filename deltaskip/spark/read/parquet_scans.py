@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from deltaskip.actions.paths import escape_globs
 from deltaskip.errors import SchemaError, UnsupportedFeature
+from deltaskip.expr.meaning import called_names
 from deltaskip.reading.file_scans import ConstantScan, EntryScan, FileScan, HiveScan, JoinedScan, UnlistedScan
 from deltaskip.reading.marked_rows import WORD_SHIFT
 from deltaskip.reading.partition_tuples import PartitionTuples
@@ -69,6 +70,10 @@ _NOTHING = "__deltaskip_nothing"
 _FILE = "__deltaskip_file_number"
 _ENTRY_FILE = "__deltaskip_entry_file"
 _ANY_WORDS = "__deltaskip_any_words"
+
+# Functions that joins with rows of the log call, and those of Columns that rebuild nested values.
+_IN_JOINS = frozenset(("coalesce", "concat", "get", "getbit", "raise_error", "shiftright", "xxhash64"))
+_OF_COLUMNS = frozenset(("isnotnull", "struct", "transform", "transform_keys", "transform_values", "when"))
 
 
 def scanned_rows(spark: SparkSession, plan: ReadPlan) -> DataFrame:
@@ -253,7 +258,7 @@ def _with_files(frame: DataFrame, path: str, files: Mapping[str, pa.Array]) -> D
 
 def _with_rows(frame: DataFrame, rows: pa.Table, same: Column, how: str) -> DataFrame:
     """The rows of a DataFrame, joined with rows of the log that every task receives."""
-    check_functions(frame.sparkSession)
+    check_functions(frame.sparkSession, _IN_JOINS)
     return frame.join(F.broadcast(arrow_frame(frame.sparkSession, rows)), same, how)
 
 
@@ -411,8 +416,10 @@ def _selected(
     columns = [*(_logical_column(field, stored, mode, partition_values) for field, stored in fields), *beside]
     spark = frame.sparkSession
     texts = [column for column in columns if isinstance(column, str)]
-    if len(texts) < len(columns) or any("(" in text for text in texts):
-        check_functions(spark)
+    called = _OF_COLUMNS if len(texts) < len(columns) else frozenset[str]()
+    called |= {name for text in texts if "(" in text for name in called_names(text)}
+    if called:
+        check_functions(spark, called)
     if len(texts) == len(columns):
         return selected(frame, *texts)
     return frame.select(*(own_column(spark, column) if isinstance(column, str) else column for column in columns))

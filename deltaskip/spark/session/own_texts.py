@@ -6,6 +6,7 @@ is left depends on the session: it replaces variables in a text, and may have fu
 
 from __future__ import annotations
 
+from collections.abc import Set
 from functools import lru_cache
 from typing import Any
 
@@ -75,9 +76,9 @@ def selected(frame: DataFrame, *texts: str) -> DataFrame:
     return frame.selectExpr(*(own_text(frame.sparkSession, text) for text in texts))
 
 
-def check_functions(spark: SparkSession) -> None:
-    """Raise UnsupportedFeature if the session has a function of its own under the name of one of `OWN_FUNCTIONS`."""
-    found = sorted(hidden_functions(spark) & OWN_FUNCTIONS)
+def check_functions(spark: SparkSession, names: Set[str] = OWN_FUNCTIONS) -> None:
+    """Raise UnsupportedFeature if the session has a function of its own under one of these names of `OWN_FUNCTIONS`."""
+    found = sorted(hidden_functions(spark) & names & OWN_FUNCTIONS)
     if found:
         raise UnsupportedFeature(
             f"The session has a function {found[0]} of its own, which hides Spark's, and deltaskip needs Spark's: "
