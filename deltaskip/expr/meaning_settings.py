@@ -231,7 +231,8 @@ SETTINGS = (
     Setting("spark.sql.ansi.enabled", ("true", "false")),
     # How a text is read.
     Setting("spark.sql.ansi.doubleQuotedIdentifiers", texts=re.compile('"')),
-    Setting("spark.sql.ansi.enforceReservedKeywords", whole=True),
+    # Functions without parentheses come before columns of the same name; other uses of reserved words are refused.
+    Setting("spark.sql.ansi.enforceReservedKeywords", texts=re.compile(r"\bcurrent_|\buser\b|_user\b", re.IGNORECASE)),
     Setting("spark.sql.parser.escapedStringLiterals", texts=re.compile(rf"""\\|[rR]['"]|{_QUOTES.pattern}""")),
     Setting("spark.sql.parser.quotedRegexColumnNames", texts=re.compile("`")),
     Setting("spark.sql.legacy.consecutiveStringLiterals.enabled", texts=_QUOTES),

@@ -74,7 +74,8 @@ _from_others: dict[str, dict[str, Region]] = {}
 _releases: tuple[str, ...] = ()
 _lost = 0
 _in_use: tuple[str, ...] = ()
-_used: dict[str, Region] = {}
+# The rules of each name that was used, by those in use: other modules keep zones, and do not ask again.
+_used: dict[tuple[str, ...], dict[str, Region]] = {}
 
 
 class UnknownZone(LookupError):
@@ -85,7 +86,7 @@ class SharedRules:
     """The rules that this process has used, in the pickle of an object: the process that reads it uses them, too."""
 
     def __reduce__(self) -> tuple[Callable[..., SharedRules], tuple[tuple[str, ...], dict[str, Region]]]:
-        return _received, (_releases or (packaged_release(),), dict(_used))
+        return _received, (_releases or (packaged_release(),), dict(_used.get(_in_use, {})))
 
 
 def rules_in_use() -> tuple[str, ...]:
@@ -128,7 +129,7 @@ def region(name: str) -> Region:
         raise UnknownZone(f"{shown(name)} has other rules in one session of this process than in another.")
     if result is None:
         raise UnknownZone(f"{shown(name)} is not a time zone of the session.")
-    _used[name] = result
+    _used.setdefault(_in_use, {})[name] = result
     return result
 
 
@@ -194,7 +195,6 @@ def _received(releases: tuple[str, ...], regions: dict[str, Region]) -> SharedRu
 def _keep(sources: dict[str, Source], is_lost: bool = False) -> None:
     """Use these sources. is_lost: whether one was lost, so that values kept for its rules may be of other rules."""
     global _sources, _releases, _lost, _in_use
-    _used.clear()
     _sources, _releases = sources, tuple(each for each in sources if each != packaged_release())
     _lost += is_lost
     _in_use = (*_releases, *([f"{_lost} lost"] if _lost else []))

@@ -34,6 +34,7 @@ def no_session(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     zone_rules._keep({})
     monkeypatch.setattr(zone_rules, "_from_others", {})
     monkeypatch.setattr(zone_rules, "_lost", 0)
+    monkeypatch.setattr(zone_rules, "_used", {})
     # Each test has rules of its own for the same names.
     calendar._zone_of.cache_clear()
     yield
@@ -103,6 +104,19 @@ def test_a_session_that_is_gone_is_forgotten() -> None:
     # What was kept while the session was asked is not used again when it answers.
     assert rules_in_use() not in ((), ("1999z",))
     use_rules("1999z", lambda name: always(5))
+    assert offset("Europe/Oslo", 2026, 1, 1) == 5
+
+
+def test_a_pickle_has_the_rules_of_zones_that_were_looked_up_before_the_rules_changed_and_came_back() -> None:
+    use_rules("1999z", lambda _: always(5))
+    assert offset("Europe/Oslo", 2026, 1, 1) == 5
+    zone_rules._keep({})
+    use_rules("1999z", lambda _: always(5))
+    assert offset("Europe/Oslo", 2026, 1, 1) == 5
+    packed = pickle.dumps(SharedRules())
+    zone_rules._keep({})
+    pickle.loads(packed)
+    calendar._zone_of.cache_clear()
     assert offset("Europe/Oslo", 2026, 1, 1) == 5
 
 
