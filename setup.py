@@ -42,6 +42,7 @@ FASTER_AT_O3 = {
     *("commit_json", "commit_lines", "icu_ascii", "icu_first_characters", "icu_keys", "icu_order", "lowercase"),
     "digests",
     "stats_json",
+    "utf8_check",
 }
 EXACT = {"agreed_math", "strict_angles", "strict_math", "strict_powers"}
 

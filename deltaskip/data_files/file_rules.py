@@ -33,7 +33,7 @@ from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import RowRule, generation_rule, rules_of
 from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow import from_arrow_type, storage_type
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.arrow_values import arrow_array, has_utf8
 from deltaskip.schema.mapping import field_key, physical_name, stored_key
 from deltaskip.schema.properties import MappingMode
 from deltaskip.schema.resolve import fold_name
@@ -301,6 +301,11 @@ def _batches(
                         arrays.append(pa.nulls(batch.num_rows, stored_type(field.type)))
                     else:
                         values = batch.column(batch.schema.get_field_index(parquet.schema_arrow.field(at).name))
+                        if not has_utf8(values):
+                            raise UnsupportedFeature(
+                                f"The file {file.location} has a value in the column {field.name!r} that is not UTF-8, "
+                                f"so its rules cannot be checked without Spark. Write its rows as a DataFrame."
+                            )
                         renamed = values if mode == "none" else values.view(_logical(values.type, field.type, mode))
                         given = from_arrow_type(storage_type(renamed.type))
                         arrays.append(plain_array(renamed, given, (field.name,), snapshot.root))

@@ -114,8 +114,11 @@ def parse_contents(
     try:
         parsed: ParsedCommits = parse_commits(data, starts or [0], columns)
     except CommitSyntaxError as error:
-        file = files[error.commit]
-        raise CorruptLog(_damaged(root, file, lines_before + error.line, error.reason)) from error
+        file, start = files[error.commit], (starts or [0])[error.commit]
+        # PROTOCOL, Delta Log Entries: newline-delimited. delta-spark reads it line by line, too.
+        is_spread = error.line == 1 and bytes(data[start : start + 8]).split(b"\n")[0].strip() == b"{"
+        reason = "an action continues on the next line, and Delta has one action a line" if is_spread else error.reason
+        raise CorruptLog(_damaged(root, file, lines_before + error.line, reason)) from error
     _check_adds(root, files, parsed.files, fields)
     others = tuple(
         OtherAction(commit, lines_before + line, name, bytes(data[begin:end]))

@@ -34,7 +34,7 @@ from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
 from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow import from_arrow_type, storage_type
-from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, has_utf8, numpy_values, one_chunk
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import field_key, stored_key
 from deltaskip.schema.properties import MappingMode
@@ -270,7 +270,7 @@ class StoredRows:
         """
         try:
             return self._together(files, opened, positions)
-        except StorageError:
+        except (StorageError, UnsupportedFeature):
             # If the files are read one by one, the error names the file.
             return None
 
@@ -546,6 +546,12 @@ class StoredRows:
         return StoredBatch(positions, columns)
 
     def _stored(self, array: pa.Array, field: StructField, location: str) -> pa.Array:
+        if not has_utf8(array):
+            raise UnsupportedFeature(
+                f"The data file {location} has a value in the column {field.name!r} that is not UTF-8, which cannot be "
+                f"read without Spark. {self._cure}",
+                needs_session=True,
+            )
         if not pa.types.is_nested(array.type) and array.type == self._stored_types[field.name]:
             return array
         if field.name in self._encoded and array.type == _DICTIONARY:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.kernels.utf8_check import are_utf8
 from deltaskip.schema.numerals import context
 
 _NUMPY: dict[pa.DataType, type[np.generic]] = {
@@ -33,6 +34,7 @@ _ARROW = {np.dtype(scalar): type_ for type_, scalar in _NUMPY.items()}
 # Python adds up to this many numbers faster than pyarrow.
 _FEW = 32
 _OFFSETS = {pa.string(): np.int32, pa.binary(): np.int32, pa.large_string(): np.int64, pa.large_binary(): np.int64}
+_STRINGS = (pa.string(), pa.large_string())
 # An error for decimals with more digits than the scale of their type.
 _UNSCALED = context(76, traps=(Inexact,))
 
@@ -55,6 +57,21 @@ def arrow_array(values: np.ndarray[Any, Any] | Sequence[Any], type_: pa.DataType
     if isinstance(type_, pa.Decimal128Type) and all(value is None or isinstance(value, Decimal) for value in values):
         return _decimals(values, type_)
     return pa.array(values, type_)
+
+
+def has_utf8(array: pa.Array) -> bool:
+    """Whether all strings, at any depth, are UTF-8, which files do not ensure and other libraries rely on."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return has_utf8(array.dictionary)
+    if pa.types.is_map(kind):
+        return has_utf8(array.keys) and has_utf8(array.items)
+    if pa.types.is_nested(kind):
+        parts = array.flatten()
+        return all(map(has_utf8, parts)) if pa.types.is_struct(kind) else has_utf8(parts)
+    if kind == pa.string_view():
+        return has_utf8(array.cast(pa.binary_view()).cast(pa.large_binary()).view(pa.large_string()))
+    return kind not in _STRINGS or are_utf8(array)
 
 
 def arrow_scalar(value: Any, type_: pa.DataType) -> pa.Scalar:

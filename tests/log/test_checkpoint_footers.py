@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
+from deltaskip.kernels.thrift_compact import read_fields, write_fields
 from tests.extent import extent
 
 BYTES = extent(gate=199, whole=7)
@@ -20,6 +21,7 @@ import random, struct, sys
 from pathlib import Path
 import pyarrow as pa, pyarrow.parquet as pq
 import deltaskip as ds
+from deltaskip.kernels.thrift_compact import read_fields, write_fields
 table, every = sys.argv[1], int(sys.argv[2])
 [checkpoint] = Path(table, "_delta_log").glob("*.checkpoint*.parquet")
 whole = checkpoint.read_bytes()
@@ -76,3 +78,23 @@ def test_no_byte_of_a_footer_loses_files_or_ends_the_process(tmp_path: Path) -> 
     same, refused = map(int, lines[-1].split())
     assert same > 10
     assert refused > 10
+
+
+def test_a_footer_with_0_as_its_number_of_rows_is_read(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
+    for number in range(3):
+        table.append(pa.table({"id": [number]}))
+    ds.DeltaTable(tmp_path / "t").checkpoint()
+    log = tmp_path / "t" / "_delta_log"
+    [checkpoint] = log.glob("*.checkpoint*.parquet")
+    whole = checkpoint.read_bytes()
+    size = int.from_bytes(whole[-8:-4], "little")
+    fields = read_fields(whole[-8 - size : -8])
+    # parquet.thrift, FileMetaData.num_rows
+    fields[3] = fields[3][0], 0
+    footer = write_fields(fields)
+    checkpoint.write_bytes(whole[: -8 - size] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    for each in [*log.glob("*[0-2].json"), *log.glob("_last_checkpoint"), *log.glob("*.crc"), *log.glob(".*.crc")]:
+        each.unlink()
+    assert sorted(ds.DeltaTable(tmp_path / "t").scan().to_arrow()["id"].to_pylist()) == [0, 1, 2]
+    assert len(ds.DeltaTable(tmp_path / "t").scan("id = 1").files()) == 1

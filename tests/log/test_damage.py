@@ -271,3 +271,9 @@ def test_a_commit_that_its_writer_takes_back_is_not_damage(table: TableBuilder) 
     taken_back.start()
     assert table.load().version == 0
     taken_back.join()
+
+
+def test_a_commit_of_indented_json_says_that_an_action_is_one_line(five: TableBuilder) -> None:
+    five.raw_commit(5, json.dumps(add("f5"), indent=2).encode() + b"\n")
+    with pytest.raises(CorruptLog, match=r"0005\.json \(version 5\), line 1: .*Delta has one action a line; "):
+        five.load()

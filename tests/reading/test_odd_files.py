@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import decimal
 import itertools
+import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +190,76 @@ def test_negative_decimals_of_delta_rs_are_read_and_rewritten_with_one_sign(tmp_
     if door in ("optimize", "overwrite"):
         kept = {path.split("/")[-2] for path in table.scan("p = -1.50").paths()}
         assert kept == {"p=-1.50"}
+
+
+BROKEN = b"a\xe9b"
+STRINGS = pa.string()
+
+
+def broken(kind: pa.DataType = STRINGS) -> pa.Array:
+    """Strings of which the second is not UTF-8."""
+    text = pa.Array.from_buffers(pa.string(), 3, pa.array([b"ab", BROKEN, "é".encode()]).buffers())
+    if pa.types.is_struct(kind):
+        return pa.StructArray.from_arrays([text], fields=list(kind))
+    if pa.types.is_list(kind):
+        return pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), text)
+    if pa.types.is_map(kind):
+        return pa.MapArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), text, text)
+    return text.dictionary_encode() if pa.types.is_dictionary(kind) else text.cast(pa.binary()).cast(kind, safe=False)
+
+
+READS: dict[str, Callable[[ds.DeltaTable], object]] = {
+    "to_arrow": lambda table: table.scan().to_arrow(),
+    "limit": lambda table: table.scan(limit=3).to_arrow(),
+    "to_pandas": lambda table: table.scan().to_pandas(),
+    "to_polars": lambda table: table.scan().to_polars(),
+    **{
+        where: lambda table, where=where: table.scan(where).to_arrow()
+        for where in (
+            "length(c) = 3",
+            "c LIKE '___'",
+            "hex(c) = '61E962'",
+            "concat(c, 'x') <> 'abx'",
+            "upper(c) = 'AB'",
+        )
+    },
+    "delete": lambda table: table.delete("substring(c, 1, 1) = 'b'"),
+    "update": lambda table: table.update({"c": "concat(c, 'x')"}, where="trim(c) = 'q' OR n = 1"),
+}
+
+
+@looped("read", READS)
+def test_a_string_that_is_not_utf8_is_refused_by_name_before_anything_reads_it(tmp_path: Path, read: str) -> None:
+    table = table_of(tmp_path, "c STRING, n BIGINT", pa.table({"c": broken(), "n": [1, 2, 3]}))
+    with pytest.raises(
+        ds.UnsupportedFeature, match=r"f\.parquet has a value in the column 'c' that is not UTF-8.*Spark"
+    ):
+        READS[read](table)
+    assert table.scan("n = 2", columns=["n"]).to_arrow()["n"].to_pylist() == [2]
+
+
+NESTED = {
+    "STRING": pa.dictionary(pa.int32(), pa.string()),
+    "STRUCT<x: STRING>": pa.struct({"x": pa.string()}),
+    "ARRAY<STRING>": pa.list_(pa.string()),
+    "MAP<STRING, STRING>": pa.map_(pa.string(), pa.string()),
+}
+
+
+@looped("declared", NESTED)
+def test_strings_that_are_not_utf8_are_found_at_every_depth(tmp_path: Path, declared: str) -> None:
+    table = table_of(tmp_path, f"c {declared}", pa.table({"c": broken(NESTED[declared])}))
+    with pytest.raises(ds.UnsupportedFeature, match=r"the column 'c' that is not UTF-8"):
+        table.scan().to_arrow()
+
+
+@looped("where", ["hex(c) = '61E962'", "url_encode(c) = 'a%EF%BF%BDb'", "length(c) = 3", "c LIKE 'a__'", "c > 'b'"])
+def test_a_file_with_strings_that_are_not_utf8_is_kept_for_all_that_spark_may_find(tmp_path: Path, where: str) -> None:
+    table = table_of(tmp_path, "c STRING, n BIGINT", pa.table({"c": broken(), "n": [1, 2, 3]}))
+    table.recompute_stats(mode="scan")
+    [commit] = (tmp_path / "t" / "_delta_log").glob("*1.json")
+    [stats] = [json.loads(line)["add"]["stats"] for line in commit.read_text().splitlines() if '"add"' in line]
+    # The least and the greatest string in the order of bytes, both of which are UTF-8.
+    assert json.loads(stats)["minValues"] == {"c": "ab", "n": 1}
+    assert json.loads(stats)["maxValues"] == {"c": "é", "n": 3}
+    assert len(table.scan(where).files()) == 1

@@ -12,6 +12,7 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.nodes import Call, Literal
 from deltaskip.expr.preimages.ordinals import NAN, Domain, Spans, domain_of, following, ordinal_of, value_at
 from deltaskip.expr.preimages.steps import (
+    UNKNOWN_ARGUMENT,
     Enclosed,
     Inverted,
     Invertible,
@@ -184,9 +185,14 @@ def injective(inverse: Callable[[Any, Call], Any]) -> Preimage:
             try:
                 wanted = value_at(result, ordinal)
                 found = inverse(wanted, call)
+                if isinstance(found, str) and "\ufffd" in found:
+                    # Spark decodes strings that are not UTF-8 to the same character.
+                    return UNKNOWN_ARGUMENT
                 if found is None or compute((found,), call, zone_of(time_zone)) != wanted:
                     return None
                 return ordinal_of(source, found)
+            except UnicodeDecodeError:
+                return UNKNOWN_ARGUMENT
             except (ValueError, EvaluationError):
                 # The function never returns this value.
                 return None

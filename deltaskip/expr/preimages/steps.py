@@ -18,6 +18,8 @@ from deltaskip.expr.nodes import Call, Node
 from deltaskip.expr.preimages.ordinals import Domain, Spans
 from deltaskip.records import dataclass
 
+UNKNOWN_ARGUMENT: Any = object()
+
 
 @dataclass(frozen=True, slots=True)
 class Shift:
@@ -95,7 +97,10 @@ class Periodic:
 
 @dataclass(frozen=True, slots=True)
 class Invertible:
-    """An injective function that is not monotone. `inverse` returns the argument for a result, None if it has none."""
+    """An injective function that is not monotone.
+
+    `inverse` returns the argument for a result, None if it has none, UNKNOWN_ARGUMENT for strings that are not UTF-8.
+    """
 
     source: Domain
     target: Domain

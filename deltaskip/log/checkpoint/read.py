@@ -288,7 +288,7 @@ class CheckpointPart:
         """Whether the footer proves that rows have none of the known actions; each row has one."""
         groups = range(self.metadata.num_row_groups)
         known = sum(self._count(action, group) for action in _REQUIRED if self.has(action) for group in groups)
-        return known < int(self.metadata.num_rows)
+        return known < sum(int(self.metadata.row_group(group).num_rows) for group in groups)
 
     @cached_property
     def _arrow_schema(self) -> pa.Schema:

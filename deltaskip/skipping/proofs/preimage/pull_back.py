@@ -23,6 +23,7 @@ import numpy as np
 
 from deltaskip.expr.preimages.ordinals import Domain, Spans, following
 from deltaskip.expr.preimages.steps import (
+    UNKNOWN_ARGUMENT,
     Enclosed,
     Floor,
     Invertible,
@@ -219,9 +220,11 @@ def _inverted(step: Invertible, results: ValueSet) -> ValueSet | None:
     """Map single results to their arguments, and all but some single results to all but their arguments."""
     outside = complement(results.spans, step.target)
     if _single(results.spans):
-        return replace(results, spans=_arguments(step, results.spans))
+        found = _arguments(step, results.spans)
+        return None if found is None else replace(results, spans=found)
     if _single(outside):
-        return replace(results, spans=complement(_arguments(step, outside), step.source))
+        found = _arguments(step, outside)
+        return None if found is None else replace(results, spans=complement(found, step.source))
     return None
 
 
@@ -229,8 +232,10 @@ def _single(spans: Spans) -> bool:
     return all(stop == following(low) for low, stop in spans)
 
 
-def _arguments(step: Invertible, spans: Spans) -> Spans:
+def _arguments(step: Invertible, spans: Spans) -> Spans | None:
     found = [step.inverse(low) for low, _ in spans]
+    if UNKNOWN_ARGUMENT in found:
+        return None
     return intersect(merged((at, following(at)) for at in found if at is not None), step.source.all)
 
 
