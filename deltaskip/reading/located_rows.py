@@ -60,7 +60,8 @@ class LocatedReader(RowReader):
     def read(self, file: pa.Table, groups: RowGroups | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file; see RowReader.read."""
         values = self._values_of(file)
-        types = pa.struct([pa.field(field.name, stored_type(field.type)) for field in self.members])
+        types = [pa.field(field.name, stored_type(field.type), field.nullable) for field in self.members]
+        schema = self.schema.append(pa.field(METADATA, pa.struct(types), nullable=False))
         for _, batch in self.rows.live(file, groups):
             rows = self._record_batch(batch.columns, len(batch))
             of_rows = {"row_index": arrow_array(batch.positions, pa.int64())}
@@ -70,8 +71,8 @@ class LocatedReader(RowReader):
                 of_rows["row_commit_version"] = stable_commit_versions(versions, values["row_commit_version"])
             arrays = [of_rows.get(each.name, values.get(each.name)) for each in types]
             arrays = [pa.repeat(each, len(batch)) if isinstance(each, pa.Scalar) else each for each in arrays]
-            located = pa.StructArray.from_arrays(arrays, fields=list(types))
-            yield pa.RecordBatch.from_arrays([*rows.columns, located], names=[*rows.schema.names, METADATA])
+            located = pa.StructArray.from_arrays(arrays, fields=types)
+            yield pa.RecordBatch.from_arrays([*rows.columns, located], schema=schema)
 
     def read_files(self, files: pa.Table) -> Iterator[pa.RecordBatch]:
         """Yield the rows of several files; see RowReader.read_files."""
