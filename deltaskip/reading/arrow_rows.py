@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from functools import partial
 from itertools import takewhile
 from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import pyarrow as pa
 
@@ -111,13 +111,14 @@ class RowReader:
     share: float = 1.0
 
     @classmethod
-    def of(cls, scan: Scan, files: int, counts: ReadCounts | None = None) -> RowReader:
+    def of(cls, scan: Scan, files: int, counts: ReadCounts | None = None, extra: Sequence[StructField] = ()) -> Self:
         """Return the reader of a scan. Raises UnsupportedFeature for predicates that only Spark evaluates.
 
         Args:
             scan: The scan.
             files: Number of files that will be read.
             counts: Counts the row groups that are read and skipped.
+            extra: Further columns of files for subclasses, by the names that files have.
         """
         scan, snapshot = scan.at_one_time(), scan.snapshot
         schema = arrow_schema_of(scan)
@@ -144,7 +145,7 @@ class RowReader:
         def rows(columns: set[str]) -> StoredRows:
             found = snapshot, stored, snapshot.mapping_mode, columns
             # A predicate over strings is evaluated once for each value of a dictionary.
-            options = {"pruning": pruning, "counts": counts, "threads": threads, "encoded": keys}
+            options = {"pruning": pruning, "counts": counts, "threads": threads, "encoded": keys, "extra": extra}
             return StoredRows(*found, cure=_CURE, **options)
 
         if scan.where is None:
@@ -405,7 +406,9 @@ def row_type(field: StructField, scan: LogScan) -> pa.DataType:
     return stored_type(field.type)
 
 
-def row_reads(scan: Scan, piece_bytes: int | None = None, files: pa.Table | None = None) -> Reads:
+def row_reads(
+    scan: Scan, piece_bytes: int | None = None, files: pa.Table | None = None, reader: RowReader | None = None
+) -> Reads:
     """Return sizes in bytes, and functions that read the matching rows of so much data, in the order of the rows.
 
     The functions can be pickled. Each reads a whole file, or some row groups of a large one.
@@ -414,10 +417,11 @@ def row_reads(scan: Scan, piece_bytes: int | None = None, files: pa.Table | None
         scan: The scan; its limit does not count.
         piece_bytes: Bytes of files that one function reads, as far as row groups allow.
         files: The files to read, with the columns FILE_COLUMNS. The default is the files that the scan keeps.
+        reader: The reader of the files. The default is the one of the scan.
     """
     most = options.read_piece_bytes if piece_bytes is None else piece_bytes
     files = scan.files(columns=READ_COLUMNS) if files is None else files
-    return _reads(RowReader.of(scan, len(files)), files, most, together=False)
+    return _reads(reader or RowReader.of(scan, len(files)), files, most, together=False)
 
 
 def _most_files() -> int:

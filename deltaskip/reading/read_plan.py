@@ -241,6 +241,23 @@ def scan_plan(scan: ListedScan, session: SessionFacts, metadata: bool = False, f
     return replace(plan, metadata=members, where=where, columns=scan.columns, limit=scan.limit)
 
 
+def own_metadata(schema: StructType) -> str | None:
+    """Return the name of a table's own column `_metadata`; None if it has none."""
+    return next((field.name for field in schema.fields if field.name.lower() == METADATA), None)
+
+
+def metadata_fields(snapshot: Snapshot) -> tuple[StructField, ...]:
+    """Return the fields of the column `_metadata` of a table; none if it has a column of this name."""
+    if own_metadata(snapshot.schema) is not None:
+        return ()
+    types = {"file_path": STRING, "row_index": LONG, **FILE_FACTS}
+    tracked = row_id_columns(snapshot.table_properties) is not None
+    return (
+        *(StructField(name, kind, nullable=False) for name, kind in types.items()),
+        *(StructField(name, LONG) for name in ("row_id", "row_commit_version") if tracked),
+    )
+
+
 def deleted_rows(snapshot: Snapshot, files: pa.Table) -> list[pa.Int64Array | None] | None:
     """Return the positions of the deleted rows of each file, ascending; None if no file has a deletion vector."""
     vectors = one_chunk(files["deletion_vector"])
@@ -299,7 +316,7 @@ def _with_metadata(snapshot: Snapshot, files: pa.Table, wanted: WantedRows) -> t
 
     Raises InvalidArgument if the table has a column of this name.
     """
-    taken = next((field.name for field in snapshot.schema.fields if field.name.lower() == METADATA), None)
+    taken = own_metadata(snapshot.schema)
     if taken is not None:
         raise InvalidArgument(
             f"metadata=True adds the column {METADATA}, but version {snapshot.version} of {snapshot.root} has the "

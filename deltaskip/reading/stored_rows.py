@@ -139,7 +139,7 @@ class StoredRows:
         threads: bool = True,
         encoded: Collection[str] = (),
     ) -> None:
-        self._root, self._table_root, self._version = snapshot.root, snapshot.table_root, snapshot.version
+        self._root, self.table_root, self._version = snapshot.root, snapshot.table_root, snapshot.version
         self._options = getattr(snapshot.storage, "options", None)
         self._storage: Storage | None = snapshot.storage
         self._mode = mode
@@ -194,7 +194,7 @@ class StoredRows:
                 counts = arrow_array([opened.parquet.metadata.num_rows], pa.int64())
                 known = pa.table({"uri": file["uri"], "num_records": counts})
                 vector = vectors.slice(number, 1)
-                [deleted] = read_deleted_rows(self.storage, self._table_root, known, vector)
+                [deleted] = read_deleted_rows(self.storage, self.table_root, known, vector)
             for batch in self._batches(file, groups, opened):
                 if deleted is not None and len(batch):
                     batch = batch.filter(batch.not_at(deleted))
@@ -239,7 +239,7 @@ class StoredRows:
             yield files, None
             return
         start = 0
-        for count, opened in SmallFiles.runs(hadoop_paths(self._table_root, files["uri"]).to_pylist()):
+        for count, opened in SmallFiles.runs(hadoop_paths(self.table_root, files["uri"]).to_pylist()):
             readable = opened is not None and not is_of_old_writer(opened.metadata)
             yield files.slice(start, count), opened if readable else None
             start += count
@@ -252,7 +252,7 @@ class StoredRows:
         live = np.ones(opened.starts[-1], np.bool_)
         counts = arrow_array(np.diff(opened.starts), pa.int64())
         known = pa.table({"uri": files["uri"], "num_records": counts})
-        for number, deleted in enumerate(read_deleted_rows(self.storage, self._table_root, known, vectors)):
+        for number, deleted in enumerate(read_deleted_rows(self.storage, self.table_root, known, vectors)):
             if deleted is not None:
                 start, end = opened.starts[number : number + 2].tolist()
                 live[start:end] = numpy_values(live_rows(deleted, 0, end - start).to_arrow())
@@ -384,7 +384,7 @@ class StoredRows:
             file: As for `live`.
             footer: Its footer, if that is known.
         """
-        location = hadoop_path(self._table_root, file["uri"][0].as_py())
+        location = hadoop_path(self.table_root, file["uri"][0].as_py())
         size = file["size"][0].as_py() if "size" in file.column_names else None
         with self._naming(location):
             source = storage_for(location, near=self.storage).open_input(location, size)

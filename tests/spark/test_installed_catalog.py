@@ -362,6 +362,55 @@ def test_errors_are_those_of_spark(lake: Any, catalog: Any) -> None:
     lake("CREATE TABLE IF NOT EXISTS lake.db.taken (id INT)")
 
 
+@pytest.mark.long
+def test_the_hidden_column_metadata_has_the_values_of_a_scan(spark: Any, lake: Any, catalog: Any) -> None:
+    tables = {
+        "parts": {"a": "b"},
+        "mapped": {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"},
+        "tracked": {"delta.enableRowTracking": "true", "delta.enableDeletionVectors": "true"},
+    }
+    for name, properties in tables.items():
+        text = "CHAR(3)" if name == "mapped" else "STRING"
+        lake(f"CREATE TABLE lake.db.{name} (id BIGINT, s {text}, p STRING) PARTITIONED BY (p) "
+             f"TBLPROPERTIES ({', '.join(f'{key!r} = {value!r}' for key, value in properties.items())})")  # fmt: skip
+        lake(f"INSERT INTO lake.db.{name} SELECT id, 'x', concat('a %é', id % 2) FROM range(10)")
+        catalog.load_table(f"db.{name}").update({"s": "'y'"}, "id IN (2, 5)", spark=spark)
+        table = catalog.load_table(f"db.{name}")
+        table.delete("id IN (0, 4)", spark)
+        table.refresh().scan().to_spark(spark, metadata=True).createOrReplaceTempView("expected")
+        fields = [field.name for field in spark.table("expected").schema["_metadata"].dataType]
+        assert ("row_id" in fields) == (name == "tracked")
+        every = ", ".join(f"_metadata.{field}" for field in fields)
+        for query in (
+            f"SELECT id, s, p, {every} FROM t",
+            "SELECT id, _metadata.file_path FROM t WHERE id > 3 AND p LIKE '%1'",
+            *(f"SELECT _metadata.{field} FROM t" for field in fields if name == "tracked" or field == "row_index"),
+            "SELECT p, max(_metadata.row_index), count(DISTINCT _metadata.file_name), count(*) FROM t GROUP BY p",
+            "SELECT id FROM t WHERE _metadata.row_index = 1 OR id = 9",
+            "SELECT count(*) FROM t WHERE _metadata.file_size > 0",
+            "SELECT l.id, r._metadata.row_index n FROM t l LEFT JOIN t r ON l.id = r.id AND r._metadata.row_index > 1",
+        ):
+            found, expected = (
+                spark.sql(query.replace(" t", f" {rows}", 1).replace("JOIN t", f"JOIN {rows}"))
+                for rows in (f"lake.db.{name}", "expected")
+            )
+            assert sorted(map(str, found.collect())) == sorted(map(str, expected.collect())), (name, query)
+            assert found.dtypes == expected.dtypes, (name, query)
+        assert spark.sql(f"SELECT * FROM lake.db.{name}").columns == ["id", "s", "p"]
+        if name != "mapped":
+            # Spark pads the strings of `spark.table` in a projection, which hides the column.
+            whole = spark.table(f"lake.db.{name}").select("_metadata")
+            assert sorted(whole.select("_metadata.*").collect()) == sorted(lake(f"SELECT {every} FROM expected"))
+            assert whole.schema["_metadata"].dataType == spark.table("expected").schema["_metadata"].dataType
+
+
+def test_a_table_s_own_column_metadata_is_not_hidden(lake: Any) -> None:
+    lake("CREATE TABLE lake.db.own_metadata (id BIGINT, _Metadata STRUCT<file_path: STRING>)")
+    lake("INSERT INTO lake.db.own_metadata VALUES (1, struct('mine'))")
+    assert lake("SELECT _metadata.file_path FROM lake.db.own_metadata") == [("mine",)]
+    assert len(lake("SELECT * FROM lake.db.own_metadata")[0]) == 2
+
+
 def test_threads_query_side_by_side(spark: Any, lake: Any, catalog: Any) -> None:
     catalog.create_table("db.threads", "id BIGINT").append(pa.table({"id": range(5)}))
     with ThreadPoolExecutor(3) as pool:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.staged import StagedTable
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.fork_safety import cached_property
+from deltaskip.reading.read_plan import METADATA, metadata_fields
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import StructField
 from deltaskip.spark.installed_catalog.catalyst_predicates import exact_predicate
 from deltaskip.spark.installed_catalog.definitions import partitioning_of, read_order, shown_properties, spark_columns
 from deltaskip.spark.installed_catalog.own_sql import use_sql
-from deltaskip.spark.installed_catalog.scans import ScanBuilder
+from deltaskip.spark.installed_catalog.scans import ScanBuilder, metadata_schema
 from deltaskip.spark.installed_catalog.writes import Target, WriteBuilder
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.statements.answers import visible_columns
@@ -22,6 +23,7 @@ from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Transform
 
 _CATALOG = "org.apache.spark.sql.connector.catalog"
+_INTERFACES = ("SupportsRead", "SupportsWrite", "SupportsDeleteV2", "SupportsMetadataColumns")
 _CAPABILITIES = ("BATCH_READ", "BATCH_WRITE", "V1_BATCH_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC")
 
 
@@ -98,6 +100,43 @@ class _TableWithColumns(Unmeasured, Proxy):
         return self.jvm.enums(self.jvm.view.org.apache.spark.sql.connector.catalog.TableCapability, _CAPABILITIES)
 
 
+class FileMetadata(Proxy):
+    """The hidden column `_metadata`.
+
+    Args:
+        jvm: The session's JVM.
+        fields: Its fields.
+    """
+
+    def __init__(self, jvm: Jvm, fields: Sequence[StructField]) -> None:
+        super().__init__(jvm, f"{METADATA} with {', '.join(field.name for field in fields)}")
+        self._fields = fields
+
+    def name(self) -> str:
+        """MetadataColumn: the name."""
+        return METADATA
+
+    @answers()
+    def dataType(self) -> Any:
+        """MetadataColumn: the struct."""
+        return self.jvm.schema(metadata_schema(self._fields))
+
+    def isNullable(self) -> bool:
+        """MetadataColumn: never NULL."""
+        return False
+
+    def comment(self) -> None:
+        """MetadataColumn: no comment, no transform, and no metadata of the column."""
+        return
+
+    transform = metadataInJSON = comment
+
+    class Java:
+        """The interfaces that Spark sees."""
+
+        implements = (f"{_CATALOG}.MetadataColumn",)
+
+
 class InstalledTable(_TableWithColumns):
     """A version of a table.
 
@@ -141,6 +180,21 @@ class InstalledTable(_TableWithColumns):
         return shown_properties(self._table)
 
     @answers()
+    def metadataColumns(self) -> Any:
+        """SupportsMetadataColumns: the column `_metadata`, unless the table has its own, or rows are deleted."""
+        fields = () if self._deletes else metadata_fields(self._table.snapshot)
+        of = self.jvm.view.org.apache.spark.sql.connector.catalog.MetadataColumn
+        found = self.jvm.array(of, [None] if fields else ())
+        if fields:
+            # py4j cannot set elements of arrays to objects of this process.
+            self.jvm.view.java.lang.reflect.Array.set(found, 0, FileMetadata(self.jvm, fields))
+        return found
+
+    def canRenameConflictingMetadataColumns(self) -> bool:
+        """SupportsMetadataColumns: a table's own column has the name."""
+        return False
+
+    @answers()
     def newScanBuilder(self, _options: Any) -> Any:
         """SupportsRead: the builder of a scan."""
         return ScanBuilder(self.jvm, self._table, self._fields(), self.text)
@@ -178,7 +232,7 @@ class InstalledTable(_TableWithColumns):
     class Java:
         """The interfaces that Spark sees."""
 
-        implements = tuple(f"{_CATALOG}.{name}" for name in ("SupportsRead", "SupportsWrite", "SupportsDeleteV2"))
+        implements = tuple(f"{_CATALOG}.{name}" for name in _INTERFACES)
 
 
 class TableToCommit(_TableWithColumns):

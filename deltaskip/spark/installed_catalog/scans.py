@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
@@ -22,6 +23,9 @@ from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
 from deltaskip.fork_safety import cached_property
 from deltaskip.reading.arrow_rows import READ_COLUMNS, row_reads
+from deltaskip.reading.located_rows import LOCATED_COLUMNS, LocatedReader
+from deltaskip.reading.read_ahead import Reads
+from deltaskip.reading.read_plan import METADATA, metadata_fields
 from deltaskip.reading.session_scan import read_by
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
@@ -41,10 +45,11 @@ from deltaskip.schema.types import (
 )
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.spark.columns.column_parts import sequence
-from deltaskip.spark.columns.spark_types import spark_schema
+from deltaskip.spark.columns.spark_types import logical_type, spark_schema
 from deltaskip.spark.installed_catalog.catalyst_predicates import required_of_rows
 from deltaskip.spark.installed_catalog.definitions import read_order
 from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, reads_exactly
+from deltaskip.spark.read.file_paths import metadata_path, spark_paths
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.checks import running_interpreter
@@ -77,13 +82,18 @@ class ScanBuilder(Proxy):
         self._table = table
         self._fields = list(fields)
         self._of = text
+        self._members: tuple[StructField, ...] = ()
         self._required: list[Node] = []
         self._expressions: list[Any] = []
 
     @answers()
     def pruneColumns(self, schema: Any) -> None:
-        """SupportsPushDownRequiredColumns: keep the columns of a schema, whole."""
+        """SupportsPushDownRequiredColumns: keep the columns of a schema, whole, and the fields of `_metadata`."""
         wanted = {str(name) for name in schema.fieldNames()}
+        members = metadata_fields(self._table.snapshot) if METADATA in wanted else ()
+        if members:
+            asked = {str(name) for name in schema.apply(METADATA).dataType().fieldNames()}
+            self._members = tuple(field for field in members if field.name in asked)
         self._fields = [field for field in self._fields if field.name in wanted]
 
     @answers()
@@ -102,12 +112,13 @@ class ScanBuilder(Proxy):
     @answers()
     def build(self) -> Any:
         """ScanBuilder: the scan."""
-        if not self._fields and _has_deleted_rows(self._table):
+        if not self._fields and not self._members and _has_deleted_rows(self._table):
             # Arrow batches without columns have no rows to count.
             self._fields = [min(visible_columns(self._table), key=_width)]
         self._fields = read_order(self._fields, self._table)
         scan = _scan(self.jvm, self._table, self._required, [field.name for field in self._fields])
-        return InstalledScan(self.jvm, Pushed(scan, tuple(self._fields), tuple(self._expressions)), self._of)
+        pushed = Pushed(scan, tuple(self._fields), tuple(self._expressions), self._members)
+        return InstalledScan(self.jvm, pushed, self._of)
 
     class Java:
         """The interfaces that Spark sees."""
@@ -126,11 +137,13 @@ class Pushed:
         scan: The scan, with the predicates that skip files.
         fields: The columns.
         expressions: The conditions that Spark requires of the rows, as Catalyst's expressions.
+        members: The fields of the column `_metadata`; none for no such column.
     """
 
     scan: TableScan
     fields: tuple[StructField, ...]
     expressions: tuple[Any, ...]
+    members: tuple[StructField, ...]
 
 
 class InstalledScan(Unmeasured, Proxy):
@@ -143,7 +156,8 @@ class InstalledScan(Unmeasured, Proxy):
     """
 
     def __init__(self, jvm: Jvm, pushed: Pushed, text: str) -> None:
-        names = ", ".join(field.name for field in pushed.fields)
+        members = (f"{METADATA}.{field.name}" for field in pushed.members)
+        names = ", ".join([*(field.name for field in pushed.fields), *members])
         filters = "; ".join(str(each.sql()) for each in pushed.expressions)
         super().__init__(jvm, f"{text} [{names}] [{filters}]")
         self._pushed = pushed
@@ -192,15 +206,18 @@ class InstalledScan(Unmeasured, Proxy):
 
     @cached_property
     def _schema(self) -> Any:
-        return self.jvm.schema(spark_schema(StructType(self._pushed.fields)))
+        schema = spark_schema(StructType(self._pushed.fields))
+        if self._pushed.members:
+            schema.add(METADATA, metadata_schema(self._pushed.members), nullable=False)
+        return self.jvm.schema(schema)
 
     @cached_property
     def _batch(self) -> Any:
         pushed = self._pushed
         files = pushed.scan.files()
-        if reads_exactly(pushed.fields, files):
+        if not pushed.members and reads_exactly(pushed.fields, files):
             return ParquetRows(self.jvm, pushed.scan.snapshot, pushed.fields, files, pushed.expressions, self.text)
-        return _python_batch(self.jvm, pushed.scan, self._schema)
+        return _python_batch(self.jvm, pushed.scan, self._schema, pushed.members)
 
     class Java:
         """The interfaces that Spark sees."""
@@ -236,6 +253,13 @@ class Estimate(Proxy):
         implements = (f"{_READ}.Statistics",)
 
 
+def metadata_schema(fields: Sequence[StructField]) -> spark_types.StructType:
+    """Return the type of `_metadata` with these fields."""
+    return spark_types.StructType(
+        [spark_types.StructField(field.name, logical_type(field), field.nullable) for field in fields]
+    )
+
+
 def _has_deleted_rows(table: DeltaTable) -> bool:
     found = table.scan().files(columns=["deletion_vector"])
     return bool(found["deletion_vector"].null_count < len(found))
@@ -261,20 +285,21 @@ def _scan(jvm: Jvm, table: DeltaTable, required: Sequence[Node], columns: Sequen
     return read_by(scan, session_facts(jvm.spark, scan))
 
 
-def _python_batch(jvm: Jvm, scan: TableScan, schema: Any) -> Any:
+def _python_batch(jvm: Jvm, scan: TableScan, schema: Any, members: Sequence[StructField]) -> Any:
     """Return the batch of Spark's Python data source that reads the rows of all files of a scan.
 
     Args:
         jvm: The session's JVM.
         scan: The scan; rows that do not match its predicate are also returned.
         schema: Its columns, as a schema of the JVM.
+        members: The fields of its column `_metadata`; none for no such column.
 
     Raises UnsupportedFeature for files that pyarrow cannot read as Spark would.
     """
     spark, most = jvm.spark, int(jvm.spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
     every = TableScan(scan.snapshot, ReadOptions(columns=scan.columns, time_zone=scan.time_zone))
     try:
-        parts = partitions_of(row_reads(every, most, scan.files(columns=READ_COLUMNS)), most)
+        parts = partitions_of(_reads(jvm, every, scan, members, most), most)
     except UnsupportedFeature as error:
         raise UnsupportedFeature(
             f"{error} Through Spark's own SQL the table cannot be read: use sql() of the catalog."
@@ -289,6 +314,17 @@ def _python_batch(jvm: Jvm, scan: TableScan, schema: Any) -> Any:
     of = jvm.view.org.apache.spark.sql.connector.expressions.Transform
     table = source.getTable(schema, jvm.array(of, ()), jvm.map({}))
     return table.newScanBuilder(options).build().toBatch()
+
+
+def _reads(jvm: Jvm, every: TableScan, scan: TableScan, members: Sequence[StructField], most: int) -> Reads:
+    """The functions that read all rows of the files of a scan; see `row_reads`."""
+    if not members:
+        return row_reads(every, most, scan.files(columns=READ_COLUMNS))
+    files = scan.files(columns=LOCATED_COLUMNS)
+    options = getattr(scan.snapshot.storage, "options", None)
+    paths = map(metadata_path, spark_paths(jvm.spark, files["uri"].to_pylist(), options))
+    files = files.append_column("file_path", pa.array(paths, pa.string()))
+    return row_reads(every, most, files, LocatedReader.with_members(every, len(files), members))
 
 
 def _signature(packed: bytes, key: bytes) -> bytes:
