@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Set
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from typing import Any, cast
 from weakref import WeakKeyDictionary
@@ -32,6 +33,8 @@ _SUBSTITUTE = "spark.sql.variable.substitute"
 _OF_SETTINGS = (None, "spark", "sparkconf", "hivevar", "hiveconf")
 
 
+# Requests to a server at once.
+_REQUESTS = 8
 # By a JVM, or a session of Spark Connect.
 _defaults: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 # Spark 4.1, SQLConf.redactOptions; the defaults of the two settings.
@@ -40,7 +43,7 @@ _REDACTIONS = ("spark.redaction.regex", "spark.sql.redaction.options.regex")
 
 
 def session_meaning(
-    spark: SparkSession, given: Iterable[object] = (), schema: StructType | None = None
+    spark: SparkSession, given: Iterable[object] = (), schema: StructType | None = None, *, at_once: bool = False
 ) -> SessionMeaning:
     """Return how a session understands expressions. Its settings are one question.
 
@@ -49,6 +52,7 @@ def session_meaning(
         given: The expressions: SQL text, nodes, Columns, and expressions of `deltaskip.col`. The session is also asked
             for their variables and functions, if they have any.
         schema: The columns of the expressions, to ask whether other names are variables; None to ask for none.
+        at_once: Whether a server is not asked for its functions, which takes longer than the rest of a plan.
     """
     use_session_rules(spark)
     settings = {**(IN_SPARK_3 if pyspark.__version__.startswith("3.") else {}), **all_settings(spark)}
@@ -63,7 +67,7 @@ def session_meaning(
         texts = {each: found for each in references if (found := with_variables(each, partial(_value, spark))) != each}
     read = [texts.get(each) if each in texts else each for each in expressions]
     names = {name for each in read if each is not None for name in called_names(each)}
-    own = _own_functions(spark, names & FUNCTION_NAMES)
+    own = frozenset[str]() if at_once and _java(spark) is None else _own_functions(spark, names & FUNCTION_NAMES)
     variables = frozenset[tuple[str, ...]]()
     if schema is not None:
         unknown = {parts for each in read if each is not None for parts in _unknown_names(each, schema)}
@@ -154,8 +158,24 @@ def _own_functions(spark: SparkSession, names: Set[str]) -> frozenset[str]:
         return frozenset()
     if _java(spark) is not None:
         return hidden_functions(spark) & names
-    listed = spark.catalog.listFunctions(pattern="|".join(sorted(names)))
-    return frozenset(each.name.lower() for each in listed if is_of_session(each.className))
+    known = _defaults.setdefault(spark, {})
+    if "version" not in known:
+        known["version"] = str(spark.version)
+    major, minor = known["version"].split(".")[:2]
+    if (int(major), int(minor)) >= (4, 2):
+        # Spark's functions come first, unless a setting says otherwise.
+        return frozenset()
+    with ThreadPoolExecutor(min(len(names), _REQUESTS), "deltaskip") as pool:
+        answers = pool.map(partial(_is_own, spark), names)
+        return frozenset(name for name, is_own in zip(names, answers, strict=True) if is_own)
+
+
+def _is_own(spark: SparkSession, name: str) -> bool:
+    """Whether a server has a function of its own under the name of one of Spark's."""
+    try:
+        return is_of_session(spark.catalog.getFunction(name).className)
+    except Exception:  # syntax that looks like a function, such as CAST; Connect wraps every error
+        return False
 
 
 def _java(spark: Any) -> Any:

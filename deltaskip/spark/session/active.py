@@ -112,7 +112,7 @@ def active_session_meaning(given: object, schema: StructType | None) -> SessionM
 
     try:
         active = running_session()
-        return None if active is None else session_meaning(active, [given], schema)
+        return None if active is None else session_meaning(active, [given], schema, at_once=True)
     except Exception:  # a session that was stopped, or whose server is gone
         return None
 
