@@ -109,11 +109,17 @@ def matching(
 def with_declared_lengths(frame: DataFrame, struct: StructType, beside: Sequence[Column] = ()) -> DataFrame:
     """`frame` with char(n) columns padded to length n, as Spark reads them, and the type in the column's metadata.
 
-    Spark pads a literal that is compared with such a column only if the metadata has the type.
+    Spark pads a literal that is compared with such a column only if the metadata has the type. A session may read
+    strings as they are stored, or take all of them for STRING: # Spark 4.1, ApplyCharTypePadding
     beside: columns of `frame` to keep after the table's columns.
     """
     if not any(CHAR_VARCHAR_KEY in f.metadata for f in struct.fields):
         return frame
+    spark = frame.sparkSession
+    if str(spark.conf.get("spark.sql.legacy.charVarcharAsString", "false")).lower() == "true":
+        return frame
+    if str(spark.conf.get("spark.sql.readSideCharPadding", "true")).lower() == "false":
+        return frame.select(*(_declared_column(f, F.col(quoted_name(f.name))) for f in struct.fields), *beside)
     check_functions(frame.sparkSession, _PADDING)
     return frame.select(*map(_with_length, struct.fields), *beside)
 
@@ -142,10 +148,13 @@ def _condition(where: Any) -> str | Column:
 
 def _with_length(field: StructField) -> Column:
     column = F.col(quoted_name(field.name))
+    return _declared_column(field, _padded(column, with_lengths(field).type))
+
+
+def _declared_column(field: StructField, column: Column) -> Column:
+    """The column with its declared type in the metadata, if that is CHAR or VARCHAR or contains one."""
     declaration = field.metadata.get(CHAR_VARCHAR_KEY)
-    if declaration is None:
-        return column
-    return _padded(column, with_lengths(field).type).alias(field.name, metadata={CHAR_VARCHAR_KEY: declaration})
+    return column if declaration is None else column.alias(field.name, metadata={CHAR_VARCHAR_KEY: declaration})
 
 
 def _padded(column: Column, data_type: DataType) -> Column:
