@@ -6,9 +6,8 @@ import pyarrow as pa
 
 import deltaskip as ds
 from deltaskip.expr.meaning_settings import PREFIXES, SETTINGS, UNRELATED
-from deltaskip.schema.types import LONG, STRING
 from tests.spark.matrix.cases import Session, case, equal
-from tests.spark.matrix.tables import numbers, table_of
+from tests.spark.matrix.tables import numbers
 from tests.spark.meaning_values import unknown_keys
 
 # A setting of the session, its value, and predicates that depend on it.
@@ -34,11 +33,10 @@ def settings(session: Session) -> None:
 def meaning(session: Session) -> None:
     spark = session.spark
     texts = [("a", "a"), ("b", None), ("a\tb", "k"), ("a\\tb", "z")]
-    files = {
-        f"f{i}.parquet": pa.table({"id": [i], "s": [s], "q": pa.array([q], pa.string())})
-        for i, (s, q) in enumerate(texts)
-    }
-    table = table_of(session.folder, {"id": LONG, "s": STRING, "q": STRING}, files)
+    table = ds.DeltaTable.create(session.folder / "t", "id BIGINT, s STRING, q STRING")
+    for i, (text, other) in enumerate(texts):
+        table.append(pa.table({"id": [i], "s": [text], "q": pa.array([other], pa.string())}))
+    table.refresh()
     every = table.scan().to_spark(spark)
     wrong = []
     for key, value, wheres in _UNDER:
