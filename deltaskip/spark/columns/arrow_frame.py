@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from pyspark.sql import types as spark_types
 
 from deltaskip.schema.arrow import from_arrow
 from deltaskip.spark.columns.spark_types import logical_type
+from deltaskip.spark.session.checks import running_interpreter, runs_locally
 from deltaskip.spark.session.releases import without_pandas_warning
 
 _SPARK_3 = pyspark.__version__.startswith("3.")
@@ -32,9 +34,13 @@ def arrow_frame(spark: SparkSession, rows: pa.Table, schema: spark_types.StructT
         fields = from_arrow(rows.schema).fields
         schema = spark_types.StructType([spark_types.StructField(f.name, logical_type(f), f.nullable) for f in fields])
     if _SPARK_3:
-        # Spark 3.5 takes Python rows only.
+        # Spark 3.5 takes Python rows only, which Python workers of a classic session convert: those of a local one need
+        # this process's interpreter.
         columns = ([_with_maps(each, column.type) for each in column.to_pylist()] for column in rows.columns)
-        return spark.createDataFrame(list(zip(*columns, strict=True)), schema)
+        context: Any = getattr(spark, "_sc", None) if isinstance(spark, SparkSession) else None
+        is_local = context is not None and runs_locally(context.master)
+        with running_interpreter(spark) if is_local else nullcontext():
+            return spark.createDataFrame(list(zip(*columns, strict=True)), schema)
     with without_pandas_warning():
         return spark.createDataFrame(pa.table([*map(_whole, rows.columns)], rows.schema), schema)
 
