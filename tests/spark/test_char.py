@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
+from deltaskip.spark.session.session_settings import session_settings
 
 pytestmark = pytest.mark.spark
 
@@ -60,22 +61,18 @@ def test_a_session_reads_strings_as_it_reads_a_table_of_its_own(
     spark: Any, table: ds.DeltaTable, tmp_path: Path, key: str, value: str
 ) -> None:
     wheres = ["c = 'é'", "c = 'é   '", "length(c) = 1", "s.c = 'x'", "c IS NULL", "id = 1"]
-    before = spark.conf.get(key, None)
-    spark.conf.set(key, value)
-    spark.sql(f"CREATE TABLE own ({COLUMNS}) USING parquet LOCATION '{tmp_path / 't'}'")
-    try:
-        own = spark.table("own")
-        expected = [row.asDict(recursive=True) for row in own.orderBy("id").collect()]
-        assert [row.asDict(recursive=True) for row in table.scan().to_spark(spark).orderBy("id").collect()] == expected
-        for where in wheres:
-            found = [row.id for row in table.scan(where).to_spark(spark).collect()]
-            assert found == [row.id for row in own.where(where).collect()], where
-    finally:
-        spark.sql("DROP TABLE own")
-        if before is None:
-            spark.conf.unset(key)
-        else:
-            spark.conf.set(key, before)
+    with session_settings(spark, {key: value}):
+        spark.sql(f"CREATE TABLE own ({COLUMNS}) USING parquet LOCATION '{tmp_path / 't'}'")
+        try:
+            own = spark.table("own")
+            expected = [row.asDict(recursive=True) for row in own.orderBy("id").collect()]
+            read = table.scan().to_spark(spark).orderBy("id").collect()
+            assert [row.asDict(recursive=True) for row in read] == expected
+            for where in wheres:
+                found = [row.id for row in table.scan(where).to_spark(spark).collect()]
+                assert found == [row.id for row in own.where(where).collect()], where
+        finally:
+            spark.sql("DROP TABLE own")
 
 
 def test_strings_are_padded_at_every_depth_without_spark(table: ds.DeltaTable) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +16,7 @@ from pyspark.sql import functions as F
 import deltaskip as ds
 from deltaskip.delta import DeltaTable
 from deltaskip.spark.session.jvm import Jvm
+from deltaskip.spark.session.session_settings import session_settings
 from tests.contracts.doors import connect_session
 from tests.extent import extent
 
@@ -100,22 +100,6 @@ OWN = [
     "s BETWEEN 'a' AND 'b'",
 ]
 VARIABLES = ["id = chosen", "id > session.chosen", "id <> chosen AND id < 5"]
-
-
-@contextmanager
-def having(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
-    """The session with these settings within the block."""
-    before = {key: spark.conf.get(key, None) for key in settings}
-    try:
-        for key, value in settings.items():
-            spark.conf.set(key, value)
-        yield
-    finally:
-        for key, value in before.items():
-            if value is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, value)
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +186,7 @@ def differing(spark: Any, table: ds.DeltaTable, wheres: Sequence[str], number: i
 def test_rows_are_those_of_the_session(spark: Any, table: ds.DeltaTable) -> None:
     wrong = []
     for number, (settings, wheres) in enumerate(CASES):
-        with having(spark, settings):
+        with session_settings(spark, settings):
             wrong += [f"{dict(settings)} {each}" for each in differing(spark, table, wheres, number)]
     assert not wrong, "\n".join(wrong)
 
@@ -229,6 +213,6 @@ def test_rows_are_those_of_a_session_of_connect(spark: Any, tmp_path: Path) -> N
     table, session, wrong = made(tmp_path / "t", COLUMNS), connect_session(spark), []
     for number, (settings, wheres) in enumerate(CASES):
         plain = [where for where in wheres[:2] if not where.startswith(("c ", "length(c)"))]
-        with having(session, settings):
+        with session_settings(session, settings):
             wrong += [f"{dict(settings)} {each}" for each in differing(session, table, plain, number)]
     assert not wrong, "\n".join(wrong)

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
+from deltaskip.spark.session.session_settings import session_settings
 from tests.each import each
 
 pytestmark = pytest.mark.spark
@@ -57,22 +57,6 @@ SETTINGS: tuple[Mapping[str, str], ...] = (
         "parquet.column.statistics.enabled": "false",
     },
 )
-
-
-@contextmanager
-def under(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
-    """The session with these settings."""
-    before = {key: spark.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            if old is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, old)
 
 
 def rows(first: int, count: int, day: date = OLD_DAY, instant: datetime = OLD_INSTANT) -> pa.Table:
@@ -152,7 +136,7 @@ def test_changes_store_the_same_rows_types_and_statistics_under_every_setting(sp
     usual = played(spark, tmp_path / "usual")
 
     def check(settings: Mapping[str, str]) -> None:
-        with under(spark, settings):
+        with session_settings(spark, settings):
             found = played(spark, tmp_path / str(SETTINGS.index(settings)))
         for expected, one in zip(usual, found, strict=True):
             assert one == expected, one[0]
@@ -170,7 +154,7 @@ def test_the_installed_catalog_reads_and_replaces_partitions_under_every_setting
         name = f"t{SETTINGS.index(settings)}"
         table = catalog.create_table(f"db.{name}", COLUMNS, partitions=["p"])
         table.append(rows(0, 8))
-        with under(spark, settings), ds.install_catalog(spark, "lake", catalog):
+        with session_settings(spark, settings), ds.install_catalog(spark, "lake", catalog):
             query = f"SELECT id, CAST(d AS STRING) AS d FROM lake.db.{name} WHERE d < DATE'1582-01-01' ORDER BY id"
             assert [tuple(row) for row in spark.sql(query).collect()] == [(i, str(OLD_DAY)) for i in (0, 1, 4, 5)]
             new = spark.createDataFrame(rows(20, 4)).where("p = 'odd'").coalesce(1)
@@ -186,7 +170,7 @@ def test_jobs_compress_files_as_the_table_says_or_else_as_the_session_does(spark
     def codecs(properties: dict[str, str]) -> set[str]:
         root = tmp_path / "_".join(["t", *properties.values()])
         table = ds.DeltaTable.create(root, "id BIGINT", properties=properties)
-        with under(spark, {"spark.sql.parquet.compression.codec": "gzip"}):
+        with session_settings(spark, {"spark.sql.parquet.compression.codec": "gzip"}):
             table.append(spark.range(3))
         paths = [root / unquote(file["path"]) for file in table.snapshot.adds(["path"]).to_pylist()]
         return {pq.read_metadata(path).row_group(0).column(0).compression for path in paths}
@@ -226,7 +210,7 @@ def test_a_missing_or_damaged_file_is_an_error_although_the_session_ignores_such
         else:
             path.write_bytes(b"PAR1" + b"\0" * (path.stat().st_size - 8) + b"PAR1")
         (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
-        with under(spark, settings):
+        with session_settings(spark, settings):
             each(
                 {
                     "read": lambda: table.scan().to_spark(spark).collect(),
@@ -279,7 +263,7 @@ def test_strict_store_assignment_stores_what_spark_widens_and_refuses_everything
     catalog = ds.catalog(f"warehouse:{tmp_path}")
     catalog.create_namespace("db")
     catalog.sql(spark, "CREATE TABLE db.t (id INT, a ARRAY<INT>)")
-    with under(spark, {"spark.sql.storeAssignmentPolicy": "STRICT"}):
+    with session_settings(spark, {"spark.sql.storeAssignmentPolicy": "STRICT"}):
         catalog.sql(spark, "INSERT INTO db.t VALUES (1, NULL), (CAST(2 AS TINYINT), array(1))")
         for refused in ("1.7D, NULL", "CAST(1 AS BIGINT), NULL", "3, array(1.5)"):
             with pytest.raises(ds.SchemaError, match="storeAssignmentPolicy is STRICT"):
@@ -297,7 +281,7 @@ def test_deletion_vectors_are_read_and_written_by_sessions_that_read_parquet_by_
     table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT", properties={"delta.enableDeletionVectors": "true"})
     table.append(pa.table({"id": range(10)}))
     table.delete("id = 3")
-    with under(spark, {"spark.sql.sources.useV1SourceList": "avro,csv,json,orc,text"}):
+    with session_settings(spark, {"spark.sql.sources.useV1SourceList": "avro,csv,json,orc,text"}):
         table.delete("id % 5 = 4", spark=spark)
         found = ds.DeltaTable(table.uri).scan().to_spark(spark).orderBy("id").collect()
     assert [row.id for row in found] == [0, 1, 2, 5, 6, 7, 8]

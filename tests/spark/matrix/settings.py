@@ -6,6 +6,7 @@ import pyarrow as pa
 
 import deltaskip as ds
 from deltaskip.expr.meaning_settings import PREFIXES, SETTINGS, UNRELATED
+from deltaskip.spark.session.session_settings import session_settings
 from tests.spark.matrix.cases import Session, case, equal
 from tests.spark.matrix.tables import numbers
 from tests.spark.meaning_values import unknown_keys
@@ -40,9 +41,7 @@ def meaning(session: Session) -> None:
     every = table.scan().to_spark(spark)
     wrong = []
     for key, value, wheres in _UNDER:
-        before = spark.conf.get(key, None)
-        spark.conf.set(key, value)
-        try:
+        with session_settings(spark, {key: value}):
             for where in wheres:
                 expected, scan = numbers(every.where(where)), table.scan(where)
                 copy = ds.DeltaTable(table.clone(str(session.folder / f"copy{abs(hash(where))}")).uri)
@@ -50,9 +49,4 @@ def meaning(session: Session) -> None:
                 left = sorted(copy.refresh().scan().to_arrow()["id"].to_pylist())
                 if numbers(scan.to_spark(spark)) != expected or left != sorted({0, 1, 2, 3} - set(expected)):
                     wrong.append(f"{key} {where}: {numbers(scan.to_spark(spark))}, left {left}, not {expected}")
-        finally:
-            if before is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, before)
     equal(wrong, [])
