@@ -39,6 +39,7 @@ from deltaskip.errors import (
     TableNotFound,
 )
 from deltaskip.log import load_snapshot
+from deltaskip.log.loading import same_table
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.user_schema import schema_of
@@ -396,7 +397,8 @@ class LocatedCatalog(TransactionalTableCatalog):
             raise elsewhere(entry, described.location)
         storage, root = open_storage(entry.location, self.storage_options)
         latest = load_snapshot(storage, root)
-        transaction = replacement(latest, described.definition)
+        with same_table(latest):
+            transaction = replacement(latest, described.definition)
         transaction.set_operation(operation)
 
         def finish() -> DeltaTable:

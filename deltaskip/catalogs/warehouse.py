@@ -33,6 +33,7 @@ from deltaskip.errors import (
 )
 from deltaskip.json_text import parse_json
 from deltaskip.log.file_names import Kind, commit_name, parse_log_file
+from deltaskip.log.last_checkpoint import LAST_CHECKPOINT
 from deltaskip.storage import FileInfo, LocalStorage, Storage, join, open_storage, parent
 from deltaskip.storage.gate import any_name, delete_file, delete_files, delete_folder, log_names
 from deltaskip.storage.kill_points import kill_point
@@ -421,7 +422,8 @@ class WarehouseCatalog(LocatedCatalog):
         files = [file for file in parsed if file is not None]
         is_table = any(file.kind in _CHECKPOINTS or (file.kind is Kind.COMMIT and file.version == 0) for file in files)
         if not is_table:
-            delete_files(self._storage, folder, [f"{LOG_FOLDER}/{file.file.name}" for file in files], log_names)
+            names = [LAST_CHECKPOINT, *(file.file.name for file in files)] if parsed else []
+            delete_files(self._storage, folder, [f"{LOG_FOLDER}/{name}" for name in names], log_names)
 
 
 def _delete_log(storage: Storage, root: str) -> None:
@@ -436,7 +438,7 @@ def _delete_log(storage: Storage, root: str) -> None:
 
     files = [parse_log_file(entry) for entry in storage.list_from(join(root, LOG_FOLDER), "0") if entry.is_file]
     known = [file for file in files if file is not None]
-    delete("_last_checkpoint")
+    delete(LAST_CHECKPOINT)
     for file in sorted((file for file in known if file.kind in _CHECKPOINTS), key=lambda file: -file.version):
         delete(file.file.name)
         kill_point("checkpoint deleted")

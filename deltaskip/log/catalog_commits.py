@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.log.file_names import commit_name
-from deltaskip.storage import CatalogLog, CatalogStorage, Storage, join
+from deltaskip.storage import CatalogLog, CatalogStorage, FileInfo, Storage, join
 from deltaskip.storage.catalog_storage import storage_below
 from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.unsynced import Unsynced
@@ -97,7 +97,9 @@ def published_path(log_folder: str, path: str) -> str | None:
     return join(log_folder, f"{name.partition('.')[0]}.json") if folder == join(log_folder, STAGED_FOLDER) else None
 
 
-def put_commit(latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None], unsynced: Unsynced) -> None:
+def put_commit(
+    latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None], unsynced: Unsynced, new_file: FileInfo | None
+) -> None:
     """Make the text the commit of the version after `latest`: in the log, or by the catalog that manages the table.
 
     Args:
@@ -105,9 +107,11 @@ def put_commit(latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None], 
         text: Its text.
         in_doubt: See CatalogCommits.commit.
         unsynced: Files that the commit references; they are made durable before the commit is written.
+        new_file: A local file of a table that the commit creates.
 
     Raises:
         FileExistsError: Another writer's commit has that version.
+        FileNotFoundError: Another process has moved or deleted the local table.
         StorageError, CatalogError, CommitConflict: As CatalogCommits.commit does.
     """
     commits = catalog_commits(latest.storage)
@@ -122,7 +126,9 @@ def put_commit(latest: Snapshot, text: bytes, in_doubt: Callable[[bool], None], 
         if check_conditions is not None and known is not None:
             check_conditions(known.file)
         in_doubt(True)
-        unsynced.put_commit(storage, join(latest.root, LOG_FOLDER, commit_name(latest.version + 1)), text)
+        anchor = latest.segment.anchor
+        path = join(latest.root, LOG_FOLDER, commit_name(latest.version + 1))
+        unsynced.put_commit(storage, path, text, new_file if anchor is None else anchor.file)
 
 
 def is_commit(found: bytes, text: bytes) -> bool | None:

@@ -34,6 +34,7 @@ from deltaskip.schema.resolve import leaves
 from deltaskip.schema.types import DataType
 from deltaskip.settings import options
 from deltaskip.storage import FileInfo, LocalStorage, Storage, is_local, join, parent
+from deltaskip.storage.interface import CutShort
 from deltaskip.storage.location import LOG_FOLDER
 
 # A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.
@@ -48,8 +49,8 @@ _FLOAT_BOUNDS = TableProperties.float_bounds.name
 # A table that is being dropped looks damaged until its last file is gone.
 _LOOKS = 100
 _LOOK_SECONDS = 0.02
-# A writer may take this many pauses to delete a commit that it wrote to another table than it had opened.
-_PAUSES_FOR_A_STRAY = 25
+# A writer to a store may take this many pauses to delete a commit that it wrote to another table than it had opened.
+_PAUSES_FOR_A_STRAY = 100
 # A log listed within this time is not listed again before a commit, unless it may be cleaned up by then.
 _FRESH_SECONDS = {False: 1.0, True: 5.0}
 _CLEANED_UP_LATER_MS = 60_000
@@ -94,7 +95,7 @@ def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Sn
             if _is_whole(found):
                 return found
             listing = list_log(storage, root)
-        except CorruptLog as error:
+        except (CorruptLog, CutShort) as error:
             # A file that another process deletes during the read is not damage.
             again = list_log(storage, root)
             if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError | None):

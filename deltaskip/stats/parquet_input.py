@@ -178,7 +178,10 @@ def _instants(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         return pc.if_else(array.is_valid(), found, None).cast(wanted) if array.null_count else found.cast(wanted)
     if pa.types.is_struct(kind):
         parts = [_instants(array.field(i), wanted.field(i).type) for i in range(kind.num_fields)]
-        return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=array.is_null())
+        # pyarrow 25 takes any mask for one with nulls, which the entries of a map may not have.
+        return pa.StructArray.from_arrays(
+            parts, fields=list(wanted), mask=array.is_null() if array.null_count else None
+        )
     entries = pa.struct([wanted.key_field, wanted.item_field]) if pa.types.is_map(kind) else wanted.value_type
     own = [valid] if pa.types.is_fixed_size_list(kind) else [valid, array.buffers()[1]]
     inner = _instants(array.values, entries)

@@ -192,9 +192,13 @@ def check_range(location: str, offset: int, length: int) -> None:
         raise StorageError(f"Cannot read {length} bytes at offset {offset} of {location}: they must not be negative.")
 
 
-def cut_short(location: str, expected: int, found: int) -> StorageError:
+class CutShort(StorageError):
+    """A read of fewer bytes than the file has by its listing or the log."""
+
+
+def cut_short(location: str, expected: int, found: int) -> CutShort:
     """Return the error for a read of fewer bytes than the file has by its listing or the log."""
-    return StorageError(
+    return CutShort(
         f"Cannot read {location}: it has {expected} bytes, and the storage returned {found}; try again. If the error "
         f"remains, the file was cut: restore it."
     )

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -159,12 +160,24 @@ class LocalStorage:
         """Return the size of the file in bytes."""
         return self.info(path).size
 
-    def put_if_absent(self, path: str, data: bytes, after: Sequence[str] = ()) -> None:
+    def put_if_absent(self, path: str, data: bytes, after: Sequence[str] = (), beside: FileInfo | None = None) -> None:
         """Create the file atomically: write and sync a temporary file beside it, then link it.
 
-        after: Files of `put_unseen`; they and their names are made durable before the file appears under its name.
+        Args:
+            path: The file.
+            data: Its contents.
+            after: Files of `put_unseen`; they and their names are made durable before the file appears under its name.
+            beside: A file that must exist as it was listed when the new one appears, otherwise raises FileNotFound.
         """
-        create(path, data, after)
+        create(path, data, after, None if beside is None else partial(self._has, beside))
+
+    def _has(self, file: FileInfo) -> bool:
+        """Whether a file is the one that was listed. Its links, on which the change time depends, may be others."""
+        try:
+            found = self.info(file.path)
+        except (FileNotFoundError, NotADirectoryError, StorageError):
+            return False
+        return (found.size, found.modified_ms, _inode(found)) == (file.size, file.modified_ms, _inode(file))
 
     def put_unseen(self, path: str, data: bytes | memoryview) -> None:
         """Write the file under its final name, without syncing it."""
@@ -210,6 +223,10 @@ def _info(name: str, path: str, status: os.stat_result) -> FileInfo:
     # Unlike the modification time, programs cannot set the change time; inode numbers are reused.
     tag = status.st_ino, status.st_ctime_ns
     return FileInfo(name, path, status.st_size, status.st_mtime_ns // 1_000_000, tag=tag)
+
+
+def _inode(info: FileInfo) -> object:
+    return info.tag[0] if isinstance(info.tag, tuple) else None
 
 
 def _name(info: FileInfo) -> str:

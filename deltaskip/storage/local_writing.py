@@ -31,7 +31,7 @@ _NO_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EBUSY)
 _AT_FDCWD = -100
 _TREE_TRIES = 100
-_LATER_COMMIT = re.compile(r"(?!0{20})[0-9]{20}\.json")
+_FIRST_COMMIT = re.compile(r"0{20}\.json")
 _RENAME_NOREPLACE = 1
 _HAS_DIRECTORIES = {os.open, os.stat, os.unlink, os.rmdir} <= os.supports_dir_fd
 # O_PATH needs no permission to list the directory.
@@ -43,23 +43,28 @@ _syncing: list[ThreadPoolExecutor] = []
 in_child(_syncing.clear)
 
 
-def create(path: str, data: bytes, after: Sequence[str] = ()) -> None:
+def create(path: str, data: bytes, after: Sequence[str] = (), beside: Callable[[], bool] | None = None) -> None:
     """Create a file. Raises FileExists if it exists, and StorageError if the write failed.
 
-    after: Files of `create_unseen`, which are made durable before the file appears under its name. All are synced at
-    the same time, since file systems write files that are synced together at once.
+    A commit raises FileNotFound if another process has moved or deleted the log's folder meanwhile.
 
-    A commit raises FileNotFound if another process has moved or deleted the log's folder meanwhile. Only the first
-    commit creates the folder, so that no commit goes to a table that no reader finds.
+    Args:
+        path: The file.
+        data: Its contents.
+        after: Files of `create_unseen`, which are made durable before the file appears under its name. All are synced
+            at the same time, since file systems write files that are synced together at once.
+        beside: Asked once the temporary file exists; False raises FileNotFound. If another process moves the folder
+            after that, the temporary file is moved with it, so that the file never appears in a folder that has
+            replaced it.
     """
-    folder, name = os.path.split(path)
-    in_log = os.path.basename(folder) == LOG_FOLDER
-    is_later = in_log and _LATER_COMMIT.fullmatch(name) is not None
+    folder = os.path.dirname(path)
     try:
-        with _written(path, data, makes_folder=not is_later, after=after) as temporary:
+        with _written(path, data, after=after) as temporary:
+            if beside is not None and not beside():
+                raise not_found(folder)
             _link(temporary, path)
     except StorageError as error:
-        if in_log and isinstance(error.__cause__, FileNotFoundError):
+        if os.path.basename(folder) == LOG_FOLDER and isinstance(error.__cause__, FileNotFoundError):
             raise not_found(folder) from error
         raise
 
@@ -258,10 +263,8 @@ def move(path: str, target: str) -> None:
 
 
 @contextmanager
-def _written(
-    path: str, data: bytes, durable: bool = True, makes_folder: bool = True, after: Sequence[str] = ()
-) -> Iterator[str]:
-    with _naming(path), _temporary(path, makes_folder) as temporary:
+def _written(path: str, data: bytes, durable: bool = True, after: Sequence[str] = ()) -> Iterator[str]:
+    with _naming(path), _temporary(path) as temporary:
         handle = os.open(encoded(temporary), os.O_WRONLY | os.O_CLOEXEC)
         try:
             _write_all(handle, data)
@@ -306,7 +309,7 @@ def _write_all(handle: int, data: bytes | memoryview) -> None:
 
 
 @contextmanager
-def _temporary(path: str, makes_folder: bool = True) -> Iterator[str]:
+def _temporary(path: str) -> Iterator[str]:
     """Yield a unique name beside `path` that readers ignore, and delete the file after the block.
 
     In the log it is hidden. Elsewhere it is not: after a crash VACUUM deletes files that no commit adds, but not hidden
@@ -317,7 +320,7 @@ def _temporary(path: str, makes_folder: bool = True) -> Iterator[str]:
     temporary = f"{folder}/{temporary_name(name, hidden=LOG_FOLDER in folder.split('/'))}"
     made: list[str] = []
     try:
-        os.close(_create_empty(temporary, folder if makes_folder else None, made))
+        os.close(_create_empty(temporary, folder, made, _FIRST_COMMIT.fullmatch(name) is not None))
         try:
             yield temporary
         finally:
@@ -336,23 +339,27 @@ def _remove_made(folders: list[str]) -> None:
             os.rmdir(encoded(each))
 
 
-def _create_empty(path: str, folder: str | None, made: list[str]) -> int:
-    """Create a file and return its handle, and record the folders that were made: another writer may remove them."""
+def _create_empty(path: str, folder: str, made: list[str], makes_log: bool = False) -> int:
+    """Create a file and return its handle, and record the folders that were made: another writer may remove them.
+
+    Only the first commit makes the folder of the log, so that no file goes to a table that no reader finds.
+    """
     left = 3
     while True:
         try:
-            if folder is not None:
-                _make_folders(folder, made)
+            _make_folders(folder, made, makes_log)
             return os.open(encoded(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
         except FileNotFoundError:
             left -= 1
-            if folder is None or not left:
+            if not left:
                 raise
 
 
-def _make_folders(folder: str, made: list[str]) -> None:
+def _make_folders(folder: str, made: list[str], makes_log: bool) -> None:
     missing = []
     while not os.path.isdir(encoded(folder)) and folder != os.path.dirname(folder):
+        if os.path.basename(folder) == LOG_FOLDER and not makes_log:
+            raise not_found(folder)
         missing.append(folder)
         folder = os.path.dirname(folder)
     for each in reversed(missing):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deltaskip.storage.catalog_storage import CatalogStorage
-from deltaskip.storage.interface import Storage
+from deltaskip.storage.interface import FileInfo, Storage
 from deltaskip.storage.local import LocalStorage
 
 
@@ -35,16 +35,25 @@ class Unsynced:
         self._paths.append(path)
         self._storage.put_unseen(path, data)
 
-    def put_commit(self, storage: Storage, path: str, data: bytes) -> None:
+    def put_commit(self, storage: Storage, path: str, data: bytes, beside: FileInfo | None) -> None:
         """Create a commit that refers to the files; they are made durable before it appears under its name.
 
-        Raises FileExists if the commit exists, and StorageError if it or one of the files cannot be written.
+        Args:
+            storage: The storage of the log.
+            path: The commit.
+            data: Its text.
+            beside: A local file of the table; the commit appears only in the folder that has it.
+
+        Raises:
+            FileExistsError: The commit exists.
+            FileNotFoundError: Another process has moved or deleted the local table.
+            StorageError: The commit or one of the files cannot be written.
         """
-        if not (self._paths and isinstance(storage, LocalStorage)):
+        if not isinstance(storage, LocalStorage) or storage.remote:
             storage.put_if_absent(path, data)
             return
         try:
-            storage.put_if_absent(path, data, self._paths)
+            storage.put_if_absent(path, data, self._paths, beside)
         except FileExistsError:
             self._paths.clear()
             raise

@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from uuid import uuid4
 
+from deltaskip.actions import hadoop_path
 from deltaskip.doors import first_line
 from deltaskip.errors import (
     CatalogError,
@@ -30,7 +31,7 @@ from deltaskip.log.new_table import BEFORE_CREATION, already_exists
 from deltaskip.log.symlink_manifests import changed_partitions, write_manifests
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
-from deltaskip.storage import LocalStorage, join
+from deltaskip.storage import FileInfo, LocalStorage, join
 from deltaskip.storage.catalog_storage import storage_below
 from deltaskip.storage.gate import delete_file, log_names
 from deltaskip.storage.kill_points import kill_point
@@ -93,6 +94,7 @@ class CommitLoop:
         # Deletion vector files that were written to unite rows with those of winners, and the files that they replace.
         self._written: list[str] = []
         self._superseded: list[str] = []
+        self._new_file: FileInfo | None = None
 
     def commit(self, intent: Intent, look_up_files: bool, owns_vectors: bool = False) -> Committed:
         """Write the actions as the next version of the table.
@@ -133,6 +135,7 @@ class CommitLoop:
             check_data_files(prepared.candidate)
         kill_point("prepared")
         turn.take_if_busy()
+        self._new_file = self._first_file(intent) if base.version == BEFORE_CREATION else None
         latest, checked, contradictions = base, base.version, 0
         for attempt in range(MAX_ATTEMPTS):
             creates = latest.version == BEFORE_CREATION
@@ -165,9 +168,10 @@ class CommitLoop:
             if not self._is_late(latest) and self._try(text, latest):
                 return Committed(latest, latest.version + 1, text, already_gone)
             contradictions += 1
-            if contradictions >= _MOST_CONTRADICTIONS or (creates and not self._is_there(latest)):
+            if contradictions >= _MOST_CONTRADICTIONS:
                 raise self._contradicted(latest)
-            if creates:
+            # The table that took the location may have been dropped since.
+            if creates and self._is_there(latest):
                 if self.outcome_unknown:
                     raise StorageError(f"A table exists at {latest.root}, and its first commit could not be read.")
                 raise already_exists(latest.root)
@@ -238,6 +242,7 @@ class CommitLoop:
         log, version = join(root, LOG_FOLDER), committed.version
         with suppress(OSError, DeltaSkipError):
             if storage.exists(join(log, commit_name(version + 1))):
+                self.outcome_unknown = True
                 return
             found = storage.read(join(log, commit_name(version)))
             ours = None if committed.text is None else is_commit(found, committed.text)
@@ -246,6 +251,21 @@ class CommitLoop:
                 delete_file(storage, root, f"{LOG_FOLDER}/{version_prefix(version)}.crc", log_names)
             # A commit that may stand needs its files.
             self.outcome_unknown = ours is None
+
+    def _first_file(self, intent: Intent) -> FileInfo | None:
+        """A local file in the folder of the table that the commit creates; None if it adds none.
+
+        Raises TableNotFound if the file is missing.
+        """
+        storage, root = storage_below(self._base.storage), self._base.root
+        locations = (hadoop_path(self._base.table_root, add.path) for add in intent.adds.values())
+        own = next((each for each in locations if each.startswith(f"{root}/")), None)
+        if own is None or not isinstance(storage, LocalStorage):
+            return None
+        try:
+            return storage.info(own)
+        except FileNotFoundError as error:
+            raise TableNotFound(f"The table {root} was dropped while it was created: {own} does not exist.") from error
 
     def _is_there(self, latest: Snapshot) -> bool:
         """Whether the version after `latest` can be read, or may be readable."""
@@ -295,7 +315,7 @@ class CommitLoop:
             self.outcome_unknown = before or whether
 
         try:
-            put_commit(latest, text, in_doubt, self.unsynced)
+            put_commit(latest, text, in_doubt, self.unsynced, self._new_file)
         except FileExistsError:
             # A request that was retried after its response was lost finds its own file.
             return self.outcome_unknown and self._is_ours(latest, text)

@@ -238,6 +238,17 @@ def test_listing_reads_each_folder_once(warehouse: WarehouseCatalog, monkeypatch
     assert len(listed) == 1
 
 
+@pytest.mark.parametrize("left", ["_last_checkpoint", f"{3:020d}.crc", f"{3:020d}.json"])
+def test_files_that_a_late_writer_left_do_not_prevent_a_table(
+    warehouse: WarehouseCatalog, tmp_path: Path, left: str
+) -> None:
+    log = tmp_path / "wh/db/t/_delta_log"
+    log.mkdir(parents=True)
+    (log / left).write_text("{}")
+    assert warehouse.create_table("db.t", SCHEMA).version == 0
+    assert not (log / left).exists()
+
+
 @pytest.mark.parametrize("act", ["rename", "drop"])
 def test_a_commit_does_not_go_to_a_table_that_is_gone(warehouse: WarehouseCatalog, tmp_path: Path, act: str) -> None:
     late = warehouse.create_table("db.t", SCHEMA)
@@ -245,12 +256,12 @@ def test_a_commit_does_not_go_to_a_table_that_is_gone(warehouse: WarehouseCatalo
     transaction.alter(ds.AddColumn("c", "INT"))
     original = type(late.snapshot.storage).put_if_absent
 
-    def put(storage: Any, path: str, data: bytes) -> None:
+    def put(storage: Any, *given: Any) -> None:
         if act == "rename":
             warehouse.rename_table("db.t", "db.u")
         else:
             warehouse.drop_table("db.t")
-        original(storage, path, data)
+        original(storage, *given)
 
     with pytest.MonkeyPatch.context() as patched, pytest.raises(DeltaSkipError):
         patched.setattr(type(late.snapshot.storage), "put_if_absent", put)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,9 @@ def entries(spark: Any) -> dict[str, tuple[str, str, bool]]:
     registered = getattr(getattr(internal, "SQLConf$"), "MODULE$")
     # Its settings are registered when it is first used.
     getattr(getattr(internal, "StaticSQLConf$"), "MODULE$")
+    with suppress(Exception):  # those of Connect exist once its server was used, where it is installed
+        spark._jvm.java.lang.Class.forName("org.apache.spark.sql.connect.config.Connect")
+        getattr(getattr(spark._jvm.org.apache.spark.sql.connect.config, "Connect$"), "MODULE$")
     found = {}
     for entry in spark._jvm.java.util.ArrayList(registered.getConfigEntries()):
         try:

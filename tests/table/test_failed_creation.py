@@ -146,8 +146,8 @@ def test_a_writer_makes_its_folder_again_if_another_one_takes_it_away(
     taken: list[str] = []
     plain = local_writing._make_folders
 
-    def interrupted(folder: str, made: list[str]) -> None:
-        plain(folder, made)
+    def interrupted(folder: str, made: list[str], makes_log: bool) -> None:
+        plain(folder, made, makes_log)
         if not taken:
             taken.append(folder)
             os.rmdir(folder)

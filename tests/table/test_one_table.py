@@ -202,13 +202,13 @@ def test_a_commit_that_comes_after_the_drop_is_withdrawn(
     put = commit_loop.put_commit  # type: ignore[attr-defined]
     late: list[int] = []
 
-    def put_late(latest: Any, text: bytes, in_doubt: Any, unsynced: Any) -> None:
+    def put_late(latest: Any, *given: Any) -> None:
         if not late and latest.root == str(tmp_path / "t"):
             late.append(latest.version)
             shutil.rmtree(tmp_path / "t")
             if commits is not None:
                 made(tmp_path / "t", commits, 100)
-        put(latest, text, in_doubt, unsynced)
+        put(latest, *given)
 
     monkeypatch.setattr(commit_loop, "put_commit", put_late)
     with pytest.raises(TableNotFound):
@@ -222,6 +222,63 @@ def test_a_commit_that_comes_after_the_drop_is_withdrawn(
     assert len(list((tmp_path / "t").glob("*.parquet"))) == commits
     found.append(rows(8))
     assert DeltaTable(tmp_path / "t").version == commits + 1
+
+
+def test_a_commit_never_appears_in_a_table_that_took_the_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even until its writer withdraws it: another writer could build on it, and the rows are not the table's."""
+    table = made(tmp_path / "t", 3)
+    put, seen = LocalStorage.put_if_absent, []
+
+    def swapped(self: LocalStorage, path: str, *given: Any) -> None:
+        monkeypatch.setattr(LocalStorage, "put_if_absent", put)
+        os.rename(tmp_path / "t", tmp_path / "dropped")
+        made(tmp_path / "t", 3, 100)
+        try:
+            put(self, path, *given)
+        finally:
+            seen.append(os.path.exists(path))
+
+    monkeypatch.setattr(LocalStorage, "put_if_absent", swapped)
+    with pytest.raises(TableNotFound):
+        table.append(rows(7))
+    assert seen == [False]
+    assert DeltaTable(tmp_path / "t").scan().to_arrow().num_rows == 3
+
+
+def test_a_table_is_not_created_without_the_files_that_were_dropped_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files lie in the folder of another writer's table of that name, which is dropped before this one begins."""
+    put, folder = LocalStorage.put_if_absent, tmp_path / "db" / "t"
+
+    def dropped(self: LocalStorage, path: str, *given: Any) -> None:
+        monkeypatch.setattr(LocalStorage, "put_if_absent", put)
+        os.rename(folder, tmp_path / "dropped")
+        put(self, path, *given)
+
+    catalog: Any = ds.catalog(f"warehouse:{tmp_path}")
+    catalog.create_namespace("db")
+    staged = catalog.stage_create("db.t", "id BIGINT")
+    staged.append(pa.table({"id": [1, 2]}))
+    monkeypatch.setattr(LocalStorage, "put_if_absent", dropped)
+    with pytest.raises(TableNotFound, match="dropped while"):
+        staged.commit_staged_changes()
+    assert (tmp_path / "dropped").exists() and not folder.exists()
+
+
+def test_a_log_that_is_replaced_while_it_is_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(tmp_path / "t", 0)
+    commit = tmp_path / "t" / "_delta_log" / f"{0:020d}.json"
+    commit.write_bytes(commit.read_bytes() + b" " * 100)
+    read = LocalStorage.read_joined
+
+    def replaced(self: LocalStorage, files: Any) -> Any:
+        monkeypatch.setattr(LocalStorage, "read_joined", read)
+        commit.write_bytes(commit.read_bytes().rstrip())
+        return read(self, files)
+
+    monkeypatch.setattr(LocalStorage, "read_joined", replaced)
+    assert DeltaTable(tmp_path / "t").version == 0
 
 
 def test_a_valid_commit_stays_when_the_look_at_its_table_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,8 +317,9 @@ def test_a_commit_asks_once_more_for_one_file(tmp_path: Path, monkeypatch: pytes
     transaction.set_app_version("app", 1)
     monkeypatch.setattr(LocalStorage, "info", counted)
     transaction.commit()
-    # Its own commit, and that of the version before: whether it is still the last one, and the same.
-    assert sorted(asked) == [f"{1:020d}.json", f"{1:020d}.json", f"{2:020d}.json"]
+    # Its own commit, and that of the version before: whether it is still the last one, and the same, before it is
+    # written, in the folder in which it is written, and afterwards.
+    assert sorted(asked) == [f"{1:020d}.json"] * 3 + [f"{2:020d}.json"]
 
 
 @pytest.mark.parametrize("commits", [2, 3, None])

@@ -321,8 +321,8 @@ def test_an_attempt_that_seemed_to_fail_is_found_in_the_log(folder: Path, monkey
     txn.add(file("a"))
     create = LocalStorage.put_if_absent
 
-    def lost(storage: LocalStorage, path: str, data: bytes) -> None:
-        create(storage, path, data)
+    def lost(storage: LocalStorage, *given: Any) -> None:
+        create(storage, *given)
         raise StorageError("the answer got lost")
 
     monkeypatch.setattr(LocalStorage, "put_if_absent", lost)
