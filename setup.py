@@ -67,7 +67,7 @@ extensions = [
         define_macros=[("Py_LIMITED_API", "0x030B0000")] if LIMITED_API else [],
         py_limited_api=LIMITED_API,
     )
-    for path in sorted(glob(os.path.join("deltaskip", "kernels", "*.pyx")))
+    for path in sorted(glob(os.path.join("deltaskip", "**", "*.pyx"), recursive=True))
 ]
 
 options = {"build_ext": {"parallel": CORES}}

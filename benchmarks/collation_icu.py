@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.sizes import sized
-from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.icu import IcuCollation, icu_collation
-from deltaskip.collations.libraries import icu_library
-from deltaskip.collations.lookup import collation
-from deltaskip.kernels.key_column import KeyColumn
-from deltaskip.kernels.lane import and_lanes
+from deltaskip.sparkexpr.collations.collation_id import CollationId
+from deltaskip.sparkexpr.collations.icu import IcuCollation, icu_collation
+from deltaskip.sparkexpr.collations.libraries import icu_library
+from deltaskip.sparkexpr.collations.lookup import collation
+from deltaskip.sparkexpr.kernels.key_column import KeyColumn
+from deltaskip.sparkexpr.kernels.lane import and_lanes
 
 ROWS = sized(200_000, 1_000)
 FILES = sized(1_000_000, 1_000)

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.sizes import sized
-from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.spark_order import spark_order
+from deltaskip.sparkexpr.collations.collation_id import CollationId
+from deltaskip.sparkexpr.collations.spark_order import spark_order
 
 STRINGS = sized(1_000_000, 1_000)
 ALPHABETS = {

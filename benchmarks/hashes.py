@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.sizes import sized
-from deltaskip.expr.hashes import spark_hash, spark_xxhash64
-from deltaskip.kernels.hashes import hash_bytes, hash_numbers
-from deltaskip.schema.types import LONG, STRING
+from deltaskip.sparkexpr.kernels.hashes import hash_bytes, hash_numbers
+from deltaskip.sparkexpr.types.data_types import LONG, STRING
+from deltaskip.sparkexpr.values.hashes import spark_hash, spark_xxhash64
 
 ROWS = sized(10_000_000, 100_000)
 _SOME = ROWS // 1000

@@ -11,7 +11,7 @@ from benchmarks.sizes import sized
 from deltaskip.kernels.compare import compare_decimal128, compare_double, compare_int64
 from deltaskip.kernels.compare_binary import compare_binary, in_range_binary
 from deltaskip.kernels.in_range import in_range_int64
-from deltaskip.kernels.lane import and_lanes
+from deltaskip.sparkexpr.kernels.lane import and_lanes
 
 FILES = sized(1_000_000, 1_000)
 KINDS = ("int64", "int32", "double", "decimal", "string", "bool")

@@ -43,7 +43,8 @@ CASES = (
 )
 _CODE = {
     "deltaskip": """
-import deltaskip, deltaskip.table.table, deltaskip.expr.sql.expressions, deltaskip.reading.arrow_rows, pyarrow.parquet
+import deltaskip, deltaskip.table.table, deltaskip.sparkexpr.text.expressions, deltaskip.reading.arrow_rows
+import pyarrow.parquet
 import deltaskip.data_files.append, deltaskip.storage.remote, deltaskip.storage.remote_opening, obstore, asyncio
 def work(table, options, where):
     found = deltaskip.DeltaTable(table, storage_options=options)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.sizes import sized
-from deltaskip.kernels import text_rows
+from deltaskip.sparkexpr.kernels import text_rows
 
 ROWS = sized(1_000_000, 100_000)
 _SOME = ROWS // 10

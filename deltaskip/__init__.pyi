@@ -49,10 +49,6 @@ from .catalogs import (
     install_catalog,
 )
 from .change_feed.change_scan import ChangeScan
-from .collations.collation import Collation
-from .collations.collation_id import CollationId
-from .collations.libraries import register_icu
-from .collations.lookup import AvailableCollations, available_collations, collation
 from .dml.change_plan import ChangePlan
 from .engine import register_format
 from .errors import (
@@ -91,7 +87,6 @@ from .errors import (
     VersionNotFound,
     WriteWarning,
 )
-from .expr.column import ColumnExpr, col, lit
 from .log.checkpoint.written_checkpoint import WrittenCheckpoint
 from .log.history import History, HistoryEntry
 from .log.symlink_manifests import Manifests
@@ -101,10 +96,24 @@ from .maintenance.results import PartitioningResult, VacuumResult
 from .reading.distributed_scan import DistributedScan
 from .reading.metrics import ScanMetrics
 from .reading.table_scan import ScanPiece, TableScan
-from .schema.types import ArrayType, DataType, DecimalType, MapType, PrimitiveType, StructField, StructType, UnknownType
 from .settings import Options, options
 from .skipping.explain.report import Branch, Explain, LeafReport
 from .skipping.scan import Scan
+from .sparkexpr.collations.collation import Collation
+from .sparkexpr.collations.collation_id import CollationId
+from .sparkexpr.collations.libraries import register_icu
+from .sparkexpr.collations.lookup import AvailableCollations, available_collations, collation
+from .sparkexpr.column import ColumnExpr, col, lit
+from .sparkexpr.types.data_types import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    PrimitiveType,
+    StructField,
+    StructType,
+    UnknownType,
+)
 from .statements.views import RegisteredView, register_view, sql
 from .stats.coverage import Advice, ColumnCoverage, TableCoverage
 from .table.collated_columns import CollatedColumn

@@ -27,13 +27,11 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
-from deltaskip.collations.collation import Collation
-from deltaskip.collations.lookup import find
-from deltaskip.collations.versions import SPARK_VERSION, how_to_get, installed_spark_version
 from deltaskip.engine import current_collation_version, engine
 from deltaskip.errors import DeltaSkipError, SparkUnavailable, StorageError
 from deltaskip.records import dataclass
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.collations import SPARK_VERSION, Collation, find, how_to_get, installed_spark_version
 from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.table.table import DeltaTable
 

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import pyarrow as pa
 
-from deltaskip.collations.versions import installed_spark_version
 from deltaskip.doors import door
 from deltaskip.errors import SparkUnavailable
+from deltaskip.sparkexpr.collations import installed_spark_version
 
 if TYPE_CHECKING:
-    from deltaskip.expr import Node
-    from deltaskip.expr.meaning import SessionMeaning
     from deltaskip.log import Snapshot
-    from deltaskip.schema.types import StructType
+    from deltaskip.sparkexpr.meaning import SessionMeaning
+    from deltaskip.sparkexpr.nodes import Node
+    from deltaskip.sparkexpr.types import StructType
 
 SESSION_ZONE = "session"
 """The time zone of the active session, or UTC without one, as an argument."""

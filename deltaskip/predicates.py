@@ -13,10 +13,11 @@ import numpy as np
 
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import InvalidArgumentType, PredicateError, PredicateWarning
-from deltaskip.expr import ColumnExpr, Node, to_node, with_parameters
-from deltaskip.expr.meaning import USUAL, SessionMeaning
-from deltaskip.schema.sql_text import quoted_text
-from deltaskip.schema.types import StructType
+from deltaskip.sparkexpr import ColumnExpr, to_node, with_parameters
+from deltaskip.sparkexpr.meaning import USUAL, SessionMeaning
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.text.sql_text import quoted_text
+from deltaskip.sparkexpr.types import StructType
 from deltaskip.warning import warn
 
 _BARE_DATE = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}\s*")
@@ -45,7 +46,7 @@ def given_predicate(where: object, params: object, schema: StructType) -> object
     if params is not None or where is None or isinstance(where, str | ColumnExpr | Node):
         return with_parameters(where, params)
     if isinstance(where, (list, tuple)):
-        from deltaskip.expr.tuples import tuples_node
+        from deltaskip.sparkexpr import tuples_node
 
         return ColumnExpr(tuples_node(where))
     module = type(where).__module__
@@ -119,23 +120,23 @@ def warn_of_bare_date(what: str, text: str) -> None:
 
 
 def _of_polars(where: Any, schema: StructType) -> Node:
-    from deltaskip.expr.exact import Inexact, refused
-    from deltaskip.expr.polars_expressions import PolarsTranslation, polars_tree
+    from deltaskip.sparkexpr import Inexact, refused
+    from deltaskip.sparkexpr.polars_expressions import PolarsTranslation, polars_tree
 
     tree = None
     try:
         tree = polars_tree(where)
         return PolarsTranslation(schema).node(tree)
     except Inexact as error:
-        from deltaskip.expr.polars_expressions import spark_text
+        from deltaskip.sparkexpr.polars_expressions import spark_text
 
         sql = None if error.part is None else spark_text(error.part)
         raise refused("Polars", str(where), error, error.part is tree, sql) from error
 
 
 def _of_arrow(where: Any, schema: StructType) -> Node:
-    from deltaskip.expr.arrow_expressions import ArrowTranslation, arrow_tree, has_conditions
-    from deltaskip.expr.exact import Inexact, refused
+    from deltaskip.sparkexpr import Inexact, refused
+    from deltaskip.sparkexpr.arrow_expressions import ArrowTranslation, arrow_tree, has_conditions
 
     tree = None
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from deltaskip.features import FEATURES
-from deltaskip.schema import DataType, StructField, StructType, schema_to_json
+from deltaskip.sparkexpr.types import DataType, StructField, StructType, schema_to_json
 
 SPARK = "Apache-Spark/4.1.4 Delta-Lake/4.4.0"
 DELTA_RS = "delta-rs:py-1.6.6"

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from deltaskip.schema.types import VARIANT, ArrayType, DataType, MapType, StructType
+from deltaskip.sparkexpr.types.data_types import VARIANT, ArrayType, DataType, MapType, StructType
 from tests import corpus
 
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 import deltaskip as ds
 from deltaskip import stats
-from deltaskip.schema.types import LONG, STRING
+from deltaskip.sparkexpr.types.data_types import LONG, STRING
 from deltaskip.txn.transaction import Transaction
 from tests.txn.tables import append, file, make_table
 

@@ -29,11 +29,10 @@ LEVELS = {
     "redaction": 0,
     "version": 0,
     "warning": 1,
-    "kernels": 1,
-    "storage": 2,
-    "collations": 2,
-    "schema": 3,
-    "expr": 4,
+    "sparkexpr": 2,
+    "kernels": 3,
+    "storage": 3,
+    "schema": 4,
     "actions": 5,
     "features": 6,
     "stats": 6,
@@ -295,7 +294,7 @@ def test_kernels_know_only_kernels_and_errors() -> None:
         f"{ident(path)} imports {target}"
         for path in kernel_sources()
         for target in sorted({a or b for a, b in pattern.findall(path.read_text(encoding="utf-8"))})
-        if not re.match(r"deltaskip\.(kernels|errors)\b", target)
+        if not re.match(r"deltaskip\.(kernels|sparkexpr\.kernels|errors)\b", target)
     ]
     assert not wrong, wrong
 
@@ -307,16 +306,43 @@ def test_kernels_use_the_limited_api_of_which_wheels_are_built() -> None:
     assert not wrong, f"use the functions, such as PyBytes_AsString, instead of {wrong}"
 
 
-def test_only_the_package_expr_imports_its_sql_folder() -> None:
-    folder = PACKAGE / "expr" / "sql"
+# What the language of expressions imports of the rest of the package.
+BELOW_THE_LANGUAGE = {"arguments", "doors", "errors", "fork_safety", "json_text", "records", "shown"}
+# The modules and packages of the language whose names others import; other names come from deltaskip.sparkexpr.
+FACE_MODULES = {
+    "arrow_expressions", "bind", "clock", "coerce", "collations", "comparison_collation", "diagnosis", "evaluation",
+    "functions", "kernels", "literal_list", "meaning", "meaning_settings", "nodes", "normalize", "polars_expressions",
+    "preimages", "text.sql_text", "types", "types.ddl", "types.lengths", "values", "values.arrow_nested",
+    "values.arrow_values", "values.calendar", "values.zone_rules",
+}  # fmt: skip
+LARGEST_FACE = 60
+
+
+def test_the_language_knows_nothing_of_tables() -> None:
     wrong = [
-        f"{ident(path)}:{found.line}"
+        f"{ident(path)}:{found.line}: {found.module}"
         for path in python_modules()
-        if not path.is_relative_to(folder) and path != PACKAGE / "expr" / "__init__.py"
+        if room_of(path) == "sparkexpr"
         for found in imports_of(path)
-        if f"{found.module}.".startswith("deltaskip.expr.sql.")
+        if found.module.startswith("deltaskip.")
+        and found.module.split(".")[1] not in {"sparkexpr", *BELOW_THE_LANGUAGE}
     ]
     assert not wrong, wrong
+
+
+def test_others_import_the_face_of_the_language() -> None:
+    stub = ast.parse((PACKAGE / "sparkexpr" / "__init__.pyi").read_text(encoding="utf-8"))
+    names = {each.name for node in stub.body if isinstance(node, ast.ImportFrom) for each in node.names}
+    assert len(names | FACE_MODULES) <= LARGEST_FACE
+    used, wrong = set[str](), []
+    for path in python_modules():
+        for node in ast.walk(tree_of(path)) if room_of(path) != "sparkexpr" else ():
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("deltaskip.sparkexpr"):
+                module = (node.module or "").removeprefix("deltaskip.sparkexpr").removeprefix(".")
+                used |= {module} if module else {each.name for each in node.names}
+    wrong = sorted(used - names - FACE_MODULES)
+    assert not wrong, wrong
+    assert used >= FACE_MODULES, f"nobody imports {FACE_MODULES - used}"
 
 
 def test_only_the_spark_room_and_delta_spark_s_names_import_pyspark() -> None:
@@ -361,7 +387,7 @@ def test_json_of_others_is_parsed_in_one_place() -> None:
     assert not wrong, wrong
 
 
-_DECIMALS = PACKAGE / "schema" / "numerals.py"
+_DECIMALS = PACKAGE / "sparkexpr" / "values" / "numerals.py"
 _OF_CONTEXT = {"quantize": 3, "scaleb": 2, "normalize": 1, "to_integral_value": 2, "to_integral_exact": 2, "sqrt": 1,
                "fma": 3, "ln": 1, "log10": 1, "logb": 1, "remainder_near": 2, "next_plus": 1, "next_minus": 1,
                "next_toward": 2, "to_eng_string": 1}  # fmt: skip
@@ -433,7 +459,7 @@ def test_decimals_are_computed_only_in_contexts_of_the_package() -> None:
 
     modules = [path for path in python_modules() if path != _DECIMALS and "ecimal" in path.read_text(encoding="utf-8")]
     found = {f"{ident(path)}:{line}" for path in modules for line in everywhere(tree_of(path))}
-    assert found == set(), "compute them in a context of deltaskip.schema.numerals"
+    assert found == set(), "compute them in a context of deltaskip.sparkexpr.values.numerals"
 
 
 def test_locks_and_lasting_threads_are_new_in_a_forked_child() -> None:
@@ -445,8 +471,8 @@ def test_locks_and_lasting_threads_are_new_in_a_forked_child() -> None:
 
 
 # Files of the machine, whose names only Python gives and takes; the command line runs in UTF-8 mode.
-_OF_MACHINE = ("catalogs/configuration.py", "cli/", "collations/", "demo.py", "path_bytes.py", "kernels/compiled.py",
-               "spark/session/", "warning.py")  # fmt: skip
+_OF_MACHINE = ("catalogs/configuration.py", "cli/", "demo.py", "path_bytes.py", "sparkexpr/collations/",
+               "sparkexpr/kernels/compiled.py", "spark/session/", "warning.py")  # fmt: skip
 _TAKES_NAME = re.compile(
     r"os\.(stat|lstat|open|scandir|listdir|walk|unlink|remove|rename|replace|link|symlink|readlink|mkdir|makedirs|rmdir"
     r"|chmod|utime|access|truncate|statvfs|fsencode|fsdecode|getcwd)"

@@ -30,7 +30,7 @@ NOT_EXPORTED = {
     "Transaction": "importing deltaskip does not import the code that writes",
     "MergeBuilder": "importing deltaskip does not import the code that writes",
     "TableTransaction": "importing deltaskip does not import the code that writes",
-    "Node": "predicates are written as SQL or with deltaskip.col; the tree is for deltaskip.expr",
+    "Node": "predicates are written as SQL or with deltaskip.col; the tree is for deltaskip.sparkexpr",
     "Lane": "the kernels' own",
     "Snapshot": "a version as the modules that read and write it know it",
     "FileGroup": "how an engine reads the files of a change data feed",
@@ -106,9 +106,9 @@ def test_a_name_that_the_package_does_not_have_is_an_attribute_error() -> None:
 # What a first plan of a table on a local disk does not need, and what takes longest to import.
 _NOT_PLANNING = {
     "click",
-    "deltaskip.collations.icu",
-    "deltaskip.expr.evaluation.columns",
-    "deltaskip.expr.functions.function_table",
+    "deltaskip.sparkexpr.collations.icu",
+    "deltaskip.sparkexpr.evaluation.columns",
+    "deltaskip.sparkexpr.functions.function_table",
     "deltaskip.log.checkpoint.write",
     "deltaskip.skipping.explain.explain",
     "deltaskip.skipping.proofs.generated",

@@ -25,7 +25,7 @@ from deltaskip.actions.file_fields import (
 )
 from deltaskip.errors import InvalidArgument
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import NOTHING, arrow_scalar, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_scalar, one_chunk
 
 _AT = arrow_scalar("@", pa.string())
 _STORAGE_TYPES = ("u", "i", "p")

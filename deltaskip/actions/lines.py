@@ -20,7 +20,7 @@ from deltaskip.actions.table_actions import (
     Sidecar,
     Txn,
 )
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_true, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_true, one_chunk
 
 Action = (
     AddFile

@@ -13,9 +13,9 @@ import string
 from collections.abc import Iterable, Iterator, Sequence
 
 from deltaskip.actions.partition_values import Value, serialize_partition_value
-from deltaskip.schema.calendar import format_timestamp, local_of, zone_of
-from deltaskip.schema.properties import MappingMode, TableProperties
-from deltaskip.schema.types import TIMESTAMP, DataType, StructField
+from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.types import TIMESTAMP, DataType, MappingMode, StructField
+from deltaskip.sparkexpr.values.calendar import format_timestamp, local_of, zone_of
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 """The value for null in the name of a folder."""

@@ -18,11 +18,14 @@ import pyarrow as pa
 
 from deltaskip.errors import ReadWarning, shown
 from deltaskip.records import dataclass
-from deltaskip.schema import (
+from deltaskip.sparkexpr.types import (
     BINARY,
     BOOLEAN,
+    BOOLEAN_TEXTS,
     DATE,
     FLOAT,
+    FLOATING,
+    INTEGRAL_BITS,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -31,8 +34,18 @@ from deltaskip.schema import (
     arrow_type,
     simple_string,
 )
-from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk, typed_array
-from deltaskip.schema.calendar import (
+from deltaskip.sparkexpr.values import (
+    SPECIAL_FLOATS,
+    context,
+    decimal_of,
+    integer_of,
+    java_text,
+    nearest_float,
+    of_unscaled,
+    to_float,
+)
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, one_chunk, typed_array
+from deltaskip.sparkexpr.values.calendar import (
     GREATEST_OFFSET_MICROS,
     INSTANT_MAX,
     INSTANT_MIN,
@@ -46,9 +59,6 @@ from deltaskip.schema.calendar import (
     read_timestamp,
     zone_of,
 )
-from deltaskip.schema.floats import SPECIAL_FLOATS, java_text, nearest_float, to_float
-from deltaskip.schema.numerals import context, decimal_of, integer_of, of_unscaled
-from deltaskip.schema.types import BOOLEAN_TEXTS, FLOATING, INTEGRAL_BITS
 from deltaskip.warning import warn
 
 _INTEGER = re.compile(r"([+-]?)([0-9]*)(\.[0-9]*)?", re.ASCII)

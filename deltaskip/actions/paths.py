@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions.partition_values import PartitionValueError
 from deltaskip.kernels.paths import all_plain, prefixed
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_true, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_true, one_chunk
 from deltaskip.storage import is_local, split_authority
 
 # Only `scheme:/` starts an absolute URI: `time=2021-01-01 00:00:00/f.parquet` and `a:b/f.parquet` are relative.

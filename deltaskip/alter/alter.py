@@ -63,11 +63,17 @@ from deltaskip.features.identity_columns import identity_of, with_mark
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
-from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.resolve import column_path, display_name, resolve
-from deltaskip.schema.types import DataType, StructField, StructType
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.types import (
+    DataType,
+    StructField,
+    StructType,
+    column_path,
+    display_name,
+    physical_name,
+    resolve,
+)
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.stats.stats_columns import STATS_COLUMNS, indexed_columns
 from deltaskip.stats.stats_text import num_records, parsed_stats

@@ -33,10 +33,9 @@ from deltaskip.alter.table_changes import (
     UpdateColumnNullability,
 )
 from deltaskip.errors import SchemaError
-from deltaskip.schema.ddl import DdlParser, parse_columns
-from deltaskip.schema.json import simple_string
-from deltaskip.schema.resolve import ColumnPath, display_name, fold_name
-from deltaskip.schema.sql_text import sql_error
+from deltaskip.sparkexpr.text.sql_text import sql_error
+from deltaskip.sparkexpr.types import ColumnPath, display_name, fold_name, simple_string
+from deltaskip.sparkexpr.types.ddl import DdlParser, parse_columns
 
 _T = TypeVar("_T")
 _ACTIONS = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP", "SYNC")

@@ -11,10 +11,9 @@ from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_
 from deltaskip.features.enabling import with_features
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema import parse_schema, schema_to_json
 from deltaskip.schema.mapping import with_new_ids
-from deltaskip.schema.properties import MappingMode, TableProperties
-from deltaskip.schema.types import StructType
+from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.types import MappingMode, StructType, parse_schema, schema_to_json
 
 PhysicalPath = tuple[str, ...]
 

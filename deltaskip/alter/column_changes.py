@@ -26,27 +26,32 @@ from deltaskip.alter.table_changes import (
 )
 from deltaskip.data_files.sort_order import SORT_ORDER_KEY, sort_order_text, table_sort_order
 from deltaskip.errors import SchemaError
-from deltaskip.expr import columns_in, is_valid_sql
 from deltaskip.json_text import parse_json
-from deltaskip.schema import simple_string, type_to_json
-from deltaskip.schema.declared_collations import renamed
-from deltaskip.schema.lengths import stored_field, with_lengths
-from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
-from deltaskip.schema.resolve import ColumnPath, column_path, display_name, fold_name, parse_names
-from deltaskip.schema.types import (
+from deltaskip.schema.user_schema import field_of, schema_of
+from deltaskip.sparkexpr import columns_in, is_valid_sql
+from deltaskip.sparkexpr.types import (
     COMMENT_KEY,
     DEFAULT_KEY,
     GENERATION_KEY,
     IDENTITY_PREFIX,
     INVARIANTS_KEY,
     ArrayType,
+    ColumnPath,
     DataType,
     MapType,
     StructField,
     StructType,
+    column_path,
+    display_name,
+    fold_name,
+    parse_names,
+    physical_name,
+    renamed,
+    simple_string,
+    type_to_json,
 )
-from deltaskip.schema.user_schema import field_of, schema_of
+from deltaskip.sparkexpr.types.lengths import stored_field, with_lengths
 from deltaskip.stats.stats_columns import STATS_COLUMNS
 from deltaskip.transforms.generated_columns import with_renamed_source
 from deltaskip.transforms.partitioning_property import declared, hidden_columns, renamed_declaration

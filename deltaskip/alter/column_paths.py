@@ -9,9 +9,18 @@ from collections.abc import Callable
 
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.records import dataclass
-from deltaskip.schema.lengths import stored_field, with_lengths
-from deltaskip.schema.resolve import ColumnPath, display_name, fold_name, resolve
-from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.sparkexpr.types import (
+    ArrayType,
+    ColumnPath,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    display_name,
+    fold_name,
+    resolve,
+)
+from deltaskip.sparkexpr.types.lengths import stored_field, with_lengths
 
 
 @dataclass(frozen=True, slots=True)

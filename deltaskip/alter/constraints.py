@@ -16,19 +16,27 @@ from deltaskip.alter.altered_table import AlteredTable, done, with_property
 from deltaskip.alter.table_changes import AddConstraint, DropConstraint
 from deltaskip.engine import active_engine, engine
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, UnsupportedFeature
-from deltaskip.expr import bind_expression, columns_in, is_valid_sql, parse_sql
-from deltaskip.expr.coerce import type_of
 from deltaskip.log import Snapshot
 from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import RowRule, violation
-from deltaskip.schema import simple_string
 from deltaskip.schema.properties import CONSTRAINT_PREFIX
-from deltaskip.schema.resolve import display_name, fold_name, resolve
-from deltaskip.schema.types import BOOLEAN, VOID, StructField, StructType
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr import columns_in, is_valid_sql, parse_sql
+from deltaskip.sparkexpr.bind import bind_expression
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.types import (
+    BOOLEAN,
+    VOID,
+    StructField,
+    StructType,
+    display_name,
+    fold_name,
+    resolve,
+    simple_string,
+)
 
 CHECKED_COLUMNS = ("uri", "partition_values", "deletion_vector")
 """Columns of `Scan.files()` that `rows_of_files` needs."""

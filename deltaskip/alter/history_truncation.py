@@ -22,9 +22,9 @@ from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.deletion_vectors import vector_keys
 from deltaskip.log.loading import list_log
-from deltaskip.schema import parse_schema
-from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.properties import HOUR_MS, TableProperties
+from deltaskip.sparkexpr.types import parse_schema
+from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.storage.interface import read_whole
 
 _PROTECTION = "checkpointProtection"

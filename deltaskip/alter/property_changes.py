@@ -30,7 +30,7 @@ from deltaskip.schema.properties import (
     is_delta_property,
     meant_property,
 )
-from deltaskip.schema.resolve import parse_names
+from deltaskip.sparkexpr.types import parse_names
 from deltaskip.stats.stats_columns import STATS_COLUMNS
 
 _PREFIX = "delta."

@@ -13,7 +13,7 @@ from deltaskip.arguments import flag, property_text, text, unicode_text
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
 from deltaskip.records import dataclass
-from deltaskip.schema.resolve import column_path, display_name
+from deltaskip.sparkexpr.types import column_path, display_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,10 @@ from deltaskip.alter.column_paths import Place, place_of, replace_type, with_fie
 from deltaskip.alter.table_changes import DropDefault, SetDefault, UpdateColumn
 from deltaskip.errors import SchemaError
 from deltaskip.rows.defaults import default_problem
-from deltaskip.schema import simple_string
-from deltaskip.schema.json import type_name
-from deltaskip.schema.lengths import holds_all, is_text, stored_field, with_lengths
 from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.resolve import ColumnPath, column_path
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, is_widening
-from deltaskip.schema.types import (
+from deltaskip.schema.user_schema import field_of
+from deltaskip.sparkexpr.types import (
     COLLATIONS_KEY,
     DEFAULT_KEY,
     DOUBLE,
@@ -30,13 +27,17 @@ from deltaskip.schema.types import (
     TIMESTAMP_NTZ,
     VOID,
     ArrayType,
+    ColumnPath,
     DataType,
     DecimalType,
     MapType,
     StructField,
     StructType,
+    column_path,
+    simple_string,
+    type_name,
 )
-from deltaskip.schema.user_schema import field_of
+from deltaskip.sparkexpr.types.lengths import holds_all, is_text, stored_field, with_lengths
 
 
 def update_type(state: AlteredTable, change: UpdateColumn) -> AlteredTable:

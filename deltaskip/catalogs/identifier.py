@@ -8,7 +8,7 @@ from deltaskip.arguments import text, unicode_text
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.log.file_names import FOLDERS_OF_TABLES
 from deltaskip.records import dataclass
-from deltaskip.schema.resolve import display_name, parse_names
+from deltaskip.sparkexpr.types import display_name, parse_names
 
 Namespace = tuple[str, ...]
 """The parts of a namespace's name; () for the root of the catalog."""

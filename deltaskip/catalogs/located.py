@@ -41,10 +41,10 @@ from deltaskip.errors import (
 from deltaskip.log import load_snapshot
 from deltaskip.log.loading import same_table
 from deltaskip.records import dataclass
-from deltaskip.schema.resolve import display_name
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.types import display_name
 from deltaskip.storage import Storage, join, open_storage, storage_below, uri_of
 from deltaskip.storage.gate import (
     check_deletable_folder,

@@ -14,7 +14,7 @@ from deltaskip.errors import CommitConflict, InvalidCommit
 from deltaskip.log.new_table import check_no_files
 
 if TYPE_CHECKING:
-    from deltaskip.schema.types import StructType
+    from deltaskip.sparkexpr.types import StructType
     from deltaskip.table.table import DeltaTable
     from deltaskip.transforms import Transform
     from deltaskip.txn.transaction import Transaction

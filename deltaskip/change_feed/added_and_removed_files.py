@@ -20,11 +20,10 @@ from deltaskip.log.commit import Commits, read_commits
 from deltaskip.log.file_names import commit_name, restore_or_go_back
 from deltaskip.log.loading import list_log
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, is_not_false, numpy_values, one_chunk
-from deltaskip.schema.mapping import physical_name
-from deltaskip.schema.types import StructField
 from deltaskip.skipping.file_list import decoded_paths, files_schema, partition_structs
 from deltaskip.skipping.partition_columns import PartitionColumn, map_values
+from deltaskip.sparkexpr.types import StructField, physical_name
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, is_not_false, numpy_values, one_chunk
 
 _COLUMNS = ("path", "partition_values", "size", "data_change", "deletion_vector")
 

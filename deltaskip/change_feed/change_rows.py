@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from deltaskip.change_feed.feed_files import FileGroup
 from deltaskip.doors import door
-from deltaskip.expr import top_level_columns
 from deltaskip.features.change_data_feed import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_NAMES
 from deltaskip.log import same_table
 from deltaskip.reading.arrow_rows import row_type
@@ -18,10 +17,11 @@ from deltaskip.reading.completed_columns import void_columns, with_void_fields
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
-from deltaskip.schema.arrow_values import arrow_array, one_chunk
-from deltaskip.schema.lengths import char_columns, char_padded
-from deltaskip.schema.types import STRING, DataType, StructField, StructType
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.nodes import top_level_columns
+from deltaskip.sparkexpr.types import STRING, DataType, StructField, StructType
+from deltaskip.sparkexpr.types.lengths import char_columns, char_padded
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
 
 # Threads read small files ahead, at most this number of bytes.
 _AHEAD_BYTES = 64 << 20

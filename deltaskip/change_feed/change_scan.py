@@ -20,8 +20,6 @@ from deltaskip.dml.positions import RowPositions
 from deltaskip.doors import door
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import CorruptLog, DeltaSkipError, SchemaError, VersionNotFound
-from deltaskip.expr import Node, columns_of
-from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.features.change_data_feed import FEED_FIELDS, FEED_NAMES
 from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot, load_snapshot
@@ -32,9 +30,6 @@ from deltaskip.log.loading import list_log, of_one_table
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.predicates import expression_node, given_predicate
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import NOTHING, arrow_array, arrow_scalar, numpy_values, one_chunk, true_rows
-from deltaskip.schema.json import schema_to_json
-from deltaskip.schema.types import StructType
 from deltaskip.shown import html_table
 from deltaskip.skipping.add_batches import FileBatch, each_candidate
 from deltaskip.skipping.explain.report import Explain
@@ -42,6 +37,17 @@ from deltaskip.skipping.file_list import batch_files, files_schema
 from deltaskip.skipping.log_scan import chosen_by
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.meaning import SessionMeaning
+from deltaskip.sparkexpr.nodes import Node, columns_of
+from deltaskip.sparkexpr.types import StructType, schema_to_json
+from deltaskip.sparkexpr.values.arrow_values import (
+    NOTHING,
+    arrow_array,
+    arrow_scalar,
+    numpy_values,
+    one_chunk,
+    true_rows,
+)
 
 if TYPE_CHECKING:
     from deltaskip.reading.read_ahead import Reads

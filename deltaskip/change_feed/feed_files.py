@@ -23,7 +23,7 @@ from deltaskip.errors import CorruptLog
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import Commits, change_files, commit_infos
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_not_false, numpy_values, one_chunk
 
 InferredType = Literal["insert", "delete"]
 

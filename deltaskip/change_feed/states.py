@@ -11,12 +11,20 @@ from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.commit import Commits, damaged, members_of
 from deltaskip.records import dataclass
-from deltaskip.schema import MappingMode, mapping_mode, parse_schema
-from deltaskip.schema.json import simple_string
-from deltaskip.schema.mapping import physical_name
+from deltaskip.schema import mapping_mode
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.type_widening import is_widening
-from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.sparkexpr.types import (
+    ArrayType,
+    DataType,
+    MappingMode,
+    MapType,
+    StructField,
+    StructType,
+    parse_schema,
+    physical_name,
+    simple_string,
+)
 
 
 @dataclass(frozen=True, slots=True)

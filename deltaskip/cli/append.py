@@ -89,7 +89,7 @@ def _append_plan(table: DeltaTable, source: InputFiles, schema_mode: Any, time_z
     from deltaskip.data_files.data import GivenRows
     from deltaskip.rows.arrow_conversion import ArrowRows
     from deltaskip.rows.plan import plan_rows
-    from deltaskip.schema.json import simple_string
+    from deltaskip.sparkexpr.types import simple_string
 
     snapshot = table.snapshot
     with errors_of(source):

@@ -64,7 +64,7 @@ def bound(text: str | None) -> int | str | None:
 
 def print_changes(scan: ChangeScan, list_files: bool) -> None:
     """Print a line for each version with the files and rows by type of change, or for each file."""
-    from deltaskip.schema.arrow_values import exact_sum
+    from deltaskip.sparkexpr.values.arrow_values import exact_sum
 
     files = scan.files()
     size = exact_sum(files["size"])

@@ -29,8 +29,7 @@ def _collations(source: CommandTable, as_json: bool) -> None:
 
 def collations(table: DeltaTable | None) -> dict[str, Any]:
     """Return the report for JSON: available versions, ICU files that are not used, and a table's collated columns."""
-    from deltaskip.collations.libraries import refused_icu_files
-    from deltaskip.collations.lookup import available_collations
+    from deltaskip.sparkexpr.collations import available_collations, refused_icu_files
 
     found: dict[str, Any] = {
         "available": [asdict(entry) for entry in available_collations()],

@@ -141,8 +141,8 @@ def columns_option(*names: str, help: str) -> Callable[[Command], Command]:
 
 
 def _column_names(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    from deltaskip.schema.resolve import parse_names
-    from deltaskip.schema.sql_text import quoted_path
+    from deltaskip.sparkexpr.text.sql_text import quoted_path
+    from deltaskip.sparkexpr.types import parse_names
 
     found: list[str] = []
     for value in values:

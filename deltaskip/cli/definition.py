@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deltaskip.schema.types import StructType
+    from deltaskip.sparkexpr.types import StructType
 
 
 def table_state(schema: StructType, protocol: Any, properties: Mapping[str, str]) -> dict[str, Any]:
     """Return columns, protocol and properties for JSON."""
-    from deltaskip.schema.json import simple_string
+    from deltaskip.sparkexpr.types import simple_string
 
     return {
         "schema": [

@@ -19,7 +19,7 @@ from deltaskip.cli.open_table import open_table
 @debug_option
 def _describe(table: str, storage_options: dict[str, str], as_json: bool) -> None:
     """Show columns, partitioning, properties and location of a table."""
-    from deltaskip.schema.json import simple_string
+    from deltaskip.sparkexpr.types import simple_string
 
     found = open_table(table, storage_options)
     done = {

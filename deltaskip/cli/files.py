@@ -83,7 +83,7 @@ def write_text(out: IO[str], version: int, total_files: int | None, files: pa.Ta
     """
     import pyarrow.compute as pc
 
-    from deltaskip.schema.arrow_values import exact_sum
+    from deltaskip.sparkexpr.values.arrow_values import exact_sum
 
     size = exact_sum(files.column("size"))
     found = counted(files.num_rows, "file")

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from deltaskip.errors import shown
 from deltaskip.json_text import parse_json
-from deltaskip.schema.resolve import fold_name
+from deltaskip.sparkexpr.types import fold_name
 
 _VALUE = re.compile(r"In CSV column #(\d+): (?:.*invalid value '(.*)'|(.*))", re.DOTALL)
 

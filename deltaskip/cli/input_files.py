@@ -28,14 +28,10 @@ from deltaskip.cli.input_errors import WrongValue, csv_error, json_error, not_ut
 from deltaskip.cli.nested_json import from_texts, from_values, is_read_here, without_columns
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, InvalidArgument, SchemaError, StorageError
-from deltaskip.expr.coerce import is_nested
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.calendar import Zone, parse_date, parse_timestamp, parse_timestamp_ntz, zone_of
-from deltaskip.schema.json import simple_string
-from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.coerce import is_nested
+from deltaskip.sparkexpr.types import (
     BINARY,
     DATE,
     DATETIMES,
@@ -47,8 +43,12 @@ from deltaskip.schema.types import (
     DataType,
     MapType,
     StructType,
+    arrow_type,
+    fold_name,
     nested_types,
+    simple_string,
 )
+from deltaskip.sparkexpr.values.calendar import Zone, parse_date, parse_timestamp, parse_timestamp_ntz, zone_of
 from deltaskip.stats.parquet_input import ParquetInput
 
 FORMATS: Mapping[str, tuple[str, ...]] = {

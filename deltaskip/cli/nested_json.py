@@ -16,16 +16,9 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.cli.input_errors import WrongValue, value_text
-from deltaskip.expr.coerce import is_nested
 from deltaskip.json_text import parse_json
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import typed_array
-from deltaskip.schema.calendar import Zone, parse_date, parse_timestamp, parse_timestamp_ntz
-from deltaskip.schema.floats import JSON_FLOATS
-from deltaskip.schema.json import simple_string
-from deltaskip.schema.numerals import context, exactly, of_unscaled
-from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.coerce import is_nested
+from deltaskip.sparkexpr.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -42,8 +35,14 @@ from deltaskip.schema.types import (
     DecimalType,
     MapType,
     StructType,
+    arrow_type,
+    fold_name,
     nested_types,
+    simple_string,
 )
+from deltaskip.sparkexpr.values import JSON_FLOATS, context, exactly, of_unscaled
+from deltaskip.sparkexpr.values.arrow_values import typed_array
+from deltaskip.sparkexpr.values.calendar import Zone, parse_date, parse_timestamp, parse_timestamp_ntz
 
 # Smaller numbers are rounded to a FLOAT that is finite.
 _BEYOND_FLOAT = float(2**128 - 2**103)

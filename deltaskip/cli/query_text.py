@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from deltaskip.cli.open_table import given_catalog, open_table
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
-from deltaskip.expr import parse_sql
-from deltaskip.expr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
-from deltaskip.expr.nodes import Column
 from deltaskip.records import dataclass
 from deltaskip.redaction import redacted
-from deltaskip.schema.sql_text import SqlToken, sql_tokens
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
+from deltaskip.sparkexpr.nodes import Column
+from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
 from deltaskip.table.table import DeltaTable
 
 # Functions with the same values in DuckDB and Spark. Not among them: upper ('ß'), round (1.005), concat (NULL).

@@ -47,7 +47,7 @@ def _update(
 
 def _assignment(text: str) -> tuple[str, str]:
     """The name and the expression of `column = expression`."""
-    from deltaskip.schema.sql_text import sql_tokens
+    from deltaskip.sparkexpr.text.sql_text import sql_tokens
 
     try:
         equals = next((token for token in sql_tokens(text) if token.is_symbol("=")), None)

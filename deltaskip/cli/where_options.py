@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import click
 
 from deltaskip.errors import PredicateError
-from deltaskip.expr import parameter_names, parse_sql, with_parameters
-from deltaskip.expr.nodes import Literal
+from deltaskip.sparkexpr import parameter_names, parse_sql, with_parameters
+from deltaskip.sparkexpr.nodes import Literal
 
 
 def predicate(where: Sequence[str], params: Sequence[str]) -> str | None:

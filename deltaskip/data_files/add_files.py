@@ -26,9 +26,9 @@ from deltaskip.features.enabling import with_features
 from deltaskip.features.identity_columns import identity_of
 from deltaskip.features.registry import has_feature_or_preview
 from deltaskip.log import Snapshot
-from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.sparkexpr.types import display_name, fold_name
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import Footer, read_footer
 from deltaskip.stats.footer_columns import ParquetNode, parquet_root

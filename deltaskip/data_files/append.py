@@ -21,11 +21,9 @@ from deltaskip.features.identity_columns import with_mark
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import RowPlan, SchemaMode, plan_rows
-from deltaskip.schema import schema_to_json
 from deltaskip.schema.mapping import mapping_mode
 from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
-from deltaskip.schema.resolve import display_name, fold_name
-from deltaskip.schema.types import StructField, StructType
+from deltaskip.sparkexpr.types import StructField, StructType, display_name, fold_name, schema_to_json
 from deltaskip.transforms import Identity, Transform
 from deltaskip.transforms.generated_columns import partitioned, transform_of
 from deltaskip.transforms.partitioning_property import declaration, hidden_columns

@@ -21,7 +21,7 @@ from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.kernels.thrift_compact import read_fields, write_fields
 from deltaskip.path_bytes import encoded
-from deltaskip.schema.mapping import physical_name
+from deltaskip.sparkexpr.types import physical_name
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import DAMAGE, Footer, writer_of
 from deltaskip.storage import Storage, join

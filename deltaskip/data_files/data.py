@@ -22,9 +22,8 @@ from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.arrow_layout import plain_batches, plain_table
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.schema_merge import incoming_schema
-from deltaskip.schema.resolve import display_name
-from deltaskip.schema.types import StructType
 from deltaskip.schema.user_schema import schema_of
+from deltaskip.sparkexpr.types import StructType, display_name
 
 ROWS = (
     "a DataFrame of Spark, pandas or Polars, a list of dicts such as [{'id': 1}], or Arrow data such as "

@@ -16,11 +16,20 @@ from deltaskip.actions.paths import encode_path
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.path_bytes import absolute_path, encoded
-from deltaskip.schema.arrow import VARIANT_STORAGE, arrow_type
-from deltaskip.schema.calendar import current_ms
-from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, parquet_id, physical_name
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, parquet_id
+from deltaskip.sparkexpr.types import (
+    VARIANT_STORAGE,
+    VOID,
+    ArrayType,
+    DataType,
+    MappingMode,
+    MapType,
+    StructField,
+    StructType,
+    arrow_type,
+    physical_name,
+)
+from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats.believed_bounds import CALENDAR_OF_NEW_FILES
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.stats.tags import written_tags

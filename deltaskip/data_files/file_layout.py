@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from deltaskip.actions import DomainMetadata, Metadata, Protocol
 from deltaskip.actions.partition_folders import random_prefix
-from deltaskip.collations.versions import DOMAIN, kept_versions
 from deltaskip.data_files.parquet_writer import DEFAULT_FILE_BYTES, DataFileLayout
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.features.registry import has_feature, has_feature_or_preview
 from deltaskip.log import Snapshot
 from deltaskip.schema.mapping import mapping_mode
-from deltaskip.schema.properties import MappingMode, TableProperties
-from deltaskip.schema.types import StructType
+from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.collations import DOMAIN, kept_versions
+from deltaskip.sparkexpr.types import MappingMode, StructType
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, declared_collations, indexed_columns
 from deltaskip.stats.tight_bounds import writes_tight_bounds

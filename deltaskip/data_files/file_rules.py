@@ -21,8 +21,6 @@ from deltaskip.data_files.written_rows import WritingEngine
 from deltaskip.doors import first_line
 from deltaskip.engine import active_engine
 from deltaskip.errors import DeltaSkipError, PredicateError, RowViolation, StorageError, UnsupportedFeature
-from deltaskip.expr import Node, columns_in, is_valid_sql, parse_sql
-from deltaskip.expr.nodes import Column, Literal, transform
 from deltaskip.log import LogSegment, Snapshot
 from deltaskip.log.state_actions import StateChange
 from deltaskip.log.tail import Tail
@@ -32,17 +30,29 @@ from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import RowRule, generation_rule, rules_of
 from deltaskip.rows.store import written_type
-from deltaskip.schema.arrow import from_arrow_type, storage_type
-from deltaskip.schema.arrow_values import arrow_array, has_utf8
-from deltaskip.schema.mapping import field_key, physical_name, stored_key
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import GENERATION_KEY, VOID, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.schema.mapping import field_key, stored_key
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.add_columns import CommitAdds
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr import columns_in, is_valid_sql, parse_sql
+from deltaskip.sparkexpr.nodes import Column, Literal, Node, transform
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import (
+    GENERATION_KEY,
+    VOID,
+    ArrayType,
+    DataType,
+    MappingMode,
+    MapType,
+    StructField,
+    StructType,
+    fold_name,
+    from_arrow_type,
+    physical_name,
+    storage_type,
+)
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, has_utf8
 from deltaskip.stats.parquet_input import ParquetInput
 from deltaskip.storage import Storage, storage_for
 from deltaskip.txn.transaction import Transaction

@@ -17,14 +17,24 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
 from deltaskip.rows.arrow_layout import plain_array
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
 from deltaskip.rows.store import check_assignable
-from deltaskip.schema.arrow import from_arrow_type
-from deltaskip.schema.calendar import zone_of
-from deltaskip.schema.json import simple_string
-from deltaskip.schema.mapping import physical_name
-from deltaskip.schema.numerals import exactly
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.resolve import display_name, fold_name
-from deltaskip.schema.types import BYTE, INTEGER, LONG, SHORT, STRING, DataType, DecimalType, StructField
+from deltaskip.sparkexpr.types import (
+    BYTE,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    DataType,
+    DecimalType,
+    MappingMode,
+    StructField,
+    display_name,
+    fold_name,
+    from_arrow_type,
+    physical_name,
+    simple_string,
+)
+from deltaskip.sparkexpr.values import exactly
+from deltaskip.sparkexpr.values.calendar import zone_of
 
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 

@@ -10,13 +10,9 @@ from typing import Any
 
 from deltaskip.errors import SchemaError
 from deltaskip.records import dataclass
-from deltaskip.schema.ddl import type_text
-from deltaskip.schema.json import parse_schema
-from deltaskip.schema.mapping import field_id, physical_name
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.mapping import field_id
 from deltaskip.schema.type_widening import is_widening
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types import (
     BINARY,
     BOOLEAN,
     BYTE,
@@ -34,11 +30,17 @@ from deltaskip.schema.types import (
     ArrayType,
     DataType,
     DecimalType,
+    MappingMode,
     MapType,
     StructField,
     StructType,
+    display_name,
+    fold_name,
     nested_types,
+    parse_schema,
+    physical_name,
 )
+from deltaskip.sparkexpr.types.ddl import type_text
 from deltaskip.stats.footer import Footer
 from deltaskip.stats.footer_columns import ParquetNode, parquet_root
 

@@ -23,12 +23,10 @@ from deltaskip.features.change_data_feed import CHANGE_FOLDER
 from deltaskip.progress import Progress, table_name
 from deltaskip.records import dataclass
 from deltaskip.rows.rules import partition_values_named
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import domain_values, is_true, numpy_values
-from deltaskip.schema.mapping import field_id, parquet_id, physical_name
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.types import StructField, StructType
+from deltaskip.schema.mapping import field_id, parquet_id
 from deltaskip.settings import options
+from deltaskip.sparkexpr.types import MappingMode, StructField, StructType, arrow_type, physical_name
+from deltaskip.sparkexpr.values.arrow_values import domain_values, is_true, numpy_values
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest
 from deltaskip.storage import Storage, join
 from deltaskip.storage.unsynced import Unsynced

@@ -10,10 +10,20 @@ from deltaskip.arguments import flag
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
-from deltaskip.schema.json import simple_string
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.resolve import collation_of, column_path, display_name, parse_names, resolve
-from deltaskip.schema.types import VARIANT, VOID, DecimalType, PrimitiveType, StructType
+from deltaskip.sparkexpr.types import (
+    VARIANT,
+    VOID,
+    DecimalType,
+    MappingMode,
+    PrimitiveType,
+    StructType,
+    collation_of,
+    column_path,
+    display_name,
+    parse_names,
+    resolve,
+    simple_string,
+)
 
 SORT_ORDER_KEY = "deltaskip.sortOrder"
 """The table property with the sort order, a JSON list of strings such as `id ASC NULLS FIRST`."""

@@ -6,10 +6,10 @@ from typing import Any
 
 from deltaskip.engine import is_column
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
-from deltaskip.expr.nodes import Column, Node, Opaque, UnprintableExpression, transform
 from deltaskip.predicates import written_node
 from deltaskip.schema.relations import qualifier_length, unqualified_text
-from deltaskip.schema.types import StructType
+from deltaskip.sparkexpr.nodes import Column, Node, Opaque, UnprintableExpression, transform
+from deltaskip.sparkexpr.types import StructType
 
 
 def typed_string(what: str, value: object) -> str:

@@ -13,9 +13,9 @@ from deltaskip.delta.creating import NewTable, create_table, identity_column, ne
 from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.records import dataclass
-from deltaskip.schema import types
-from deltaskip.schema.types import COMMENT_KEY, GENERATION_KEY
 from deltaskip.schema.user_schema import schema_of
+from deltaskip.sparkexpr.types import COMMENT_KEY, GENERATION_KEY
+from deltaskip.sparkexpr.types import data_types as types
 
 if TYPE_CHECKING:
     from deltaskip.delta.tables import DeltaTable

@@ -23,13 +23,20 @@ from deltaskip.errors import (
     UnsupportedFeature,
 )
 from deltaskip.records import dataclass
-from deltaskip.schema.ddl import parse_columns, timestamp_of
-from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import COLLATIONS_KEY, IDENTITY_PREFIX, LONG, StructField, StructType
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.catalog.session_tables import NamedTable, default_location, name_parts, named_table, register_table
 from deltaskip.spark.session.active import time_zone_of
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import (
+    CHAR_VARCHAR_KEY,
+    COLLATIONS_KEY,
+    IDENTITY_PREFIX,
+    LONG,
+    StructField,
+    StructType,
+    simple_string,
+)
+from deltaskip.sparkexpr.types.ddl import parse_columns, timestamp_of
 from deltaskip.storage import open_storage
 from deltaskip.table.conversion import convert_to_delta
 from deltaskip.table.table import DeltaTable

@@ -16,9 +16,9 @@ from deltaskip.delta.spark_errors import feature_error
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
 from deltaskip.features.enabling import FEATURE_PREFIX, READER_VERSION, WRITER_VERSION, with_features, with_versions
 from deltaskip.features.registry import FEATURES, feature_named, has_feature, no_feature
-from deltaskip.schema.calendar import EPOCH, parse_timestamp, zone_of
 from deltaskip.spark.catalog.session_tables import default_location, named_table, register_table
 from deltaskip.spark.session.active import time_zone_of
+from deltaskip.sparkexpr.values.calendar import EPOCH, parse_timestamp, zone_of
 from deltaskip.storage import scheme_of
 from deltaskip.table.delta_rows import RESTORED, restored_row
 from deltaskip.table.table import DeltaTable

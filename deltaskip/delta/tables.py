@@ -40,15 +40,15 @@ from deltaskip.delta.table_operations import (
 )
 from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
-from deltaskip.expr import Node, parse_sql
-from deltaskip.expr import nodes as n
-from deltaskip.expr.render import to_sql
 from deltaskip.maintenance.optimize.optimize import optimize
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest
 from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.spark.columns.spark_types import with_declarations
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.checks import checked
+from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr import parse_sql, to_sql
+from deltaskip.sparkexpr.nodes import Node
 from deltaskip.table import table as tables
 from deltaskip.table.delta_rows import (
     AFFECTED,

@@ -22,16 +22,6 @@ from deltaskip.dml.files_to_change import FilesToChange
 from deltaskip.dml.matching import LiveRows, positions_where
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import PredicateError, StorageError, UnsupportedFeature
-from deltaskip.expr import PASS_SESSION, Node, bind_expression, needs_session, public_errors, top_level_columns
-from deltaskip.expr.clock import at_time
-from deltaskip.expr.coerce import type_of
-from deltaskip.expr.evaluation import left_to_spark
-from deltaskip.expr.evaluation.columns import Evaluator
-from deltaskip.expr.evaluation.row_columns import column_at
-from deltaskip.expr.meaning import SessionMeaning
-from deltaskip.expr.nodes import Column, FieldRef
-from deltaskip.expr.padding import as_read, padded_column
-from deltaskip.expr.render import to_sql
 from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.registry import writes_deletion_vectors
 from deltaskip.features.row_tracking import RowIdColumns, stable_commit_versions, stable_row_ids
@@ -43,13 +33,17 @@ from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.stored_rows import SESSION_CURE, StoredBatch, StoredRows
 from deltaskip.rows.arrow_conversion import ArrowRows, RunningCollations
 from deltaskip.rows.plan import RowPlan
-from deltaskip.schema import leaves
-from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
-from deltaskip.schema.calendar import current_micros
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.resolve import display_name
-from deltaskip.schema.types import VOID, DataType, StructField, StructType
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr import PASS_SESSION, as_read, needs_session, padded_column, public_errors, to_sql
+from deltaskip.sparkexpr.bind import bind_expression
+from deltaskip.sparkexpr.clock import at_time
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.evaluation import Evaluator, column_at, left_to_spark
+from deltaskip.sparkexpr.meaning import SessionMeaning
+from deltaskip.sparkexpr.nodes import Column, FieldRef, Node, top_level_columns
+from deltaskip.sparkexpr.types import VOID, DataType, MappingMode, StructField, StructType, display_name, leaves
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.calendar import current_micros
 
 # Bytes of files' values that are read ahead, and the estimated bytes of a value.
 _AHEAD_BYTES = 256 << 20

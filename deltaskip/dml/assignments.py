@@ -11,17 +11,33 @@ from typing import Any
 from deltaskip.arguments import text
 from deltaskip.engine import is_column
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError, UnsupportedFeature
-from deltaskip.expr import ColumnExpr, Node, col, columns_in, is_valid_sql, parameter_names, to_node, with_parameters
-from deltaskip.expr.nodes import Column, FieldRef, columns_of
-from deltaskip.expr.python_values import literal_node
 from deltaskip.features.identity_columns import identity_of
 from deltaskip.predicates import warn_of_bare_date
 from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_sql
 from deltaskip.rows.plan import RowPlan, plan_rows
-from deltaskip.schema.properties import MappingMode, TableProperties
-from deltaskip.schema.resolve import InsideCollection, display_name, fold_name, resolve
-from deltaskip.schema.types import GENERATION_KEY, StructField, StructType
+from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr import (
+    ColumnExpr,
+    col,
+    columns_in,
+    is_valid_sql,
+    literal_node,
+    parameter_names,
+    to_node,
+    with_parameters,
+)
+from deltaskip.sparkexpr.nodes import Column, FieldRef, Node, columns_of
+from deltaskip.sparkexpr.types import (
+    GENERATION_KEY,
+    InsideCollection,
+    MappingMode,
+    StructField,
+    StructType,
+    display_name,
+    fold_name,
+    resolve,
+)
 
 _DEFAULT = "DEFAULT"
 

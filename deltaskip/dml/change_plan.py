@@ -11,10 +11,10 @@ from deltaskip.dml.rows_to_change import execution_of, rows_to_change
 from deltaskip.features.registry import writes_deletion_vectors
 from deltaskip.log import Snapshot, refresh
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.shown import Shown
 from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.txn.cost import FileCount
 
 _EVERY, _SOME = "every row matches", "some rows may match"

@@ -33,9 +33,9 @@ from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.deletion_vectors import write_deletion_vectors
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.schema.calendar import current_ms
-from deltaskip.schema.types import STRING, StructField
+from deltaskip.sparkexpr.types import STRING, StructField
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.stats.merged_stats import widened_stats
 from deltaskip.txn.transaction import Transaction

@@ -11,15 +11,15 @@ import pyarrow as pa
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.positions import RowPositions
-from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.store import stored, written_type
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import VOID, StructField, StructType
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.meaning import SessionMeaning
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import VOID, StructField, StructType
 
 if TYPE_CHECKING:
     from deltaskip.dml.assignments import Assignments

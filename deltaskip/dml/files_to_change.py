@@ -18,16 +18,20 @@ from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, AddFile, absolute_ur
 from deltaskip.actions.partition_values import partition_column
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import arrow_array, exact_sum, in_schema, numpy_values, one_chunk, typed_array
-from deltaskip.schema.mapping import physical_name
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.types import BINARY, StructField
 from deltaskip.skipping.add_batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import live_row_counts
 from deltaskip.skipping.file_list import batch_files, files_schema
 from deltaskip.skipping.partition_columns import equal_values, map_values
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.types import BINARY, MappingMode, StructField, arrow_type, physical_name
+from deltaskip.sparkexpr.values.arrow_values import (
+    arrow_array,
+    exact_sum,
+    in_schema,
+    numpy_values,
+    one_chunk,
+    typed_array,
+)
 from deltaskip.txn.cost import FileCount
 from deltaskip.txn.removed_files import RemovedFiles
 

@@ -20,8 +20,8 @@ from deltaskip.dml.execution import RowsOfFiles
 from deltaskip.log import Snapshot
 from deltaskip.reading.julian import may_be_julian
 from deltaskip.reading.stored_rows import StoredRows
-from deltaskip.schema.resolve import leaves
-from deltaskip.schema.types import (
+from deltaskip.settings import options
+from deltaskip.sparkexpr.types import (
     BOOLEAN,
     DATETIMES,
     DOUBLE,
@@ -30,9 +30,9 @@ from deltaskip.schema.types import (
     DataType,
     StructField,
     StructType,
+    leaves,
     nested_types,
 )
-from deltaskip.settings import options
 
 _TEXT_COUNTS_AS = 6
 _MOST_REMOTE_FILES = 64

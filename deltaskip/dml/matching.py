@@ -15,13 +15,12 @@ import pyarrow.compute as pc
 from deltaskip.dml.little_data import is_little_to_read
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import DeltaSkipError
-from deltaskip.expr import EvaluationError, top_level_columns
-from deltaskip.expr.evaluation.columns import Evaluator
-from deltaskip.expr.nodes import PADDED, Call, walk
-from deltaskip.expr.padding import padded_column
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr import EvaluationError, padded_column
+from deltaskip.sparkexpr.evaluation import Evaluator
+from deltaskip.sparkexpr.nodes import PADDED, Call, top_level_columns, walk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values
 
 # Files whose positions are in memory at once.
 _FILES_AT_ONCE = 64

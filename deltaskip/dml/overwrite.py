@@ -18,18 +18,16 @@ from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files_to_change import FilesToChange, PartitionKey, files_of_partitions
 from deltaskip.dml.rows_to_change import RowsToChange, execution_of, rows_to_change
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
-from deltaskip.expr import Node
-from deltaskip.expr import nodes as n
-from deltaskip.expr.nodes import And, Column, In, Or, UnprintableExpression, walk
-from deltaskip.expr.render import exact_sql
 from deltaskip.log import Snapshot
 from deltaskip.predicates import given_predicate, written_node
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import SchemaMode
-from deltaskip.schema.mapping import physical_name
-from deltaskip.schema.types import StructField, StructType
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr import exact_sql
+from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr.nodes import And, Column, In, Node, Or, UnprintableExpression, walk
+from deltaskip.sparkexpr.types import StructField, StructType, physical_name
 from deltaskip.transforms import Transform
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult

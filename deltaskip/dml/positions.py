@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from deltaskip.kernels.deletion_vector import decode
 from deltaskip.kernels.roaring_encode import encode
-from deltaskip.schema.arrow_values import arrow_array, numpy_values
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 
 
 class RowPositions(Sequence[pa.Int64Array]):

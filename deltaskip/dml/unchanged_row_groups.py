@@ -19,7 +19,7 @@ from deltaskip.dml.positions import RowPositions, union_of_positions
 from deltaskip.errors import DeltaSkipError
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.stats.footer import Footer, read_footer
 from deltaskip.storage import storage_for
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from deltaskip.schema.types import LONG, PHYSICAL_NAME_KEY, STRING, TIMESTAMP, DataType, StructField
+from deltaskip.sparkexpr.types import LONG, PHYSICAL_NAME_KEY, STRING, TIMESTAMP, DataType, StructField
 
 CHANGE_FOLDER = "_change_data"
 """The folder of change data files, below the table's root."""

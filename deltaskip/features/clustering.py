@@ -13,7 +13,7 @@ from deltaskip.errors import UnsupportedFeature
 from deltaskip.features.commit_rules import refusal
 from deltaskip.features.registry import TableProtocol, has_feature
 from deltaskip.json_text import parse_json
-from deltaskip.schema import StructType
+from deltaskip.sparkexpr.types import StructType
 
 CLUSTERING_DOMAIN = "delta.clustering"
 MOST_CLUSTERING_COLUMNS = 4

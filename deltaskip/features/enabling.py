@@ -12,7 +12,6 @@ from deltaskip.actions import Protocol
 from deltaskip.errors import InvalidArgument
 from deltaskip.features.feature_uses import uses_of
 from deltaskip.features.registry import FEATURES, features_of, has_feature, no_feature
-from deltaskip.schema.numerals import integer_of
 from deltaskip.schema.properties import (
     CONSTRAINT_PREFIX,
     FEATURES_READER_VERSION,
@@ -20,7 +19,8 @@ from deltaskip.schema.properties import (
     TableProperties,
     delta_property,
 )
-from deltaskip.schema.types import StructType
+from deltaskip.sparkexpr.types import StructType
+from deltaskip.sparkexpr.values import integer_of
 
 FEATURE_PREFIX = "delta.feature."
 """A property with this prefix and the value `supported` adds a table feature, and is not a property of the table."""

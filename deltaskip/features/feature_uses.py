@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaskip.features.registry import FEATURES, feature_names
-from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import TableProperties, TableProperty
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types import (
     COLLATIONS_KEY,
     DEFAULT_KEY,
     GENERATION_KEY,
@@ -24,6 +23,7 @@ from deltaskip.schema.types import (
     StructType,
     nested_fields,
     nested_types,
+    simple_string,
 )
 
 

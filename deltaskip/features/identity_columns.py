@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.records import dataclass
-from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import IDENTITY_PREFIX, LONG, LONG_MAX, LONG_MIN, StructField, StructType
+from deltaskip.sparkexpr.types import IDENTITY_PREFIX, LONG, LONG_MAX, LONG_MIN, StructField, StructType, fold_name
 
 IDENTITY_MARK = f"{IDENTITY_PREFIX}highWaterMark"
 _NUMBERS = (f"{IDENTITY_PREFIX}start", f"{IDENTITY_PREFIX}step", IDENTITY_MARK)

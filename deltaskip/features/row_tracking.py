@@ -18,8 +18,8 @@ from deltaskip.features.registry import has_feature
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import ID_KEY
 from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import LONG, StructField
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import LONG, StructField
 
 ROW_TRACKING_DOMAIN = "delta.rowTracking"
 

@@ -16,7 +16,7 @@ from deltaskip.features.registry import FEATURES, TableProtocol, features_of, ha
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import supports_mapping
 from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION, TableProperties
-from deltaskip.schema.types import StructType
+from deltaskip.sparkexpr.types import StructType
 
 READER_VERSIONS = (1, 2, FEATURES_READER_VERSION)
 _CATALOG_FEATURES = ("catalogManaged", "catalogOwned", "catalogOwned-preview")

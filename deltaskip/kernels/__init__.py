@@ -1,3 +1,3 @@
 """The compiled functions of deltaskip: Arrow columns in, Arrow columns out."""
 
-import deltaskip.kernels.compiled  # noqa: F401
+import deltaskip.sparkexpr.kernels.compiled  # noqa: F401

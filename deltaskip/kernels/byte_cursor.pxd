@@ -6,7 +6,7 @@ Those that return an int return FINE or the reason.
 from libc.stdint cimport UINT32_MAX, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from deltaskip.kernels.arrow cimport HeldBytes
+from deltaskip.sparkexpr.kernels.arrow cimport HeldBytes
 
 cdef enum Fault:
     FINE = 0

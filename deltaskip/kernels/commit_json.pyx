@@ -5,10 +5,10 @@ import pyarrow as pa
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
-from deltaskip.kernels.arrow cimport check
+from deltaskip.sparkexpr.kernels.arrow cimport check
 from deltaskip.kernels.commit_lines cimport MAX_LINE_BYTES, CommitLines
 from deltaskip.kernels.file_rows cimport file_rows, to_batch
-from deltaskip.kernels.json_cursor cimport SYNTAX
+from deltaskip.sparkexpr.kernels.json_cursor cimport SYNTAX
 
 from deltaskip.kernels.file_rows import FIELD_OF_COLUMN, TEXT_MAP
 

@@ -3,9 +3,9 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
-from deltaskip.kernels.arrow cimport ByteBuffer
+from deltaskip.sparkexpr.kernels.arrow cimport ByteBuffer
 from deltaskip.kernels.file_rows cimport FileRows
-from deltaskip.kernels.json_cursor cimport Cursor
+from deltaskip.sparkexpr.kernels.json_cursor cimport Cursor
 
 cdef enum:
     MAX_LINE_BYTES = 1 << 30  # with a chunk of the same size, its strings stay within Arrow's 32-bit offsets

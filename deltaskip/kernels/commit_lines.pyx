@@ -6,17 +6,17 @@ A line is parsed in one pass. A file action becomes one row of `FileRows`; of ot
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
-from deltaskip.kernels.arrow cimport ByteBuffer, check
-from deltaskip.kernels.byte_masks cimport same_bytes
+from deltaskip.sparkexpr.kernels.arrow cimport ByteBuffer, check
+from deltaskip.sparkexpr.kernels.byte_masks cimport same_bytes
 from deltaskip.kernels.file_rows cimport (
     DATA_CHANGE, DATA_CHANGE_TRUE, DELETION_VECTOR, DV_CARDINALITY, DV_OFFSET, DV_PATH, DV_SIZE, DV_STORAGE_TYPE,
     FIRST_MAP, PATH, STATS, STRINGS, UNKNOWN, TextMap,
 )
-from deltaskip.kernels.json_cursor cimport (
+from deltaskip.sparkexpr.kernels.json_cursor cimport (
     SYNTAX, Cursor, Text, append_text, copy_string, expect, fail, is_word, read_key, scan_string, skip_number, skip_space,
     skip_value, skip_word, starts_number, undo_key,
 )
-from deltaskip.kernels.json_number cimport plain_int64
+from deltaskip.sparkexpr.kernels.json_number cimport plain_int64
 
 cdef extern from *:
     """

@@ -1,5 +1,5 @@
 from deltaskip.kernels.compare_binary import Op
-from deltaskip.kernels.lane import ArrowArrayExportable, Lane
+from deltaskip.sparkexpr.kernels.lane import ArrowArrayExportable, Lane
 
 def compare_int64(values: ArrowArrayExportable, op: Op, literal: int) -> Lane: ...
 def compare_double(values: ArrowArrayExportable, op: Op, literal: float) -> Lane: ...

@@ -8,9 +8,9 @@ three loops (less, less or equal, equal) and their complements.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
-from deltaskip.kernels.arrow cimport Decimal128, PrimitiveView, check_decimal128, primitive_view
-from deltaskip.kernels.byte_order cimport check_operator
-from deltaskip.kernels.lane cimport (
+from deltaskip.sparkexpr.kernels.arrow cimport Decimal128, PrimitiveView, check_decimal128, primitive_view
+from deltaskip.sparkexpr.kernels.byte_order cimport check_operator
+from deltaskip.sparkexpr.kernels.lane cimport (
     Lane, expand_bits, integer_t, integer_width, keep_missing, new_lane, pair_width, real_t, wide_void, wrong_format
 )
 

@@ -1,6 +1,6 @@
 from typing import Literal
 
-from deltaskip.kernels.lane import ArrowArrayExportable, Lane
+from deltaskip.sparkexpr.kernels.lane import ArrowArrayExportable, Lane
 
 Op = Literal["lt", "le", "gt", "ge", "eq", "ne"]
 

@@ -9,9 +9,9 @@ from libc.stdint cimport INT64_MAX, UINT64_MAX, int32_t, int64_t, uint8_t, uint3
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from deltaskip.kernels.arrow cimport BinaryView, binary_view, check, is_valid
-from deltaskip.kernels.byte_order cimport byteswap64, first_eight, kept_orders, order_of_bytes
-from deltaskip.kernels.lane cimport Lane, keep_missing, new_lane, no_nulls, same_length
+from deltaskip.sparkexpr.kernels.arrow cimport BinaryView, binary_view, check, is_valid
+from deltaskip.sparkexpr.kernels.byte_order cimport byteswap64, first_eight, kept_orders, order_of_bytes
+from deltaskip.sparkexpr.kernels.lane cimport Lane, keep_missing, new_lane, no_nulls, same_length
 
 cdef struct Strings:
     const int32_t* offsets32

@@ -1,6 +1,6 @@
 import pyarrow as pa
 
-from deltaskip.kernels.lane import ArrowArrayExportable, Lane
+from deltaskip.sparkexpr.kernels.lane import ArrowArrayExportable, Lane
 
 __all__ = ["decode", "live_rows"]
 

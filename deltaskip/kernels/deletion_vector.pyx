@@ -11,9 +11,9 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, PrimitiveView, check
-from deltaskip.kernels.byte_order cimport byteswap32
-from deltaskip.kernels.lane cimport Lane, new_lane
+from deltaskip.sparkexpr.kernels.arrow cimport NO_MEMORY, ByteBuffer, PrimitiveView, check
+from deltaskip.sparkexpr.kernels.byte_order cimport byteswap32
+from deltaskip.sparkexpr.kernels.lane cimport Lane, new_lane
 from deltaskip.kernels.roaring_encode cimport (
     ARRAY_LIMIT, BITMAP_BYTES, NO_RUNS, OFFSETS_FROM, PORTABLE, WITH_RUNS, row_indexes
 )

@@ -6,11 +6,11 @@ Runs without nulls go through loops that the compiler vectorizes; an array with 
 from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t, uintptr_t
 from libc.string cimport memset
 
-from deltaskip.kernels.arrow cimport (
+from deltaskip.sparkexpr.kernels.arrow cimport (
     BinaryView, Decimal128, PrimitiveView, binary_view, check_decimal128, is_valid, primitive_view
 )
-from deltaskip.kernels.byte_order cimport first_eight, order_of_bytes
-from deltaskip.kernels.lane cimport Lane, integer_t, integer_width, new_lane, real_t, wide_void, wrong_format
+from deltaskip.sparkexpr.kernels.byte_order cimport first_eight, order_of_bytes
+from deltaskip.sparkexpr.kernels.lane cimport Lane, integer_t, integer_width, new_lane, real_t, wide_void, wrong_format
 
 cdef enum:
     LONG_STRETCH = 1024

@@ -2,8 +2,8 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
-from deltaskip.kernels.arrow cimport ByteBuffer
-from deltaskip.kernels.json_cursor cimport Text
+from deltaskip.sparkexpr.kernels.arrow cimport ByteBuffer
+from deltaskip.sparkexpr.kernels.json_cursor cimport Text
 
 
 # Strings come first, then longs, then maps: a field's number less the group's first is its slot in the row.

@@ -5,8 +5,8 @@ import pyarrow as pa
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memset
 
-from deltaskip.kernels.arrow cimport ByteBuffer, check, zeros
-from deltaskip.kernels.json_cursor cimport Text, append_text, first_bit
+from deltaskip.sparkexpr.kernels.arrow cimport ByteBuffer, check, zeros
+from deltaskip.sparkexpr.kernels.json_cursor cimport Text, append_text, first_bit
 
 cdef enum:
     SMALL_MAP = 64              # up to this size, comparing every pair of keys is cheaper than a dict

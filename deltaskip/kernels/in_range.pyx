@@ -8,8 +8,8 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from deltaskip.kernels.arrow cimport PrimitiveView, is_valid, primitive_view
-from deltaskip.kernels.lane cimport (
+from deltaskip.sparkexpr.kernels.arrow cimport PrimitiveView, is_valid, primitive_view
+from deltaskip.sparkexpr.kernels.lane cimport (
     Lane, integer_t, new_lane, no_nulls, pair_width, real_t, same_length, wrong_format
 )
 

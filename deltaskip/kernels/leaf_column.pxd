@@ -2,8 +2,8 @@
 
 from libc.stdint cimport int64_t
 
-from deltaskip.kernels.arrow cimport ByteBuffer
-from deltaskip.kernels.json_cursor cimport Text
+from deltaskip.sparkexpr.kernels.arrow cimport ByteBuffer
+from deltaskip.sparkexpr.kernels.json_cursor cimport Text
 
 
 cdef enum Kind:

@@ -4,9 +4,9 @@ import pyarrow as pa
 
 from libc.stdint cimport int64_t, uint8_t
 
-from deltaskip.kernels.arrow cimport ByteBuffer, PrimitiveView, primitive_view, zeros
-from deltaskip.kernels.json_cursor cimport Text, append_text
-from deltaskip.kernels.json_number cimport plain_int64, short_double
+from deltaskip.sparkexpr.kernels.arrow cimport ByteBuffer, PrimitiveView, primitive_view, zeros
+from deltaskip.sparkexpr.kernels.json_cursor cimport Text, append_text
+from deltaskip.sparkexpr.kernels.json_number cimport plain_int64, short_double
 
 
 cdef inline bint believed(int64_t value, const Text* text) noexcept nogil:

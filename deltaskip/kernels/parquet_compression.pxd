@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from deltaskip.kernels.arrow cimport ByteBuffer
+from deltaskip.sparkexpr.kernels.arrow cimport ByteBuffer
 from deltaskip.kernels.byte_cursor cimport Cursor
 
 

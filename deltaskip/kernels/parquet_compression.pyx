@@ -6,7 +6,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport INT32_MAX, int64_t
 from libc.string cimport memcpy
 
-from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, HeldBytes
+from deltaskip.sparkexpr.kernels.arrow cimport NO_MEMORY, ByteBuffer, HeldBytes
 from deltaskip.kernels.byte_cursor cimport CODEC, COUNT, FINE, Cursor
 from deltaskip.kernels.snappy cimport SNAPPY_MARGIN, snappy_decompress
 

@@ -13,7 +13,7 @@ from posix.fcntl cimport O_NONBLOCK, O_RDONLY, open
 from posix.stat cimport S_ISREG, fstat, struct_stat
 from posix.unistd cimport close, pread
 
-from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, check
+from deltaskip.sparkexpr.kernels.arrow cimport NO_MEMORY, ByteBuffer, check
 from deltaskip.kernels.byte_cursor cimport ACCESS, COUNT, FINE, HEADER, OTHER, SHORT, Cursor
 from deltaskip.kernels.parquet_pages cimport RowTaker, checked
 from deltaskip.kernels.thrift_cursor cimport (

@@ -10,7 +10,7 @@ are untrusted.
 
 from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 
-from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, HeldBytes, check
+from deltaskip.sparkexpr.kernels.arrow cimport NO_MEMORY, ByteBuffer, HeldBytes, check
 from deltaskip.kernels.byte_cursor cimport COUNT, FINE, HEADER, OTHER, SHORT, Cursor, pass_by, read_varint
 from deltaskip.kernels.thrift_cursor cimport (
     BINARY,

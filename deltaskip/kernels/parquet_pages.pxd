@@ -3,7 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
-from deltaskip.kernels.arrow cimport ByteBuffer, HeldBytes
+from deltaskip.sparkexpr.kernels.arrow cimport ByteBuffer, HeldBytes
 from deltaskip.kernels.byte_cursor cimport Cursor
 from deltaskip.kernels.parquet_headers cimport PageHeader
 from deltaskip.kernels.parquet_hybrid cimport Hybrid

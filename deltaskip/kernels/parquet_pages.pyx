@@ -13,12 +13,12 @@ import pyarrow as pa
 from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memmove, memset
 
-from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, HeldBytes, check, zeros
+from deltaskip.sparkexpr.kernels.arrow cimport NO_MEMORY, ByteBuffer, HeldBytes, check, zeros
 from deltaskip.kernels.byte_cursor cimport (
     ACCESS, CODEC, COUNT, ENCODING, FINE, HEADER, INDEX, LONG, NUMBER, ORDER, OTHER, SHORT, WIDTH,
     Cursor, cursor_over, pass_by, pass_bytes,
 )
-from deltaskip.kernels.byte_order cimport byteswap64
+from deltaskip.sparkexpr.kernels.byte_order cimport byteswap64
 from deltaskip.kernels.parquet_compression cimport UNCOMPRESSED, decompressed, is_known
 from deltaskip.kernels.parquet_headers cimport (
     DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY, PageHeader, read_page_header,

@@ -5,7 +5,7 @@ import pyarrow as pa
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
-from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, check, is_valid, validity_buffer
+from deltaskip.sparkexpr.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, check, is_valid, validity_buffer
 
 # 1 for a byte that is a plain RFC 3986 path character without a role in normalization: letters, digits, "-_=".
 # 2 for "/", 3 for ".".

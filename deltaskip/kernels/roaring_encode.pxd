@@ -1,6 +1,6 @@
 """Constants of the Roaring format, and the checked view of row indexes."""
 
-from deltaskip.kernels.arrow cimport PrimitiveView
+from deltaskip.sparkexpr.kernels.arrow cimport PrimitiveView
 
 cdef enum:
     PORTABLE = 1681511377   # magic number of the 64-bit portable extension

@@ -1,3 +1,3 @@
-from deltaskip.kernels.lane import ArrowArrayExportable
+from deltaskip.sparkexpr.kernels.lane import ArrowArrayExportable
 
 def encode(indexes: ArrowArrayExportable) -> bytes: ...

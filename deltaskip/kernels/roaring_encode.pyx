@@ -8,8 +8,8 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
-from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, PrimitiveView, check, primitive_view
-from deltaskip.kernels.lane cimport no_nulls, wrong_format
+from deltaskip.sparkexpr.kernels.arrow cimport NO_MEMORY, ByteBuffer, PrimitiveView, check, primitive_view
+from deltaskip.sparkexpr.kernels.lane cimport no_nulls, wrong_format
 
 
 cdef struct Container:

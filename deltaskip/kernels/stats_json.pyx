@@ -11,9 +11,9 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
-from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, check, is_valid, zeros
-from deltaskip.kernels.byte_masks cimport same_bytes
-from deltaskip.kernels.json_cursor cimport (
+from deltaskip.sparkexpr.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, check, is_valid, zeros
+from deltaskip.sparkexpr.kernels.byte_masks cimport same_bytes
+from deltaskip.sparkexpr.kernels.json_cursor cimport (
     MAX_DEPTH, SYNTAX, Cursor, Text, read_key, scan_string, skip_brackets, skip_scalar, skip_space, skip_value,
     starts_number,
 )

@@ -4,7 +4,7 @@ from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from deltaskip.kernels.byte_order cimport byteswap32
+from deltaskip.sparkexpr.kernels.byte_order cimport byteswap32
 
 cdef uint8_t[256] DIGITS
 cdef bytes ALPHABET = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"

@@ -14,8 +14,8 @@ from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.state_actions import StateChange, overlay
 from deltaskip.log.tail import tail_of
 from deltaskip.path_bytes import encoded
-from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.storage import FileInfo, Storage, join
 from deltaskip.storage.location import LOG_FOLDER
 

@@ -22,9 +22,9 @@ from deltaskip.log.file_names import SIDECAR_FOLDER, Kind, LogFile, parse_log_fi
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing, read_listing
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.properties import DAY_MS
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.storage import FileInfo, join, storage_below
 from deltaskip.storage.gate import deletable, delete_file, log_names
 from deltaskip.storage.kill_points import kill_point

@@ -15,8 +15,8 @@ from deltaskip.kernels.commit_json import CommitSyntaxError, ParsedCommits, pars
 from deltaskip.log.file_names import LogFile, restore_or_go_back
 from deltaskip.log.state_actions import STATE_ACTIONS, StateAction, StateChange, state_of
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import TRUE
 from deltaskip.settings import options
+from deltaskip.sparkexpr.values.arrow_values import TRUE
 from deltaskip.storage import NotAFile, Storage
 from deltaskip.storage.interface import cut_short
 

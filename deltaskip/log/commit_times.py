@@ -16,7 +16,7 @@ from deltaskip.log.loading import load_snapshot
 from deltaskip.log.segment import LogListing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.types import LONG_MAX
+from deltaskip.sparkexpr.types import LONG_MAX
 from deltaskip.storage import Storage
 
 _ENABLED = TableProperties.in_commit_timestamps.name

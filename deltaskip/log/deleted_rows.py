@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import hadoop_path
 from deltaskip.log.deletion_vectors import read_deletion_vectors
-from deltaskip.schema.arrow_values import one_chunk
+from deltaskip.sparkexpr.values.arrow_values import one_chunk
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.storage import Storage
 

@@ -23,7 +23,7 @@ from deltaskip.kernels.deletion_vector import decode
 from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_decode, z85_encode
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.storage import Storage, is_local, join, storage_for
 from deltaskip.storage.gate import delete_file
 

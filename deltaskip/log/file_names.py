@@ -4,7 +4,7 @@ from enum import Enum
 
 from deltaskip.features.change_data_feed import CHANGE_FOLDER
 from deltaskip.records import dataclass
-from deltaskip.schema.types import LONG_MAX
+from deltaskip.sparkexpr.types import LONG_MAX
 from deltaskip.storage import FileInfo
 from deltaskip.storage.location import LOG_FOLDER
 

@@ -30,9 +30,8 @@ from deltaskip.log.tail import Tail, deferred_tail, tail_of
 from deltaskip.path_bytes import absolute_path, decoded, encoded
 from deltaskip.progress import Progress, table_name
 from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.resolve import leaves
-from deltaskip.schema.types import DataType
 from deltaskip.settings import options
+from deltaskip.sparkexpr.types import DataType, leaves
 from deltaskip.storage import FileInfo, LocalStorage, Storage, is_local, join, parent
 from deltaskip.storage.interface import CutShort
 from deltaskip.storage.location import LOG_FOLDER

@@ -19,7 +19,15 @@ import pyarrow.compute as pc
 from deltaskip.actions import FILE_SCHEMA, canonical_paths, dv_ids
 from deltaskip.fork_safety import cached_property
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scalar, in_schema, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import (
+    NOTHING,
+    TRUE,
+    arrow_array,
+    arrow_scalar,
+    in_schema,
+    numpy_values,
+    one_chunk,
+)
 
 # Between path and dvId in a key. No path contains it, since no file name can.
 _SEPARATOR = "\0"

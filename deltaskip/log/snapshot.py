@@ -26,9 +26,10 @@ from deltaskip.log.segment import LogSegment
 from deltaskip.log.state_actions import StateChange, overlay
 from deltaskip.log.stats_provenance import Writers, read_writers
 from deltaskip.log.tail import Tail
-from deltaskip.schema import MappingMode, StructField, StructType, mapping_mode, parse_schema
-from deltaskip.schema.arrow_values import exact_sum
+from deltaskip.schema import mapping_mode
 from deltaskip.schema.properties import FloatBounds, TableProperties
+from deltaskip.sparkexpr.types import MappingMode, StructField, StructType, parse_schema
+from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.stats.parsed_stats import instant_bounds
 from deltaskip.storage import Storage, uri_of
 from deltaskip.warning import warn

@@ -26,7 +26,7 @@ from deltaskip.errors import CorruptLog, StorageError
 from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.segment import list_commits
-from deltaskip.schema.arrow_values import FALSE, arrow_array, is_true, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import FALSE, arrow_array, is_true, numpy_values, one_chunk
 from deltaskip.storage import Storage
 
 _RECORDS_NAN = re.compile(r"(Apache-Spark/.*Delta-Lake/|Databricks-Runtime/)")

@@ -19,8 +19,8 @@ from deltaskip.json_text import parse_json
 from deltaskip.log.loading import check_same_table
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.shown import Shown
+from deltaskip.sparkexpr.values.arrow_values import one_chunk
 from deltaskip.storage import is_local, join
 from deltaskip.storage.gate import delete_empty_folder, delete_file
 from deltaskip.storage.tree import files_below

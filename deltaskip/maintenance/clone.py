@@ -23,7 +23,6 @@ from deltaskip.actions import (
     remove_of,
 )
 from deltaskip.actions.paths import encode_location
-from deltaskip.collations.versions import DOMAIN as COLLATIONS_DOMAIN
 from deltaskip.errors import InvalidArgument, TableAlreadyExists, TableNotFound
 from deltaskip.features import CommitSummary, check_writable
 from deltaskip.features.clustering import CLUSTERING_DOMAIN
@@ -48,9 +47,10 @@ from deltaskip.maintenance.copied_state import (
     merged_protocol,
     with_data_change,
 )
-from deltaskip.schema.arrow_values import arrow_array, exact_sum, one_chunk
-from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.properties import TableProperties, check_given_property
+from deltaskip.sparkexpr.collations import DOMAIN as COLLATIONS_DOMAIN
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, exact_sum, one_chunk
+from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.storage import Storage, uri_of
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction

@@ -18,9 +18,7 @@ from deltaskip.data_files.parquet_types import file_schema
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.rows.schema_merge import replaced_schema
-from deltaskip.schema.ddl import type_text
-from deltaskip.schema.resolve import display_name, fold_name
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types import (
     BYTE,
     DATE,
     INTEGER,
@@ -32,7 +30,10 @@ from deltaskip.schema.types import (
     MapType,
     StructField,
     StructType,
+    display_name,
+    fold_name,
 )
+from deltaskip.sparkexpr.types.ddl import type_text
 from deltaskip.stats.footer import Footer, read_footer
 from deltaskip.storage import Storage
 from deltaskip.txn.transaction import Transaction

@@ -19,9 +19,9 @@ from deltaskip.features.registry import FEATURES, features_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
 from deltaskip.log import Snapshot
 from deltaskip.log.replay import file_keys
-from deltaskip.schema import schema_to_json
-from deltaskip.schema.arrow_values import NOTHING, TRUE, one_chunk
 from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.types import schema_to_json
+from deltaskip.sparkexpr.values.arrow_values import NOTHING, TRUE, one_chunk
 
 _BATCH_ROWS = 1 << 16
 _IN_COMMIT_TIMESTAMPS = (

@@ -20,8 +20,8 @@ from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
 from deltaskip.path_bytes import decoded, encoded, real_path
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.properties import UNIFORM_KEY
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.storage import FileInfo, LocalStorage, Storage, join, storage_below
 from deltaskip.storage.location import LOG_FOLDER
 from deltaskip.storage.remote import ObjectStorage

@@ -16,7 +16,6 @@ from deltaskip.dml.execution import copying_plan
 from deltaskip.dml.files_to_change import DataFiles, kept_files
 from deltaskip.dml.rows_to_change import execution_of
 from deltaskip.errors import PredicateError, SchemaError
-from deltaskip.expr import columns_of, parse_sql
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain, clustering_paths
 from deltaskip.features.enabling import protocol_for
 from deltaskip.features.row_tracking import row_id_columns
@@ -26,14 +25,15 @@ from deltaskip.records import dataclass
 from deltaskip.rows.plan import PlannedColumn, RowPlan, computed_sql
 from deltaskip.rows.rules import RowRule
 from deltaskip.rows.store import written_type
-from deltaskip.schema import schema_to_json
-from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.mapping import with_new_ids
 from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import GENERATION_KEY, STRING, StructField, StructType
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.nodes import columns_of
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import GENERATION_KEY, STRING, StructField, StructType, schema_to_json
+from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.transforms import Transform
 from deltaskip.transforms.generated_columns import Partitioned, partitioned, transform_of
 from deltaskip.transforms.partitioning_property import declaration, hidden_columns

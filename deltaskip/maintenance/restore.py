@@ -27,8 +27,8 @@ from deltaskip.maintenance.copied_state import (
     with_data_change,
 )
 from deltaskip.progress import ProgressCallback
-from deltaskip.schema.arrow_values import exact_sum, one_chunk
-from deltaskip.schema.calendar import current_ms
+from deltaskip.sparkexpr.values.arrow_values import exact_sum, one_chunk
+from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.storage import Storage, storage_for
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult

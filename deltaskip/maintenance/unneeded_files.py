@@ -27,9 +27,9 @@ from deltaskip.maintenance.folder_listing import LISTED, Folders, HiddenNames, f
 from deltaskip.path_bytes import decoded, encoded, real_path
 from deltaskip.progress import ProgressCallback
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, is_true, one_chunk
-from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.properties import DAY_MS
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_not_false, is_true, one_chunk
+from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.storage import LocalStorage, Storage, join, split_authority, storage_below
 from deltaskip.storage.gate import deletable
 from deltaskip.storage.interface import read_whole

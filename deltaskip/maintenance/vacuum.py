@@ -30,9 +30,9 @@ from deltaskip.maintenance.unneeded_files import (
     unneeded_by_log,
 )
 from deltaskip.progress import Progress, ProgressCallback, table_name
-from deltaskip.schema.arrow_values import arrow_array, exact_sum, one_chunk
-from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.properties import DAY_MS, HOUR_MS, TableProperties
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, exact_sum, one_chunk
+from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.storage.gate import delete_empty_folder, delete_files, log_names
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import LOG_FOLDER

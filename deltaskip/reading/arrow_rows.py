@@ -14,8 +14,6 @@ from typing import Any, Self, TypeAlias
 import pyarrow as pa
 
 from deltaskip.doors import door
-from deltaskip.expr import columns_of, top_level_columns
-from deltaskip.expr.nodes import And, Node
 from deltaskip.log import same_table
 from deltaskip.progress import LOGGER, Progress, table_name
 from deltaskip.reading.column_chunks import ROWS_PER_MATCH
@@ -32,12 +30,13 @@ from deltaskip.reading.stored_rows import StoredBatch, StoredRows, without_dicti
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.store import written_type
-from deltaskip.schema.arrow_values import exact_sum
-from deltaskip.schema.lengths import char_columns, char_padded
-from deltaskip.schema.types import VOID, DataType, StructField, StructType
 from deltaskip.settings import options
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.nodes import And, Node, columns_of, top_level_columns
+from deltaskip.sparkexpr.types import VOID, DataType, StructField, StructType
+from deltaskip.sparkexpr.types.lengths import char_columns, char_padded
+from deltaskip.sparkexpr.values.arrow_values import exact_sum
 
 READ_COLUMNS = ["uri", "size", "partition_values", "deletion_vector"]
 """Columns of `Scan.files()` that reading rows needs."""

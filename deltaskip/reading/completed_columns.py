@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from deltaskip.schema.arrow_nested import list_items, list_offsets, map_lists
-from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType, nested_types
+from deltaskip.sparkexpr.types import VOID, ArrayType, DataType, MapType, StructField, StructType, nested_types
+from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
 
 
 def void_columns(fields: Iterable[StructField]) -> dict[str, DataType]:

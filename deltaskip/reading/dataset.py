@@ -17,12 +17,9 @@ from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError, UnsupportedFeature
 from deltaskip.reading.arrow_rows import arrow_schema_of
 from deltaskip.reading.julian import may_be_julian
-from deltaskip.schema.arrow_values import one_chunk
-from deltaskip.schema.mapping import physical_name
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import StructField, StructType, nested_types
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.types import MappingMode, StructField, StructType, fold_name, nested_types, physical_name
+from deltaskip.sparkexpr.values.arrow_values import one_chunk
 from deltaskip.stats.footer import data_file_missing
 from deltaskip.stats.parquet_input import ParquetInput
 from deltaskip.storage import Storage, is_local, storage_for

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from deltaskip.reading.marked_rows import MarkedRows
 from deltaskip.reading.partition_tuples import PartitionTuples
 from deltaskip.records import dataclass
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.types import StructField
 from deltaskip.settings import options
+from deltaskip.sparkexpr.types import MappingMode, StructField
 
 _MIN_CONSTANT_SCANS = 8
 _MAX_HIVE_SCANS = 8

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from deltaskip.schema.types import DATE, TIMESTAMP
+from deltaskip.sparkexpr.types import DATE, TIMESTAMP
 from deltaskip.stats.believed_bounds import GREGORIAN_FROM, SPARK_VERSION_KEY, hybrid_calendar
 
 

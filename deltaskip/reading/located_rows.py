@@ -16,9 +16,9 @@ from deltaskip.reading.read_plan import METADATA
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
-from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.schema.types import StructField
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.types import StructField
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.storage import storage_for
 
 LOCATED_COLUMNS = [*READ_COLUMNS, "base_row_id", "default_row_commit_version"]

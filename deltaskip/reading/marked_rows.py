@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.settings import options
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 
 WORD_SHIFT = 6
 """Row `i` is bit `i % 64` of word `i >> WORD_SHIFT`."""

@@ -7,17 +7,13 @@ from typing import Any
 
 import numpy.typing as npt
 
-from deltaskip.expr import EvaluationError, Undecided, needs_session, public_errors
-from deltaskip.expr.evaluation import left_to_spark
-from deltaskip.expr.evaluation.columns import Evaluator
-from deltaskip.expr.nodes import Node
-from deltaskip.expr.padding import padded_column
-from deltaskip.expr.render import to_sql
 from deltaskip.reading.stored_rows import StoredBatch
-from deltaskip.schema.resolve import display_name
-from deltaskip.schema.types import StructType
-from deltaskip.schema.zone_rules import SharedRules
 from deltaskip.skipping.proofs.collated import Collations
+from deltaskip.sparkexpr import EvaluationError, Undecided, needs_session, padded_column, public_errors, to_sql
+from deltaskip.sparkexpr.evaluation import Evaluator, left_to_spark
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.types import StructType, display_name
+from deltaskip.sparkexpr.values.zone_rules import SharedRules
 
 
 class MatchingRows:

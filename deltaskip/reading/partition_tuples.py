@@ -13,11 +13,21 @@ from numpy.typing import NDArray
 
 from deltaskip.actions.partition_folders import HIVE_NULL
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk
-from deltaskip.schema.calendar import format_date
-from deltaskip.schema.mapping import physical_name
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.types import BYTE, DATE, INTEGER, LONG, SHORT, STRING, DataType, StructField, StructType
+from deltaskip.sparkexpr.types import (
+    BYTE,
+    DATE,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    DataType,
+    MappingMode,
+    StructField,
+    StructType,
+    physical_name,
+)
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, one_chunk
+from deltaskip.sparkexpr.values.calendar import format_date
 
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 # Text that every writer writes into a directory name without escapes, and that Spark reads from it unchanged.

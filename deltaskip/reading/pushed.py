@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from deltaskip.expr.arrow_expressions import ArrowTranslation, arrow_tree, fields_of
-from deltaskip.expr.exact import Inexact
-from deltaskip.expr.polars_expressions import PolarsTranslation, polars_tree
 from deltaskip.records import dataclass
+from deltaskip.sparkexpr import Inexact
+from deltaskip.sparkexpr.arrow_expressions import ArrowTranslation, arrow_tree, fields_of
+from deltaskip.sparkexpr.polars_expressions import PolarsTranslation, polars_tree
 
 if TYPE_CHECKING:
-    from deltaskip.expr.nodes import Node
     from deltaskip.reading.table_scan import TableScan
+    from deltaskip.sparkexpr.nodes import Node
 
 
 def pushed_polars_filter(scan: TableScan, expression: Any) -> Node | None:

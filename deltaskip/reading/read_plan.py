@@ -13,7 +13,6 @@ import pyarrow as pa
 from deltaskip.actions.paths import is_local_path, spark_path
 from deltaskip.engine import ListedScan
 from deltaskip.errors import InvalidArgument
-from deltaskip.expr.nodes import columns_of
 from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
@@ -24,12 +23,21 @@ from deltaskip.reading.partition_tuples import PartitionTuples
 from deltaskip.reading.session_scan import Listing, SessionFacts, read_by
 from deltaskip.reading.stored_rows import listed_twice
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.mapping import physical_schema
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import LONG, STRING, TIMESTAMP, VOID, DataType, StructField, StructType
 from deltaskip.settings import options
+from deltaskip.sparkexpr.nodes import columns_of
+from deltaskip.sparkexpr.types import (
+    LONG,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    DataType,
+    MappingMode,
+    StructField,
+    StructType,
+    fold_name,
+)
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
 
 METADATA = "_metadata"
 """Name of the column with the location and ids of a row, as Spark and Delta name their hidden column."""

@@ -30,15 +30,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from deltaskip.collations.collation import Collation
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.fork_safety import cached_property
-from deltaskip.kernels.lane import Lane, constant_lane
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.sought_values import SoughtValues
-from deltaskip.schema.arrow_values import arrow_array, numpy_values
-from deltaskip.schema.numerals import of_unscaled
-from deltaskip.schema.properties import MappingMode
 from deltaskip.skipping.add_batches import candidates
 from deltaskip.skipping.evaluate import keep_mask
 from deltaskip.skipping.log_scan import LogScan
@@ -53,6 +48,11 @@ from deltaskip.skipping.program import (
     Program,
     Term,
 )
+from deltaskip.sparkexpr.collations import Collation
+from deltaskip.sparkexpr.kernels import Lane, constant_lane
+from deltaskip.sparkexpr.types import MappingMode
+from deltaskip.sparkexpr.values import of_unscaled
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 from deltaskip.stats.bloom_filters import has_filter
 from deltaskip.stats.collated_bounds import CollatedBounds
 from deltaskip.stats.facts import ColumnFacts

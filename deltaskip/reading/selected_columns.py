@@ -11,13 +11,12 @@ import pyarrow.compute as pc
 
 from deltaskip import arguments
 from deltaskip.errors import InvalidArgument, PredicateError
-from deltaskip.expr.column import col
-from deltaskip.expr.nodes import Column
 from deltaskip.log import Snapshot
-from deltaskip.schema.resolve import display_name, resolve
-from deltaskip.schema.types import StructField, StructType
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
+from deltaskip.sparkexpr import col
+from deltaskip.sparkexpr.nodes import Column
+from deltaskip.sparkexpr.types import StructField, StructType, display_name, resolve
 
 Paths = Mapping[str, tuple[str, ...]]
 """The path of each returned column, by its name, in their order."""

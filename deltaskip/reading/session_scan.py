@@ -7,18 +7,16 @@ from functools import partial
 from typing import Literal as Values
 from typing import TypeVar
 
-from deltaskip.collations.collation_id import spark_collation
-from deltaskip.collations.unused_statistics import warn_if_unused
-from deltaskip.collations.versions import kept_versions
 from deltaskip.engine import PlannedScan
 from deltaskip.errors import CollationWarning, PredicateError, UnsupportedFeature
-from deltaskip.expr.comparison_collation import compared_collations, is_binary
-from deltaskip.expr.meaning import SessionMeaning
-from deltaskip.expr.nodes import Opaque, walk
+from deltaskip.reading.unused_statistics import warn_if_unused
 from deltaskip.records import dataclass
-from deltaskip.schema.resolve import collation_of, resolve
-from deltaskip.schema.types import StructType
 from deltaskip.skipping.explain.reasons import logged_collations
+from deltaskip.sparkexpr.collations import kept_versions, spark_collation
+from deltaskip.sparkexpr.comparison_collation import compared_collations, is_binary
+from deltaskip.sparkexpr.meaning import SessionMeaning
+from deltaskip.sparkexpr.nodes import Opaque, walk
+from deltaskip.sparkexpr.types import StructType, collation_of, resolve
 from deltaskip.warning import warn
 
 Listing = Values["engine", "here", "log"]

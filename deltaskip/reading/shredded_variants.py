@@ -16,12 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.kernels.variant_building import of_lists, of_numbers, of_texts
-from deltaskip.kernels.variant_objects import of_structs
-from deltaskip.schema.arrow import VARIANT_STORAGE
-from deltaskip.schema.arrow_nested import changed_inside
-from deltaskip.schema.arrow_values import arrow_array, one_chunk
-from deltaskip.schema.types import VARIANT, DataType, nested_types
+from deltaskip.sparkexpr.kernels import of_lists, of_numbers, of_structs, of_texts
+from deltaskip.sparkexpr.types import VARIANT, VARIANT_STORAGE, DataType, nested_types
+from deltaskip.sparkexpr.values.arrow_nested import changed_inside
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
 
 _METADATA, _VALUE, _TYPED = "metadata", "value", "typed_value"
 _NULL = pa.scalar(b"\0", pa.large_binary())

@@ -17,7 +17,7 @@ from deltaskip.kernels.parquet_files import ParquetFiles
 from deltaskip.path_bytes import encoded
 from deltaskip.reading.plain_columns import PlainColumn, from_buffers, leaf_numbers
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.stats.parquet_input import ParquetInput
 from deltaskip.storage.location import is_local
 

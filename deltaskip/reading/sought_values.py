@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import numpy_values
 from deltaskip.skipping.evaluate import PartitionEvaluator, keep_mask
 from deltaskip.skipping.program import AllOf, AnyOf, AnyPoint, BoundTerm, Leaf, Statistics, Term
+from deltaskip.sparkexpr.values.arrow_values import numpy_values
 from deltaskip.stats.bloom_filters import Stored, has_filter, may_contain, stored_as
 from deltaskip.stats.footer import Footer, FooterColumn
 from deltaskip.stats.layout import BoundKind, StatField

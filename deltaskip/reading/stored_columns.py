@@ -9,10 +9,8 @@ import pyarrow as pa
 
 from deltaskip.fork_safety import cached_property
 from deltaskip.records import dataclass
-from deltaskip.schema.mapping import PARQUET_ID, field_key, physical_name, stored_key
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import (
+from deltaskip.schema.mapping import PARQUET_ID, field_key, stored_key
+from deltaskip.sparkexpr.types import (
     BINARY,
     BOOLEAN,
     BYTE,
@@ -28,9 +26,12 @@ from deltaskip.schema.types import (
     ArrayType,
     DataType,
     DecimalType,
+    MappingMode,
     MapType,
     StructField,
     StructType,
+    fold_name,
+    physical_name,
 )
 
 

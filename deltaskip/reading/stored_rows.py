@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 from deltaskip.actions import hadoop_path, hadoop_paths
 from deltaskip.doors import first_line
 from deltaskip.errors import CorruptLog, DataFileMissing, DeltaSkipError, RowViolation, StorageError, UnsupportedFeature
-from deltaskip.expr.type_names import sql_name
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
@@ -33,12 +32,22 @@ from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
 from deltaskip.rows.store import written_type
-from deltaskip.schema.arrow import from_arrow_type, storage_type
-from deltaskip.schema.arrow_values import arrow_array, has_utf8, numpy_values, one_chunk
-from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import field_key, stored_key
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.types import VARIANT, VOID, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.sparkexpr import sql_name
+from deltaskip.sparkexpr.types import (
+    VARIANT,
+    VOID,
+    ArrayType,
+    DataType,
+    MappingMode,
+    MapType,
+    StructField,
+    StructType,
+    from_arrow_type,
+    storage_type,
+)
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, has_utf8, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.calendar import zone_of
 from deltaskip.stats.parquet_input import ParquetInput
 from deltaskip.storage import Storage, open_storage, storage_for
 

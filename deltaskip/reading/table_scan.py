@@ -11,12 +11,12 @@ from deltaskip import arguments
 from deltaskip.as_frames import AsFrames
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable
-from deltaskip.expr import ColumnExpr
-from deltaskip.expr.nodes import And, Node
 from deltaskip.log import same_table
 from deltaskip.log.loading import of_one_table
 from deltaskip.reading.selected_columns import SelectingScan
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr import ColumnExpr
+from deltaskip.sparkexpr.nodes import And, Node
 
 if TYPE_CHECKING:
     import duckdb
@@ -357,6 +357,6 @@ def _pieces(scan: TableScan, pieces: object) -> list[ScanPiece]:
 
 
 def _bytes(scan: TableScan) -> int:
-    from deltaskip.schema.arrow_values import exact_sum
+    from deltaskip.sparkexpr.values.arrow_values import exact_sum
 
     return exact_sum(scan.files(columns=["size"])["size"])

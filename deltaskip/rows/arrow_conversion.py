@@ -15,14 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.collation import Collation
 from deltaskip.engine import current_collation_version
 from deltaskip.errors import PredicateError, RowViolation, UnsupportedFeature
-from deltaskip.expr import Node, bind, bind_expression, needs_session, parse_sql, public_errors
-from deltaskip.expr.clock import at_time
-from deltaskip.expr.coerce import type_of
-from deltaskip.expr.evaluation.batch import CollatedOrder
-from deltaskip.expr.evaluation.columns import Evaluator, never_fails
 from deltaskip.features.identity_columns import IdentityColumn
 from deltaskip.fork_safety import cached_property
 from deltaskip.rows.arrow_layout import stored_type
@@ -32,12 +26,18 @@ from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import PathStep, RowRule, violation
 from deltaskip.rows.shown_rows import python_value
 from deltaskip.rows.store import stores_every_value
-from deltaskip.schema.arrow_nested import list_items, map_lists
-from deltaskip.schema.arrow_values import domain_values, is_true, one_chunk
-from deltaskip.schema.calendar import current_micros, zone_of
-from deltaskip.schema.resolve import display_name
-from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructType
 from deltaskip.skipping.proofs.collated import Collations
+from deltaskip.sparkexpr import needs_session, parse_sql, public_errors
+from deltaskip.sparkexpr.bind import bind, bind_expression
+from deltaskip.sparkexpr.clock import at_time
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.collations import Collation
+from deltaskip.sparkexpr.evaluation import CollatedOrder, Evaluator, never_fails
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.types import VOID, ArrayType, DataType, MapType, StructType, display_name
+from deltaskip.sparkexpr.values.arrow_nested import list_items, map_lists
+from deltaskip.sparkexpr.values.arrow_values import domain_values, is_true, one_chunk
+from deltaskip.sparkexpr.values.calendar import current_micros, zone_of
 
 # Below this, starting threads takes longer than they save.
 _PARALLEL_BYTES = 1 << 20

@@ -18,15 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import InvalidArgument
-from deltaskip.kernels.byte_digits import hex_digits
 from deltaskip.rows.rules import value_violation
 from deltaskip.rows.schema_merge import all_nullable
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_nested import list_items, list_offsets, map_lists
-from deltaskip.schema.arrow_values import arrow_array, one_chunk
-from deltaskip.schema.ddl import type_text
-from deltaskip.schema.resolve import display_name
-from deltaskip.schema.types import (
+from deltaskip.settings import options
+from deltaskip.sparkexpr.kernels import hex_digits
+from deltaskip.sparkexpr.types import (
     BINARY,
     BOOLEAN,
     STRING,
@@ -36,9 +32,13 @@ from deltaskip.schema.types import (
     MapType,
     StructField,
     StructType,
+    arrow_type,
+    display_name,
     nested_types,
 )
-from deltaskip.settings import options
+from deltaskip.sparkexpr.types.ddl import type_text
+from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
 
 _PATH = tuple[str, ...]
 # Below these, starting threads takes longer than they save.

@@ -14,9 +14,18 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import WriteWarning
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.schema.calendar import MICROS_PER_DAY, Zone, instant_of
-from deltaskip.schema.types import DATE, DOUBLE, FLOAT, INTEGRAL_BITS, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
+from deltaskip.sparkexpr.types import (
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGRAL_BITS,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+)
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, Zone, instant_of
 from deltaskip.warning import warn
 
 _FIRST_ROWS = 1024

@@ -13,21 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
-from deltaskip.expr import EvaluationError, Undecided, needs_session
-from deltaskip.expr.casts import cast_value
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import floor_divided, scalar_text, stored_type
 from deltaskip.rows.arrow_losses import LossyCast, first_loss
 from deltaskip.rows.rules import value_violation
 from deltaskip.rows.store import matched_fields
-from deltaskip.schema.arrow import VARIANT_STORAGE, from_arrow_type
-from deltaskip.schema.arrow_nested import list_items, list_offsets, map_lists
-from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk, typed_array
-from deltaskip.schema.calendar import MICROS_PER_DAY, Zone
-from deltaskip.schema.ddl import type_text
-from deltaskip.schema.floats import java_text
-from deltaskip.schema.resolve import display_name
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr import EvaluationError, Undecided, needs_session
+from deltaskip.sparkexpr.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -39,13 +31,21 @@ from deltaskip.schema.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VARIANT,
+    VARIANT_STORAGE,
     ArrayType,
     DataType,
     DecimalType,
     MapType,
     StructType,
+    display_name,
+    from_arrow_type,
     nested_types,
 )
+from deltaskip.sparkexpr.types.ddl import type_text
+from deltaskip.sparkexpr.values import cast_value, java_text
+from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, one_chunk, typed_array
+from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, Zone
 
 WRITE_FROM_SPARK = "Write the rows as a DataFrame of a Spark session."
 """The advice for new rows with a value or rule that only Spark can evaluate."""

@@ -10,17 +10,23 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
-from deltaskip.expr import beyond_one_row, columns_in, is_valid_sql, type_of_text
-from deltaskip.expr.spark_functions import AGGREGATES, GENERATORS, NONDETERMINISTIC, WINDOWS
 from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.plan import plan_rows
 from deltaskip.rows.store import check_assignable
-from deltaskip.schema import from_arrow
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
-from deltaskip.schema.lengths import stored_field
 from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.sql_text import sql_tokens
-from deltaskip.schema.types import COLLATIONS_KEY, DEFAULT_KEY, VARIANT, StructField, StructType
+from deltaskip.sparkexpr import beyond_one_row, columns_in, is_valid_sql, type_of_text
+from deltaskip.sparkexpr.functions import AGGREGATES, GENERATORS, NONDETERMINISTIC, WINDOWS
+from deltaskip.sparkexpr.text.sql_text import sql_tokens
+from deltaskip.sparkexpr.types import (
+    CHAR_VARCHAR_KEY,
+    COLLATIONS_KEY,
+    DEFAULT_KEY,
+    VARIANT,
+    StructField,
+    StructType,
+    from_arrow,
+)
+from deltaskip.sparkexpr.types.lengths import stored_field
 
 _OF_ROWS = AGGREGATES | GENERATORS | NONDETERMINISTIC | WINDOWS
 _KEPT = (COLLATIONS_KEY, CHAR_VARCHAR_KEY)

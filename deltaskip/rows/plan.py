@@ -7,18 +7,29 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
-from deltaskip.expr import columns_of, parse_sql, type_of_text
 from deltaskip.features.identity_columns import IdentityColumn, identity_of
 from deltaskip.records import dataclass
 from deltaskip.rows.rules import RowRule, generation_rule, rules_of, where_rule
 from deltaskip.rows.schema_merge import merged_schema, replaced_schema
 from deltaskip.rows.store import by_name, check_assignable, stored, written_type
-from deltaskip.schema.ddl import exact_type_text
 from deltaskip.schema.mapping import ID_KEY, with_new_ids
-from deltaskip.schema.properties import MappingMode, TableProperties
-from deltaskip.schema.resolve import display_name, fold_name
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import DEFAULT_KEY, GENERATION_KEY, PHYSICAL_NAME_KEY, STRING, VOID, StructField, StructType
+from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr import parse_sql, type_of_text
+from deltaskip.sparkexpr.nodes import columns_of
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import (
+    DEFAULT_KEY,
+    GENERATION_KEY,
+    PHYSICAL_NAME_KEY,
+    STRING,
+    VOID,
+    MappingMode,
+    StructField,
+    StructType,
+    display_name,
+    fold_name,
+)
+from deltaskip.sparkexpr.types.ddl import exact_type_text
 from deltaskip.txn.validation.schema import schema_problems
 
 SchemaMode = Literal["keep", "merge", "replace"]

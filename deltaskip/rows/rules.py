@@ -14,13 +14,10 @@ from typing import Any, Literal
 from deltaskip.actions import PartitionValueError
 from deltaskip.errors import RowViolation, SchemaError
 from deltaskip.records import dataclass
-from deltaskip.schema.ddl import parse_type_text
-from deltaskip.schema.json import CHAR_VARCHAR_KEY, invariant_expression, simple_string
-from deltaskip.schema.lengths import text_length
 from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.resolve import display_name
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import (
+    CHAR_VARCHAR_KEY,
     GENERATION_KEY,
     INVARIANTS_KEY,
     VOID,
@@ -30,7 +27,12 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
     UnknownType,
+    display_name,
+    invariant_expression,
+    simple_string,
 )
+from deltaskip.sparkexpr.types.ddl import parse_type_text
+from deltaskip.sparkexpr.types.lengths import text_length
 
 RuleKind = Literal["not null", "length", "invariant", "check", "generated", "where"]
 

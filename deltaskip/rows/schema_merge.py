@@ -13,14 +13,11 @@ import pyarrow as pa
 from deltaskip.errors import SchemaError
 from deltaskip.records import dataclass
 from deltaskip.rows.store import by_name
-from deltaskip.schema.arrow import UUID_EXTENSION, VARIANT_STORAGE, extension_name, from_arrow
-from deltaskip.schema.declared_collations import rekeyed_metadata
-from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string, type_name
 from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types import (
     BINARY,
+    CHAR_VARCHAR_KEY,
     COLLATIONS_KEY,
     COMMENT_KEY,
     DATE,
@@ -29,7 +26,9 @@ from deltaskip.schema.types import (
     INTEGRAL_BITS,
     STRING,
     TIMESTAMP_NTZ,
+    UUID_EXTENSION,
     VARIANT,
+    VARIANT_STORAGE,
     VOID,
     ArrayType,
     DataType,
@@ -38,6 +37,13 @@ from deltaskip.schema.types import (
     PrimitiveType,
     StructField,
     StructType,
+    display_name,
+    extension_name,
+    fold_name,
+    from_arrow,
+    rekeyed_metadata,
+    simple_string,
+    type_name,
 )
 
 # The metadata of a DataFrame's column that a new column keeps.

@@ -10,10 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from deltaskip.schema.calendar import parse_date, parse_timestamp, parse_timestamp_ntz, zone_of
-from deltaskip.schema.floats import JSON_FLOATS, nearest_float
-from deltaskip.schema.numerals import EXACT, exactly, of_unscaled
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types import (
     BINARY,
     DATE,
     DOUBLE,
@@ -27,6 +24,8 @@ from deltaskip.schema.types import (
     MapType,
     StructType,
 )
+from deltaskip.sparkexpr.values import EXACT, JSON_FLOATS, exactly, nearest_float, of_unscaled
+from deltaskip.sparkexpr.values.calendar import parse_date, parse_timestamp, parse_timestamp_ntz, zone_of
 
 _EPOCH = datetime(1970, 1, 1)
 

@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deltaskip.errors import SchemaError
-from deltaskip.expr.coerce import castable, decimal_type_of, is_nested, is_numeric
 from deltaskip.records import dataclass
-from deltaskip.schema.ddl import exact_type_text, type_text
-from deltaskip.schema.json import simple_string
-from deltaskip.schema.resolve import display_name, fold_name
-from deltaskip.schema.sql_text import quoted_name, sql_string
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.coerce import castable, decimal_type_of, is_nested, is_numeric
+from deltaskip.sparkexpr.text.sql_text import quoted_name, sql_string
+from deltaskip.sparkexpr.types import (
     BINARY,
     BOOLEAN,
     BYTE,
@@ -37,7 +34,11 @@ from deltaskip.schema.types import (
     MapType,
     StructField,
     StructType,
+    display_name,
+    fold_name,
+    simple_string,
 )
+from deltaskip.sparkexpr.types.ddl import exact_type_text, type_text
 
 VIOLATION = "deltaskip: "
 """The beginning of the error message that the SQL text raises; JSON follows."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from deltaskip.errors import PredicateError
-from deltaskip.expr import Node, bind_expression, parse_sql
-from deltaskip.expr import nodes as n
-from deltaskip.expr.coerce import type_of
-from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.schema_merge import all_nullable
-from deltaskip.schema.types import TIMESTAMP, VARIANT, VOID, DataType, StructType, nested_types
+from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.bind import bind_expression
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.functions import FUNCTIONS
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.types import TIMESTAMP, VARIANT, VOID, DataType, StructType, nested_types
 
 # Functions of the present instant, which is the same in every time zone.
 _NOW = ("current_timestamp", "now")

@@ -13,9 +13,18 @@ from uuid import uuid4
 import pyarrow as pa
 
 from deltaskip.errors import SchemaError
-from deltaskip.schema.declared_collations import rekeyed_metadata
-from deltaskip.schema.properties import FEATURES_READER_VERSION, MappingMode, TableProperties
-from deltaskip.schema.types import PHYSICAL_NAME_KEY, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.schema.properties import FEATURES_READER_VERSION, TableProperties
+from deltaskip.sparkexpr.types import (
+    PHYSICAL_NAME_KEY,
+    ArrayType,
+    DataType,
+    MappingMode,
+    MapType,
+    StructField,
+    StructType,
+    physical_name,
+    rekeyed_metadata,
+)
 
 ID_KEY = "delta.columnMapping.id"
 PARQUET_ID = b"PARQUET:field_id"
@@ -52,22 +61,6 @@ def mapping_mode(protocol: ReaderProtocol, properties: TableProperties) -> Mappi
     Raises SchemaError for a mode that the protocol does not define.
     """
     return properties.mapping_mode if supports_mapping(protocol) else "none"
-
-
-def physical_name(field: StructField, mode: MappingMode) -> str:
-    """Return the name of `field` in data files, statistics and partition values.
-
-    Raises SchemaError if the mode requires a physical name and the field has none.
-    """
-    if mode == "none":
-        return field.name
-    name = field.metadata.get(PHYSICAL_NAME_KEY)
-    if not isinstance(name, str) or not name:
-        raise SchemaError(
-            f"Column {field.name!r} has no {PHYSICAL_NAME_KEY} in its metadata although the table's column mapping "
-            f"mode is {mode!r}; the schema in the log is damaged."
-        )
-    return name
 
 
 def field_id(field: StructField) -> int | None:

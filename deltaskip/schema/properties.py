@@ -14,10 +14,10 @@ from typing import Any, Generic, Literal, TypeVar, overload
 
 from deltaskip.errors import InvalidArgument, SchemaError, meant
 from deltaskip.records import dataclass
-from deltaskip.schema.calendar import JAVA_TRIM, UNIT_MICROS
+from deltaskip.sparkexpr.types import MappingMode
+from deltaskip.sparkexpr.values.calendar import JAVA_TRIM, UNIT_MICROS
 
 IsolationLevel = Literal["Serializable", "WriteSerializable", "SnapshotIsolation"]
-MappingMode = Literal["none", "name", "id"]
 CheckpointPolicy = Literal["classic", "v2"]
 FloatBounds = Literal["auto", "exact"]
 

@@ -10,9 +10,8 @@ from collections.abc import Collection, Sequence
 
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.records import dataclass
-from deltaskip.schema.resolve import AmbiguousName, Resolved, display_name, fold_name, near_names, resolve
-from deltaskip.schema.sql_text import with_names
-from deltaskip.schema.types import StructType
+from deltaskip.sparkexpr.text.sql_text import with_names
+from deltaskip.sparkexpr.types import AmbiguousName, Resolved, StructType, display_name, fold_name, near_names, resolve
 
 _MOST_QUALIFIERS = 3
 

@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaskip.collations.collation_id import is_utf8_binary, spark_collation
-from deltaskip.schema.resolve import display_name
-from deltaskip.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, declared_collation
+from deltaskip.sparkexpr.collations import is_utf8_binary, spark_collation
+from deltaskip.sparkexpr.types import (
+    STRING,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    declared_collation,
+    display_name,
+)
 
 
 def unknown_collations(struct: StructType, has_collations: bool) -> dict[str, str]:

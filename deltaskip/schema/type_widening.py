@@ -9,7 +9,18 @@ from typing import Any
 
 from deltaskip.errors import SchemaError
 from deltaskip.records import dataclass
-from deltaskip.schema.types import BYTE, DATE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, TIMESTAMP_NTZ, DataType, DecimalType
+from deltaskip.sparkexpr.types import (
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+)
 
 TYPE_CHANGES_KEY = "delta.typeChanges"
 

@@ -8,11 +8,21 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from deltaskip.errors import InvalidArgumentType, SchemaError
-from deltaskip.schema.arrow import from_arrow
-from deltaskip.schema.ddl import parse_columns
-from deltaskip.schema.json import CHAR_VARCHAR_KEY, parse_schema, schema_to_json
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import COLLATIONS_KEY, DEEPEST, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import (
+    CHAR_VARCHAR_KEY,
+    COLLATIONS_KEY,
+    DEEPEST,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    from_arrow,
+    parse_schema,
+    schema_to_json,
+)
+from deltaskip.sparkexpr.types.ddl import parse_columns
 
 _PARTS_OF_TYPE = (CHAR_VARCHAR_KEY, COLLATIONS_KEY)
 

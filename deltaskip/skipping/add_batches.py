@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from deltaskip.log import Snapshot
 from deltaskip.progress import Progress, table_name
-from deltaskip.schema.types import DataType
 from deltaskip.skipping.add_columns import AddColumns, CheckpointAdds, CommitAdds
 from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
 from deltaskip.skipping.partition_columns import PartitionColumn, map_values
 from deltaskip.skipping.program import Program
+from deltaskip.sparkexpr.types import DataType
 from deltaskip.stats.cache_keys import LoggedColumnKey, PartitionCodesKey, PartitionColumnKey
 from deltaskip.stats.logged_stats import LoggedStats
 

@@ -16,8 +16,8 @@ from deltaskip.actions import FILE_SCHEMA
 from deltaskip.actions.file_fields import TEXT_MAP
 from deltaskip.log import CheckpointPart, Snapshot
 from deltaskip.log.checkpoint.adds import struct_fields
-from deltaskip.schema.arrow_values import TRUE, one_chunk
 from deltaskip.skipping.partition_columns import map_values
+from deltaskip.sparkexpr.values.arrow_values import TRUE, one_chunk
 from deltaskip.stats.believed_bounds import in_our_calendar
 from deltaskip.stats.cache_keys import (
     AddsScope,

@@ -13,14 +13,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.collation import Collation
-from deltaskip.kernels.lane import Lane
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.column_cache import ColumnCache
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.evaluate import keep_mask
 from deltaskip.skipping.program import PartitionTerm, Program, Term
+from deltaskip.sparkexpr.collations import Collation
+from deltaskip.sparkexpr.kernels import Lane
+from deltaskip.sparkexpr.types import arrow_type
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.stats.believed_bounds import BoundForm
 from deltaskip.stats.cache_keys import FooterKey
 from deltaskip.stats.collated_bounds import CollatedBounds

@@ -24,13 +24,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.evaluation import evaluate
-from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.nodes import FieldRef, Node
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, true_rows
-from deltaskip.schema.types import BOOLEAN, DATE
 from deltaskip.skipping.program import Statistics
+from deltaskip.sparkexpr import EvaluationError
+from deltaskip.sparkexpr.evaluation import evaluate
+from deltaskip.sparkexpr.nodes import FieldRef, Node
+from deltaskip.sparkexpr.types import BOOLEAN, DATE
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values, true_rows
 from deltaskip.stats.layout import CUT_FROM, BoundKind, StatField
 
 MOST_TUPLES = 10_000

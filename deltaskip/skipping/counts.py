@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import NotProvable
-from deltaskip.schema.arrow_values import TRUE, arrow_array, arrow_scalar, exact_sum
-from deltaskip.schema.types import LONG_MAX
 from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.file_predicates import CompiledPredicate
+from deltaskip.sparkexpr.types import LONG_MAX
+from deltaskip.sparkexpr.values.arrow_values import TRUE, arrow_array, arrow_scalar, exact_sum
 
 _ZERO = arrow_scalar(0, pa.int64())
 

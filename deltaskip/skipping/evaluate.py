@@ -12,8 +12,6 @@ import pyarrow.compute as pc
 from deltaskip.kernels.compare import compare_columns_int64, compare_decimal128, compare_double, compare_int64
 from deltaskip.kernels.compare_binary import compare_binary, in_range_binary, max_may_reach
 from deltaskip.kernels.in_range import in_range_double, in_range_int64
-from deltaskip.kernels.lane import Lane, and_lanes, constant_lane, or_lanes
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_not_false, numpy_values
 from deltaskip.skipping.constants import constant_files
 from deltaskip.skipping.program import (
     AllOf,
@@ -36,6 +34,8 @@ from deltaskip.skipping.program import (
     ValuesPossible,
 )
 from deltaskip.skipping.proofs.preimage.value_sets import Cycle
+from deltaskip.sparkexpr.kernels import Lane, and_lanes, constant_lane, or_lanes
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_not_false, numpy_values
 from deltaskip.stats.layout import CUT_FROM, BoundKind, StatField
 
 PartitionEvaluator = Callable[[PartitionTerm], Lane]

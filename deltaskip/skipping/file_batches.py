@@ -20,12 +20,12 @@ from deltaskip.log import CheckpointPart, Snapshot
 from deltaskip.log.checkpoint.adds import AddGroup, adds_column, struct_fields
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.replay import Superseded
-from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.add_columns import AddColumns, CheckpointAdds, CommitAdds
 from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
 from deltaskip.skipping.file_list import batch_files
 from deltaskip.skipping.file_predicates import CompiledPredicate
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 from deltaskip.stats.cache_keys import CacheKey, GroupScope
 
 _ROWS = 8192

@@ -19,12 +19,10 @@ from deltaskip.actions.file_fields import DELETION_VECTOR
 from deltaskip.errors import CorruptLog, InvalidArgument
 from deltaskip.log import Snapshot
 from deltaskip.progress import LOGGER
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.mapping import physical_name
-from deltaskip.schema.types import StructField
-from deltaskip.schema.zone_rules import rules_in_use
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.partition_columns import PartitionColumn
+from deltaskip.sparkexpr.types import StructField, arrow_type, physical_name
+from deltaskip.sparkexpr.values.zone_rules import rules_in_use
 from deltaskip.stats.cache_keys import FileColumnKey
 
 FILE_COLUMNS = (

@@ -6,20 +6,19 @@ from dataclasses import field, replace
 
 import pyarrow as pa
 
-from deltaskip.expr import Node
-from deltaskip.expr.clock import Clock, reads_clock
-from deltaskip.expr.nodes import Literal
 from deltaskip.fork_safety import cached_property
-from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.zone_rules import SharedRules
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.evaluate import keep_mask
 from deltaskip.skipping.partition_terms import PartitionAnswers, PartitionTruth
 from deltaskip.skipping.program import PartitionTerm, Program
 from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.skipping.proofs.rewrite import not_true, rewrite
+from deltaskip.sparkexpr.clock import Clock, reads_clock
+from deltaskip.sparkexpr.kernels import Lane
+from deltaskip.sparkexpr.nodes import Literal, Node
+from deltaskip.sparkexpr.values.zone_rules import SharedRules
 from deltaskip.stats.layout import BoundKind
 
 

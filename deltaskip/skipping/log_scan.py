@@ -10,15 +10,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import pyarrow as pa
 
 from deltaskip import arguments
-from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.doors import door
 from deltaskip.engine import SESSION_ZONE, engine, is_column, session_function, session_meaning
 from deltaskip.engine import current_collation_version as running_collation_version
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
-from deltaskip.expr import ColumnExpr, Node, bind, normalize, parse_sql
-from deltaskip.expr.clock import at_time, reads_clock
-from deltaskip.expr.comparison_collation import compared_collations
-from deltaskip.expr.diagnosis import (
+from deltaskip.log import Snapshot
+from deltaskip.log.reopening import Reopened, SnapshotReference
+from deltaskip.predicates import expression_node, given_predicate
+from deltaskip.schema.properties import PARTITIONING_KEY
+from deltaskip.shown import html_table
+from deltaskip.skipping.counts import estimated_rows, exact_count
+from deltaskip.skipping.file_list import chosen_columns, files_schema
+from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredicate
+from deltaskip.skipping.partition_terms import PartitionAnswers
+from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
+from deltaskip.sparkexpr import ColumnExpr, as_read, parse_sql, to_sql
+from deltaskip.sparkexpr.bind import bind
+from deltaskip.sparkexpr.clock import at_time, reads_clock
+from deltaskip.sparkexpr.collations import SPARK_VERSION
+from deltaskip.sparkexpr.comparison_collation import compared_collations
+from deltaskip.sparkexpr.diagnosis import (
     cast_strings,
     failing_constant,
     never_true,
@@ -27,24 +38,12 @@ from deltaskip.expr.diagnosis import (
     quoted_names,
     unknown_functions,
 )
-from deltaskip.expr.meaning import USUAL, SessionMeaning
-from deltaskip.expr.nodes import Column, Like, Literal
-from deltaskip.expr.padding import as_read
-from deltaskip.expr.render import to_sql
-from deltaskip.log import Snapshot
-from deltaskip.log.reopening import Reopened, SnapshotReference
-from deltaskip.predicates import expression_node, given_predicate
-from deltaskip.schema.calendar import current_micros, zone_of
-from deltaskip.schema.properties import PARTITIONING_KEY
-from deltaskip.schema.resolve import Resolved, display_name, resolve
-from deltaskip.schema.types import BOOLEAN, LONG_MAX, TIMESTAMP
-from deltaskip.schema.zone_rules import UnknownZone, rules_in_use
-from deltaskip.shown import html_table
-from deltaskip.skipping.counts import estimated_rows, exact_count
-from deltaskip.skipping.file_list import chosen_columns, files_schema
-from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredicate
-from deltaskip.skipping.partition_terms import PartitionAnswers
-from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
+from deltaskip.sparkexpr.meaning import USUAL, SessionMeaning
+from deltaskip.sparkexpr.nodes import Column, Like, Literal, Node
+from deltaskip.sparkexpr.normalize import normalize
+from deltaskip.sparkexpr.types import BOOLEAN, LONG_MAX, TIMESTAMP, Resolved, display_name, resolve
+from deltaskip.sparkexpr.values.calendar import current_micros, zone_of
+from deltaskip.sparkexpr.values.zone_rules import UnknownZone, rules_in_use
 from deltaskip.stats.cache_keys import PartitionAnswersKey
 from deltaskip.stats.layout import Side
 from deltaskip.warning import warn

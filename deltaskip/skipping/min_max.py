@@ -20,17 +20,27 @@ import pyarrow.compute as pc
 from deltaskip.errors import NotProvable
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema import Resolved, collation_of, display_name, fold_name, simple_string
-from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, is_true, numpy_values
-from deltaskip.schema.lengths import char_type
-from deltaskip.schema.numerals import of_unscaled
 from deltaskip.schema.type_widening import widened_types
-from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.constants import FIRST_DAY
 from deltaskip.skipping.counts import live_row_counts
 from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.skipping.partition_columns import readings
+from deltaskip.sparkexpr.types import (
+    BOOLEAN,
+    DATE,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DecimalType,
+    Resolved,
+    collation_of,
+    display_name,
+    fold_name,
+    simple_string,
+)
+from deltaskip.sparkexpr.types.lengths import char_type
+from deltaskip.sparkexpr.values import of_unscaled
+from deltaskip.sparkexpr.values.arrow_values import FALSE, arrow_array, arrow_scalar, is_true, numpy_values
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
 from deltaskip.stats.tight_bounds import are_tight
 

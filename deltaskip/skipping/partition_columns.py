@@ -14,14 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import PartitionValueError, TimestampRange, parse_partition_value
-from deltaskip.expr.vectors import ordered_floats
 from deltaskip.fork_safety import new_lock
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, is_true, numpy_values, true_rows
-from deltaskip.schema.calendar import instant_of, zone_of
-from deltaskip.schema.lengths import char_padded, declares_char, with_lengths
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -33,8 +28,13 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
     StructField,
+    arrow_type,
 )
-from deltaskip.schema.zone_rules import rules_in_use
+from deltaskip.sparkexpr.types.lengths import char_padded, declares_char, with_lengths
+from deltaskip.sparkexpr.values import ordered_floats
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_true, numpy_values, true_rows
+from deltaskip.sparkexpr.values.calendar import instant_of, zone_of
+from deltaskip.sparkexpr.values.zone_rules import rules_in_use
 
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"

@@ -14,12 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import PartitionValueError
-from deltaskip.collations.collation_id import is_utf8_binary
 from deltaskip.errors import NotProvable
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import (
+from deltaskip.skipping.add_batches import FileBatch, each_candidate
+from deltaskip.skipping.counts import live_row_counts
+from deltaskip.skipping.file_list import partition_structs, unreadable_value
+from deltaskip.skipping.file_predicates import CompiledPredicate
+from deltaskip.skipping.partition_columns import PartitionColumn, as_in_rows, equal_values, readings
+from deltaskip.sparkexpr.collations import is_utf8_binary
+from deltaskip.sparkexpr.types import StructField, arrow_type, declared_collation, display_name, physical_name
+from deltaskip.sparkexpr.types.lengths import declares_char
+from deltaskip.sparkexpr.values.arrow_values import (
     FALSE,
     arrow_array,
     arrow_scalar,
@@ -28,15 +34,6 @@ from deltaskip.schema.arrow_values import (
     numpy_values,
     one_chunk,
 )
-from deltaskip.schema.lengths import declares_char
-from deltaskip.schema.mapping import physical_name
-from deltaskip.schema.resolve import display_name
-from deltaskip.schema.types import StructField, declared_collation
-from deltaskip.skipping.add_batches import FileBatch, each_candidate
-from deltaskip.skipping.counts import live_row_counts
-from deltaskip.skipping.file_list import partition_structs, unreadable_value
-from deltaskip.skipping.file_predicates import CompiledPredicate
-from deltaskip.skipping.partition_columns import PartitionColumn, as_in_rows, equal_values, readings
 
 _ZERO = arrow_scalar(0, pa.int64())
 _STRICT = pc.ScalarAggregateOptions(skip_nulls=False)

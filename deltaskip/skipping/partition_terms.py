@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.expr.evaluation import Order, evaluate
-from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.nodes import FieldRef, Node
 from deltaskip.fork_safety import new_lock
-from deltaskip.kernels.lane import Lane, take_lane
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.skipping.partition_columns import PartitionColumn, readings
 from deltaskip.skipping.program import PartitionTerm
 from deltaskip.skipping.proofs.collated import Collations
+from deltaskip.sparkexpr import EvaluationError
+from deltaskip.sparkexpr.evaluation import Order, evaluate
+from deltaskip.sparkexpr.kernels import Lane, take_lane
+from deltaskip.sparkexpr.nodes import FieldRef, Node
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 
 EncodedColumns = Callable[[FieldRef], tuple[PartitionColumn, pa.Array]]
 """A batch's partition column: its distinct values, and an int32 code for each file."""
@@ -107,7 +107,7 @@ class PartitionTruth:
         for ref, column, own in zip(term.columns, columns, codes, strict=True):
             single |= column.read(self._time_zone).odd[own]
             taken[ref.logical[0]] = column.read(self._time_zone).array.take(arrow_array(own))
-        from deltaskip.expr.evaluation.columns import Evaluator
+        from deltaskip.sparkexpr.evaluation import Evaluator
 
         evaluator = Evaluator(term.node, self._time_zone or "UTC", self._collations)
         keep = evaluator.may_be_true(taken, len(single))

@@ -13,11 +13,11 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.collations.collation import Collation
-from deltaskip.expr.nodes import FieldRef, Node
 from deltaskip.fork_safety import cached_property
 from deltaskip.records import dataclass
 from deltaskip.skipping.proofs.preimage.value_sets import Cycle
+from deltaskip.sparkexpr.collations import Collation
+from deltaskip.sparkexpr.nodes import FieldRef, Node
 from deltaskip.stats.collated_bounds import CollatedBounds, Op, collated_leaf
 from deltaskip.stats.layout import NUM_RECORDS, Side, StatField, StatLeaf
 

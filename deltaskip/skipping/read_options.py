@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.records import dataclass
+from deltaskip.sparkexpr.meaning import SessionMeaning
 
 
 @dataclass(frozen=True, slots=True)

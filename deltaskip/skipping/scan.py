@@ -14,11 +14,11 @@ from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths, may
 from deltaskip.doors import door
 from deltaskip.engine import engine
 from deltaskip.log import same_table
-from deltaskip.schema.arrow_values import empty_table
 from deltaskip.skipping.add_batches import FileBatch, each_candidate
 from deltaskip.skipping.counts import fewest_files, proved_rows
 from deltaskip.skipping.file_list import batch_files, chosen_columns, decoded_paths, files_schema, log_plan
 from deltaskip.skipping.log_scan import LogScan
+from deltaskip.sparkexpr.values.arrow_values import empty_table
 
 _NO_ROWS = pa.nulls(0, pa.int64())
 

@@ -8,19 +8,19 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.collation import Collation
 from deltaskip.engine import current_collation_version
 from deltaskip.errors import SchemaError
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_paths
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema import Resolved, collation_of, display_name, fold_name, leaves, simple_string
-from deltaskip.schema.arrow_values import exact_sum, is_true
 from deltaskip.schema.type_widening import widened_types
 from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.partition_columns import map_values
 from deltaskip.skipping.program import Keep, Program
 from deltaskip.skipping.proofs.collated import Collations, spellings
+from deltaskip.sparkexpr.collations import Collation
+from deltaskip.sparkexpr.types import Resolved, collation_of, display_name, fold_name, leaves, simple_string
+from deltaskip.sparkexpr.values.arrow_values import exact_sum, is_true
 from deltaskip.stats.collated_bounds import collated_leaf
 from deltaskip.stats.coverage import ColumnCoverage, TableCoverage, advise, overlap, value_overlap
 from deltaskip.stats.layout import BoundKind, StatField, StatLeaf

@@ -12,14 +12,9 @@ import pyspark
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from deltaskip.collations.versions import UNKNOWN_VERSION
 from deltaskip.engine import Engine, ListedScan
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
-from deltaskip.expr import Node
-from deltaskip.expr.meaning import USUAL, SessionMeaning
-from deltaskip.expr.nodes import Opaque
 from deltaskip.log import Snapshot
-from deltaskip.schema.types import StructType
 from deltaskip.spark.columns.from_column import column_to_node
 from deltaskip.spark.read.dataframe import scan_to_dataframe
 from deltaskip.spark.read.session_facts import active_collation_version, refuse_other_server, session_collation_version
@@ -36,6 +31,10 @@ from deltaskip.spark.session.active import (
 from deltaskip.spark.session.checks import checked, running_interpreter
 from deltaskip.spark.session.error_conversion import spark_errors_named
 from deltaskip.spark.session.session_settings import session_id
+from deltaskip.sparkexpr.collations import UNKNOWN_VERSION
+from deltaskip.sparkexpr.meaning import USUAL, SessionMeaning
+from deltaskip.sparkexpr.nodes import Node, Opaque
+from deltaskip.sparkexpr.types import StructType
 from deltaskip.stats.file_facts import StatisticsRequest
 
 if TYPE_CHECKING:

@@ -18,15 +18,11 @@ from deltaskip.catalogs.table_catalog import NamespaceDescription
 from deltaskip.errors import SchemaError
 from deltaskip.features.enabling import FEATURE_PREFIX, READER_VERSION, WRITER_VERSION
 from deltaskip.features.identity_columns import identity_of
-from deltaskip.schema.arrow import arrow_schema
-from deltaskip.schema.arrow_values import domain_values
-from deltaskip.schema.ddl import parse_columns
-from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
-from deltaskip.schema.lengths import with_lengths
 from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
-from deltaskip.schema.resolve import display_name, fold_name
-from deltaskip.schema.sql_text import quoted_text
-from deltaskip.schema.types import (
+from deltaskip.skipping.table_coverage import clustering_columns
+from deltaskip.sparkexpr.text.sql_text import quoted_text
+from deltaskip.sparkexpr.types import (
+    CHAR_VARCHAR_KEY,
     COMMENT_KEY,
     DEFAULT_KEY,
     GENERATION_KEY,
@@ -36,10 +32,16 @@ from deltaskip.schema.types import (
     MapType,
     StructField,
     StructType,
+    arrow_schema,
     collation_name,
     declared_collation,
+    display_name,
+    fold_name,
+    simple_string,
 )
-from deltaskip.skipping.table_coverage import clustering_columns
+from deltaskip.sparkexpr.types.ddl import parse_columns
+from deltaskip.sparkexpr.types.lengths import with_lengths
+from deltaskip.sparkexpr.values.arrow_values import domain_values
 from deltaskip.storage.gate import contains
 from deltaskip.table.table import DeltaTable
 

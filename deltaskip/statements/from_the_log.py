@@ -12,9 +12,7 @@ import pyarrow as pa
 from deltaskip.errors import DeltaSkipError, SchemaError
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import StructField
+from deltaskip.sparkexpr.types import StructField, arrow_type, fold_name
 from deltaskip.statements.reader import NameParts, StatementReader, StatementTable
 from deltaskip.statements.statement import ReadStatement, StatementSession, qualifiers
 

@@ -15,20 +15,19 @@ import pyarrow as pa
 from deltaskip.dml.assignments import is_default
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, SparkUnavailable
-from deltaskip.expr import EvaluationError, Undecided, bind_expression, evaluate, parse_sql
-from deltaskip.expr.clock import at_time
-from deltaskip.expr.coerce import type_of
-from deltaskip.expr.nodes import Opaque, walk
 from deltaskip.features.identity_columns import identity_of
 from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_sql
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import typed_array
-from deltaskip.schema.calendar import current_micros
-from deltaskip.schema.ddl import exact_type_text
-from deltaskip.schema.resolve import display_name, fold_name
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import (
+from deltaskip.schema.user_schema import schema_of
+from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr import EvaluationError, Undecided, parse_sql
+from deltaskip.sparkexpr.bind import bind_expression
+from deltaskip.sparkexpr.clock import at_time
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.evaluation import evaluate
+from deltaskip.sparkexpr.nodes import Opaque, walk
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import (
     DEFAULT_KEY,
     GENERATION_KEY,
     INTEGRAL_BITS,
@@ -38,10 +37,14 @@ from deltaskip.schema.types import (
     MapType,
     StructField,
     StructType,
+    arrow_type,
+    display_name,
+    fold_name,
     nested_types,
 )
-from deltaskip.schema.user_schema import schema_of
-from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.types.ddl import exact_type_text
+from deltaskip.sparkexpr.values.arrow_values import typed_array
+from deltaskip.sparkexpr.values.calendar import current_micros
 from deltaskip.statements.answers import NO_ROWS, visible_columns
 from deltaskip.statements.reader import QUERY_WORDS, NameParts, PartitionValue, StatementReader
 from deltaskip.statements.statement import Statement, StatementSession

@@ -6,8 +6,8 @@ from dataclasses import field
 from typing import Any
 
 from deltaskip.records import dataclass
-from deltaskip.schema.resolve import display_name
-from deltaskip.schema.sql_text import sql_error
+from deltaskip.sparkexpr.text.sql_text import sql_error
+from deltaskip.sparkexpr.types import display_name
 from deltaskip.statements.answers import NO_ROWS, rows
 from deltaskip.statements.reader import NameParts, StatementReader
 from deltaskip.statements.statement import Statement, StatementSession

@@ -7,7 +7,7 @@ from typing import Any
 from deltaskip.alter.table_changes import RemoveProperty, SetProperty
 from deltaskip.errors import NamespaceAlreadyExists, NamespaceNotFound
 from deltaskip.records import dataclass
-from deltaskip.schema.resolve import display_name
+from deltaskip.sparkexpr.types import display_name
 from deltaskip.statements import answers
 from deltaskip.statements.answers import NO_ROWS
 from deltaskip.statements.reader import NameParts, StatementReader

@@ -21,8 +21,8 @@ from sqlglot.errors import SqlglotError
 
 from deltaskip.errors import SchemaError
 from deltaskip.records import dataclass
-from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.sql_text import SqlToken, quoted_path, sql_tokens
+from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_path, sql_tokens
+from deltaskip.sparkexpr.types import fold_name
 
 _ENDS = (
     *("WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW", "QUALIFY"),

@@ -9,14 +9,13 @@ from typing import Any
 
 from deltaskip.engine import engine
 from deltaskip.errors import CatalogError, DeltaSkipError, PredicateError, SparkUnavailable
-from deltaskip.expr import parse_sql
-from deltaskip.expr.nodes import Cast, Literal, Node
 from deltaskip.reading.read_plan import METADATA
 from deltaskip.records import dataclass
-from deltaskip.schema.calendar import EPOCH, parse_timestamp, zone_of
-from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.types import TIMESTAMP
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.nodes import Cast, Literal, Node
+from deltaskip.sparkexpr.types import TIMESTAMP, fold_name
+from deltaskip.sparkexpr.values.calendar import EPOCH, parse_timestamp, zone_of
 from deltaskip.statements.reader import NameParts, StatementTable, path_of
 from deltaskip.statements.references import Reference, names_metadata, query_template, references
 from deltaskip.table.table import DeltaTable

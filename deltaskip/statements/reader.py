@@ -10,10 +10,9 @@ from typing import Literal
 
 from deltaskip.alter.alter_sql import AlterParser
 from deltaskip.records import dataclass
-from deltaskip.schema.ddl import DdlParser
-from deltaskip.schema.resolve import display_name
-from deltaskip.schema.sql_text import SqlToken, sql_error
-from deltaskip.schema.types import StructType
+from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_error
+from deltaskip.sparkexpr.types import StructType, display_name
+from deltaskip.sparkexpr.types.ddl import DdlParser
 
 NameParts = tuple[str, ...]
 """The parts of a name, without backticks."""

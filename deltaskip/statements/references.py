@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.reading.read_plan import METADATA
 from deltaskip.records import dataclass
-from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.sql_text import SqlToken, quoted_name
+from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_name
+from deltaskip.sparkexpr.types import fold_name
 from deltaskip.statements.reader import QUERY_WORDS, NameParts, StatementReader, StatementTable
 
 _END_OF_FROM = (

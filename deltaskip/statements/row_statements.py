@@ -10,13 +10,11 @@ import pyarrow as pa
 
 from deltaskip.dml.merge.clauses import ClauseKind
 from deltaskip.errors import InvalidArgument, PredicateError, SparkUnavailable, UnsupportedFeature
-from deltaskip.expr.python_values import literal_node
-from deltaskip.expr.render import exact_sql
 from deltaskip.records import dataclass
 from deltaskip.schema.relations import qualifier_length, unqualified_text
-from deltaskip.schema.resolve import display_name
-from deltaskip.schema.sql_text import quoted_name, quoted_path, sql_error
-from deltaskip.schema.types import VOID, StructField, StructType
+from deltaskip.sparkexpr import exact_sql, literal_node
+from deltaskip.sparkexpr.text.sql_text import quoted_name, quoted_path, sql_error
+from deltaskip.sparkexpr.types import VOID, StructField, StructType, display_name
 from deltaskip.statements.answers import NO_ROWS, rows
 from deltaskip.statements.inserting import partition_predicate
 from deltaskip.statements.reader import NameParts, PartitionValue, StatementReader

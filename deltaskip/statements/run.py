@@ -12,10 +12,10 @@ from deltaskip.catalogs.table_catalog import TableCatalog
 from deltaskip.doors import first_line
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, MaintenanceWarning, PredicateError, SchemaError, advice_in
-from deltaskip.expr import with_parameters
-from deltaskip.schema.ddl import timestamp_of
-from deltaskip.schema.sql_text import sql_error
-from deltaskip.schema.types import TIMESTAMP, DataType
+from deltaskip.sparkexpr import with_parameters
+from deltaskip.sparkexpr.text.sql_text import sql_error
+from deltaskip.sparkexpr.types import TIMESTAMP, DataType
+from deltaskip.sparkexpr.types.ddl import timestamp_of
 from deltaskip.statements.grammar import GRAMMAR, NEAREST, StatementForm
 from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.statement import Statement, StatementSession

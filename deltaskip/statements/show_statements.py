@@ -6,8 +6,8 @@ from typing import Any
 
 from deltaskip.catalogs.located import LocatedCatalog
 from deltaskip.records import dataclass
-from deltaskip.schema.resolve import display_name
-from deltaskip.schema.sql_text import sql_error
+from deltaskip.sparkexpr.text.sql_text import sql_error
+from deltaskip.sparkexpr.types import display_name
 from deltaskip.statements import answers
 from deltaskip.statements.answers import rows
 from deltaskip.statements.inserting import partition_predicate

@@ -11,7 +11,7 @@ from deltaskip.catalogs.table_catalog import TableCatalog
 from deltaskip.errors import InvalidArgument
 from deltaskip.records import dataclass
 from deltaskip.schema.relations import unqualified_text
-from deltaskip.schema.resolve import display_name
+from deltaskip.sparkexpr.types import display_name
 from deltaskip.statements.queries import QuerySession
 from deltaskip.statements.reader import NameParts, path_of
 from deltaskip.table.table import DeltaTable

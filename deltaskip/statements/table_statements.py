@@ -19,11 +19,10 @@ from deltaskip.catalogs.staged import changed_since_read
 from deltaskip.catalogs.table_catalog import TableCatalog, transactional
 from deltaskip.errors import InvalidArgument, TableAlreadyExists, TableNotFound
 from deltaskip.records import dataclass
-from deltaskip.schema.resolve import display_name, fold_name
-from deltaskip.schema.sql_text import sql_error
-from deltaskip.schema.types import StructField, StructType
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.text.sql_text import sql_error
+from deltaskip.sparkexpr.types import StructField, StructType, display_name, fold_name
 from deltaskip.statements.answers import NO_ROWS, rows
 from deltaskip.statements.namespace_statements import NAMESPACE_WORDS
 from deltaskip.statements.reader import Creating, NameParts, StatementReader, StatementTable, path_of

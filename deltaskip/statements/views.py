@@ -11,10 +11,10 @@ from deltaskip import arguments
 from deltaskip.doors import Unpicklable, door
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, SchemaError
-from deltaskip.expr import with_parameters
 from deltaskip.records import dataclass
-from deltaskip.schema.resolve import fold_name, parse_names
-from deltaskip.schema.sql_text import quoted_name
+from deltaskip.sparkexpr import with_parameters
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import fold_name, parse_names
 from deltaskip.statements.queries import QuerySession
 from deltaskip.statements.reader import NameParts, StatementTable, path_of
 from deltaskip.table.table import DeltaTable, table_in

@@ -46,10 +46,7 @@ from enum import Enum
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, is_true
-from deltaskip.schema.calendar import MICROS_PER_DAY, days_from_civil
-from deltaskip.schema.numerals import EXACT, exactly, of_unscaled
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types import (
     BYTE,
     DATE,
     FLOAT,
@@ -62,6 +59,9 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
 )
+from deltaskip.sparkexpr.values import EXACT, exactly, of_unscaled
+from deltaskip.sparkexpr.values.arrow_values import FALSE, arrow_array, arrow_scalar, is_true
+from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, days_from_civil
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
 
 

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from deltaskip.kernels.hashes import hash_bytes
-from deltaskip.schema.arrow_values import arrow_array, numpy_values
-from deltaskip.schema.types import DATE, INTEGRAL_BITS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
+from deltaskip.sparkexpr.kernels import hash_bytes
+from deltaskip.sparkexpr.types import DATE, INTEGRAL_BITS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 from deltaskip.stats.footer import DAMAGE, Footer
 from deltaskip.stats.footer_columns import ParquetNode, type_of_leaf
 from deltaskip.storage.range_file import read_ranges

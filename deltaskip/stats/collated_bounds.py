@@ -11,11 +11,10 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.collation import Collation
 from deltaskip.kernels.compare import compare_int64
-from deltaskip.kernels.key_column import KeyColumn
-from deltaskip.kernels.lane import Lane, constant_lane
-from deltaskip.schema.arrow_values import FALSE, arrow_scalar, is_true
+from deltaskip.sparkexpr.collations import Collation
+from deltaskip.sparkexpr.kernels import KeyColumn, Lane, constant_lane
+from deltaskip.sparkexpr.values.arrow_values import FALSE, arrow_scalar, is_true
 from deltaskip.stats.layout import CUT_FROM, Side, StatField, StatLeaf
 
 Op = Literal["lt", "le", "gt", "ge", "eq", "ne"]

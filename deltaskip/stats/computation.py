@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltaskip import arguments
-from deltaskip.collations import lookup
-from deltaskip.collations.collation_id import CollationId
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, StatisticsWarning
-from deltaskip.schema.arrow import from_arrow
-from deltaskip.schema.arrow_values import arrow_array, numpy_values
-from deltaskip.schema.json import parse_schema
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.resolve import display_name, fold_name, parse_names
-from deltaskip.schema.types import STRING, StructType
+from deltaskip.sparkexpr.collations import CollationId, lookup
+from deltaskip.sparkexpr.types import (
+    STRING,
+    MappingMode,
+    StructType,
+    display_name,
+    fold_name,
+    from_arrow,
+    parse_names,
+    parse_schema,
+)
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 from deltaskip.stats.stats_columns import StatColumn, indexed_columns
 from deltaskip.stats.tags import stats_tags
 from deltaskip.stats.tight_bounds import writes_tight_bounds

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import numpy_values
 from deltaskip.shown import Shown
+from deltaskip.sparkexpr.values.arrow_values import numpy_values
 from deltaskip.stats.stats_columns import STATS_COLUMNS
 
 _MOST_ADVICE = 3

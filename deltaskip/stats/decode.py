@@ -14,8 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
-from deltaskip.schema.calendar import (
+from deltaskip.sparkexpr.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
+from deltaskip.sparkexpr.values import JSON_FLOATS
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
+from deltaskip.sparkexpr.values.calendar import (
     INSTANT_MAX,
     INSTANT_MIN,
     MICROS_PER_DAY,
@@ -25,8 +27,6 @@ from deltaskip.schema.calendar import (
     read_timestamp,
     zone_of,
 )
-from deltaskip.schema.floats import JSON_FLOATS
-from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 from deltaskip.stats.believed_bounds import (
     BEFORE_1900,
     OFFSET_SECONDS_LOST,

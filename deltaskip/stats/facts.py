@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
-from deltaskip.collations.collation import Collation
 from deltaskip.records import dataclass
+from deltaskip.sparkexpr.collations import Collation
 from deltaskip.stats.stored_bounds import Bound
 
 

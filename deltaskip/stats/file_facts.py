@@ -10,14 +10,11 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.collations import lookup
-from deltaskip.collations.collation import Collation
-from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import StorageError
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import numpy_values
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.types import STRING
+from deltaskip.sparkexpr.collations import Collation, CollationId, lookup
+from deltaskip.sparkexpr.types import STRING, MappingMode
+from deltaskip.sparkexpr.values.arrow_values import numpy_values
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, FileFacts
 from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, Planner, footer_facts, read_footer
 from deltaskip.stats.layout import COLLATED, Side

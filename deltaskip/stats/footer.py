@@ -30,7 +30,7 @@ import pyarrow as pa
 from deltaskip.errors import DataFileMissing, StorageError, UnsupportedFeature
 from deltaskip.kernels.thrift_compact import read_struct
 from deltaskip.records import dataclass
-from deltaskip.schema.properties import MappingMode
+from deltaskip.sparkexpr.types import MappingMode
 from deltaskip.stats.believed_bounds import GREGORIAN_FROM, hybrid_calendar
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes
 from deltaskip.stats.footer_columns import AMBIGUOUS, ParquetNode, nodes_to, parquet_root, type_of_leaf

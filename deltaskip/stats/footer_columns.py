@@ -10,8 +10,7 @@ from dataclasses import field
 from typing import Any
 
 from deltaskip.records import dataclass
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.resolve import fold_name
+from deltaskip.sparkexpr.types import MappingMode, fold_name
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.stored_bounds import StoredType
 

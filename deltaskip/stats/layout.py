@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Literal
 
 from deltaskip.records import dataclass
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types import (
     BOOLEAN,
     BYTE,
     DATE,

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.collation import Collation
 from deltaskip.errors import StatisticsWarning
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
-from deltaskip.schema.arrow_values import arrow_scalar, is_true
-from deltaskip.schema.types import INTEGRAL_BITS
+from deltaskip.sparkexpr.collations import Collation
+from deltaskip.sparkexpr.types import INTEGRAL_BITS
+from deltaskip.sparkexpr.values.arrow_values import arrow_scalar, is_true
 from deltaskip.stats.believed_bounds import BoundForm, believed
 from deltaskip.stats.cache_keys import AddsScope, CacheKey, CollatedKey, CommitsScope, NanAbsentKey, StatisticKey
 from deltaskip.stats.collated_bounds import CollatedBounds, collated_leaf, merged_spellings

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.json_text import member_at, parse_json
-from deltaskip.schema.types import FLOATING
+from deltaskip.sparkexpr.collations import CollationId
+from deltaskip.sparkexpr.types import FLOATING
 from deltaskip.stats.file_facts import StatisticsRequest
 from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS, is_wide

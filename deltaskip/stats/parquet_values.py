@@ -9,13 +9,13 @@ from typing import Any, Protocol, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.collation import Collation
 from deltaskip.doors import first_line
 from deltaskip.errors import StorageError
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.kernels.extremes import binary_extremes, decimal_extremes, float_extremes, integer_extremes, used_entries
 from deltaskip.records import dataclass
-from deltaskip.schema.types import DataType
+from deltaskip.sparkexpr.collations import Collation
+from deltaskip.sparkexpr.types import DataType
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, combined_facts
 from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, data_file_missing, since
 from deltaskip.stats.footer_columns import ParquetNode

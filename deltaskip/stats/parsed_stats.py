@@ -16,14 +16,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.json_text import parse_json
 from deltaskip.kernels.stats_json import BOOLEAN as BOOLEAN_KIND
 from deltaskip.kernels.stats_json import INVALID, NUMBER, STRING, extract_double, extract_int64, extract_leaves
-from deltaskip.schema import (
+from deltaskip.sparkexpr.collations import CollationId
+from deltaskip.sparkexpr.types import (
     BOOLEAN,
     DATE,
+    FLOATING,
+    INTEGRAL_BITS,
     LONG,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -34,10 +36,9 @@ from deltaskip.schema import (
     arrow_type,
     physical_name,
 )
-from deltaskip.schema.arrow_values import NOTHING, arrow_array, arrow_scalar, is_true
-from deltaskip.schema.floats import JSON_FLOATS
-from deltaskip.schema.types import FLOATING, INTEGRAL_BITS
-from deltaskip.schema.types import STRING as STRING_COLUMN
+from deltaskip.sparkexpr.types import STRING as STRING_COLUMN
+from deltaskip.sparkexpr.values import JSON_FLOATS
+from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, arrow_scalar, is_true
 from deltaskip.stats.believed_bounds import BEFORE_1900, as_floats, in_our_calendar, is_long_decimal, of_either_type
 from deltaskip.stats.decode import date_texts, instant_texts, local_texts
 from deltaskip.stats.layout import COLLATED

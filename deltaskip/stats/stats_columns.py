@@ -11,14 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 
-from deltaskip.collations.collation_id import CollationId, is_utf8_binary
-from deltaskip.collations.lookup import find
 from deltaskip.errors import InvalidCollation, PredicateError
 from deltaskip.records import dataclass
-from deltaskip.schema.mapping import field_id, physical_name
-from deltaskip.schema.properties import MappingMode, TableProperties
-from deltaskip.schema.resolve import display_name, fold_name, parse_names
-from deltaskip.schema.types import (
+from deltaskip.schema.mapping import field_id
+from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.collations import CollationId, find, is_utf8_binary
+from deltaskip.sparkexpr.types import (
     BYTE,
     DATE,
     DOUBLE,
@@ -31,9 +29,14 @@ from deltaskip.schema.types import (
     TIMESTAMP_NTZ,
     DataType,
     DecimalType,
+    MappingMode,
     StructField,
     StructType,
     declared_collation,
+    display_name,
+    fold_name,
+    parse_names,
+    physical_name,
 )
 
 STATS_COLUMNS = TableProperties.stats_columns.name

@@ -10,8 +10,7 @@ from functools import partial
 from typing import Literal
 
 from deltaskip.records import dataclass
-from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types import (
     BYTE,
     DATE,
     DOUBLE,
@@ -25,6 +24,7 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
 )
+from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, MICROS_PER_SECOND
 
 Bound = int | float | bytes
 Convert = Callable[[Bound], Bound | None]

@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.json_text import member_at, parse_json
-from deltaskip.schema.arrow_values import FALSE, arrow_array, is_true
-from deltaskip.schema.types import FLOATING
+from deltaskip.sparkexpr.types import FLOATING
+from deltaskip.sparkexpr.values.arrow_values import FALSE, arrow_array, is_true
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.version import engine_info
 

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from deltaskip.collations.collation import Collation
-from deltaskip.schema.calendar import MICROS_PER_DAY, days_from_civil, format_date, format_timestamp
-from deltaskip.schema.floats import java_text
-from deltaskip.schema.numerals import EXACT, of_unscaled
-from deltaskip.schema.types import DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
+from deltaskip.sparkexpr.collations import Collation
+from deltaskip.sparkexpr.types import DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
+from deltaskip.sparkexpr.values import EXACT, java_text, of_unscaled
+from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, days_from_civil, format_date, format_timestamp
 from deltaskip.stats.layout import Side
 
 BoundText = Callable[[Any, Side], str | None]

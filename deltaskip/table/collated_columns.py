@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from deltaskip.collations import lookup
-from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.lookup import AvailableCollations, available_collations
-from deltaskip.collations.versions import kept_versions
 from deltaskip.errors import DeltaSkipError, InvalidCollation
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.declared_collations import string_paths
-from deltaskip.schema.types import ArrayType, DataType, MapType, StructType, declared_collation
 from deltaskip.shown import Shown
+from deltaskip.sparkexpr.collations import AvailableCollations, CollationId, available_collations, kept_versions, lookup
+from deltaskip.sparkexpr.types import ArrayType, DataType, MapType, StructType, declared_collation, string_paths
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -21,14 +21,21 @@ from deltaskip.log import Snapshot
 from deltaskip.log.new_table import before_creation, check_no_table
 from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_problem
-from deltaskip.schema import schema_to_json
-from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.mapping import with_new_ids
-from deltaskip.schema.properties import PARTITIONING_KEY, MappingMode, TableProperties, check_given_property
-from deltaskip.schema.resolve import display_name, fold_name, parse_names, resolve
-from deltaskip.schema.types import DEFAULT_KEY, StructType
+from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties, check_given_property
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.types import (
+    DEFAULT_KEY,
+    MappingMode,
+    StructType,
+    display_name,
+    fold_name,
+    parse_names,
+    resolve,
+    schema_to_json,
+)
+from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.storage import Storage
 from deltaskip.transforms import Identity, Transform

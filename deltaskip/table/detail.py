@@ -17,11 +17,11 @@ from deltaskip.log.commit_times import commit_time
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import candidate_segments
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.shown import Shown, html_table
 from deltaskip.skipping.add_batches import candidates
 from deltaskip.skipping.program import Keep, Program
 from deltaskip.skipping.table_coverage import clustering_columns
+from deltaskip.sparkexpr.values.arrow_values import exact_sum
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -9,7 +9,7 @@ from deltaskip.engine import SESSION_ZONE, zone_or_session
 from deltaskip.errors import InvalidArgument
 from deltaskip.log import Snapshot
 from deltaskip.progress import LOGGER
-from deltaskip.schema.calendar import zone_of
+from deltaskip.sparkexpr.values.calendar import zone_of
 from deltaskip.txn.latest import latest_after
 from deltaskip.txn.write_options import WriteOptions
 

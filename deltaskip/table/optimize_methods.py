@@ -161,7 +161,7 @@ class OptimizingMethods(TableMethods):
         from deltaskip.alter.alter import alter
         from deltaskip.alter.table_changes import ClusterBy
         from deltaskip.maintenance.results import PartitioningResult
-        from deltaskip.schema.resolve import display_name
+        from deltaskip.sparkexpr.types import display_name
 
         latest = refresh(self.snapshot)
         if latest.partition_columns:

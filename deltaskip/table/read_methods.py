@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltaskip import arguments
 from deltaskip.engine import SESSION_ZONE, engine
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, VersionNotFound
-from deltaskip.schema.sql_text import quoted_name
+from deltaskip.sparkexpr.text.sql_text import quoted_name
 from deltaskip.table.methods import TableMethods
 
 if TYPE_CHECKING:

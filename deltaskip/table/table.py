@@ -21,12 +21,11 @@ from deltaskip.log.loading import of_one_table
 from deltaskip.log.new_table import check_no_files
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.reading.table_scan import OF_FRAMES, TableScan
-from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import FLOAT_BOUNDS, FloatBounds
-from deltaskip.schema.types import StructType
 from deltaskip.shown import html_table
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.read_options import ReadOptions
+from deltaskip.sparkexpr.types import StructType, simple_string
 from deltaskip.storage import Storage, open_storage
 from deltaskip.table.alter_methods import AlteringMethods
 from deltaskip.table.change_methods import ChangingMethods

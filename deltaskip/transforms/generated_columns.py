@@ -10,13 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from deltaskip.errors import PredicateError, SchemaError
-from deltaskip.expr import parse_sql
-from deltaskip.expr.nodes import Call, Cast, Column, Literal, Node
 from deltaskip.records import dataclass
-from deltaskip.schema.ddl import type_text
-from deltaskip.schema.resolve import collation_of, fold_name, resolve
-from deltaskip.schema.sql_text import quoted_path
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.nodes import Call, Cast, Column, Literal, Node
+from deltaskip.sparkexpr.text.sql_text import quoted_path
+from deltaskip.sparkexpr.types import (
     BYTE,
     DATE,
     DATETIMES,
@@ -29,7 +27,11 @@ from deltaskip.schema.types import (
     DataType,
     StructField,
     StructType,
+    collation_of,
+    fold_name,
+    resolve,
 )
+from deltaskip.sparkexpr.types.ddl import type_text
 from deltaskip.transforms.transform import (
     Bucket,
     Date,

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from deltaskip.arguments import unicode_text
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError
-from deltaskip.expr import parse_sql
-from deltaskip.expr.nodes import Call, Cast, Column, Literal, Node
-from deltaskip.schema.types import DATE
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.nodes import Call, Cast, Column, Literal, Node
+from deltaskip.sparkexpr.types import DATE
 from deltaskip.transforms.transform import Bucket, Date, DateHour, Identity, Month, Transform, Truncate, Year
 
 _OF_COLUMN: dict[str, Callable[[Sequence[str]], Transform]] = {

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import PARTITIONING_KEY
-from deltaskip.schema.types import GENERATION_KEY, StructType
+from deltaskip.sparkexpr.types import GENERATION_KEY, StructType
 from deltaskip.transforms.generated_columns import Partitioned
 from deltaskip.transforms.transform import Identity, Transform
 

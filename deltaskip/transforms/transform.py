@@ -11,7 +11,7 @@ from typing import Any, overload
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.records import dataclass
-from deltaskip.schema.resolve import ColumnPath, column_path, display_name
+from deltaskip.sparkexpr.types import ColumnPath, column_path, display_name
 
 _GREATEST = 2**31 - 1
 

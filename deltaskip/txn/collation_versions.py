@@ -9,11 +9,10 @@ import json
 from collections.abc import Iterable, Mapping
 
 from deltaskip.actions import DomainMetadata, Protocol
-from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.versions import DOMAIN, WRITE_VERSIONS, domain_members, kept_versions
 from deltaskip.errors import InvalidCollation, InvalidCommit
 from deltaskip.features.registry import FEATURES, feature_names, has_feature
 from deltaskip.schema.properties import FEATURES_WRITER_VERSION
+from deltaskip.sparkexpr.collations import DOMAIN, WRITE_VERSIONS, CollationId, domain_members, kept_versions
 from deltaskip.txn.transaction import Transaction
 
 _FEATURES = ("collations", "domainMetadata")

@@ -28,11 +28,11 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import absolute_uris
 from deltaskip.errors import CommitConflict
-from deltaskip.expr.render import to_sql
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
-from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr import to_sql
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.winners import Winners
 

@@ -25,8 +25,8 @@ from deltaskip.errors import InvalidCommit
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.txn.known_files import Known
 from deltaskip.txn.removed_files import RemovedFiles
 

@@ -13,7 +13,7 @@ from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 
 _BATCH_ROWS = 1 << 16
 _COLUMNS = ("path", "size", "partition_values", "deletion_vector", "base_row_id", "default_row_commit_version")

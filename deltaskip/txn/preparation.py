@@ -27,9 +27,9 @@ from deltaskip.log import Snapshot
 from deltaskip.log.commit_times import next_in_commit_timestamp, with_enablement
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.schema.calendar import current_ms
 from deltaskip.schema.properties import IsolationLevel, TableProperties
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.txn.intent import Intent, logged_parameter
 from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.removed_files import removes_as_listed

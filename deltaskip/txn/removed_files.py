@@ -19,7 +19,7 @@ from deltaskip.actions import (
 )
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, in_schema, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, in_schema, one_chunk
 from deltaskip.txn.known_files import listed_files
 
 _GIVEN = ("path", "partition_values", "size", "deletion_vector")

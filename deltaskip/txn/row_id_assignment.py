@@ -17,7 +17,7 @@ from deltaskip.features.commit_rules import refusal
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
-from deltaskip.schema.types import LONG_MAX
+from deltaskip.sparkexpr.types import LONG_MAX
 from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.txn.known_files import Known
 

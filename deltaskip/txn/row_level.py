@@ -47,7 +47,7 @@ from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.log.deletion_vectors import read_deletion_vector, vector_folder, vector_location, write_deletion_vectors
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
 from deltaskip.stats.merged_stats import widened_stats
 from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.txn.intent import Intent

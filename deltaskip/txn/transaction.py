@@ -17,11 +17,10 @@ from deltaskip.errors import CommitConflict, CorruptLog, InvalidArgumentType, In
 from deltaskip.log import Snapshot, is_cleaned_up, same_table
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.progress import LOGGER
-from deltaskip.schema import carry_collations, parse_schema, schema_to_json
-from deltaskip.schema.calendar import current_ms
-from deltaskip.schema.types import StructType
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.types import StructType, carry_collations, parse_schema, schema_to_json
+from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.new_folders import NewFolders
 from deltaskip.txn.commit_loop import CommitLoop, Committed

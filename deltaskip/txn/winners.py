@@ -17,7 +17,7 @@ from deltaskip.log.commit import Commits, OtherAction, commit_infos, members_of,
 from deltaskip.log.file_names import Kind, LogFile
 from deltaskip.log.segment import list_commits
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, is_not_false, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, is_not_false, numpy_values, one_chunk
 
 
 @dataclass(frozen=True)

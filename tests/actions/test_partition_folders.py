@@ -20,7 +20,8 @@ from deltaskip.actions import PartitionValueError, hadoop_path, parse_partition_
 from deltaskip.actions.partition_folders import HIVE_NULL, hive_folder, partition_folder, random_folder, random_prefix
 from deltaskip.actions.partition_values import partition_texts
 from deltaskip.actions.paths import decode_path, encode_location, encode_path
-from deltaskip.schema import (
+from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.types import (
     BINARY,
     BOOLEAN,
     BYTE,
@@ -36,8 +37,7 @@ from deltaskip.schema import (
     StructField,
     arrow_type,
 )
-from deltaskip.schema.arrow_values import domain_values
-from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.values.arrow_values import domain_values
 from tests.looped import looped
 
 # As delta-spark 4.4 writes them, beside the text of the log.

@@ -17,7 +17,9 @@ from deltaskip.actions import (
     serialize_partition_value,
 )
 from deltaskip.errors import ReadWarning
-from deltaskip.schema import (
+from deltaskip.schema import mapping_mode
+from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.types import (
     BINARY,
     BOOLEAN,
     BYTE,
@@ -35,12 +37,10 @@ from deltaskip.schema import (
     DecimalType,
     UnknownType,
     arrow_type,
-    mapping_mode,
     parse_schema,
     resolve,
 )
-from deltaskip.schema.calendar import format_date, format_timestamp
-from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.values.calendar import format_date, format_timestamp
 from tests import corpus
 from tests.looped import looped
 

@@ -10,7 +10,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.alter.alter_sql import parse_alter
 from deltaskip.errors import SchemaError
-from deltaskip.schema.ddl import parse_columns
+from deltaskip.sparkexpr.types.ddl import parse_columns
 from tests.each import each
 
 

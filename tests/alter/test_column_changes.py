@@ -13,8 +13,8 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, InvalidCommit, SchemaError
-from deltaskip.schema.ddl import parse_columns
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.sparkexpr.types.ddl import parse_columns
+from deltaskip.sparkexpr.types.json import CHAR_VARCHAR_KEY
 from tests.each import each
 
 COLUMNS = (

@@ -13,7 +13,7 @@ import pytest
 import deltaskip as ds
 from deltaskip import transforms as t
 from deltaskip.schema.properties import PARTITIONING_KEY
-from deltaskip.schema.types import StructField, StructType
+from deltaskip.sparkexpr.types.data_types import StructField, StructType
 from tests.each import each
 
 COLUMNS = "id INT, name STRING, ts TIMESTAMP, e STRUCT<at: DATE, n: STRUCT<ntz: TIMESTAMP_NTZ>>"

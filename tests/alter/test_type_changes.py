@@ -12,8 +12,8 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import SchemaError
-from deltaskip.schema.ddl import parse_columns
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.sparkexpr.types.ddl import parse_columns
+from deltaskip.sparkexpr.types.json import CHAR_VARCHAR_KEY
 from tests.alter.test_column_changes import commit_info, table_of
 from tests.each import each
 

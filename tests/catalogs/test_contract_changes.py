@@ -9,7 +9,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, SchemaError, TableNotFound
-from deltaskip.schema.json import simple_string
+from deltaskip.sparkexpr.types.json import simple_string
 from tests.catalogs.contract import NUMBERS, Contract, contract, endpoint, s3_options, values_of
 from tests.dml.tables import ids_of
 from tests.each import each

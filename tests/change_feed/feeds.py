@@ -12,7 +12,7 @@ from deltaskip import DeltaTable
 from deltaskip.actions import DeletionVectorDescriptor
 from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_encode
-from deltaskip.schema.types import LONG, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import LONG, StructField, StructType
 from tests.builder import Action, metadata, protocol_of
 from tests.log.builder import TableBuilder
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deltaskip.errors import CorruptLog
-from deltaskip.schema.types import STRING, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import STRING, StructField, StructType
 from tests.builder import metadata, protocol_of
 from tests.change_feed.feeds import ON, SCHEMA, Feed, cdc, inline, stats
 from tests.log.builder import add, log_name, remove

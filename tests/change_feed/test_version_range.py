@@ -19,7 +19,7 @@ from deltaskip.errors import (
     UnsupportedFeature,
     VersionNotFound,
 )
-from deltaskip.schema.types import INTEGER, LONG, STRING, DataType, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import INTEGER, LONG, STRING, DataType, StructField, StructType
 from tests.builder import metadata, protocol_of
 from tests.change_feed.feeds import ON, SCHEMA, Feed
 from tests.each import each

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deltaskip.collations.lookup import available_collations
-from deltaskip.schema.types import LONG, STRING, ArrayType, MapType, StructField, StructType
+from deltaskip.sparkexpr.collations.lookup import available_collations
+from deltaskip.sparkexpr.types.data_types import LONG, STRING, ArrayType, MapType, StructField, StructType
 from tests.builder import TableBuilder
 from tests.cli.conftest import Run
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from deltaskip import demo
-from deltaskip.schema.types import LONG, STRING
+from deltaskip.sparkexpr.types.data_types import LONG, STRING
 from deltaskip.table.table import DeltaTable
 from tests.builder import TableBuilder, add, bounds
 from tests.cli.conftest import Run

@@ -28,9 +28,9 @@ from deltaskip.errors import (
     UnsupportedFeature,
 )
 from deltaskip.features.registry import has_feature
-from deltaskip.schema.types import BINARY
+from deltaskip.sparkexpr.types.data_types import BINARY
 from tests.each import each
-from tests.kernels.variant_twin import metadata_of, shredded, variant_type
+from tests.sparkexpr.kernels.variant_twin import metadata_of, shredded, variant_type
 
 UTC = datetime.UTC
 NOON = datetime.datetime(2024, 1, 1, 12, tzinfo=UTC)

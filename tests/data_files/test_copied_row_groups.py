@@ -23,7 +23,7 @@ from deltaskip.data_files.copied_row_groups import can_copy, copy_row_groups
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.errors import StorageError
 from deltaskip.kernels.thrift_compact import read_fields, write_fields
-from deltaskip.schema import StructType, from_arrow
+from deltaskip.sparkexpr.types import StructType, from_arrow
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import read_footer

@@ -17,9 +17,9 @@ from deltaskip.actions import AddFile, decode_path
 from deltaskip.data_files import parquet_writer
 from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.errors import StorageError
-from deltaskip.schema import VOID, StructField, StructType, from_arrow
 from deltaskip.schema.mapping import ID_KEY
-from deltaskip.schema.types import PHYSICAL_NAME_KEY
+from deltaskip.sparkexpr.types import VOID, StructField, StructType, from_arrow
+from deltaskip.sparkexpr.types.data_types import PHYSICAL_NAME_KEY
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.stats_columns import indexed_columns

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from deltaskip import DeltaTable
 from deltaskip.actions import AddFile, decode_path
-from deltaskip.schema import arrow_schema
+from deltaskip.sparkexpr.types import arrow_schema
 from tests.dml.tables import actions_of, ids_of, info_of, made, rows
 from tests.each import each
 

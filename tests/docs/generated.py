@@ -16,19 +16,21 @@ from functools import cache
 from pathlib import Path
 
 from deltaskip import demo
-from deltaskip.expr import EvaluationError, bind_expression, evaluate, parse_sql
-from deltaskip.expr.coerce import type_of
-from deltaskip.expr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
-from deltaskip.expr.functions.function import Replaced
-from deltaskip.expr.nodes import Call, Compare, Literal, walk
-from deltaskip.expr.spark_functions import ARGUMENT_COUNTS, CHANGING
 from deltaskip.features.commit_rules import rule_table
 from deltaskip.features.registry import support_table
 from deltaskip.skipping.proofs.leaf_values import leaf_values
+from deltaskip.sparkexpr import EvaluationError, parse_sql
+from deltaskip.sparkexpr.bind import bind_expression
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.evaluation import evaluate
+from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
+from deltaskip.sparkexpr.functions.function import Replaced
+from deltaskip.sparkexpr.functions.spark_functions import ARGUMENT_COUNTS, CHANGING
+from deltaskip.sparkexpr.nodes import Call, Compare, Literal, walk
 from deltaskip.statements.grammar import statement_table
-from tests.expr.edge_values import EDGES
-from tests.expr.edges import Case, bound, calls
-from tests.expr.evaluation.test_python_calls import BY_COLUMN, BY_VALUE, OTHERS, SCHEMA, ZONE, texts
+from tests.sparkexpr.edge_values import EDGES
+from tests.sparkexpr.edges import Case, bound, calls
+from tests.sparkexpr.evaluation.test_python_calls import BY_COLUMN, BY_VALUE, OTHERS, SCHEMA, ZONE, texts
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "pages"
@@ -61,7 +63,7 @@ def with_functions(text: str) -> str:
 def function_table() -> str:
     """A row for each function of the registry that can be written, and the names of those that only Spark evaluates.
 
-    What is computed by column is what the calls of tests.expr.evaluation.test_python_calls say.
+    What is computed by column is what the calls of tests.sparkexpr.evaluation.test_python_calls say.
     """
     by_column = _called(BY_COLUMN) | set(OTHERS)
     rows = ["| Function | Other names | Skips files | By column | Time zone |", "|---|---|---|---|---|"]

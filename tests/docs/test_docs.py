@@ -14,7 +14,7 @@ import pytest
 
 import deltaskip
 from deltaskip.cli.commands import program  # type: ignore[attr-defined]
-from deltaskip.expr.functions import FUNCTIONS, REPLACED
+from deltaskip.sparkexpr.functions import FUNCTIONS, REPLACED
 from tests.docs import generated
 from tests.docs.generated import ERRORS, PAGES, PROTOCOL, ROOT, WRITING, demo_table
 from tests.each import each
@@ -192,9 +192,9 @@ def test_readme_is_short_and_has_the_test_command_that_ci_runs() -> None:
 
 
 def test_the_kinds_of_predicate_errors_are_described() -> None:
-    from deltaskip.expr.bind import TypeMismatch
     from deltaskip.schema.relations import UnknownName
-    from deltaskip.schema.resolve import AmbiguousName, InsideCollection
+    from deltaskip.sparkexpr.bind import TypeMismatch
+    from deltaskip.sparkexpr.types.resolve import AmbiguousName, InsideCollection
 
     text = ERRORS.read_text(encoding="utf-8")
     assert all(f"`{each.__name__}`" in text for each in (TypeMismatch, UnknownName, AmbiguousName, InsideCollection))

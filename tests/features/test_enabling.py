@@ -8,8 +8,8 @@ from deltaskip.actions import Protocol
 from deltaskip.errors import InvalidArgument
 from deltaskip.features.enabling import NEW_TABLE, lowest_protocol, protocol_for, with_features, with_versions
 from deltaskip.features.registry import FEATURES, features_of, has_feature
-from deltaskip.schema import LONG, TIMESTAMP_NTZ, ArrayType, StructField, StructType
 from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.types import LONG, TIMESTAMP_NTZ, ArrayType, StructField, StructType
 from tests.looped import looped
 
 ID = StructField("id", LONG)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.features.identity_columns import IdentityBlock, IdentityColumn, identity_of, keep_marks, with_mark
-from deltaskip.schema import LONG, STRING, DataType, StructField, StructType
-from deltaskip.schema.ddl import parse_columns
+from deltaskip.sparkexpr.types import LONG, STRING, DataType, StructField, StructType
+from deltaskip.sparkexpr.types.ddl import parse_columns
 
 STEPS = st.integers(-9, 9).filter(bool)
 STARTS = st.integers(-50, 50)

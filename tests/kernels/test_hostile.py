@@ -18,19 +18,13 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaskip.collations.libraries import icu_library
 from deltaskip.kernels import (
     commit_json,
     compare,
     compare_binary,
     deletion_vector,
     extremes,
-    icu_keys,
-    icu_order,
     in_range,
-    key_column,
-    lane,
-    lowercase,
     parquet_files,
     parquet_metadata,
     parquet_pages,
@@ -38,15 +32,23 @@ from deltaskip.kernels import (
     roaring_encode,
     stats_json,
     thrift_compact,
-    variant_building,
-    variant_objects,
     z85,
 )
-from deltaskip.kernels.icu_library import IcuCollator
+from deltaskip.sparkexpr.collations.libraries import icu_library
+from deltaskip.sparkexpr.kernels import (
+    icu_keys,
+    icu_order,
+    key_column,
+    lane,
+    lowercase,
+    variant_building,
+    variant_objects,
+)
+from deltaskip.sparkexpr.kernels.icu_library import IcuCollator
 from tests.each import each
 from tests.extent import extent
-from tests.kernels import icu_twin, variant_twin
 from tests.kernels.foreign import ForeignArray, foreign
+from tests.sparkexpr.kernels import icu_twin, variant_twin
 
 EXAMPLES = int(os.environ.get("DELTASKIP_EXAMPLES", extent(12, 100)))
 REFUSALS = (ValueError, TypeError, OverflowError, MemoryError, LookupError, ArithmeticError)

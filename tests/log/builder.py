@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deltaskip.log import Snapshot, load_snapshot
-from deltaskip.schema import LONG, StructField, StructType
+from deltaskip.sparkexpr.types import LONG, StructField, StructType
 from deltaskip.storage import FileInfo, LocalStorage, open_storage
 from tests.builder import Action, json_lines, log_file, protocol_of
 from tests.builder import add as table_add

@@ -14,7 +14,7 @@ import deltaskip
 from deltaskip.actions import add_actions
 from deltaskip.log.checkpoint.tombstones import tombstones
 from deltaskip.log.deletion_vectors import read_deletion_vectors
-from deltaskip.schema import (
+from deltaskip.sparkexpr.types import (
     DATE,
     DOUBLE,
     LONG,

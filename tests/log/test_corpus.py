@@ -9,7 +9,7 @@ import pytest
 from deltaskip.actions import canonical_path, dv_ids
 from deltaskip.errors import CorruptLog, DeltaSkipError, UnsupportedFeature, VersionNotFound
 from deltaskip.log import Snapshot, load_snapshot
-from deltaskip.schema import StructType, parse_schema
+from deltaskip.sparkexpr.types import StructType, parse_schema
 from deltaskip.storage import open_storage
 from tests import corpus
 from tests.corpus import CorpusTable

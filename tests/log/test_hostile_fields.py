@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from deltaskip.errors import DeltaSkipError
-from deltaskip.schema import LONG, STRING, StructField, StructType
+from deltaskip.sparkexpr.types import LONG, STRING, StructField, StructType
 from tests.builder import TableBuilder, add, bounds, log_file, metadata, protocol_of, remove
 from tests.extent import WHOLE
 from tests.log.mutated_tables import use

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import deltaskip as ds
 from deltaskip.cli.commands import program  # type: ignore[attr-defined]
-from deltaskip.schema.types import DOUBLE, FLOAT, LONG, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import DOUBLE, FLOAT, LONG, StructField, StructType
 from tests.builder import DELTA_RS, TableBuilder, add, bounds, metadata
 from tests.looped import looped
 

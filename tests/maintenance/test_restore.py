@@ -21,7 +21,7 @@ from deltaskip.errors import (
     VersionNotFound,
 )
 from deltaskip.features.identity_columns import identity_of
-from deltaskip.schema.types import SHORT
+from deltaskip.sparkexpr.types.data_types import SHORT
 from deltaskip.storage import LocalStorage
 from tests.dml.tables import DDL, actions_of, files_below, info_of, row_ids_of, rows, rows_of
 from tests.extent import extent

@@ -12,7 +12,7 @@ import deltaskip as ds
 from deltaskip import DeltaTable
 from deltaskip.errors import InvalidCommit, SchemaError
 from deltaskip.rows.arrow_layout import stored_type
-from deltaskip.schema.ddl import parse_type_text
+from deltaskip.sparkexpr.types.ddl import parse_type_text
 from tests.looped import looped
 
 DDL = "id BIGINT, s STRUCT<v: VOID, a: INT, t: STRUCT<w: VOID, b: CHAR(2)>>, l ARRAY<STRUCT<a: INT, v: VOID>>, " \

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.expr.evaluation.batch import Batch
 from deltaskip.settings import options
+from deltaskip.sparkexpr.evaluation.batch import Batch
 from tests.each import each
 
 ROWS = 12_000

@@ -68,7 +68,7 @@ def expected() -> list[dict[str, Any]]:
 
 
 def table_of(folder: Path, **options: Any) -> ds.DeltaTable:
-    from deltaskip.schema.ddl import parse_columns
+    from deltaskip.sparkexpr.types.ddl import parse_columns
 
     builder = TableBuilder(folder / "t", {field.name: field.type for field in parse_columns(DDL).fields})
     path = folder / "t" / "f.parquet"

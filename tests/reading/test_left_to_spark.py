@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.expr import columns_of, parse_sql
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
-from deltaskip.schema.types import INTEGER, STRING, VARIANT, StructField, StructType
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.nodes import columns_of
+from deltaskip.sparkexpr.types.data_types import INTEGER, STRING, VARIANT, StructField, StructType
+from deltaskip.sparkexpr.types.json import CHAR_VARCHAR_KEY
 from tests.builder import TableBuilder, add
 
 SPARK = r"left to Spark|padded by Spark"
@@ -86,7 +87,7 @@ def test_a_padded_field_is_found_by_the_type_of_the_whole_column(tmp_path: Path)
 
 
 def test_a_void_field_of_a_struct_is_null(tmp_path: Path) -> None:
-    from deltaskip.expr.evaluation.row_columns import column_at
+    from deltaskip.sparkexpr.evaluation.row_columns import column_at
 
     stored = pa.array([{"a": 1}, None], pa.struct([("a", pa.int32())]))
     assert column_at({"s": stored}, ("s", "v")).to_pylist() == [None, None]

@@ -17,8 +17,8 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.reading.stored_columns import without_views
-from deltaskip.schema.ddl import parse_columns
-from deltaskip.schema.types import LONG, DecimalType
+from deltaskip.sparkexpr.types.data_types import LONG, DecimalType
+from deltaskip.sparkexpr.types.ddl import parse_columns
 from tests.builder import TableBuilder, add
 from tests.extent import extent, some
 from tests.looped import looped

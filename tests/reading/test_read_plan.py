@@ -14,8 +14,17 @@ from hypothesis import strategies as st
 from deltaskip.reading.file_scans import ConstantScan, HiveScan, JoinedScan, scans_of
 from deltaskip.reading.marked_rows import MarkedRows
 from deltaskip.reading.partition_tuples import PartitionTuples
-from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, INTEGER, STRING, DataType, StructField, StructType
 from deltaskip.settings import options
+from deltaskip.sparkexpr.types.data_types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    DataType,
+    StructField,
+    StructType,
+)
 from tests.looped import looped
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from deltaskip.collations import unused_statistics
 from deltaskip.errors import CollationWarning, StatisticsWarning, UnsupportedFeature
-from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.reading.session_scan import SessionFacts, SessionNeeds, planned_for, read_by
 from deltaskip.reading.table_scan import TableScan
-from deltaskip.schema.types import LONG, STRING, StructField, StructType
+from deltaskip.sparkexpr.collations import unused_statistics
+from deltaskip.sparkexpr.meaning import SessionMeaning
+from deltaskip.sparkexpr.types.data_types import LONG, STRING, StructField, StructType
 from deltaskip.table.table import DeltaTable
 from tests.builder import TableBuilder, add
 

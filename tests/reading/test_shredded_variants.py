@@ -13,10 +13,20 @@ from hypothesis import strategies as st
 
 import deltaskip as ds
 from deltaskip.reading.shredded_variants import ShreddingError, unshredded
-from deltaskip.schema.arrow import VARIANT_STORAGE
-from deltaskip.schema.types import LONG, STRING, VARIANT, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.sparkexpr.types.arrow import VARIANT_STORAGE
+from deltaskip.sparkexpr.types.data_types import (
+    LONG,
+    STRING,
+    VARIANT,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+)
 from tests.extent import extent
-from tests.kernels.variant_twin import (
+from tests.looped import looped
+from tests.sparkexpr.kernels.variant_twin import (
     ARROW,
     COUNTED,
     DECIMAL,
@@ -29,7 +39,6 @@ from tests.kernels.variant_twin import (
     shredded,
     variant_type,
 )
-from tests.looped import looped
 
 # Keys whose order by UTF-8 is not that by UTF-16, and one named as a member.
 KEYS = st.sampled_from(["a", "b", "ab", "", "value", "typed_value", "ä", "\uffee", "\U0001d54f", "x" * 70])

@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deltaskip as ds
-from deltaskip.schema.types import BINARY
+from deltaskip.sparkexpr.types.data_types import BINARY
 from deltaskip.stats.bloom_filters import block_has, has_filter
 from deltaskip.stats.footer import Footer, OpenSource, read_footer
-from tests.kernels import hashes_twin
 from tests.reading.test_row_group_pruning import pruned
+from tests.sparkexpr.kernels import hashes_twin
 from tests.storage.counted import server, stored_at
 from tests.storage.slow_s3 import SlowS3
 

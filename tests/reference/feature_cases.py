@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.rows.arrow_layout import stored_type
-from deltaskip.schema import StructType
-from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.schema.ddl import parse_columns
-from deltaskip.schema.types import INVARIANTS_KEY, VARIANT, StructField
+from deltaskip.sparkexpr.types import StructType
+from deltaskip.sparkexpr.types.data_types import INVARIANTS_KEY, VARIANT, StructField
+from deltaskip.sparkexpr.types.ddl import parse_columns
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from tests.rows.tables import nested_array
 
 DAY = 86_400_000_000

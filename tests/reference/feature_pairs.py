@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import deltaskip as ds
-from deltaskip.schema.json import parse_schema
-from deltaskip.schema.types import VARIANT
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.types.data_types import VARIANT
+from deltaskip.sparkexpr.types.json import parse_schema
 from tests.extent import extent
 from tests.reference.feature_cases import Case, combinations, pairs
 from tests.reference.oracle import comparable, session

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 import deltaskip as ds
-from deltaskip.schema import arrow_schema
+from deltaskip.sparkexpr.types import arrow_schema
 from tests.reference.oracle import session
 
 CASES: dict[str, tuple[str, bool]] = {

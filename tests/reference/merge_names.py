@@ -23,7 +23,7 @@ import pyarrow as pa
 import deltaskip as ds
 from deltaskip.errors import DeltaSkipError
 from deltaskip.records import dataclass
-from deltaskip.schema.sql_text import quoted_name
+from deltaskip.sparkexpr.text.sql_text import quoted_name
 from tests.reference.oracle import JARS, session
 
 DDL = "id BIGINT, v STRING, s STRUCT<x: INT>, t STRUCT<v: STRING, w: STRING>"

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from deltaskip.schema.json import parse_schema
-from deltaskip.schema.sql_text import quoted_name
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types.json import parse_schema
 from tests.extent import extent
 from tests.jvm import JAVA_OPTIONS
 from tests.not_compared import DELTA_JARS as JARS

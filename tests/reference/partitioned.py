@@ -22,7 +22,7 @@ import pyarrow as pa
 
 import deltaskip as ds
 from deltaskip import transforms as t
-from deltaskip.schema.ddl import type_text
+from deltaskip.sparkexpr.types.ddl import type_text
 from tests.extent import some
 from tests.reference.oracle import session
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from deltaskip.schema.resolve import leaves
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types.data_types import (
     BINARY,
     BOOLEAN,
     BYTE,
@@ -29,6 +28,7 @@ from deltaskip.schema.types import (
     PrimitiveType,
     StructType,
 )
+from deltaskip.sparkexpr.types.resolve import leaves
 from tests.skipping.random_tables import random_value
 
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types.data_types import (
     BINARY,
     BOOLEAN,
     BYTE,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.types import STRING, ArrayType, DataType, MapType, StructType
+from deltaskip.sparkexpr.types.arrow import arrow_type
+from deltaskip.sparkexpr.types.data_types import STRING, ArrayType, DataType, MapType, StructType
 from tests.skipping.random_tables import random_value
 
 LONG_TEXTS = ["y" * 31 + "😀" * 40, "z" * 32 + "\uffff\U0010ffff" * 20, "😀" * 70, "w" * 200, "y" * 31 + "\uffff"]

@@ -15,7 +15,7 @@ import deltaskip as ds
 from deltaskip.actions import AddFile, DeletionVectorDescriptor, add_actions, remove_of
 from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_encode
-from deltaskip.schema import INTEGER, LONG, STRING, StructType, schema_to_json
+from deltaskip.sparkexpr.types import INTEGER, LONG, STRING, StructType, schema_to_json
 from deltaskip.stats import compute
 from tests.extent import some
 from tests.reference.conftest import require_delta_spark

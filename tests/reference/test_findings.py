@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import deltaskip as ds
-from deltaskip.schema.types import DecimalType
+from deltaskip.sparkexpr.types.data_types import DecimalType
 from tests.builder import DELTA_RS, TableBuilder, add, bounds
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from deltaskip.errors import VersionNotFound
 from deltaskip.log import version_at_timestamp
-from deltaskip.schema.types import LONG
+from deltaskip.sparkexpr.types.data_types import LONG
 from deltaskip.storage import open_storage
 from tests.builder import TableBuilder, add, log_file, metadata
 from tests.extent import extent

@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 
 import deltaskip as ds
 from deltaskip.rows.arrow_layout import stored_type
-from deltaskip.schema.ddl import type_text
-from deltaskip.schema.types import DATE, INTEGER, LONG, SHORT, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.sparkexpr.types.data_types import DATE, INTEGER, LONG, SHORT, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.sparkexpr.types.ddl import type_text
 from tests.extent import extent
 from tests.reference.feature_pairs import ZONES, Disagreement, compare
 from tests.reference.oracle import session

@@ -6,7 +6,7 @@ import random
 from decimal import Decimal
 from typing import Any
 
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types.data_types import (
     BINARY,
     BOOLEAN,
     BYTE,

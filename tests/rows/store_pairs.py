@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from deltaskip.rows.store import assignable
-from deltaskip.schema.types import DataType
-from tests.expr.edge_values import EDGES
+from deltaskip.sparkexpr.types.data_types import DataType
+from tests.sparkexpr.edge_values import EDGES
 
 _STORED = Path(__file__).with_name("spark_store_assignment.json")
 
@@ -40,7 +40,7 @@ PAIRS = _pairs()
 
 def main() -> None:
     """Write the table."""
-    from tests.expr.spark_edges import session
+    from tests.sparkexpr.spark_edges import session
 
     _STORED.write_text(json.dumps(spark_store_assignment(session()), indent=1) + "\n", encoding="utf-8")
 

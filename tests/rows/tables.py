@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.rows.plan import RowPlan, plan_rows
-from deltaskip.schema import StructType, from_arrow
-from deltaskip.schema.arrow_values import typed_array
-from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.types import StructType, from_arrow
+from deltaskip.sparkexpr.types.ddl import parse_columns
+from deltaskip.sparkexpr.values.arrow_values import typed_array
 
 SCHEMA = """
     id BIGINT NOT NULL, small SMALLINT, price DECIMAL(6,2) DEFAULT 1.5, name VARCHAR(4),

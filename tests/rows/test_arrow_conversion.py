@@ -13,16 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from deltaskip.actions import decode_path
-from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
-from deltaskip.expr.coerce import type_of
-from deltaskip.expr.nodes import Node
 from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.arrow_layout import plain_batches
-from deltaskip.schema import from_arrow
-from deltaskip.schema.arrow import arrow_type
 from deltaskip.skipping.proofs.collated import Collations
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.collations.versions import SPARK_VERSION
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.types import from_arrow
+from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.storage import LocalStorage
@@ -49,7 +49,7 @@ def test_constraints_of_comparisons_are_evaluated_by_columns(monkeypatch: pytest
     def refuse(*args: object) -> None:
         raise AssertionError("evaluated row by row")
 
-    monkeypatch.setattr("deltaskip.expr.evaluation.batch.evaluate", refuse)
+    monkeypatch.setattr("deltaskip.sparkexpr.evaluation.batch.evaluate", refuse)
     rows = pa.table(
         {
             "a": pa.array([1, 2], pa.int32()),
@@ -116,7 +116,7 @@ def test_both_ways_of_evaluation_agree_on_random_rows(monkeypatch: pytest.Monkey
         return pa.nulls(1, arrow_type(type_of(node)))[0]
 
     by_columns = verdicts()
-    monkeypatch.setattr("deltaskip.expr.evaluation.batch.Batch.value", nothing_known)
+    monkeypatch.setattr("deltaskip.sparkexpr.evaluation.batch.Batch.value", nothing_known)
     assert verdicts() == by_columns
 
 
@@ -154,7 +154,7 @@ def test_a_violation_names_the_rule_its_expression_and_the_row() -> None:
 )
 def test_not_null_finds_the_first_row_at_every_depth(schema: str, values: list[Any], row: int) -> None:
     from deltaskip.rows.arrow_layout import stored_type
-    from deltaskip.schema.ddl import parse_columns
+    from deltaskip.sparkexpr.types.ddl import parse_columns
 
     column = pa.array(values, stored_type(parse_columns(schema).fields[0].type))
     rows = pa.table({"n": range(len(values)), "s": column})
@@ -176,7 +176,7 @@ def test_not_null_finds_the_first_row_at_every_depth(schema: str, values: list[A
 )
 def test_lengths_count_code_points_at_every_depth(schema: str, values: list[Any], row: int) -> None:
     from deltaskip.rows.arrow_layout import stored_type
-    from deltaskip.schema.ddl import parse_columns
+    from deltaskip.sparkexpr.types.ddl import parse_columns
 
     column = pa.array(values, stored_type(parse_columns(schema).fields[0].type))
     rows = pa.table({"n": range(len(values)), "s": column})

@@ -18,8 +18,8 @@ import pytest
 import deltaskip as ds
 from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.plan import plan_rows
-from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.types.ddl import parse_columns
 
 DDL = "id INT, amount DECIMAL(10,2), st STRUCT<x: BIGINT>, tags ARRAY<TINYINT>, price DOUBLE"
 

@@ -20,8 +20,8 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip.actions import decode_path
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, RowViolation, SchemaError
-from deltaskip.schema import simple_string
-from deltaskip.schema.arrow import VARIANT_STORAGE
+from deltaskip.sparkexpr.types import simple_string
+from deltaskip.sparkexpr.types.arrow import VARIANT_STORAGE
 from tests.each import each
 
 TEXTS = pa.array(["a", None, "b"])

@@ -9,9 +9,9 @@ import pytest
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.rows.plan import RowPlan, plan_rows
 from deltaskip.rows.rules import rule_condition
-from deltaskip.schema import INTEGER, LONG, STRING, VOID, ArrayType, StructField, StructType
-from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.types import INTEGER, LONG, STRING, VOID, ArrayType, StructField, StructType
+from deltaskip.sparkexpr.types.ddl import parse_columns
 
 
 def plan(table: str | StructType, rows: str | StructType, **options: Any) -> RowPlan:

@@ -10,7 +10,8 @@ from deltaskip.errors import SchemaError
 from deltaskip.rows.plan import plan_rows
 from deltaskip.rows.schema_merge import merged_schema, replaced_schema, widens
 from deltaskip.rows.store import check_assignable
-from deltaskip.schema import (
+from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.types import (
     BYTE,
     DATE,
     DOUBLE,
@@ -30,8 +31,7 @@ from deltaskip.schema import (
     StructType,
     simple_string,
 )
-from deltaskip.schema.ddl import parse_columns
-from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.types.ddl import parse_columns
 from tests.each import each
 
 WIDENING = {"delta.enableTypeWidening": "true"}

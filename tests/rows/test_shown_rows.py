@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from deltaskip.rows.shown_rows import row_of_json
-from deltaskip.schema.ddl import parse_columns
+from deltaskip.sparkexpr.types.ddl import parse_columns
 
 
 def test_decimals_of_38_digits_are_read_from_the_json_of_a_row() -> None:

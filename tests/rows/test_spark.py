@@ -13,13 +13,13 @@ import pytest
 from deltaskip.errors import RowViolation, UnsupportedFeature
 from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.plan import RowPlan
-from deltaskip.schema import DOUBLE, FLOAT, DataType, StructField, StructType
-from deltaskip.schema.json import simple_string
-from tests.expr.edge_values import EDGES
-from tests.expr.spark_edges import table_of as edge_table
+from deltaskip.sparkexpr.types import DOUBLE, FLOAT, DataType, StructField, StructType
+from deltaskip.sparkexpr.types.json import simple_string
 from tests.extent import extent, some
 from tests.rows.store_pairs import PAIRS, store_assignment
 from tests.rows.tables import plan_for, planned, random_row, table_of
+from tests.sparkexpr.edge_values import EDGES
+from tests.sparkexpr.spark_edges import table_of as edge_table
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::deltaskip.errors.WriteWarning")]
 
@@ -148,7 +148,7 @@ def test_edges_of_types_are_stored_alike(spark: Any, source: DataType, tmp_path:
 
 
 def exact(column: pa.ChunkedArray) -> list[str]:
-    from deltaskip.schema.arrow_values import domain_values
+    from deltaskip.sparkexpr.values.arrow_values import domain_values
 
     return [repr(value) for value in domain_values(column)]
 
@@ -211,7 +211,7 @@ def test_values_are_stored_as_insert_stores_them(
 
 
 def parse(text: str) -> StructType:
-    from deltaskip.schema.ddl import parse_columns
+    from deltaskip.sparkexpr.types.ddl import parse_columns
 
     return parse_columns(text)
 

@@ -15,19 +15,19 @@ from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
 from deltaskip.rows.schema_merge import incoming_schema
 from deltaskip.rows.store import check_assignable, same_values, stored, written_type
-from deltaskip.schema import INTEGER, STRING, VOID, ArrayType, DataType, MapType, StructField, StructType
-from deltaskip.schema.arrow import from_arrow_type
-from deltaskip.schema.arrow_values import domain_values
-from deltaskip.schema.calendar import zone_of
-from deltaskip.schema.ddl import parse_columns, parse_type_text
-from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.sql_text import sql_string
+from deltaskip.sparkexpr.text.sql_text import sql_string
+from deltaskip.sparkexpr.types import INTEGER, STRING, VOID, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.sparkexpr.types.arrow import from_arrow_type
+from deltaskip.sparkexpr.types.ddl import parse_columns, parse_type_text
+from deltaskip.sparkexpr.types.json import simple_string
+from deltaskip.sparkexpr.values.arrow_values import domain_values
+from deltaskip.sparkexpr.values.calendar import zone_of
 from tests.each import each
-from tests.expr.edge_values import EDGES
-from tests.expr.edges import ERROR, ZONES, answers, encoded
-from tests.expr.spark_edges import table_of as edge_table
 from tests.rows.store_pairs import PAIRS, store_assignment
+from tests.sparkexpr.edge_values import EDGES
+from tests.sparkexpr.edges import ERROR, ZONES, answers, encoded
+from tests.sparkexpr.spark_edges import table_of as edge_table
 
 SPARK = store_assignment()
 STRUCT = pa.struct([pa.field("x", pa.int64())])

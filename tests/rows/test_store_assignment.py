@@ -20,8 +20,8 @@ from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.store import assignable
-from deltaskip.schema.ddl import type_text
-from deltaskip.schema.types import LONG, STRING, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import LONG, STRING, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.sparkexpr.types.ddl import type_text
 from tests.reference.rows import digest, plain_rows
 from tests.rows.random_values import nullable, random_atom
 from tests.rows.tables import nested_array, planned

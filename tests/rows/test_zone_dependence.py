@@ -8,8 +8,8 @@ import pytest
 
 from deltaskip.rows.plan import plan_rows
 from deltaskip.rows.zone_dependence import predicate_depends_on_zone, zone_dependent
-from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.types.ddl import parse_columns
 from tests.each import each
 
 SCHEMA = "id BIGINT, ts TIMESTAMP, ntz TIMESTAMP_NTZ, d DATE, s STRING"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaskip.schema.json import invariant_expression
+from deltaskip.sparkexpr.types.json import invariant_expression
 
 
 def test_the_expression_is_inside_of_two_objects() -> None:

@@ -4,23 +4,21 @@ import pytest
 
 from deltaskip.actions import Protocol
 from deltaskip.errors import SchemaError
-from deltaskip.schema import (
+from deltaskip.schema import field_id, mapping_mode, physical_schema
+from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.types import (
     STRING,
     ArrayType,
     MapType,
     StructField,
     StructType,
     collation_of,
-    field_id,
     leaves,
-    mapping_mode,
     parse_schema,
     physical_name,
-    physical_schema,
     resolve,
     simple_string,
 )
-from deltaskip.schema.properties import TableProperties
 from tests import corpus
 
 NAME = {"delta.columnMapping.mode": "name"}

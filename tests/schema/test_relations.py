@@ -6,8 +6,8 @@ import pytest
 
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.schema.relations import Relation, UnknownName, qualifier_length, resolve_among, unqualified_text
-from deltaskip.schema.resolve import AmbiguousName, InsideCollection
-from deltaskip.schema.types import LONG, STRING, ArrayType, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import LONG, STRING, ArrayType, StructField, StructType
+from deltaskip.sparkexpr.types.resolve import AmbiguousName, InsideCollection
 from tests.looped import looped
 
 

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from deltaskip.errors import PredicateError
-from deltaskip.expr import EvaluationError, evaluate
-from deltaskip.expr.bind import bind_expression
-from deltaskip.expr.coerce import type_of
-from deltaskip.expr.interval_types import CALENDAR, DAY_TIME, DAYS, YEAR_MONTH
-from deltaskip.expr.nodes import (
+from deltaskip.sparkexpr import EvaluationError
+from deltaskip.sparkexpr.bind import bind_expression
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.evaluation import evaluate
+from deltaskip.sparkexpr.nodes import (
     And,
     Call,
     Case,
@@ -28,8 +28,7 @@ from deltaskip.expr.nodes import (
     Or,
     StartsWith,
 )
-from deltaskip.schema.calendar import MICROS_PER_DAY
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types.data_types import (
     BOOLEAN,
     BYTE,
     DATE,
@@ -44,6 +43,8 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
 )
+from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY
+from deltaskip.sparkexpr.values.interval_types import CALENDAR, DAY_TIME, DAYS, YEAR_MONTH
 from tests.skipping.random_tables import RandomTable, leaf_fields, random_value
 
 _NUMBERS: tuple[DataType, ...] = (BYTE, SHORT, INTEGER, LONG, DOUBLE, FLOAT, DecimalType(12, 3), DecimalType(38, 10))

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deltaskip.actions.partition_values import parse_partition_value, serialize_partition_value
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types.arrow import arrow_type
+from deltaskip.sparkexpr.types.data_types import (
     BINARY,
     BOOLEAN,
     BYTE,

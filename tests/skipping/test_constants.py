@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
-from deltaskip.schema.types import (
+from deltaskip.skipping import constants
+from deltaskip.sparkexpr.types.data_types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -21,7 +22,6 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-from deltaskip.skipping import constants
 from tests.builder import DELTA_RS, SPARK, TableBuilder, add, bounds
 from tests.looped import looped
 

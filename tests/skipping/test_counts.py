@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import deltaskip as ds
-from deltaskip.schema.types import INTEGER, STRING
+from deltaskip.sparkexpr.types.data_types import INTEGER, STRING
 from tests.builder import TableBuilder, add, bounds
 
 VECTOR = {"storageType": "u", "pathOrInlineDv": "0" * 20, "sizeInBytes": 40, "cardinality": 4}

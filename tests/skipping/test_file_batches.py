@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
-from deltaskip.schema.types import LONG, STRING
 from deltaskip.skipping import add_columns, file_batches
+from deltaskip.sparkexpr.types.data_types import LONG, STRING
 from tests import corpus
 from tests.builder import TableBuilder, add, bounds, log_file, remove
 from tests.extent import extent

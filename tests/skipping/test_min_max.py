@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
-from deltaskip.schema.types import DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, DataType, DecimalType
+from deltaskip.sparkexpr.types.data_types import DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, DataType, DecimalType
 from tests import corpus
 from tests.builder import TableBuilder, add, bounds
 from tests.each import each

@@ -13,8 +13,8 @@ import pytest
 
 import deltaskip as ds
 from tests.builder import TableBuilder, add
-from tests.expr.odd import ANSWERS, PREDICATES, ROWS, SCHEMA, answers
 from tests.extent import extent, some
+from tests.sparkexpr.odd import ANSWERS, PREDICATES, ROWS, SCHEMA, answers
 
 # Spark reads the word at the end as the name of the result. It was hardly meant.
 NAMED_RESULTS = frozenset(("id = 5 AND", "id = 5 OR", "id = 5 x", "name LIKE 'a%' ESCAPE"))
@@ -83,7 +83,7 @@ def outcome(table: ds.DeltaTable, text: str, ansi: bool) -> tuple[Outcome, list[
 
 def stored(mode: str) -> Iterator[tuple[str, Any]]:
     found = answers()
-    assert set(found) == set(PREDICATES), f"{ANSWERS.name} is not of these predicates: python -m tests.expr.spark_odd"
+    assert set(found) == set(PREDICATES), f"{ANSWERS.name} has others: python -m tests.sparkexpr.spark_odd"
     for text in some(PREDICATES, 350):
         yield text, found[text][mode]
 

@@ -13,7 +13,7 @@ import pytest
 
 from deltaskip import DeltaTable, transforms
 from deltaskip.errors import CorruptLog, InvalidArgument, NotProvable, PredicateError
-from deltaskip.schema.types import DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, DataType
+from deltaskip.sparkexpr.types.data_types import DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, DataType
 from tests.builder import TableBuilder, add
 from tests.extent import extent
 from tests.looped import looped

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.schema.types import DATE, INTEGER, STRING
 from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
+from deltaskip.sparkexpr.types.data_types import DATE, INTEGER, STRING
 from tests.builder import TableBuilder
 
 DAYS = [1, 2, 3, 3, 5, None, 7, 8]

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from deltaskip import DeltaTable
-from deltaskip.expr.evaluation import Row, batch, columns, evaluate
-from deltaskip.expr.nodes import Node
-from deltaskip.schema.types import INTEGER, LONG, STRING
 from deltaskip.skipping import partition_terms
+from deltaskip.sparkexpr.evaluation import batch, columns, evaluate
+from deltaskip.sparkexpr.evaluation.rows import Row
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.types.data_types import INTEGER, LONG, STRING
 from tests.builder import TableBuilder, add
 
 VALUES = 300

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaskip.actions import PartitionValueError, TimestampRange, parse_partition_value
-from deltaskip.schema.arrow_values import domain_values
-from deltaskip.schema.types import BINARY, DOUBLE, FLOAT, STRING, DataType, StructField
 from deltaskip.skipping.partition_columns import PartitionColumn, equal_values
+from deltaskip.sparkexpr.types.data_types import BINARY, DOUBLE, FLOAT, STRING, DataType, StructField
+from deltaskip.sparkexpr.values.arrow_values import domain_values
 from tests.each import each
-from tests.expr.edge_values import EDGES
-from tests.expr.hostile import VALUES
 from tests.extent import extent, some
+from tests.sparkexpr.edge_values import EDGES
+from tests.sparkexpr.hostile import VALUES
 
 _SOME = [
     *EDGES[STRING],

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 import deltaskip as ds
-from deltaskip.schema.types import BINARY, DATE, INTEGER, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.sparkexpr.types.data_types import BINARY, DATE, INTEGER, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 from tests.builder import TableBuilder, add, remove
 from tests.skipping.kept_files import kept
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.expr.meaning import SessionMeaning
-from deltaskip.schema.types import DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, StructField, StructType
+from deltaskip.sparkexpr.meaning import SessionMeaning
+from deltaskip.sparkexpr.types.data_types import DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, StructField, StructType
 from tests.builder import DELTA_RS, TableBuilder, add, bounds
 
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.schema.types import DOUBLE, FLOAT
+from deltaskip.sparkexpr.types.data_types import DOUBLE, FLOAT
 from tests.builder import DELTA_RS, TableBuilder, add, bounds
 
 NAN = float("nan")

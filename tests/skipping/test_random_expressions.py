@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import deltaskip as ds
-from tests.expr.random_expressions import ZONES, Maker, Rows
 from tests.extent import extent, seed
+from tests.sparkexpr.random_expressions import ZONES, Maker, Rows
 
 TABLES = extent(2, 40)
 PREDICATES = extent(40, 300)

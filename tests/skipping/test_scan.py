@@ -10,9 +10,9 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
-from deltaskip.expr.meaning import SessionMeaning
-from deltaskip.schema.types import INTEGER, STRING, TIMESTAMP
 from deltaskip.skipping.add_batches import candidates
+from deltaskip.sparkexpr.meaning import SessionMeaning
+from deltaskip.sparkexpr.types.data_types import INTEGER, STRING, TIMESTAMP
 from tests.builder import TableBuilder, add, bounds
 
 

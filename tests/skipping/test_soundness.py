@@ -11,7 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
-from deltaskip.expr import EvaluationError, Node, bind, evaluate
+from deltaskip.sparkexpr import EvaluationError
+from deltaskip.sparkexpr.bind import bind
+from deltaskip.sparkexpr.evaluation import evaluate
+from deltaskip.sparkexpr.nodes import Node
 from tests.extent import extent
 from tests.skipping.random_predicates import random_predicate
 from tests.skipping.random_tables import RandomTable, random_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import deltaskip as ds
-from deltaskip.schema.types import LONG, ArrayType, DataType, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import LONG, ArrayType, DataType, StructField, StructType
 from deltaskip.stats.stats_columns import indexed_columns
 from tests.builder import TableBuilder, add
 from tests.looped import looped

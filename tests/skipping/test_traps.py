@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types.data_types import (
     BOOLEAN,
     DATE,
     DOUBLE,

@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import deltaskip as ds
-from deltaskip.schema.types import DOUBLE, LONG, STRING, TIMESTAMP, DataType, DecimalType, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import (
+    DOUBLE,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    DecimalType,
+    StructField,
+    StructType,
+)
 from tests.builder import TableBuilder, add, bounds
 from tests.extent import some
 from tests.looped import looped

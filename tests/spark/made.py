@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 
 from deltaskip.actions import DELETION_VECTOR
 from deltaskip.reading.read_plan import ReadPlan, StoredTable, WantedRows
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.types import StructType
 from deltaskip.spark.read.dataframe import plan_to_dataframe
 from deltaskip.spark.read.session_facts import listing_of
+from deltaskip.sparkexpr.types import MappingMode
+from deltaskip.sparkexpr.types.arrow import arrow_type
+from deltaskip.sparkexpr.types.data_types import StructType
 
 
 @dataclass

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from deltaskip.actions import absolute_uris, partition_column
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.reading.read_plan import ReadPlan, StoredTable, WantedRows, deleted_rows
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.mapping import physical_name
 from deltaskip.spark.read.dataframe import plan_to_dataframe
 from deltaskip.spark.read.session_facts import listing_of
+from deltaskip.sparkexpr.types import physical_name
+from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.storage import open_storage
 
 

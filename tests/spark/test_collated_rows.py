@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.collations.lookup import find
-from deltaskip.schema.types import LONG, STRING, StructField, StructType
+from deltaskip.sparkexpr.collations.lookup import find
+from deltaskip.sparkexpr.types.data_types import LONG, STRING, StructField, StructType
 from tests.builder import TableBuilder, add
 from tests.skipping.proofs.test_collated import SPARKS, TEXTS
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from deltaskip.collations.collation_id import CollationId, spark_collation, spark_name, spark_names
-from deltaskip.collations.lookup import find
-from deltaskip.collations.spark_order import SparkOrder, lowercase_map, lowercase_versions, spark_order
 from deltaskip.errors import InvalidCollation
-from deltaskip.schema.types import STRING, ArrayType, MapType, StructField, StructType
+from deltaskip.sparkexpr.collations.collation_id import CollationId, spark_collation, spark_name, spark_names
+from deltaskip.sparkexpr.collations.lookup import find
+from deltaskip.sparkexpr.collations.spark_order import SparkOrder, lowercase_map, lowercase_versions, spark_order
+from deltaskip.sparkexpr.types.data_types import STRING, ArrayType, MapType, StructField, StructType
 from tests.extent import extent
 
 pytest.importorskip("pyspark")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from deltaskip.errors import DeltaSkipError
-from deltaskip.schema.types import StructType
+from deltaskip.sparkexpr.types.data_types import StructType
 from tests import corpus
 from tests.corpus_digests import digest_module, digestible, expected_rows, has_variant
 from tests.spark.reading import dataframe_of, snapshot_of

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
-from deltaskip.expr import parse_sql
-from deltaskip.expr.nodes import Call, Cast, Column, Literal, Opaque
-from deltaskip.schema.types import (
+from deltaskip.spark.columns.from_column import column_to_node
+from deltaskip.spark.columns.literal_columns import literal
+from deltaskip.spark.columns.to_column import to_column
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.nodes import Call, Cast, Column, Literal, Opaque
+from deltaskip.sparkexpr.types.data_types import (
     BINARY,
     BYTE,
     DATE,
@@ -24,9 +27,6 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
 )
-from deltaskip.spark.columns.from_column import column_to_node
-from deltaskip.spark.columns.literal_columns import literal
-from deltaskip.spark.columns.to_column import to_column
 
 pytestmark = pytest.mark.spark
 
@@ -110,7 +110,7 @@ UNKNOWN = [
 
 @pytest.mark.parametrize(("text", "columns"), UNKNOWN)
 def test_what_cannot_be_known_becomes_opaque(spark: Any, text: str, columns: list[tuple[str, ...]] | None) -> None:
-    from deltaskip.expr.nodes import columns_of, walk
+    from deltaskip.sparkexpr.nodes import columns_of, walk
 
     node = column_to_node(evaluated(text))
     assert any(isinstance(part, Opaque) for part in walk(node))
@@ -135,7 +135,7 @@ def test_nodes_come_back_from_their_columns(spark: Any, sql: str) -> None:
 
 def _without_casts(node: Any) -> Any:
     """Literals of other types than Spark's own travel as casts of their carriers."""
-    from deltaskip.expr.nodes import transform
+    from deltaskip.sparkexpr.nodes import transform
 
     match node:
         case Cast(child, _, _):

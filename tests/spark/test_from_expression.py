@@ -11,18 +11,17 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
-from deltaskip.expr import Node
-from deltaskip.expr.functions import FUNCTIONS
-from deltaskip.expr.functions.jsons import JSONS
-from deltaskip.expr.functions.lambdas import LAMBDAS
-from deltaskip.expr.functions.variants import VARIANTS
-from deltaskip.expr.nodes import Call, Cast, Column, Literal, Opaque, walk
-from deltaskip.schema.json import simple_string
-from deltaskip.schema.types import INTEGER, STRING
 from deltaskip.spark.columns.from_expression import expression_to_node
+from deltaskip.sparkexpr.functions import FUNCTIONS
+from deltaskip.sparkexpr.functions.jsons import JSONS
+from deltaskip.sparkexpr.functions.lambdas import LAMBDAS
+from deltaskip.sparkexpr.functions.variants import VARIANTS
+from deltaskip.sparkexpr.nodes import Call, Cast, Column, Literal, Node, Opaque, walk
+from deltaskip.sparkexpr.types.data_types import INTEGER, STRING
+from deltaskip.sparkexpr.types.json import simple_string
 from tests.each import each
-from tests.expr.edge_values import EDGES
-from tests.expr.edges import Case, bound, calls
+from tests.sparkexpr.edge_values import EDGES
+from tests.sparkexpr.edges import Case, bound, calls
 
 pytestmark = pytest.mark.spark
 

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.expr.preimages.time_steps import offsets
-from deltaskip.expr.zones import instants, local_times
-from deltaskip.schema import zone_rules
-from deltaskip.schema.calendar import instant_of, local_of, parse_timestamp, zone_of
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.java_rules import _JavaRules, _QueriedRules
+from deltaskip.sparkexpr.preimages.time_steps import offsets
+from deltaskip.sparkexpr.values import zone_rules
+from deltaskip.sparkexpr.values.calendar import instant_of, local_of, parse_timestamp, zone_of
+from deltaskip.sparkexpr.values.zones import instants, local_times
 from tests.contracts.doors import connect_session
 from tests.extent import some
 from tests.spark.session_zone import session_zone

@@ -1,8 +1,8 @@
 """The settings on which the meaning of an expression depends are those that change a value of Spark.
 
-The table is `SETTINGS` of `deltaskip.expr.meaning_settings`: rows with a `key` and the values `understood`. `UNRELATED`
-has keys that change no expression. `SessionMeaning.of(zone, ansi, settings).node(text, schema)` is the node of a text,
-in which the parts that the settings change are SessionExpressions.
+The table is `SETTINGS` of `deltaskip.sparkexpr.meaning_settings`: rows with a `key` and the values `understood`.
+`UNRELATED` has keys that change no expression. `SessionMeaning.of(zone, ansi, settings).node(text, schema)` is the node
+of a text, in which the parts that the settings change are SessionExpressions.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from deltaskip.errors import DeltaSkipError
-from deltaskip.expr import bind_expression, meaning
-from deltaskip.expr import meaning_settings as settings
-from deltaskip.expr.evaluation import left_to_spark
-from deltaskip.schema.ddl import parse_columns
+from deltaskip.sparkexpr import meaning
+from deltaskip.sparkexpr import meaning_settings as settings
+from deltaskip.sparkexpr.bind import bind_expression
+from deltaskip.sparkexpr.evaluation import left_to_spark
+from deltaskip.sparkexpr.types.ddl import parse_columns
 from tests.each import each
 from tests.extent import WHOLE, extent, seed, some
 from tests.spark.meaning_values import COLUMNS, TEXTS, ZONE, Expressions, recorded, settings_to_try, unknown_keys

@@ -14,9 +14,9 @@ import deltaskip as ds
 from deltaskip import AddConstraint, DeltaTable
 from deltaskip.delta import DeltaTable as NamedTable
 from deltaskip.errors import RowViolation, UnsupportedFeature
-from deltaskip.schema.ddl import exact_type_text, parse_type_text
-from deltaskip.schema.sql_text import quoted_name, sql_string
 from deltaskip.spark.session.own_texts import OWN_FUNCTIONS, hidden_functions, own_literal, own_text
+from deltaskip.sparkexpr.text.sql_text import quoted_name, sql_string
+from deltaskip.sparkexpr.types.ddl import exact_type_text, parse_type_text
 from tests.each import each
 from tests.spark.under_settings import NAMES, NTZ, ODD, ODD_SETTINGS, OTHER_SETTINGS, operations
 

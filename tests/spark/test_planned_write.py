@@ -36,9 +36,9 @@ class Job:
         from pyspark.sql import types
         from pyspark.sql.datasource import CaseInsensitiveDict
 
-        from deltaskip.schema import schema_to_json
-        from deltaskip.schema.ddl import parse_columns
         from deltaskip.spark.source.data_source import DeltaSkipDataSource
+        from deltaskip.sparkexpr.types import schema_to_json
+        from deltaskip.sparkexpr.types.ddl import parse_columns
 
         source = DeltaSkipDataSource(CaseInsensitiveDict({"path": path, **options}))
         schema = types.StructType.fromJson(json.loads(schema_to_json(parse_columns(columns))))

@@ -17,13 +17,13 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.schema.types import LONG, STRING
 from deltaskip.skipping import file_batches
 from deltaskip.skipping.file_list import FILE_COLUMNS
 from deltaskip.spark.planning import planned_files as planning
 from deltaskip.spark.planning import planned_rows as rows
 from deltaskip.spark.planning import read_task, tasks
 from deltaskip.spark.planning.planned_files import FilesPlan
+from deltaskip.sparkexpr.types.data_types import LONG, STRING
 from tests import corpus
 from tests.builder import TableBuilder, add, bounds, remove
 from tests.corpus_digests import expected_rows

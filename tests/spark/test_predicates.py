@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.schema.types import BOOLEAN, DATE, LONG, STRING, TIMESTAMP
+from deltaskip.sparkexpr.types.data_types import BOOLEAN, DATE, LONG, STRING, TIMESTAMP
 from tests.builder import TableBuilder, add, bounds
 
 pytestmark = pytest.mark.spark

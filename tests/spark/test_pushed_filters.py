@@ -15,7 +15,7 @@ import pyspark
 import pytest
 
 import deltaskip as ds
-from deltaskip.expr.render import to_sql
+from deltaskip.sparkexpr.text.render import to_sql
 from tests.extent import extent
 
 pytestmark = [

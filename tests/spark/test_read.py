@@ -18,8 +18,8 @@ from deltaskip.errors import (
     SchemaError,
     UnsupportedFeature,
 )
-from deltaskip.expr import col
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr import col
+from deltaskip.sparkexpr.types.data_types import (
     BINARY,
     BOOLEAN,
     DATE,

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.expr.meaning import SessionMeaning
+from deltaskip.sparkexpr.meaning import SessionMeaning
 from tests.spark.session_zone import session_zone
 
 pytestmark = pytest.mark.spark

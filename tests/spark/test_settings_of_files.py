@@ -236,7 +236,7 @@ def test_strict_store_assignment_stores_what_spark_widens_and_refuses_everything
     from pyspark.sql.types import _parse_datatype_string
 
     from deltaskip.rows.store import assignable, widens
-    from deltaskip.schema.ddl import parse_type_text
+    from deltaskip.sparkexpr.types.ddl import parse_type_text
 
     names = ["TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "BOOLEAN", "STRING", "BINARY", "DATE"]
     names += [

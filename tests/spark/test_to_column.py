@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
-from deltaskip.expr import parse_sql
-from deltaskip.expr.functions import FUNCTIONS, REPLACED
-from deltaskip.schema.json import simple_string
-from deltaskip.schema.types import BINARY, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP
 from deltaskip.spark.columns.to_column import to_column
-from tests.expr.edges import Case, bound, calls
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.functions import FUNCTIONS, REPLACED
+from deltaskip.sparkexpr.types.data_types import BINARY, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP
+from deltaskip.sparkexpr.types.json import simple_string
+from tests.sparkexpr.edges import Case, bound, calls
 
 pytestmark = pytest.mark.spark
 

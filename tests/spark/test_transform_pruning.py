@@ -21,11 +21,11 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip import transforms as t
 from deltaskip.actions import serialize_partition_value
-from deltaskip.expr import bind_expression, parse_sql
-from deltaskip.expr.evaluation.columns import Evaluator
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import domain_values, typed_array
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.bind import bind_expression
+from deltaskip.sparkexpr.evaluation.columns import Evaluator
+from deltaskip.sparkexpr.types.arrow import arrow_type
+from deltaskip.sparkexpr.types.data_types import (
     DATE,
     LONG,
     SHORT,
@@ -37,6 +37,7 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
+from deltaskip.sparkexpr.values.arrow_values import domain_values, typed_array
 from deltaskip.transforms import Transform
 from deltaskip.transforms.generated_columns import partitioned
 from tests.builder import TableBuilder, add

@@ -16,7 +16,7 @@ from pyspark.sql import types as T
 
 import deltaskip as ds
 from deltaskip import DeltaTable
-from deltaskip.schema.sql_text import quoted_name as q
+from deltaskip.sparkexpr.text.sql_text import quoted_name as q
 
 NAMES = ("${x}", "a`b", 'a"b', "a\\b", "it's", "Per cent % ${env:HOME}")
 ODD = ("plain", "back\\slash", "it's", 'dou"ble', "${x}", "line\nfeed", "tab\\t", "both'\"\\", "$", "${spark.app.name}")

@@ -8,7 +8,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError
-from deltaskip.schema.ddl import parse_columns
+from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.statements.grammar import GRAMMAR, NEAREST
 from deltaskip.statements.reader import StatementTable
 from deltaskip.statements.row_statements import MergeInto, Update

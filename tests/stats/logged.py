@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import deltaskip as ds
-from deltaskip.schema import collation_of, leaves
+from deltaskip.sparkexpr.types import collation_of, leaves
 from deltaskip.stats import compute
 from tests.stats.rowwise import parsed
 

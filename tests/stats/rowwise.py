@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types.data_types import (
     BYTE,
     DATE,
     DOUBLE,

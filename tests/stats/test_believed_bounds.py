@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types.data_types import (
     BYTE,
     DATE,
     DOUBLE,

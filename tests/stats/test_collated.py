@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaskip.collations.lookup import collation
 from deltaskip.errors import CollationUnavailable, InvalidArgument, InvalidArgumentType, PredicateError
-from deltaskip.schema.types import LONG, STRING, StructField, StructType
+from deltaskip.sparkexpr.collations.lookup import collation
+from deltaskip.sparkexpr.types.data_types import LONG, STRING, StructField, StructType
 from deltaskip.stats import compute
 from deltaskip.stats.written_bounds import COLLATED_LIMIT
 from tests.extent import extent

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 import deltaskip as ds
 from deltaskip.errors import DataFileMissing, InvalidArgument, InvalidArgumentType, StorageError
-from deltaskip.schema import arrow_schema, parse_schema, schema_to_json
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types import arrow_schema, parse_schema, schema_to_json
+from deltaskip.sparkexpr.types.data_types import (
     BINARY,
     BOOLEAN,
     BYTE,

@@ -11,7 +11,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.log.deletion_vectors import read_deletion_vectors
-from deltaskip.schema.types import TIMESTAMP, DataType, StructType
+from deltaskip.sparkexpr.types.data_types import TIMESTAMP, DataType, StructType
 from deltaskip.stats import compute
 from deltaskip.storage import parse_location
 from tests import corpus

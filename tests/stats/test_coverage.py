@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.schema.numerals import of_unscaled
+from deltaskip.sparkexpr.values.numerals import of_unscaled
 from deltaskip.stats.coverage import Advice, ColumnCoverage, advise, overlap, value_overlap
 
 

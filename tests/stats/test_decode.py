@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
+from deltaskip.sparkexpr.types.data_types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
 from deltaskip.stats.believed_bounds import decimal_bound
 from deltaskip.stats.decode import NUMBER_KIND, STRING_KIND, from_text
 from deltaskip.stats.layout import Side, StatField

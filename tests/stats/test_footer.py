@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaskip.errors import StorageError, UnsupportedFeature
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types.data_types import (
     BINARY,
     DATE,
     DOUBLE,

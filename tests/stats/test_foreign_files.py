@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deltaskip.errors import StorageError
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types.data_types import (
     BINARY,
     DOUBLE,
     LONG,

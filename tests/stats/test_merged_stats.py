@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from deltaskip.schema.types import DOUBLE, FLOAT, STRING, DataType, DecimalType, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import DOUBLE, FLOAT, STRING, DataType, DecimalType, StructField, StructType
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.file_facts import StatisticsRequest
 from deltaskip.stats.merged_stats import has_statistics, merged_stats, widened_stats

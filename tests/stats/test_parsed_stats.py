@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.schema import LONG, TIMESTAMP, TIMESTAMP_NTZ, StructField, StructType
+from deltaskip.sparkexpr.types import LONG, TIMESTAMP, TIMESTAMP_NTZ, StructField, StructType
 from deltaskip.stats.parsed_stats import instant_bounds, stats_texts
 from tests.looped import looped
 

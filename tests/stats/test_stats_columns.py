@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from deltaskip.errors import PredicateError, SchemaError
-from deltaskip.schema.types import BINARY, BOOLEAN, INTEGER, STRING, ArrayType, MapType, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import (
+    BINARY,
+    BOOLEAN,
+    INTEGER,
+    STRING,
+    ArrayType,
+    MapType,
+    StructField,
+    StructType,
+)
 from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS, declared_collations, indexed_columns
 
 SCHEMA = StructType(

@@ -14,8 +14,8 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.actions.file_fields import TEXT_MAP
-from deltaskip.schema.types import DOUBLE, FLOAT, LONG, STRING, StructField, StructType
 from deltaskip.skipping.partition_columns import map_values
+from deltaskip.sparkexpr.types.data_types import DOUBLE, FLOAT, LONG, STRING, StructField, StructType
 from deltaskip.stats import compute
 from deltaskip.stats import tags as module
 from deltaskip.stats.stats_columns import StatColumn

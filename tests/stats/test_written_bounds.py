@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.collations.lookup import collation
-from deltaskip.schema.types import DOUBLE, FLOAT, DataType
+from deltaskip.sparkexpr.collations.lookup import collation
+from deltaskip.sparkexpr.types.data_types import DOUBLE, FLOAT, DataType
 from deltaskip.stats.written_bounds import (
     COLLATED_LIMIT,
     bound_text,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import deltaskip as ds
-from deltaskip.schema.types import STRING, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import STRING, StructField, StructType
 from tests.builder import TableBuilder
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
-from deltaskip.schema.types import LONG, STRING
+from deltaskip.sparkexpr.types.data_types import LONG, STRING
 from tests.builder import TableBuilder, add, bounds
 from tests.corpus import CorpusTable, each_table
 from tests.looped import looped

@@ -11,9 +11,9 @@ import pytest
 
 from deltaskip import DeltaTable, SetProperty, transforms
 from deltaskip.errors import RowViolation, SchemaError
-from deltaskip.expr.hashes import spark_hash
 from deltaskip.schema.properties import PARTITIONING_KEY
-from deltaskip.schema.types import LONG, StructType
+from deltaskip.sparkexpr.types.data_types import LONG, StructType
+from deltaskip.sparkexpr.values.hashes import spark_hash
 from deltaskip.transforms.partitioning_property import hidden_columns
 
 DDL = "id BIGINT, ts TIMESTAMP, name STRING"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import deltaskip as ds
-from deltaskip.schema.types import LONG, STRING, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import LONG, STRING, StructField, StructType
 from tests.builder import TableBuilder, add, bounds
 
 

@@ -13,7 +13,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.actions import AddFile, DeletionVectorDescriptor, Metadata, RemoveFile
 from deltaskip.errors import CommitConflict
-from deltaskip.schema import INTEGER, LONG, STRING, StructField, StructType
+from deltaskip.sparkexpr.types import INTEGER, LONG, STRING, StructField, StructType
 from deltaskip.storage import Storage
 from tests.builder import TableBuilder, json_lines, log_file, metadata, protocol_of
 

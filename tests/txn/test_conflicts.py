@@ -14,7 +14,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.actions import Protocol
 from deltaskip.errors import CommitConflict, SchemaError, TableNotFound
-from deltaskip.schema import DOUBLE, LONG, StructField, StructType
+from deltaskip.sparkexpr.types import DOUBLE, LONG, StructField, StructType
 from deltaskip.txn.transaction import Transaction
 from tests.each import each
 from tests.txn.tables import actions, append, file, gone, make_table, paths, vector

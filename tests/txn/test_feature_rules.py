@@ -12,7 +12,7 @@ import deltaskip as ds
 from deltaskip.actions import AddCdcFile, Metadata, add_actions, with_stats
 from deltaskip.errors import InvalidCommit, UnsupportedFeature
 from deltaskip.features import FEATURES
-from deltaskip.schema import INTEGER, LONG, StructField, StructType
+from deltaskip.sparkexpr.types import INTEGER, LONG, StructField, StructType
 from tests.each import each
 from tests.txn.tables import actions, append, commits, file, gone, lines, make_table, members_of, paths, vector
 

@@ -13,7 +13,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.actions import AddFile, RemoveFile
 from deltaskip.errors import InvalidCommit
-from deltaskip.schema import DATE, INTEGER, LONG, StructField, StructType
+from deltaskip.sparkexpr.types import DATE, INTEGER, LONG, StructField, StructType
 from tests.each import each
 from tests.txn.tables import actions, append, file, gone, make_table, paths, vector
 

@@ -14,7 +14,16 @@ import pytest
 import deltaskip as ds
 from deltaskip.actions import DomainMetadata, Protocol
 from deltaskip.errors import CommitConflict, DeltaSkipError, InvalidCommit, UnsupportedFeature
-from deltaskip.schema import INTEGER, LONG, STRING, TIMESTAMP_NTZ, VARIANT, StructField, StructType, schema_to_json
+from deltaskip.sparkexpr.types import (
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    StructField,
+    StructType,
+    schema_to_json,
+)
 from deltaskip.txn.transaction import Transaction
 from tests.txn.tables import SCHEMA, actions, append, file, gone, lines, make_table, vector
 

@@ -14,7 +14,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.actions import Metadata, Protocol, add_actions, remove_of, with_stats
 from deltaskip.errors import CommitConflict, InvalidCommit, StorageError, UnsupportedFeature
-from deltaskip.schema import LONG, StructField, StructType, schema_to_json
+from deltaskip.sparkexpr.types import LONG, StructField, StructType, schema_to_json
 from deltaskip.storage import LocalStorage
 from tests.builder import protocol_of
 from tests.each import each

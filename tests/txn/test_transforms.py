@@ -10,8 +10,8 @@ import pytest
 
 from deltaskip import DeltaTable, transforms
 from deltaskip.errors import CommitConflict
-from deltaskip.expr.hashes import spark_hash
-from deltaskip.schema.types import LONG
+from deltaskip.sparkexpr.types.data_types import LONG
+from deltaskip.sparkexpr.values.hashes import spark_hash
 
 # Without statistics only partition values tell the files of one writer from those of another.
 NO_STATISTICS = {"delta.dataSkippingNumIndexedCols": "0"}

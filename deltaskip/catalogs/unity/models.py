@@ -18,7 +18,7 @@ from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.redaction import keep_options_secret
-from deltaskip.schema.json import simple_string
+from deltaskip.sparkexpr.types import simple_string
 
 _STAGED_NAME = re.compile(r"(\d{20})\.[0-9A-Za-z-]+\.json")
 _TYPE_NAMES = {

@@ -38,7 +38,7 @@ from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.commit_times import commit_time
 from deltaskip.records import dataclass
 from deltaskip.redaction import options_without_secrets, url_without_secrets
-from deltaskip.schema.calendar import current_ms
+from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.storage import CatalogStorage, Storage, is_local, open_storage, uri_of
 from deltaskip.storage.gate import check_deletable_folder, delete_whole_folder
 from deltaskip.storage.kill_points import kill_point

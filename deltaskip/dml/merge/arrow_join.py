@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.dml.merge.merge_expressions import MergeExpressions
-from deltaskip.expr.coerce import type_of
-from deltaskip.expr.comparison_collation import comparison_collation
-from deltaskip.expr.nodes import And, Compare, Node, columns_of, top_level_columns
 from deltaskip.records import dataclass
 from deltaskip.rows.schema_merge import all_nullable
-from deltaskip.schema.arrow_nested import list_items, list_offsets
-from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk, typed_array
-from deltaskip.schema.types import FLOATING, STRING, ArrayType, DataType, StructType
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.comparison_collation import comparison_collation
+from deltaskip.sparkexpr.nodes import And, Compare, Node, columns_of, top_level_columns
+from deltaskip.sparkexpr.types import FLOATING, STRING, ArrayType, DataType, StructType
+from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk, typed_array
 
 Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Rows that match: indexes of target rows and, at the same position, of source rows."""

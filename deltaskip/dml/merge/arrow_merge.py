@@ -25,8 +25,6 @@ from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, ambiguou
 from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.dml.positions import RowPositions
-from deltaskip.expr.evaluation.columns import never_fails
-from deltaskip.expr.nodes import And, FieldRef, Node, columns_of
 from deltaskip.features.row_tracking import stable_row_ids
 from deltaskip.predicates import expression_node
 from deltaskip.reading.read_ahead import read_ahead
@@ -35,9 +33,9 @@ from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.defaults import default_sql
 from deltaskip.rows.store import stores_every_value, written_type
-from deltaskip.schema.arrow_values import arrow_array, one_chunk
-from deltaskip.schema.lengths import declares_char
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.evaluation import never_fails
+from deltaskip.sparkexpr.nodes import And, FieldRef, Node, columns_of
+from deltaskip.sparkexpr.types import (
     COLLATIONS_KEY,
     GENERATION_KEY,
     VARIANT,
@@ -48,6 +46,8 @@ from deltaskip.schema.types import (
     UnknownType,
     nested_types,
 )
+from deltaskip.sparkexpr.types.lengths import declares_char
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
 
 # The least bytes of rows that are joined at once, and bytes of files that are read ahead.
 _AT_ONCE_BYTES = 64 << 20

@@ -17,7 +17,7 @@ from deltaskip.features.identity_columns import IdentityColumn
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.plan import RowPlan
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 
 
 class ArrowPart:

@@ -19,13 +19,13 @@ from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
 from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey, key_literals, most_values
 from deltaskip.errors import DeltaSkipError
-from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.features.registry import writes_deletion_vectors
 from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
-from deltaskip.schema.arrow_values import domain_values
-from deltaskip.schema.calendar import current_micros
-from deltaskip.schema.types import FLOATING, StructType
+from deltaskip.sparkexpr.meaning import SessionMeaning
+from deltaskip.sparkexpr.types import FLOATING, StructType
+from deltaskip.sparkexpr.values.arrow_values import domain_values
+from deltaskip.sparkexpr.values.calendar import current_micros
 
 
 class ArrowMergeSource(MergeSource):

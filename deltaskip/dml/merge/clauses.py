@@ -10,12 +10,11 @@ from typing import Any, Literal
 
 from deltaskip.engine import is_column
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError
-from deltaskip.expr import ColumnExpr, Node, to_node
-from deltaskip.expr.python_values import literal_node
-from deltaskip.expr.render import to_sql
 from deltaskip.predicates import warn_of_bare_date
 from deltaskip.records import dataclass
-from deltaskip.schema.sql_text import sql_tokens
+from deltaskip.sparkexpr import ColumnExpr, literal_node, to_node, to_sql
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.text.sql_text import sql_tokens
 
 ClauseKind = Literal["matched", "not matched", "not matched by source"]
 ClauseAction = Literal["update", "insert", "delete"]
@@ -81,7 +80,7 @@ def checked_condition(name: str, value: object) -> Any:
     if isinstance(value, str) and any(token.is_word("SELECT") for token in sql_tokens(value)):
         raise PredicateError(f"{name} contains a query, which a condition of a merge cannot: {value}")
     if isinstance(value, (list, tuple)):
-        from deltaskip.expr.tuples import tuples_node
+        from deltaskip.sparkexpr import tuples_node
 
         return tuples_node(value, name)
     return _checked(name, value)

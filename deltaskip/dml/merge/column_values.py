@@ -7,16 +7,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from deltaskip.dml.merge.merge_assignments import DEFAULT, Assigned, AssignedExpression, AssignedFields, FromSource
 from deltaskip.dml.merge.merge_execution import MergeJoin
 from deltaskip.errors import SchemaError
-from deltaskip.expr.coerce import castable
 from deltaskip.features.identity_columns import identity_of
 from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_sql
 from deltaskip.rows.plan import RowPlan, computed_sql, plan_rows
 from deltaskip.rows.store import check_assignable, stored, written_type
-from deltaskip.schema.ddl import exact_type_text
-from deltaskip.schema.resolve import display_name, fold_name
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.coerce import castable
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import (
     DEFAULT_KEY,
     GENERATION_KEY,
     VOID,
@@ -25,7 +23,10 @@ from deltaskip.schema.types import (
     MapType,
     StructField,
     StructType,
+    display_name,
+    fold_name,
 )
+from deltaskip.sparkexpr.types.ddl import exact_type_text
 
 RawValue = Callable[[AssignedExpression | FromSource], tuple[str, DataType]]
 """SQL text and type of the value that the engine has computed for an expression."""

@@ -23,15 +23,15 @@ from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSou
 from deltaskip.dml.merge.name_resolution import Names, check_sides
 from deltaskip.dml.merge.source_keys import MatchTemplate, match_template, scan_of
 from deltaskip.engine import engine
-from deltaskip.expr.nodes import Literal, Node
 from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.log import Snapshot
 from deltaskip.predicates import expression_node
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import evolved_schema
 from deltaskip.schema.mapping import mapping_mode
-from deltaskip.schema.types import BOOLEAN, StructType
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.nodes import Literal, Node
+from deltaskip.sparkexpr.types import BOOLEAN, StructType
 from deltaskip.transforms.partitioning_property import hidden_columns
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult

@@ -12,13 +12,23 @@ from typing import Any
 from deltaskip.dml.assignments import is_default
 from deltaskip.dml.merge.clauses import ClauseAction, ClauseKind, MergeClause
 from deltaskip.errors import PredicateError, SchemaError
-from deltaskip.expr import parse_sql
-from deltaskip.expr.nodes import Column
 from deltaskip.features.identity_columns import identity_of
 from deltaskip.records import dataclass
 from deltaskip.schema.relations import qualifier_length
-from deltaskip.schema.resolve import InsideCollection, display_name, fold_name, resolve
-from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.nodes import Column
+from deltaskip.sparkexpr.types import (
+    VOID,
+    ArrayType,
+    DataType,
+    InsideCollection,
+    MapType,
+    StructField,
+    StructType,
+    display_name,
+    fold_name,
+    resolve,
+)
 
 
 @dataclass(frozen=True, slots=True)

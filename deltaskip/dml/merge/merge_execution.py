@@ -14,12 +14,12 @@ from deltaskip.dml.merge.merge_assignments import PlannedClause
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import AmbiguousMerge
-from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.properties import MappingMode, TableProperties
-from deltaskip.schema.types import StructType
+from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.meaning import SessionMeaning
+from deltaskip.sparkexpr.types import MappingMode, StructType
 
 
 @dataclass(frozen=True, slots=True)

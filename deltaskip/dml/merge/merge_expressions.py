@@ -12,25 +12,30 @@ import pyarrow as pa
 from deltaskip.dml.merge.clauses import ClauseKind, expression_text
 from deltaskip.dml.merge.name_resolution import MergeSide, Names
 from deltaskip.errors import PredicateError, UnsupportedFeature
-from deltaskip.expr import PASS_SESSION, Node, bind, bind_expression, needs_session, public_errors
-from deltaskip.expr.clock import at_time
-from deltaskip.expr.coerce import type_of
-from deltaskip.expr.evaluation import left_to_spark
-from deltaskip.expr.evaluation.columns import Evaluator
-from deltaskip.expr.evaluation.row_columns import column_at
-from deltaskip.expr.nodes import Cast, Column, FieldRef, Opaque, top_level_columns, transform
-from deltaskip.expr.padding import as_read, padded_column
-from deltaskip.expr.render import to_sql
-from deltaskip.expr.spark_functions import LITERAL_FUNCTIONS
 from deltaskip.predicates import new_value_node
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_conversion import RunningCollations
-from deltaskip.schema.arrow_values import one_chunk
-from deltaskip.schema.declared_collations import rekeyed_metadata
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.relations import UnknownName
-from deltaskip.schema.resolve import InsideCollection, display_name
-from deltaskip.schema.types import COLLATIONS_KEY, VOID, DataType, StructField, StructType, nested_fields
+from deltaskip.sparkexpr import PASS_SESSION, as_read, needs_session, padded_column, public_errors, to_sql
+from deltaskip.sparkexpr.bind import bind, bind_expression
+from deltaskip.sparkexpr.clock import at_time
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.evaluation import Evaluator, column_at, left_to_spark
+from deltaskip.sparkexpr.functions import LITERAL_FUNCTIONS
+from deltaskip.sparkexpr.nodes import Cast, Column, FieldRef, Node, Opaque, top_level_columns, transform
+from deltaskip.sparkexpr.types import (
+    CHAR_VARCHAR_KEY,
+    COLLATIONS_KEY,
+    VOID,
+    DataType,
+    InsideCollection,
+    StructField,
+    StructType,
+    display_name,
+    nested_fields,
+    rekeyed_metadata,
+)
+from deltaskip.sparkexpr.values.arrow_values import one_chunk
 
 _SIDES: Mapping[MergeSide, str] = {"target": "t.", "source": "s."}
 _USABLE: Mapping[ClauseKind, tuple[MergeSide, ...]] = {

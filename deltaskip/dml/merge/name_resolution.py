@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 from deltaskip.errors import PredicateError
-from deltaskip.expr import nodes as n
-from deltaskip.expr.nodes import Node, columns_of, walk
-from deltaskip.expr.render import to_sql
 from deltaskip.schema.relations import Relation, resolve_among
-from deltaskip.schema.resolve import fold_name, parse_names
-from deltaskip.schema.sql_text import quoted_path
-from deltaskip.schema.types import BOOLEAN, StructType
+from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr import to_sql
+from deltaskip.sparkexpr.nodes import Node, columns_of, walk
+from deltaskip.sparkexpr.text.sql_text import quoted_path
+from deltaskip.sparkexpr.types import BOOLEAN, StructType, fold_name, parse_names
 
 MergeSide = Literal["target", "source"]
 

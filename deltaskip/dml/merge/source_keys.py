@@ -18,11 +18,15 @@ import pyarrow as pa
 
 from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.errors import PredicateError, PredicateWarning
-from deltaskip.expr import bind_expression
-from deltaskip.expr.coerce import type_of
-from deltaskip.expr.comparison_collation import comparison_collation, is_binary
-from deltaskip.expr.literal_list import SHORTEST, integers, text_list
-from deltaskip.expr.nodes import (
+from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
+from deltaskip.skipping.read_options import ReadOptions
+from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.bind import bind_expression
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_binary
+from deltaskip.sparkexpr.literal_list import SHORTEST, integers, text_list
+from deltaskip.sparkexpr.nodes import (
     MIRRORED,
     And,
     Collate,
@@ -39,11 +43,8 @@ from deltaskip.expr.nodes import (
     transform,
     walk,
 )
-from deltaskip.expr.normalize import FALSE_LITERAL, TRUE_LITERAL
-from deltaskip.log import Snapshot
-from deltaskip.records import dataclass
-from deltaskip.schema.lengths import declares_char
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.normalize import FALSE_LITERAL, TRUE_LITERAL
+from deltaskip.sparkexpr.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -57,8 +58,7 @@ from deltaskip.schema.types import (
     DecimalType,
     StructType,
 )
-from deltaskip.skipping.read_options import ReadOptions
-from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.types.lengths import declares_char
 
 # The most integers and strings of a key, which stay in one array, and the most other values that pay off by pruning.
 _MOST_VALUES, _MOST_LITERALS = 250_000, 1_000

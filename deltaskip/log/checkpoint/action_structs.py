@@ -25,9 +25,18 @@ from deltaskip.actions import (
 from deltaskip.features.registry import has_feature_or_preview
 from deltaskip.log.checkpoint.parquet_columns import STATE_TYPES
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.schema import DOUBLE, STRING, TIMESTAMP, StructField, StructType, arrow_type, leaves, physical_name
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
 from deltaskip.schema.type_widening import widened_types
+from deltaskip.sparkexpr.types import (
+    DOUBLE,
+    STRING,
+    TIMESTAMP,
+    StructField,
+    StructType,
+    arrow_type,
+    leaves,
+    physical_name,
+)
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
 from deltaskip.stats.parsed_stats import StatsStruct, bounded_columns, collated_bounds
 from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, indexed_columns
 

@@ -13,7 +13,7 @@ from deltaskip.errors import CorruptLog
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.replay import Superseded
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import one_chunk
+from deltaskip.sparkexpr.values.arrow_values import one_chunk
 from deltaskip.stats.parsed_stats import Instants, stats_texts
 
 _COUNTED_ROWS = 1 << 15

@@ -31,7 +31,7 @@ from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.state_actions import STATE_ACTIONS, StateAction, StateChange, state_of
 from deltaskip.path_bytes import real_path
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values
 from deltaskip.stats.believed_bounds import hybrid_calendar
 from deltaskip.storage import FileInfo, NotAFile, Storage, is_local, join, uri_of
 from deltaskip.storage.interface import not_found

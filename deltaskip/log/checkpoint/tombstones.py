@@ -18,7 +18,14 @@ from deltaskip.log.commit import read_commits
 from deltaskip.log.file_names import Kind
 from deltaskip.log.replay import file_keys
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.schema.arrow_values import NOTHING, arrow_array, arrow_scalar, is_not_false, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import (
+    NOTHING,
+    arrow_array,
+    arrow_scalar,
+    is_not_false,
+    numpy_values,
+    one_chunk,
+)
 
 # Tombstones in a checkpoint have neither statistics nor tags.
 _FIELDS = [field for field in REMOVE_FIELDS.fields if field.name not in ("stats", "tags")]

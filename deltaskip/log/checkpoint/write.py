@@ -34,8 +34,8 @@ from deltaskip.log.last_checkpoint import LAST_CHECKPOINT, checksum, read_hint
 from deltaskip.log.loading import check_same_table
 from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.schema.arrow_values import exact_sum
-from deltaskip.schema.calendar import current_ms
+from deltaskip.sparkexpr.values.arrow_values import exact_sum
+from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats.believed_bounds import CALENDAR_OF_NEW_FILES
 from deltaskip.storage import FileInfo, join
 from deltaskip.storage.gate import delete_files, log_names

@@ -19,9 +19,9 @@ from deltaskip.errors import UnsupportedFeature
 from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.maintenance.optimize.zcubes import LARGEST_CUBE, MOST_DELETED, to_cluster
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
 
 REWRITE_COLUMNS = (
     "path",

@@ -14,8 +14,8 @@ from deltaskip.log.history import HistoryEntry
 from deltaskip.maintenance.optimize.optimize import optimize_plan
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import exact_sum, one_chunk
 from deltaskip.skipping.table_coverage import table_coverage
+from deltaskip.sparkexpr.values.arrow_values import exact_sum, one_chunk
 from deltaskip.stats.coverage import TableCoverage
 
 _MOST_COLUMNS = 4

@@ -36,8 +36,8 @@ from deltaskip.maintenance.optimize.rewriting import ArrowRewriting, Rewriting, 
 from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.maintenance.optimize.zcubes import CLUSTERING_PROVIDER, cube_tags
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import numpy_values, one_chunk
-from deltaskip.schema.calendar import current_ms
+from deltaskip.sparkexpr.values.arrow_values import numpy_values, one_chunk
+from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.txn.known_files import known_files
 from deltaskip.txn.operation import MAX_TRIES, record_version
 from deltaskip.txn.transaction import Transaction

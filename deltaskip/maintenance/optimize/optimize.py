@@ -24,12 +24,12 @@ from deltaskip.maintenance.optimize.strategy import OptimizeRequest, Strategy, c
 from deltaskip.progress import Progress as ProgressBar
 from deltaskip.progress import table_name
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, exact_sum, numpy_values, one_chunk
-from deltaskip.schema.calendar import current_ms
 from deltaskip.settings import options
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, exact_sum, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.txn.operation import committed_before
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 

@@ -14,7 +14,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.lookup import find
 from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
@@ -27,8 +26,9 @@ from deltaskip.maintenance.optimize.curve import SAMPLE_ROWS, cells_of, cut_plac
 from deltaskip.maintenance.optimize.strategy import CurveName
 from deltaskip.reading.read_ahead import read_ahead
 from deltaskip.records import dataclass
-from deltaskip.schema import Resolved, collation_of
-from deltaskip.schema.arrow_values import arrow_array, is_true, numpy_values
+from deltaskip.sparkexpr.collations import find
+from deltaskip.sparkexpr.types import Resolved, collation_of
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, is_true, numpy_values
 
 _INTEGERS: dict[int, type[np.generic]] = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 

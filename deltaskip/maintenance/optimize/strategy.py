@@ -9,19 +9,29 @@ from collections.abc import Sequence
 from typing import Literal
 
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, UnsupportedFeature
-from deltaskip.expr import Node, columns_of, parse_sql
-from deltaskip.expr.clock import at_time
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_paths
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema import Resolved, display_name, fold_name, leaves
-from deltaskip.schema.calendar import current_micros
-from deltaskip.schema.json import simple_string
-from deltaskip.schema.resolve import column_path, resolve
-from deltaskip.schema.types import VARIANT, ArrayType, MapType, StructType
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.clock import at_time
+from deltaskip.sparkexpr.nodes import Node, columns_of
+from deltaskip.sparkexpr.types import (
+    VARIANT,
+    ArrayType,
+    MapType,
+    Resolved,
+    StructType,
+    column_path,
+    display_name,
+    fold_name,
+    leaves,
+    resolve,
+    simple_string,
+)
+from deltaskip.sparkexpr.values.calendar import current_micros
 from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS, indexed_columns
 
 DEFAULT_TARGET_BYTES = 1 << 30

@@ -17,7 +17,7 @@ from deltaskip.dml.files_to_change import DataFiles
 from deltaskip.json_text import parse_json
 from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import numpy_values, one_chunk
 
 CLUSTERING_PROVIDER = "liquid"
 """The member `clusteringProvider` of add actions that delta-spark and this package write."""

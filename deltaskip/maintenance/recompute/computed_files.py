@@ -14,7 +14,7 @@ from deltaskip.log import Snapshot
 from deltaskip.log.deletion_vectors import read_deletion_vector, vector_location
 from deltaskip.progress import LOGGER, table_name
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, empty_table
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, empty_table
 from deltaskip.stats.facts import FileFacts
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.stats.footer import read_footer

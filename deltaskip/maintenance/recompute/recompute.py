@@ -24,7 +24,7 @@ from deltaskip.maintenance.recompute.computed_files import RecomputingEngine, co
 from deltaskip.maintenance.recompute.recomputed import Recomputed
 from deltaskip.maintenance.recompute.request import RecomputeRequest, files_to_read
 from deltaskip.progress import Progress, table_name
-from deltaskip.schema.arrow_values import arrow_array, exact_sum
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, exact_sum
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.tags import stats_tags
 from deltaskip.txn.collation_versions import announce

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import CommitInfo, canonical_paths, decode_paths
 from deltaskip.arguments import flag, texts
-from deltaskip.collations.versions import kept_versions
 from deltaskip.errors import (
     CollationUnavailable,
     InvalidArgument,
@@ -30,11 +29,12 @@ from deltaskip.log.segment import list_commits
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.maintenance.recompute.recomputed import ColumnPlan, RecomputePlan
 from deltaskip.records import dataclass
-from deltaskip.schema import display_name
-from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.skipping.table_coverage import table_coverage
+from deltaskip.sparkexpr.collations import kept_versions
+from deltaskip.sparkexpr.types import display_name
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.stats.computation import ColumnCollations, statistics_request
 from deltaskip.stats.coverage import ColumnCoverage
 from deltaskip.stats.file_facts import Mode, StatisticsRequest

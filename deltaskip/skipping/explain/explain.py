@@ -10,8 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import decode_paths
-from deltaskip.kernels.lane import Lane
-from deltaskip.schema.arrow_values import is_true
 from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.explain.drawing import Bins
 from deltaskip.skipping.explain.reasons import (
@@ -29,6 +27,8 @@ from deltaskip.skipping.explain.reasons import (
 from deltaskip.skipping.explain.report import Branch, Explain, LeafReport, Tree
 from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.skipping.program import AllOf, AnyOf, Drop, Keep, Leaf, Program, Term, leaves_of
+from deltaskip.sparkexpr.kernels import Lane
+from deltaskip.sparkexpr.values.arrow_values import is_true
 from deltaskip.stats.layout import StatLeaf
 
 _Bits = npt.NDArray[np.uint8]

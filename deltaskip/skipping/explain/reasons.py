@@ -9,13 +9,11 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.json_text import parse_json
 from deltaskip.kernels.stats_json import INVALID, JSON_NULL, MISSING, extract_leaves
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.properties import TableProperties
 from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.program import (
@@ -37,6 +35,8 @@ from deltaskip.skipping.program import (
 from deltaskip.skipping.proofs.terms import enumerated, joined_reasons
 from deltaskip.skipping.proofs.transforms import derived_columns
 from deltaskip.skipping.proofs.unproved import still_skipped
+from deltaskip.sparkexpr.collations import CollationId
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.stats.layout import StatField, StatLeaf
 
 _TOGETHER = "all parts"

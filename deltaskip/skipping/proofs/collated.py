@@ -22,18 +22,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from deltaskip.collations import lookup
-from deltaskip.collations.collation import Collation
-from deltaskip.collations.collation_id import LCASE, CollationId
-from deltaskip.collations.lookup import find
 from deltaskip.errors import DeltaSkipError, InvalidCollation, PredicateError
-from deltaskip.expr.comparison_collation import comparison_collation
-from deltaskip.expr.literal_list import LiteralList, nodes_in
-from deltaskip.expr.nodes import MIRRORED, NEGATED, Collate, Compare, FieldRef, In, Like, Literal, Node, Not, StartsWith
 from deltaskip.records import dataclass
 from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, ValuesPossible
 from deltaskip.skipping.proofs.leaf_values import prefix_of
 from deltaskip.skipping.proofs.terms import LEAST_AND_GREATEST, Proof, all_of, any_of, joined_reasons, some
+from deltaskip.sparkexpr.collations import LCASE, Collation, CollationId, find, lookup
+from deltaskip.sparkexpr.comparison_collation import comparison_collation
+from deltaskip.sparkexpr.literal_list import LiteralList, nodes_in
+from deltaskip.sparkexpr.nodes import (
+    MIRRORED,
+    NEGATED,
+    Collate,
+    Compare,
+    FieldRef,
+    In,
+    Like,
+    Literal,
+    Node,
+    Not,
+    StartsWith,
+)
 from deltaskip.stats.collated_bounds import Op
 from deltaskip.stats.layout import Side, StatField
 

@@ -8,10 +8,10 @@ operands that are not NULL are at most as great.
 
 from __future__ import annotations
 
-from deltaskip.expr.coerce import type_of
-from deltaskip.expr.evaluation import deterministic, evaluate
-from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.nodes import (
+from deltaskip.sparkexpr import EvaluationError
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.evaluation import deterministic, evaluate
+from deltaskip.sparkexpr.nodes import (
     MIRRORED,
     And,
     Call,
@@ -29,8 +29,8 @@ from deltaskip.expr.nodes import (
     walk,
     with_node_replaced,
 )
-from deltaskip.expr.normalize import FALSE_LITERAL, TRUE_LITERAL
-from deltaskip.schema.types import VOID
+from deltaskip.sparkexpr.normalize import FALSE_LITERAL, TRUE_LITERAL
+from deltaskip.sparkexpr.types import VOID
 
 _MOST_BRANCHES = 16
 # The relation of every operand to the chosen one.

@@ -22,9 +22,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from deltaskip.expr.evaluation import evaluate
-from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.nodes import (
+from deltaskip.skipping.proofs.preimage.preimage import steps_of
+from deltaskip.skipping.proofs.preimage.value_sets import ValueSet
+from deltaskip.skipping.proofs.transforms import (
+    ColumnTransform,
+    Derived,
+    direction,
+    expression_of,
+    reads_zone,
+    value_of,
+    wrapping_values,
+    written_as_null,
+)
+from deltaskip.sparkexpr import EvaluationError
+from deltaskip.sparkexpr.evaluation import evaluate
+from deltaskip.sparkexpr.nodes import (
     And,
     Call,
     Cast,
@@ -39,10 +51,8 @@ from deltaskip.expr.nodes import (
     walk,
     with_node_replaced,
 )
-from deltaskip.expr.preimages.ordinals import Domain, Spans, domain_of, following, value_at
-from deltaskip.expr.preimages.steps import Periodic
-from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_HOUR, days_from_civil
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.preimages import Domain, Periodic, Spans, domain_of, following, value_at
+from deltaskip.sparkexpr.types import (
     BYTE,
     DATE,
     DATETIMES,
@@ -56,18 +66,7 @@ from deltaskip.schema.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
 )
-from deltaskip.skipping.proofs.preimage.preimage import steps_of
-from deltaskip.skipping.proofs.preimage.value_sets import ValueSet
-from deltaskip.skipping.proofs.transforms import (
-    ColumnTransform,
-    Derived,
-    direction,
-    expression_of,
-    reads_zone,
-    value_of,
-    wrapping_values,
-    written_as_null,
-)
+from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, MICROS_PER_HOUR, days_from_civil
 
 _MOST_POINTS = 1000
 _MOST_SPANS = 64

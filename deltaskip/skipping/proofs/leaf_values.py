@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from deltaskip.expr.coerce import type_of
-from deltaskip.expr.comparison_collation import is_collated
-from deltaskip.expr.functions import FUNCTIONS
-from deltaskip.expr.literal_list import LiteralList, nodes_in
-from deltaskip.expr.nodes import (
+from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, complement, points_of, satisfying, spans_of_points
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.comparison_collation import is_collated
+from deltaskip.sparkexpr.functions import FUNCTIONS
+from deltaskip.sparkexpr.literal_list import LiteralList, nodes_in
+from deltaskip.sparkexpr.nodes import (
     MIRRORED,
     NEGATED,
     Call,
@@ -27,9 +28,8 @@ from deltaskip.expr.nodes import (
     StartsWith,
     walk,
 )
-from deltaskip.expr.preimages.ordinals import domain_of, span_of_prefix
-from deltaskip.schema.types import BOOLEAN, STRING
-from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, complement, points_of, satisfying, spans_of_points
+from deltaskip.sparkexpr.preimages import domain_of, span_of_prefix
+from deltaskip.sparkexpr.types import BOOLEAN, STRING
 
 Found = tuple[FieldRef, ValueSet]
 

@@ -23,34 +23,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from deltaskip.collations.versions import SPARK_VERSION
-from deltaskip.expr.clock import Clock, reads_clock
-from deltaskip.expr.evaluation import deterministic
-from deltaskip.expr.literal_list import nodes_in
-from deltaskip.expr.nodes import (
-    And,
-    Case,
-    Collate,
-    Compare,
-    FieldRef,
-    In,
-    IsNull,
-    Like,
-    Literal,
-    Node,
-    Not,
-    Opaque,
-    Or,
-    StartsWith,
-    walk,
-)
-from deltaskip.expr.normalize import FALSE_LITERAL, TRUE_LITERAL, normalize
-from deltaskip.expr.preimages.ordinals import domain_of
-from deltaskip.expr.render import to_sql
 from deltaskip.records import dataclass
-from deltaskip.schema.json import simple_string
-from deltaskip.schema.properties import PARTITIONING_KEY, MappingMode
-from deltaskip.schema.types import BYTE, DATE, GENERATION_KEY, INTEGER, LONG, SHORT, StructType
+from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.skipping.program import ConstantTerm, Drop, Keep, Leaf, PartitionTerm, Program, Term
 from deltaskip.skipping.proofs.collated import Collations, collated_proof, in_binary_order
 from deltaskip.skipping.proofs.conditional import unfold
@@ -77,6 +51,41 @@ from deltaskip.skipping.proofs.unproved import (
     null_only_with,
     still_skipped,
     unproved,
+)
+from deltaskip.sparkexpr import to_sql
+from deltaskip.sparkexpr.clock import Clock, reads_clock
+from deltaskip.sparkexpr.collations import SPARK_VERSION
+from deltaskip.sparkexpr.evaluation import deterministic
+from deltaskip.sparkexpr.literal_list import nodes_in
+from deltaskip.sparkexpr.nodes import (
+    And,
+    Case,
+    Collate,
+    Compare,
+    FieldRef,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Opaque,
+    Or,
+    StartsWith,
+    walk,
+)
+from deltaskip.sparkexpr.normalize import FALSE_LITERAL, TRUE_LITERAL, normalize
+from deltaskip.sparkexpr.preimages import domain_of
+from deltaskip.sparkexpr.types import (
+    BYTE,
+    DATE,
+    GENERATION_KEY,
+    INTEGER,
+    LONG,
+    SHORT,
+    MappingMode,
+    StructType,
+    simple_string,
 )
 from deltaskip.stats.layout import PARTITION_VALUES, BoundKind, StatField
 

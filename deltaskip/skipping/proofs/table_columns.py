@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from deltaskip.expr.nodes import FieldRef
 from deltaskip.records import dataclass
-from deltaskip.schema.json import simple_string
-from deltaskip.schema.lengths import char_type
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.resolve import leaves
 from deltaskip.schema.type_widening import widened_types
-from deltaskip.schema.types import StructField, StructType
 from deltaskip.skipping.program import Keep, NullsPossible, ValuesPossible
 from deltaskip.skipping.proofs.terms import Proof, all_of
+from deltaskip.sparkexpr.nodes import FieldRef
+from deltaskip.sparkexpr.types import MappingMode, StructField, StructType, leaves, simple_string
+from deltaskip.sparkexpr.types.lengths import char_type
 from deltaskip.stats.layout import StatField
 
 

@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.expr.preimages.ordinals import NAN, Domain, Spans, domain_of, following, value_at
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.skipping.program import (
     AllOf,
     AnyOf,
@@ -31,6 +29,8 @@ from deltaskip.skipping.program import (
     ValuesPossible,
 )
 from deltaskip.skipping.proofs.preimage.value_sets import PointSpans, ValueSet, complement
+from deltaskip.sparkexpr.preimages import NAN, Domain, Spans, domain_of, following, value_at
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 from deltaskip.stats.layout import BoundKind, StatField
 
 _FEW = 8

@@ -11,19 +11,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deltaskip.errors import PredicateError
-from deltaskip.expr import parse_sql
-from deltaskip.expr.bind import bind_expression
-from deltaskip.expr.coerce import type_of
-from deltaskip.expr.evaluation import deterministic, evaluate
-from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.hashes import iceberg_bucket, spark_hash
-from deltaskip.expr.nodes import Call, Cast, Column, FieldRef, Literal, Node, walk
-from deltaskip.expr.preimages.ordinals import ordinal_of, value_at
-from deltaskip.expr.preimages.steps import Monotone, Step, ZoneShift
 from deltaskip.records import dataclass
-from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_HOUR, civil_from_days
-from deltaskip.schema.properties import PARTITIONING_KEY, MappingMode
-from deltaskip.schema.types import (
+from deltaskip.schema.properties import PARTITIONING_KEY
+from deltaskip.skipping.proofs.preimage.preimage import steps_of
+from deltaskip.skipping.proofs.preimage.pull_back import single_direction
+from deltaskip.sparkexpr import EvaluationError, parse_sql
+from deltaskip.sparkexpr.bind import bind_expression
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.evaluation import deterministic, evaluate
+from deltaskip.sparkexpr.nodes import Call, Cast, Column, FieldRef, Literal, Node, walk
+from deltaskip.sparkexpr.preimages import Monotone, Step, ZoneShift, ordinal_of, value_at
+from deltaskip.sparkexpr.types import (
     BINARY,
     DATE,
     DATETIMES,
@@ -35,10 +33,11 @@ from deltaskip.schema.types import (
     TIMESTAMP,
     DataType,
     DecimalType,
+    MappingMode,
     StructType,
 )
-from deltaskip.skipping.proofs.preimage.preimage import steps_of
-from deltaskip.skipping.proofs.preimage.pull_back import single_direction
+from deltaskip.sparkexpr.values import iceberg_bucket, spark_hash
+from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, MICROS_PER_HOUR, civil_from_days
 from deltaskip.transforms.partitioning_property import declared
 
 _TEXTS_OF_TEXTS = frozenset(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from deltaskip.expr.coerce import type_of
-from deltaskip.expr.functions import FUNCTIONS, PRESENT
-from deltaskip.expr.nodes import (
+from deltaskip.skipping.program import AllOf, ConstantTerm, Keep, Leaf, Term, ValuesPossible, terms_of
+from deltaskip.skipping.proofs.table_columns import TableColumns, label
+from deltaskip.skipping.proofs.terms import Proof, all_of, enumerated
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.functions import CHANGING, FUNCTIONS, PRESENT
+from deltaskip.sparkexpr.nodes import (
     Call,
     Cast,
     Collate,
@@ -22,11 +25,7 @@ from deltaskip.expr.nodes import (
     children_of,
     walk,
 )
-from deltaskip.expr.spark_functions import CHANGING
-from deltaskip.schema.types import DOUBLE, FLOAT, STRING, DecimalType
-from deltaskip.skipping.program import AllOf, ConstantTerm, Keep, Leaf, Term, ValuesPossible, terms_of
-from deltaskip.skipping.proofs.table_columns import TableColumns, label
-from deltaskip.skipping.proofs.terms import Proof, all_of, enumerated
+from deltaskip.sparkexpr.types import DOUBLE, FLOAT, STRING, DecimalType
 
 NEVER = "it is false whenever the query may run"
 TIMELESS = "it may be true when the query runs, whatever the rows are"

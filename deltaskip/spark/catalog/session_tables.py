@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from deltaskip.errors import SchemaError, TableAlreadyExists, UnsupportedFeature
 from deltaskip.records import dataclass
-from deltaskip.schema.sql_text import quoted_name, sql_tokens
 from deltaskip.spark.session.own_texts import own_literal, own_sql
+from deltaskip.sparkexpr.text.sql_text import quoted_name, sql_tokens
 
 DELTA_PROVIDER = "delta"
 

@@ -22,8 +22,6 @@ from deltaskip.errors import (
     TableNotFound,
     UnsupportedFeature,
 )
-from deltaskip.schema.resolve import display_name
-from deltaskip.schema.sql_text import quoted_path, sql_string
 from deltaskip.spark.catalog.session_tables import (
     POINTER,
     SESSION_CATALOG,
@@ -40,6 +38,8 @@ from deltaskip.spark.catalog.session_tables import (
 )
 from deltaskip.spark.session.error_conversion import catalog_errors_named
 from deltaskip.spark.session.own_texts import own_literal, own_sql
+from deltaskip.sparkexpr.text.sql_text import quoted_path, sql_string
+from deltaskip.sparkexpr.types import display_name
 from deltaskip.storage import is_local, join, parse_location, uri_of
 from deltaskip.table.table import DeltaTable
 

@@ -10,10 +10,10 @@ import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
-from deltaskip.schema.arrow import from_arrow
 from deltaskip.spark.columns.spark_types import logical_type
 from deltaskip.spark.session.checks import running_interpreter, runs_locally
 from deltaskip.spark.session.releases import without_pandas_warning
+from deltaskip.sparkexpr.types import from_arrow
 
 _SPARK_3 = pyspark.__version__.startswith("3.")
 

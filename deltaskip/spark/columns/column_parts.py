@@ -8,12 +8,11 @@ from contextvars import ContextVar
 from typing import Any
 
 from deltaskip.errors import DeltaSkipError
-from deltaskip.expr import Node, function_node, parse_sql, to_node
-from deltaskip.expr import nodes as n
-from deltaskip.expr.spark_functions import CHANGING, OF_SESSION
-from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND
-from deltaskip.schema.json import parse_type
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr import parse_sql, to_node
+from deltaskip.sparkexpr.functions import CHANGING, OF_SESSION, function_node
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.types import (
     BINARY,
     BOOLEAN,
     BYTE,
@@ -28,7 +27,9 @@ from deltaskip.schema.types import (
     VOID,
     DataType,
     DecimalType,
+    parse_type,
 )
+from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, MICROS_PER_SECOND
 
 _COMPARISONS = {"==": "=", "=": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
 

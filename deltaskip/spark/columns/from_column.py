@@ -14,10 +14,6 @@ import pyspark
 from pyspark.sql import Column
 
 from deltaskip.errors import DeltaSkipError
-from deltaskip.expr import Node, parse_sql, to_node
-from deltaskip.expr import nodes as n
-from deltaskip.expr.type_names import type_named
-from deltaskip.schema.json import parse_type
 from deltaskip.spark.columns.column_parts import (
     cast,
     cast_node,
@@ -32,6 +28,10 @@ from deltaskip.spark.columns.column_parts import (
     texts_read_by,
 )
 from deltaskip.spark.columns.from_expression import expression_to_node
+from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr import parse_sql, to_node, type_named
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.types import parse_type
 
 try:
     from py4j.protocol import Py4JError

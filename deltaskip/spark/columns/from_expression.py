@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from itertools import repeat
 from typing import Any
 
-from deltaskip.expr import Node, to_node
-from deltaskip.expr import nodes as n
-from deltaskip.expr.functions import ALIASES, FUNCTIONS
-from deltaskip.expr.hashes import SPARK_SEED
-from deltaskip.schema.json import parse_type
-from deltaskip.schema.numerals import exactly
-from deltaskip.schema.types import STRING, DecimalType
 from deltaskip.spark.columns.column_parts import cast, declared_literal, extract, function, opaque, option, sequence
 from deltaskip.spark.session.active import active_session_ansi, session_reads_as_before
+from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr import to_node
+from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.types import STRING, DecimalType, parse_type
+from deltaskip.sparkexpr.values import SPARK_SEED, exactly
 
 _PACKAGES = ("org.apache.spark.sql.catalyst.expressions.", "org.apache.spark.sql.catalyst.analysis.")
 

@@ -14,10 +14,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from deltaskip.schema.arrow_values import domain_values
-from deltaskip.schema.calendar import format_timestamp
-from deltaskip.schema.sql_text import sql_string
-from deltaskip.schema.types import (
+from deltaskip.spark.columns.spark_types import spark_type
+from deltaskip.sparkexpr.text.sql_text import sql_string
+from deltaskip.sparkexpr.types import (
     BINARY,
     BOOLEAN,
     BYTE,
@@ -32,7 +31,8 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
 )
-from deltaskip.spark.columns.spark_types import spark_type
+from deltaskip.sparkexpr.values.arrow_values import domain_values
+from deltaskip.sparkexpr.values.calendar import format_timestamp
 
 _CARRIER_TYPES: dict[DataType, pa.DataType] = {
     **dict.fromkeys((BYTE, SHORT, INTEGER, LONG, DATE, TIMESTAMP), pa.int64()),

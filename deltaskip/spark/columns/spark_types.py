@@ -15,12 +15,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from deltaskip.collations.collation_id import is_utf8_binary, spark_collation
 from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.schema.mapping import field_id
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.collations import is_utf8_binary, spark_collation
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import (
     BINARY,
     BOOLEAN,
     BYTE,
@@ -39,6 +38,7 @@ from deltaskip.schema.types import (
     ArrayType,
     DataType,
     DecimalType,
+    MappingMode,
     MapType,
     StructField,
     StructType,

@@ -10,15 +10,13 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from deltaskip.errors import PredicateError, UnsupportedFeature
-from deltaskip.expr import nodes
-from deltaskip.expr.interval_types import INTERVALS
-from deltaskip.expr.intervals import interval_text
-from deltaskip.expr.nodes import Node
-from deltaskip.expr.render import exact_sql
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import DataType
 from deltaskip.spark.columns.literal_columns import literal
 from deltaskip.spark.columns.spark_types import spark_type
+from deltaskip.sparkexpr import exact_sql, nodes
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import DataType
+from deltaskip.sparkexpr.values import INTERVALS, interval_text
 
 _COLUMN_COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
     "=": lambda a, b: a == b,

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltaskip.dml.positions import RowPositions
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 
 _BLOCK = "__deltaskip_block"
 _BITS = "__deltaskip_bits"

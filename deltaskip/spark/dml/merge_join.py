@@ -20,13 +20,9 @@ from deltaskip.dml.merge.column_values import ClauseGroup, clause_groups, column
 from deltaskip.dml.merge.merge_assignments import DEFAULT, AssignedExpression, FromSource
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, ambiguous_merge
 from deltaskip.dml.positions import RowPositions
-from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.reading.read_plan import ReadPlan
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import RowPlan
-from deltaskip.schema.arrow_values import arrow_array, one_chunk
-from deltaskip.schema.sql_text import quoted_name, quoted_path
-from deltaskip.schema.types import DataType, StructField
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.columns.spark_types import logical_type
 from deltaskip.spark.columns.to_column import to_column
@@ -41,6 +37,11 @@ from deltaskip.spark.session.own_texts import own_column
 from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.checked_rows import violation_of
 from deltaskip.spark.write.stored_text import check_default
+from deltaskip.sparkexpr import ColumnExpr, to_node
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.text.sql_text import quoted_name, quoted_path
+from deltaskip.sparkexpr.types import DataType, StructField
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
 
 _TARGET = "__deltaskip_target"
 _CLAUSE = "__deltaskip_clause"

@@ -22,15 +22,9 @@ from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSou
 from deltaskip.dml.merge.name_resolution import Names, default_aliases
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError
-from deltaskip.expr.meaning import SessionMeaning
-from deltaskip.expr.nodes import SessionExpression, columns_of, operations
 from deltaskip.log import Snapshot
 from deltaskip.predicates import expression_node
 from deltaskip.records import dataclass
-from deltaskip.schema.calendar import current_micros
-from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.sql_text import quoted_path
-from deltaskip.schema.types import StructField, StructType
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.columns.arrow_frame import arrow_frame
 from deltaskip.spark.columns.spark_types import collectable, nullable
@@ -41,6 +35,11 @@ from deltaskip.spark.read.session_meaning import session_meaning
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.error_conversion import expected_errors, row_errors_named, suppressed_if_too_large
 from deltaskip.spark.session.session_settings import described_jobs
+from deltaskip.sparkexpr.meaning import SessionMeaning
+from deltaskip.sparkexpr.nodes import SessionExpression, columns_of, operations
+from deltaskip.sparkexpr.text.sql_text import quoted_path
+from deltaskip.sparkexpr.types import StructField, StructType, fold_name
+from deltaskip.sparkexpr.values.calendar import current_micros
 
 
 class SparkMergeSource(MergeSource):

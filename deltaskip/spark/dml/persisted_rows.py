@@ -24,13 +24,13 @@ from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.fork_safety import cached_property
 from deltaskip.rows.plan import RowPlan
-from deltaskip.schema.sql_text import quoted_name
 from deltaskip.spark.dml.bitmaps import collected_positions
 from deltaskip.spark.dml.table_frames import TableFrames
 from deltaskip.spark.read.dataframe import with_declared_lengths
 from deltaskip.spark.session.error_conversion import row_errors_named, suppressed_if_too_large
 from deltaskip.spark.session.releases import held_rows
 from deltaskip.spark.write.write_dataframe import RowsToWrite, can_collect, collected_rows, write_dataframes
+from deltaskip.sparkexpr.text.sql_text import quoted_name
 
 FILE = "__deltaskip_file"
 """The index of the file that a row comes from; NULL for an inserted row."""

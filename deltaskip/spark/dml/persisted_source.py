@@ -12,12 +12,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey, key_literals, most_values
-from deltaskip.expr.nodes import Node
 from deltaskip.fork_safety import cached_property
-from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.schema.calendar import parse_timestamp_ntz
-from deltaskip.schema.numerals import exactly
-from deltaskip.schema.types import (
+from deltaskip.spark.columns.to_column import to_column
+from deltaskip.spark.session.error_conversion import row_errors_named
+from deltaskip.spark.session.session_settings import described_jobs
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.types import (
     BINARY,
     DATE,
     FLOATING,
@@ -28,9 +28,9 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
 )
-from deltaskip.spark.columns.to_column import to_column
-from deltaskip.spark.session.error_conversion import row_errors_named
-from deltaskip.spark.session.session_settings import described_jobs
+from deltaskip.sparkexpr.values import exactly
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.calendar import parse_timestamp_ntz
 
 SOURCE_ROW = "__deltaskip_source_row"
 """The index of a row of the source."""

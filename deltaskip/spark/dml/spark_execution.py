@@ -17,16 +17,9 @@ from deltaskip.dml.changed_rows import ChangedRows
 from deltaskip.dml.execution import RowExecution, RowsOfFiles, copying_plan
 from deltaskip.dml.files_to_change import DataFiles, FilesToChange
 from deltaskip.dml.positions import RowPositions
-from deltaskip.expr import Node
-from deltaskip.expr.clock import reads_clock
-from deltaskip.expr.evaluation import left_to_spark
-from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.reading.session_scan import planned_for
 from deltaskip.rows.plan import RowPlan
-from deltaskip.schema.lengths import declares_char
-from deltaskip.schema.sql_text import quoted_name, quoted_path
-from deltaskip.schema.types import DEFAULT_KEY, DataType, StructType
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.columns.to_column import to_column
@@ -40,6 +33,13 @@ from deltaskip.spark.session.releases import union_of_frames
 from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.stored_text import check_default
 from deltaskip.spark.write.write_dataframe import write_dataframe
+from deltaskip.sparkexpr.clock import reads_clock
+from deltaskip.sparkexpr.evaluation import left_to_spark
+from deltaskip.sparkexpr.meaning import SessionMeaning
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.text.sql_text import quoted_name, quoted_path
+from deltaskip.sparkexpr.types import DEFAULT_KEY, DataType, StructType
+from deltaskip.sparkexpr.types.lengths import declares_char
 
 _STORED = "__deltaskip_stored_"
 

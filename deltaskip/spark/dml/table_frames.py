@@ -27,9 +27,6 @@ from deltaskip.reading.read_plan import (
     deleted_rows,
     row_id_values,
 )
-from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.read.parquet_scans import scanned_rows
@@ -37,6 +34,9 @@ from deltaskip.spark.read.session_facts import listing_of
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.checks import runs_locally
 from deltaskip.spark.session.own_texts import selected
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import StructType
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 
 _POSITION = "__deltaskip_position"
 

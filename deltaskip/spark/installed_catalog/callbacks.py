@@ -29,12 +29,12 @@ from deltaskip.alter.table_changes import (
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace
 from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog, transactional
 from deltaskip.errors import InvalidArgument, TableNotFound, UnsupportedFeature
-from deltaskip.schema.calendar import EPOCH
-from deltaskip.schema.resolve import display_name
 from deltaskip.spark.installed_catalog.definitions import described
 from deltaskip.spark.installed_catalog.installed_table import InstalledTable, TableToCommit
 from deltaskip.spark.installed_catalog.own_sql import check_delete, check_insert, use_sql
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
+from deltaskip.sparkexpr.types import display_name
+from deltaskip.sparkexpr.values.calendar import EPOCH
 from deltaskip.statements.reader import path_of
 from deltaskip.statements.statement import by_path
 from deltaskip.table.table import DeltaTable

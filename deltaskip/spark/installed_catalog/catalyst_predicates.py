@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from deltaskip.expr import Node
-from deltaskip.expr import nodes as n
-from deltaskip.schema.json import parse_type
-from deltaskip.schema.numerals import exactly
-from deltaskip.schema.types import BOOLEAN, STRING, DecimalType
 from deltaskip.spark.columns.column_parts import declared_literal, opaque
 from deltaskip.spark.columns.from_expression import expression_to_node
+from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.types import BOOLEAN, STRING, DecimalType, parse_type
+from deltaskip.sparkexpr.values import exactly
 
 # Classes of connector expressions with a name.
 _NAMED = ("GeneralScalarExpression", "Predicate", "And", "Or", "Not", "AlwaysTrue", "AlwaysFalse")

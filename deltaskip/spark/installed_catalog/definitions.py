@@ -13,12 +13,19 @@ from deltaskip.alter.table_changes import ClusterBy
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.properties import CONSTRAINT_PREFIX
-from deltaskip.schema.types import COMMENT_KEY, DEFAULT_KEY, GENERATION_KEY, IDENTITY_PREFIX, StructField, StructType
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.columns.spark_types import logical_type
 from deltaskip.spark.session.jvm import Jvm
+from deltaskip.sparkexpr.types import (
+    CHAR_VARCHAR_KEY,
+    COMMENT_KEY,
+    DEFAULT_KEY,
+    GENERATION_KEY,
+    IDENTITY_PREFIX,
+    StructField,
+    StructType,
+)
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Bucket, Date, DateHour, Identity, Month, Transform, Truncate, Year
 from deltaskip.transforms.parse_transforms import parse_transform

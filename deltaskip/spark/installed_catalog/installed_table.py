@@ -10,14 +10,13 @@ from deltaskip.catalogs.staged import StagedTable
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.fork_safety import cached_property
 from deltaskip.reading.read_plan import METADATA, metadata_fields
-from deltaskip.schema.resolve import display_name
-from deltaskip.schema.types import StructField
 from deltaskip.spark.installed_catalog.catalyst_predicates import exact_predicate
 from deltaskip.spark.installed_catalog.definitions import partitioning_of, read_order, shown_properties, spark_columns
 from deltaskip.spark.installed_catalog.own_sql import use_sql
 from deltaskip.spark.installed_catalog.scans import ScanBuilder, metadata_schema
 from deltaskip.spark.installed_catalog.writes import Target, WriteBuilder
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
+from deltaskip.sparkexpr.types import StructField, display_name
 from deltaskip.statements.answers import visible_columns
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Transform

@@ -12,10 +12,10 @@ from itertools import pairwise
 
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.errors import SchemaError, UnsupportedFeature
-from deltaskip.expr import parameter_names
-from deltaskip.schema.resolve import display_name
-from deltaskip.schema.sql_text import SqlToken, sql_tokens
 from deltaskip.spark.session.jvm import Jvm
+from deltaskip.sparkexpr import parameter_names
+from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
+from deltaskip.sparkexpr.types import display_name
 from deltaskip.statements.reader import path_of
 
 _BEGINNINGS = (("UPDATE",), ("DELETE", "FROM"), ("MERGE", "INTO"), ("MERGE", "WITH", "SCHEMA", "EVOLUTION", "INTO"))

@@ -15,13 +15,13 @@ from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
 from deltaskip.reading.partition_tuples import PartitionTuples
 from deltaskip.reading.read_plan import data_columns, epoch_milliseconds
-from deltaskip.schema.arrow_values import exact_sum
 from deltaskip.schema.mapping import physical_schema
-from deltaskip.schema.types import VOID, StructField, StructType, nested_types
 from deltaskip.spark.columns.spark_types import data_schema, spark_schema
 from deltaskip.spark.read.file_paths import spark_paths
 from deltaskip.spark.read.parquet_scans import FIELD_ID_READ, READER_OPTIONS, UNPUSHED, tuples_of
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
+from deltaskip.sparkexpr.types import VOID, StructField, StructType, nested_types
+from deltaskip.sparkexpr.values.arrow_values import exact_sum
 
 
 def reads_exactly(fields: Sequence[StructField], files: pa.Table) -> bool:

@@ -19,8 +19,6 @@ from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
-from deltaskip.expr import Node
-from deltaskip.expr import nodes as n
 from deltaskip.fork_safety import cached_property
 from deltaskip.reading.arrow_rows import READ_COLUMNS, row_reads
 from deltaskip.reading.located_rows import LOCATED_COLUMNS, LocatedReader
@@ -29,20 +27,6 @@ from deltaskip.reading.read_plan import METADATA, metadata_fields
 from deltaskip.reading.session_scan import read_by
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import exact_sum
-from deltaskip.schema.types import (
-    BOOLEAN,
-    BYTE,
-    DATE,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    DataType,
-    StructField,
-    StructType,
-)
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.columns.spark_types import logical_type, spark_schema
@@ -55,6 +39,22 @@ from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.checks import running_interpreter
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.spark.source.batch_read import BatchReader, FilePartition, partitions_of
+from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.types import (
+    BOOLEAN,
+    BYTE,
+    DATE,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    StructField,
+    StructType,
+)
+from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.statements.answers import visible_columns
 from deltaskip.table.table import DeltaTable
 

@@ -11,13 +11,10 @@ from pyspark.sql import types as spark_types
 
 from deltaskip.catalogs.staged import StagedTable, changed_since_read
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.expr import Node
 from deltaskip.features.identity_columns import identity_of
 from deltaskip.fork_safety import cached_property
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import GENERATION_KEY
 from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.installed_catalog.catalyst_predicates import exact_predicate
 from deltaskip.spark.read.file_paths import spark_paths
@@ -26,6 +23,9 @@ from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.spark.session.session_settings import session_settings
 from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS, WRITER_OPTIONS, new_folder
 from deltaskip.spark.write.stored_text import check_stored_text
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import GENERATION_KEY
 from deltaskip.storage import Storage, join, uri_of
 from deltaskip.storage.gate import delete_folder
 from deltaskip.table.table import DeltaTable

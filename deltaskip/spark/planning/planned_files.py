@@ -19,7 +19,6 @@ from pyspark.sql import functions as F
 from deltaskip.log import Kind, LogFile, Snapshot
 from deltaskip.log.portable import PortableSnapshot
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow import from_arrow
 from deltaskip.skipping.checkpoint_row_groups import row_groups_to_read
 from deltaskip.skipping.file_list import files_schema
 from deltaskip.skipping.file_predicates import reads_provenance
@@ -39,6 +38,7 @@ from deltaskip.spark.planning.tasks import (
 )
 from deltaskip.spark.session.checks import cores, running_interpreter
 from deltaskip.spark.session.releases import without_pandas_warning
+from deltaskip.sparkexpr.types import from_arrow
 
 COMMIT_BYTES = 16 << 20
 """Bytes of commits that one task reads; a larger commit is a separate task."""

@@ -9,15 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from deltaskip.expr.nodes import Opaque, columns_of, walk
 from deltaskip.reading.arrow_rows import READ_COLUMNS, row_type
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.session_scan import read_by
 from deltaskip.reading.stored_rows import StoredRows
-from deltaskip.schema.arrow import VARIANT_STORAGE
-from deltaskip.schema.resolve import resolve
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import VARIANT, ArrayType, DataType, MapType, StructField, StructType
 from deltaskip.skipping.file_list import files_schema
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.spark.columns.spark_types import check_returned_by_python, logical_type, spark_type
@@ -29,6 +24,18 @@ from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.checks import collected, cores, running_interpreter
 from deltaskip.spark.session.own_texts import check_functions
 from deltaskip.spark.session.releases import without_pandas_warning
+from deltaskip.sparkexpr.nodes import Opaque, columns_of, walk
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import (
+    VARIANT,
+    VARIANT_STORAGE,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    resolve,
+)
 
 PIECE_BYTES = 128 << 20
 """Bytes of data files that one task reads; a larger file is read in pieces by several tasks."""

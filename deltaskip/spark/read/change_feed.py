@@ -18,13 +18,13 @@ from deltaskip.reading.file_scans import ConstantScan, EntryScan, FileScan
 from deltaskip.reading.marked_rows import MarkedRows
 from deltaskip.reading.read_plan import ReadPlan, StoredTable, WantedRows
 from deltaskip.reading.session_scan import Listing, read_by
-from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.read.dataframe import matching
 from deltaskip.spark.read.parquet_scans import scanned_rows
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.releases import union_of_frames
+from deltaskip.sparkexpr.types import arrow_type
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
 
 _CONSTANT_SCAN_BYTES = 64 << 20
 _MOST_CONSTANT_SCANS = 8

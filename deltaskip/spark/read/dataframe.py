@@ -12,14 +12,7 @@ from pyspark.sql import functions as F
 
 from deltaskip.engine import ListedScan, is_column
 from deltaskip.errors import DeltaSkipError, InvalidArgumentType, PredicateError
-from deltaskip.expr import ColumnExpr, Node, to_node
-from deltaskip.expr.meaning import SessionMeaning
 from deltaskip.reading.read_plan import METADATA, ReadPlan, scan_plan
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
-from deltaskip.schema.lengths import char_length, holds_char, with_lengths
-from deltaskip.schema.resolve import resolve
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType, UnknownType
 from deltaskip.spark.columns.arrow_frame import arrow_frame
 from deltaskip.spark.columns.spark_types import has_type, with_declarations
 from deltaskip.spark.columns.to_column import to_column
@@ -29,6 +22,21 @@ from deltaskip.spark.read.session_facts import other_server, refuse_other_server
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
 from deltaskip.spark.session.own_texts import check_functions, selected
+from deltaskip.sparkexpr import ColumnExpr, to_node
+from deltaskip.sparkexpr.meaning import SessionMeaning
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import (
+    CHAR_VARCHAR_KEY,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    UnknownType,
+    resolve,
+)
+from deltaskip.sparkexpr.types.lengths import char_length, holds_char, with_lengths
 
 # Functions that pad strings of type char(n).
 _PADDING = frozenset(

@@ -15,16 +15,11 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from deltaskip.actions.paths import escape_globs
 from deltaskip.errors import SchemaError, UnsupportedFeature
-from deltaskip.expr.meaning import called_names
 from deltaskip.reading.file_scans import ConstantScan, EntryScan, FileScan, HiveScan, JoinedScan, UnlistedScan
 from deltaskip.reading.marked_rows import WORD_SHIFT
 from deltaskip.reading.partition_tuples import PartitionTuples
 from deltaskip.reading.read_plan import FILE_FACTS, METADATA, ReadPlan, StoredTable, fact_column
-from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.schema.properties import MappingMode
-from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
-from deltaskip.schema.types import DOUBLE, FLOAT, VOID, ArrayType, DataType, MapType, StructField, StructType
 from deltaskip.spark.columns.arrow_frame import arrow_frame
 from deltaskip.spark.columns.literal_columns import carrier_sql, carriers, decoded_sql
 from deltaskip.spark.columns.spark_types import data_schema, holds_void, logical_type, spark_schema, spark_type
@@ -32,6 +27,20 @@ from deltaskip.spark.read.file_index import listing_by_spark, unlisted_scan
 from deltaskip.spark.read.file_paths import check_not_hidden, in_hadoop, metadata_path, needs_own_scan
 from deltaskip.spark.session.own_texts import check_functions, own_column, selected
 from deltaskip.spark.session.releases import loaded, metadata_column, union_of_frames
+from deltaskip.sparkexpr.meaning import called_names
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import (
+    DOUBLE,
+    FLOAT,
+    VOID,
+    ArrayType,
+    DataType,
+    MappingMode,
+    MapType,
+    StructField,
+    StructType,
+)
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 
 FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
 

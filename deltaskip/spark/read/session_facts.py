@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
-from deltaskip.collations.versions import UNKNOWN_VERSION
 from deltaskip.engine import PlannedScan
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.fork_safety import new_lock
@@ -22,6 +21,7 @@ from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.spark.columns.spark_types import HAS_COLLATIONS, has_type
 from deltaskip.spark.read.session_meaning import session_meaning
 from deltaskip.spark.session.active import running_session
+from deltaskip.sparkexpr.collations import UNKNOWN_VERSION
 
 Answer = TypeVar("Answer")
 

@@ -15,17 +15,17 @@ from pyspark.sql import Column, SparkSession
 
 from deltaskip.engine import is_column
 from deltaskip.errors import PredicateError
-from deltaskip.expr import Node, parse_sql, to_node
-from deltaskip.expr.meaning import SessionMeaning, UnknownVariable, called_names, unresolved_names, with_variables
-from deltaskip.expr.meaning_settings import IN_SPARK_3, LANGUAGE
-from deltaskip.expr.nodes import Call, operations
-from deltaskip.expr.spark_functions import FUNCTION_NAMES
-from deltaskip.schema.sql_text import quoted_path
-from deltaskip.schema.types import StructType
 from deltaskip.spark.columns.from_column import column_to_node
 from deltaskip.spark.session.java_rules import use_session_rules
 from deltaskip.spark.session.own_texts import hidden_functions, is_of_session
 from deltaskip.spark.session.session_settings import all_settings
+from deltaskip.sparkexpr import parse_sql, to_node
+from deltaskip.sparkexpr.functions import FUNCTION_NAMES
+from deltaskip.sparkexpr.meaning import SessionMeaning, UnknownVariable, called_names, unresolved_names, with_variables
+from deltaskip.sparkexpr.meaning_settings import IN_SPARK_3, LANGUAGE
+from deltaskip.sparkexpr.nodes import Call, Node, operations
+from deltaskip.sparkexpr.text.sql_text import quoted_path
+from deltaskip.sparkexpr.types import StructType
 
 _ANSI, _ZONE = "spark.sql.ansi.enabled", "spark.sql.session.timeZone"
 _SUBSTITUTE = "spark.sql.variable.substitute"

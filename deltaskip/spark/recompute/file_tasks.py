@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from deltaskip.errors import StorageError
 from deltaskip.maintenance.recompute.computed_files import DataFile, facts_of
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.opening import storage_for

@@ -11,9 +11,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from deltaskip.expr.meaning import SessionMeaning
-from deltaskip.schema.types import StructType
 from deltaskip.spark.session.java_rules import use_session_rules
+from deltaskip.sparkexpr.meaning import SessionMeaning
+from deltaskip.sparkexpr.types import StructType
 
 _TIME_ZONE = "spark.sql.session.timeZone"
 _CONNECT = "pyspark.sql.connect.session"

@@ -25,7 +25,7 @@ from deltaskip.errors import (
 )
 from deltaskip.redaction import keep_options_secret, redacted
 from deltaskip.schema.relations import UnknownName
-from deltaskip.schema.resolve import AmbiguousName
+from deltaskip.sparkexpr.types import AmbiguousName
 
 _NO_FILE_SYSTEM = re.compile(
     r'No FileSystem for scheme "?(?P<scheme>[\w+.\-]+)|'

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from deltaskip.schema.zone_rules import (
+from deltaskip.sparkexpr.values.zone_rules import (
     LAST_YEAR,
     SHORT_IDS,
     Region,

@@ -14,8 +14,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.schema.sql_text import quoted_text
 from deltaskip.spark.session.session_settings import session_id
+from deltaskip.sparkexpr.text.sql_text import quoted_text
 
 # The names of all functions that texts and Columns of this package call.
 OWN_FUNCTIONS = frozenset({

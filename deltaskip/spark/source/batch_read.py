@@ -13,17 +13,18 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.errors import DeltaSkipError
-from deltaskip.expr import Node, to_node
-from deltaskip.expr import nodes as n
 from deltaskip.reading.arrow_rows import row_reads
 from deltaskip.reading.read_ahead import Reads
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
-from deltaskip.schema.types import TIMESTAMP_NTZ
 from deltaskip.spark.columns.column_parts import function
 from deltaskip.spark.source.options import SourceOptions
 from deltaskip.spark.source.session_checks import SessionChecks
 from deltaskip.spark.source.workers import SentToWorkers
+from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr import to_node
+from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.types import TIMESTAMP_NTZ
 
 # The cost of opening a file, in bytes that could be read meanwhile: spark.sql.files.openCostInBytes.
 _OPEN_BYTES = 4 << 20

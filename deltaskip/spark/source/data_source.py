@@ -14,7 +14,6 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature, advice_in
 from deltaskip.reading.table_scan import TableScan
-from deltaskip.schema.types import StructType
 from deltaskip.spark.columns.spark_types import check_returned_by_python, spark_schema
 from deltaskip.spark.source.batch_read import BatchReader, FilteringReader
 from deltaskip.spark.source.batch_write import BatchWriter
@@ -22,6 +21,7 @@ from deltaskip.spark.source.options import SourceOptions
 from deltaskip.spark.source.source_write_options import SourceWriteOptions
 from deltaskip.spark.source.stream_read import StreamReader
 from deltaskip.spark.source.workers import HIDE_TRACEBACK, SentToWorkers, keeps_reads_apart, pushes_filters
+from deltaskip.sparkexpr.types import StructType
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _WORDS = {

@@ -9,15 +9,15 @@ from deltaskip.arguments import milliseconds
 from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.change_feed.version_range import RangeEnd, version_range
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature, meant
-from deltaskip.expr import Node, parse_sql
-from deltaskip.expr.nodes import And
 from deltaskip.log import Snapshot
 from deltaskip.reading.arrow_rows import RowReader
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
-from deltaskip.schema.resolve import parse_names
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.spark.source.session_checks import SessionChecks
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.nodes import And, Node
+from deltaskip.sparkexpr.types import parse_names
 from deltaskip.table.table import DeltaTable
 
 STORAGE_PREFIX = "storage."

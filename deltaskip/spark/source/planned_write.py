@@ -23,11 +23,11 @@ from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.arrow_layout import plain_batches
 from deltaskip.rows.schema_merge import incoming_schema, replaced_schema
 from deltaskip.rows.zone_dependence import zone_dependent
-from deltaskip.schema.types import TIMESTAMP, StructType
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.source.session_checks import untold_zone
 from deltaskip.spark.source.source_write_options import SourceWriteOptions
+from deltaskip.sparkexpr.types import TIMESTAMP, StructType
 from deltaskip.storage import open_storage
 from deltaskip.storage.new_folders import NewFolders
 from deltaskip.table.creation import TableDefinition, creation

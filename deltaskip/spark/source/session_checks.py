@@ -16,10 +16,10 @@ from deltaskip.errors import InvalidArgument
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.rows.zone_dependence import predicate_depends_on_zone
-from deltaskip.schema.arrow_values import one_chunk
-from deltaskip.schema.types import TIMESTAMP
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr.types import TIMESTAMP
+from deltaskip.sparkexpr.values.arrow_values import one_chunk
 
 _ANSI = "spark.sql.ansi.enabled"
 _ZONE = "spark.sql.session.timeZone"

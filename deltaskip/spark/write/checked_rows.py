@@ -17,20 +17,19 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.errors import InvalidArgument, RowViolation, UnsupportedFeature
-from deltaskip.expr import columns_in, is_valid_sql
 from deltaskip.features.identity_columns import IdentityColumn
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import rule_condition, value_violation, violation
 from deltaskip.rows.shown_rows import row_of_json
 from deltaskip.rows.store import VIOLATION
-from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.spark_collations import unknown_collations
-from deltaskip.schema.sql_text import quoted_name, sql_string
-from deltaskip.schema.types import StructType
 from deltaskip.spark.columns.literal_columns import carrier_sql
 from deltaskip.spark.columns.spark_types import HAS_COLLATIONS, logical_type
 from deltaskip.spark.session.own_texts import check_functions, own_column, own_text
 from deltaskip.spark.write.stored_text import check_plan
+from deltaskip.sparkexpr import columns_in, is_valid_sql
+from deltaskip.sparkexpr.text.sql_text import quoted_name, sql_string
+from deltaskip.sparkexpr.types import StructType, fold_name
 
 # The longest JSON of a row in an error message; longer rows are not shown.
 _LONGEST_ROW = 20_000

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame
 
 from deltaskip.actions.partition_folders import folder_pairs
 from deltaskip.actions.paths import spark_path
-from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.spark.session.session_settings import described_jobs, session_settings
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.storage import Storage, join, uri_of
 from deltaskip.storage.gate import delete_folder
 from deltaskip.storage.tree import files_below

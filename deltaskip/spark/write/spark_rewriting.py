@@ -22,16 +22,22 @@ from pyspark.sql import functions as F
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.execution import RowsOfFiles, copying_plan
-from deltaskip.expr.hashes import spark_hash
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.fork_safety import new_lock
 from deltaskip.log import Snapshot
 from deltaskip.maintenance.optimize.curve import SAMPLE_ROWS, places_on, side_bits
 from deltaskip.maintenance.optimize.rewriting import Rewriting, RowOrder
 from deltaskip.records import dataclass
-from deltaskip.schema import Resolved, collation_of, leaves
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import (
+from deltaskip.spark.columns.arrow_frame import arrow_frame
+from deltaskip.spark.columns.literal_columns import carrier_sql
+from deltaskip.spark.dml.spark_execution import SparkExecution
+from deltaskip.spark.read.dataframe import can_read
+from deltaskip.spark.session.own_texts import own_column
+from deltaskip.spark.session.session_settings import described_jobs, session_settings
+from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS
+from deltaskip.spark.write.write_dataframe import field_with_nested_ids, write_dataframe
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -45,16 +51,12 @@ from deltaskip.schema.types import (
     ArrayType,
     DecimalType,
     MapType,
+    Resolved,
     StructType,
+    collation_of,
+    leaves,
 )
-from deltaskip.spark.columns.arrow_frame import arrow_frame
-from deltaskip.spark.columns.literal_columns import carrier_sql
-from deltaskip.spark.dml.spark_execution import SparkExecution
-from deltaskip.spark.read.dataframe import can_read
-from deltaskip.spark.session.own_texts import own_column
-from deltaskip.spark.session.session_settings import described_jobs, session_settings
-from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS
-from deltaskip.spark.write.write_dataframe import field_with_nested_ids, write_dataframe
+from deltaskip.sparkexpr.values import spark_hash
 
 _CELL = "__deltaskip_cell"
 _CELL_KEY = "__deltaskip_cell_key"

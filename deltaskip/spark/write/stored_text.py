@@ -21,10 +21,10 @@ from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.rules import RowRule
-from deltaskip.schema.sql_text import SqlToken, quoted_name, sql_tokens
-from deltaskip.schema.types import DEFAULT_KEY, StructField
 from deltaskip.spark.catalog.session_tables import is_classic, java_state
 from deltaskip.spark.session.session_settings import session_id
+from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_name, sql_tokens
+from deltaskip.sparkexpr.types import DEFAULT_KEY, StructField
 
 ALLOW_REFLECTION = "spark.deltaskip.allowReflection"
 """The setting of a session that allows all text that tables store."""

@@ -25,9 +25,18 @@ from deltaskip.rows.arrow_layout import plain_table
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.rules import partition_values_named
 from deltaskip.rows.store import check_assignable, written_type
-from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, physical_name, physical_schema
-from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import (
+from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, physical_schema
+from deltaskip.settings import options
+from deltaskip.spark.columns.spark_types import collectable, data_schema
+from deltaskip.spark.recompute.job import file_statistics
+from deltaskip.spark.session.error_conversion import row_errors_named
+from deltaskip.spark.session.own_texts import own_column
+from deltaskip.spark.session.releases import counted_rows, union_of_frames
+from deltaskip.spark.session.session_settings import described_jobs
+from deltaskip.spark.write.checked_rows import rows_to_write, violation_of
+from deltaskip.spark.write.parquet_writes import new_folder, write_parquet
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import (
     BINARY,
     BOOLEAN,
     BYTE,
@@ -46,16 +55,8 @@ from deltaskip.schema.types import (
     UnknownType,
     nested_fields,
     nested_types,
+    physical_name,
 )
-from deltaskip.settings import options
-from deltaskip.spark.columns.spark_types import collectable, data_schema
-from deltaskip.spark.recompute.job import file_statistics
-from deltaskip.spark.session.error_conversion import row_errors_named
-from deltaskip.spark.session.own_texts import own_column
-from deltaskip.spark.session.releases import counted_rows, union_of_frames
-from deltaskip.spark.session.session_settings import described_jobs
-from deltaskip.spark.write.checked_rows import rows_to_write, violation_of
-from deltaskip.spark.write.parquet_writes import new_folder, write_parquet
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import read_footer

@@ -14,9 +14,9 @@ from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
 from deltaskip.log.new_table import table_after
 from deltaskip.records import dataclass
-from deltaskip.schema import StructType, parse_schema
 from deltaskip.schema.mapping import mapping_mode
-from deltaskip.schema.properties import MappingMode, TableProperties
+from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.types import MappingMode, StructType, parse_schema
 from deltaskip.txn.intent import Intent, dv_id
 from deltaskip.txn.known_files import Known, known_files
 

@@ -17,10 +17,20 @@ from deltaskip.actions import Metadata
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.segment import list_commits
-from deltaskip.schema import StructField, StructType, parse_schema
-from deltaskip.schema.mapping import ID_KEY, field_id, physical_name
+from deltaskip.schema.mapping import ID_KEY, field_id
 from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.types import PHYSICAL_NAME_KEY, ArrayType, DataType, MapType, nested_fields, nested_types
+from deltaskip.sparkexpr.types import (
+    PHYSICAL_NAME_KEY,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    nested_fields,
+    nested_types,
+    parse_schema,
+    physical_name,
+)
 from deltaskip.storage.interface import read_whole
 from deltaskip.txn.validation.candidate import Candidate
 

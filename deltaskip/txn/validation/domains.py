@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NoReturn
 
-from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.versions import DOMAIN, WRITE_VERSIONS, domain_members, write_versions
 from deltaskip.errors import InvalidCollation
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, check_clustering
 from deltaskip.features.commit_rules import refusal
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.schema import physical_schema
+from deltaskip.sparkexpr.collations import DOMAIN, WRITE_VERSIONS, CollationId, domain_members, write_versions
 from deltaskip.txn.validation.candidate import Candidate
 
 # Reserved domains that operations of this package set. Users cannot: Transaction.set_domain refuses them.

@@ -31,8 +31,8 @@ from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.deletion_vectors import vector_location
 from deltaskip.log.new_table import table_after
 from deltaskip.records import dataclass
-from deltaskip.schema import StructField, physical_name
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.sparkexpr.types import StructField, physical_name
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.storage import storage_for
 from deltaskip.txn.intent import dv_id

@@ -10,10 +10,9 @@ from typing import NoReturn
 from deltaskip.errors import SchemaError
 from deltaskip.features.commit_rules import refusal
 from deltaskip.features.registry import has_feature
-from deltaskip.schema.json import parse_type, simple_string
 from deltaskip.schema.mapping import NESTED_IDS_KEY, nested_paths
 from deltaskip.schema.type_widening import type_changes
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types import (
     BINARY,
     BOOLEAN,
     BYTE,
@@ -35,6 +34,8 @@ from deltaskip.schema.types import (
     StructType,
     nested_fields,
     nested_types,
+    parse_type,
+    simple_string,
 )
 from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.txn.validation.candidate import Candidate

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from deltaskip.actions import AddFile, table_keys
 from deltaskip.features.commit_rules import refusal
 from deltaskip.features.row_tracking import tracks_rows
-from deltaskip.schema import physical_name
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
 from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.types import physical_name
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
 from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.row_id_assignment import high_water_mark

@@ -9,37 +9,36 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from deltaskip.collations.collation_id import CollationId, spark_equal, spark_name
 from deltaskip.errors import DeltaSkipError, InvalidCollation, SchemaError
-from deltaskip.expr import beyond_one_row, columns_in, is_valid_sql, type_of_text
 from deltaskip.features.change_data_feed import FEED_NAMES
 from deltaskip.features.identity_columns import identity_numbers
 from deltaskip.records import dataclass
-from deltaskip.schema import (
-    LONG,
-    VARIANT,
-    VOID,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-    UnknownType,
-    simple_string,
-    string_paths,
-)
-from deltaskip.schema.json import invariant_expression
-from deltaskip.schema.properties import MappingMode, TableProperties
-from deltaskip.schema.types import (
+from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr import beyond_one_row, columns_in, is_valid_sql, type_of_text
+from deltaskip.sparkexpr.collations import CollationId, spark_equal, spark_name
+from deltaskip.sparkexpr.types import (
     COLLATIONS_KEY,
     DEFAULT_KEY,
     GENERATION_KEY,
     INVARIANTS_KEY,
+    LONG,
     PHYSICAL_NAME_KEY,
+    VARIANT,
+    VOID,
+    ArrayType,
+    DataType,
     DecimalType,
+    MappingMode,
+    MapType,
     PrimitiveType,
+    StructField,
+    StructType,
+    UnknownType,
+    invariant_expression,
     nested_fields,
     nested_types,
+    simple_string,
+    string_paths,
 )
 from deltaskip.txn.validation.candidate import Candidate
 

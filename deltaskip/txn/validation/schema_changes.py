@@ -11,17 +11,32 @@ from dataclasses import replace
 from typing import Any
 
 from deltaskip.errors import InvalidCommit, PredicateError, SchemaError
-from deltaskip.expr import bind_expression, columns_in, parse_sql
-from deltaskip.expr.nodes import FieldRef, Node, Opaque, transform, walk
 from deltaskip.features.identity_columns import IDENTITY_MARK, identity_numbers
 from deltaskip.features.registry import has_feature_or_preview
 from deltaskip.json_text import parse_json
-from deltaskip.schema import ArrayType, DataType, MapType, StructField, StructType, physical_name, type_to_json
-from deltaskip.schema.json import CHAR_VARCHAR_KEY, parse_type
-from deltaskip.schema.lengths import holds_all, text_length, with_lengths
-from deltaskip.schema.properties import MappingMode, TableProperties
+from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, TypeChange, is_widening, type_changes
-from deltaskip.schema.types import GENERATION_KEY, IDENTITY_PREFIX, INVARIANTS_KEY, VOID, nested_fields
+from deltaskip.sparkexpr import columns_in, parse_sql
+from deltaskip.sparkexpr.bind import bind_expression
+from deltaskip.sparkexpr.nodes import FieldRef, Node, Opaque, transform, walk
+from deltaskip.sparkexpr.types import (
+    CHAR_VARCHAR_KEY,
+    GENERATION_KEY,
+    IDENTITY_PREFIX,
+    INVARIANTS_KEY,
+    VOID,
+    ArrayType,
+    DataType,
+    MappingMode,
+    MapType,
+    StructField,
+    StructType,
+    nested_fields,
+    parse_type,
+    physical_name,
+    type_to_json,
+)
+from deltaskip.sparkexpr.types.lengths import holds_all, text_length, with_lengths
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.schema import expressions
 

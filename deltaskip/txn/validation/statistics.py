@@ -11,7 +11,6 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from deltaskip.actions import AddFile
-from deltaskip.collations.collation_id import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.features.commit_rules import refusal
@@ -19,8 +18,12 @@ from deltaskip.features.registry import has_feature_or_preview
 from deltaskip.json_text import member_at
 from deltaskip.log.new_table import table_after
 from deltaskip.records import dataclass
-from deltaskip.schema import (
+from deltaskip.schema import physical_schema
+from deltaskip.sparkexpr.collations import CollationId
+from deltaskip.sparkexpr.types import (
     DATE,
+    FLOATING,
+    INTEGRAL_BITS,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -30,12 +33,9 @@ from deltaskip.schema import (
     DecimalType,
     PrimitiveType,
     StructType,
-    physical_schema,
 )
-from deltaskip.schema.calendar import parse_date, read_timestamp
-from deltaskip.schema.floats import JSON_FLOATS
-from deltaskip.schema.numerals import exactly
-from deltaskip.schema.types import FLOATING, INTEGRAL_BITS
+from deltaskip.sparkexpr.values import JSON_FLOATS, exactly
+from deltaskip.sparkexpr.values.calendar import parse_date, read_timestamp
 from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.txn.intent import dv_id

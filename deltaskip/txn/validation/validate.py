@@ -19,8 +19,7 @@ from deltaskip.schema.properties import (
     meant_property,
     parse_property,
 )
-from deltaskip.schema.resolve import parse_names
-from deltaskip.schema.types import LONG_MAX
+from deltaskip.sparkexpr.types import LONG_MAX, parse_names
 from deltaskip.stats.stats_columns import STATS_COLUMNS
 from deltaskip.txn.intent import logged_parameter
 from deltaskip.txn.validation.candidate import Candidate

@@ -25,8 +25,8 @@ from deltaskip.dml.merge.merge_assignments import (
     planned_clauses,
 )
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError, WriteWarning
-from deltaskip.schema.types import INTEGER, StructType
 from deltaskip.schema.user_schema import schema_of
+from deltaskip.sparkexpr.types.data_types import INTEGER, StructType
 
 TARGET = schema_of("id INT, v INT DEFAULT 7, st STRUCT<a: INT, b: INT>, `a.b` INT, arr ARRAY<STRUCT<x: INT>>")
 SOURCE = schema_of("ID INT, v INT, st STRUCT<a: INT, b: INT>, `a.b` INT, arr ARRAY<STRUCT<x: INT>>, w STRING")

@@ -13,11 +13,11 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.dml.merge.source_keys import KeyValues, MatchTemplate, match_template, scan_of
-from deltaskip.expr import parse_sql
-from deltaskip.expr.literal_list import integers
-from deltaskip.expr.nodes import Literal
-from deltaskip.schema.types import INTEGER, STRING
 from deltaskip.schema.user_schema import schema_of
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.literal_list import integers
+from deltaskip.sparkexpr.nodes import Literal
+from deltaskip.sparkexpr.types.data_types import INTEGER, STRING
 from tests.each import each
 
 DDL = (

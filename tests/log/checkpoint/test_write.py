@@ -24,7 +24,7 @@ from deltaskip.log.checkpoint.tombstones import tombstones
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checkpoint.written_checkpoint import WrittenCheckpoint
 from deltaskip.log.last_checkpoint import checksum, parse_hint
-from deltaskip.schema.types import LONG, STRING, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import LONG, STRING, StructField, StructType
 from deltaskip.storage import open_storage
 from tests import builder as tests_builder
 from tests import corpus

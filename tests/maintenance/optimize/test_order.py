@@ -166,7 +166,7 @@ def test_files_with_many_deleted_rows_are_clustered_again(tmp_path: Path) -> Non
 
 
 def test_collated_columns_are_ordered_by_their_collation(tmp_path: Path) -> None:
-    pytest.importorskip("deltaskip.kernels.icu_keys")
+    pytest.importorskip("deltaskip.sparkexpr.kernels.icu_keys")
     table = DeltaTable.create(
         tmp_path / "t", "id BIGINT, s STRING COLLATE UTF8_LCASE", properties={"delta.feature.collations": "supported"}
     )

@@ -17,7 +17,7 @@ from deltaskip.maintenance.recompute import recompute as module
 from deltaskip.maintenance.recompute.computed_files import RESULT_SCHEMA
 from deltaskip.maintenance.recompute.recompute import commit_statistics
 from deltaskip.maintenance.recompute.recomputed import Recomputed
-from deltaskip.schema.types import DOUBLE, LONG, STRING, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import DOUBLE, LONG, STRING, StructField, StructType
 from deltaskip.stats.tags import STATS_TAG
 from deltaskip.txn.transaction import Transaction
 from tests.builder import TableBuilder, add, bounds, remove

@@ -11,7 +11,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.maintenance.recompute.request import files_to_read, recompute_request
-from deltaskip.schema import LONG, STRING, StructField, StructType
+from deltaskip.sparkexpr.types import LONG, STRING, StructField, StructType
 from tests.txn.tables import append, file, make_table
 
 NAME = StructField("name", STRING, True, {"__COLLATIONS": {"name": "icu.UNICODE_CI"}})

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any
 
-from deltaskip.schema.ddl import parse_columns, type_text
-from deltaskip.schema.types import DataType
+from deltaskip.sparkexpr.types.data_types import DataType
+from deltaskip.sparkexpr.types.ddl import parse_columns, type_text
 from tests.rows.random_values import nullable
 
 DAY = 86_400_000_000

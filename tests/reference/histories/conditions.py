@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from deltaskip.schema.types import DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
+from deltaskip.sparkexpr.types.data_types import DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 from tests.reference.histories.columns import Column
 from tests.reference.histories.model import Model, Row
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import deltaskip as ds
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.schema.ddl import parse_columns, type_text
+from deltaskip.sparkexpr.types.ddl import parse_columns, type_text
 from tests.reference.histories.columns import DAY, random_column
 from tests.reference.histories.comparison import compare_rows, located, read_plainly
 from tests.reference.histories.conditions import condition, partition_condition

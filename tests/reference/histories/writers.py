@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.rows.arrow_layout import stored_type
-from deltaskip.schema.types import LONG
+from deltaskip.sparkexpr.types.data_types import LONG
 from tests.reference.histories.columns import Column, random_column
 from tests.reference.histories.conditions import Condition, assignments, condition, literal, partition_condition
 from tests.reference.histories.model import Change, Row

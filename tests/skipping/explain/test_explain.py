@@ -18,8 +18,13 @@ from PIL import Image
 
 import deltaskip as ds
 from deltaskip.errors import InvalidArgument, StorageError
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
-from deltaskip.schema.types import (
+from deltaskip.skipping.explain import explain as explain_module
+from deltaskip.skipping.explain import plot as plot_module
+from deltaskip.skipping.explain.drawing import Bins, Matrix, drawing
+from deltaskip.skipping.explain.plot import write_plot
+from deltaskip.skipping.explain.report import Branch, Explain
+from deltaskip.skipping.proofs.rewrite import rewrite
+from deltaskip.sparkexpr.types.data_types import (
     BINARY,
     DATE,
     DOUBLE,
@@ -31,12 +36,7 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-from deltaskip.skipping.explain import explain as explain_module
-from deltaskip.skipping.explain import plot as plot_module
-from deltaskip.skipping.explain.drawing import Bins, Matrix, drawing
-from deltaskip.skipping.explain.plot import write_plot
-from deltaskip.skipping.explain.report import Branch, Explain
-from deltaskip.skipping.proofs.rewrite import rewrite
+from deltaskip.sparkexpr.types.json import CHAR_VARCHAR_KEY
 from tests.builder import DELTA_RS, TableBuilder, add, bounds, remove
 from tests.looped import looped
 

@@ -13,15 +13,6 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
-from deltaskip.collations.collation_id import CollationId
-from deltaskip.collations.lookup import find
-from deltaskip.expr import bind, evaluate, parse_sql
-from deltaskip.expr.clock import reads_clock
-from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.functions import FUNCTIONS
-from deltaskip.expr.nodes import Call, Opaque, walk
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
-from deltaskip.schema.types import BINARY, BYTE, DOUBLE, INTEGER, STRING, DataType, DecimalType, StructField, StructType
 from deltaskip.skipping.explain.report import LeafReport
 from deltaskip.skipping.program import (
     AllOf,
@@ -36,6 +27,27 @@ from deltaskip.skipping.program import (
 )
 from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.skipping.proofs.rewrite import rewrite
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.bind import bind
+from deltaskip.sparkexpr.clock import reads_clock
+from deltaskip.sparkexpr.collations.collation_id import CollationId
+from deltaskip.sparkexpr.collations.lookup import find
+from deltaskip.sparkexpr.evaluation import evaluate
+from deltaskip.sparkexpr.failures import EvaluationError
+from deltaskip.sparkexpr.functions import FUNCTIONS
+from deltaskip.sparkexpr.nodes import Call, Opaque, walk
+from deltaskip.sparkexpr.types.data_types import (
+    BINARY,
+    BYTE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    DataType,
+    DecimalType,
+    StructField,
+    StructType,
+)
+from deltaskip.sparkexpr.types.json import CHAR_VARCHAR_KEY
 from tests.builder import DELTA_RS, SPARK, TableBuilder, add, bounds
 from tests.each import each
 from tests.extent import extent

@@ -18,15 +18,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
-from deltaskip.collations.lookup import find
-from deltaskip.expr import bind, evaluate, normalize, parse_sql
-from deltaskip.expr.failures import EvaluationError
-from deltaskip.schema.types import STRING, StructField, StructType
 from deltaskip.skipping.proofs.collated import Collations
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.bind import bind
+from deltaskip.sparkexpr.collations.lookup import find
+from deltaskip.sparkexpr.evaluation import evaluate
+from deltaskip.sparkexpr.failures import EvaluationError
+from deltaskip.sparkexpr.normalize import normalize
+from deltaskip.sparkexpr.types.data_types import STRING, StructField, StructType
 from tests.builder import TableBuilder, add
-from tests.collations.spark_vectors import vectors
 from tests.extent import extent, some
 from tests.looped import looped
+from tests.sparkexpr.collations.spark_vectors import vectors
 
 VERSION = "77.1"
 COLLATIONS = (

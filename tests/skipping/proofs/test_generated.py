@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 
 import deltaskip as ds
 from deltaskip.actions.partition_values import serialize_partition_value
-from deltaskip.expr import EvaluationError, Node, bind_expression, evaluate, parse_sql
-from deltaskip.expr.hashes import iceberg_bucket, spark_hash
-from deltaskip.expr.nodes import And, Column, Compare, In, Literal, Not, Or
-from deltaskip.schema.types import (
+from deltaskip.skipping.proofs.rewrite import rewrite
+from deltaskip.sparkexpr import EvaluationError, parse_sql
+from deltaskip.sparkexpr.bind import bind_expression
+from deltaskip.sparkexpr.evaluation import evaluate
+from deltaskip.sparkexpr.nodes import And, Column, Compare, In, Literal, Node, Not, Or
+from deltaskip.sparkexpr.types.data_types import (
     BOOLEAN,
     DATE,
     INTEGER,
@@ -32,7 +34,7 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-from deltaskip.skipping.proofs.rewrite import rewrite
+from deltaskip.sparkexpr.values.hashes import iceberg_bucket, spark_hash
 from tests.builder import TableBuilder, add, bounds
 from tests.extent import extent
 from tests.looped import looped

@@ -6,9 +6,12 @@ from itertools import product
 
 import pytest
 
-from deltaskip.expr import bind, evaluate, normalize, parse_sql
-from deltaskip.schema.ddl import parse_columns
 from deltaskip.skipping.proofs.rewrite import not_true
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.bind import bind
+from deltaskip.sparkexpr.evaluation import evaluate
+from deltaskip.sparkexpr.normalize import normalize
+from deltaskip.sparkexpr.types.ddl import parse_columns
 
 SCHEMA = parse_columns("a INT, b INT")
 

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 
 import deltaskip as ds
 from deltaskip.rows import plan_rows
-from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr.types.ddl import parse_columns
 from tests.spark.matrix.cases import Session, case, equal
 from tests.spark.matrix.tables import numbers
 

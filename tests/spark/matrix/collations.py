@@ -7,7 +7,7 @@ import warnings
 import deltaskip as ds
 from deltaskip import demo
 from deltaskip.engine import engine
-from deltaskip.schema.types import LONG, STRING, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import LONG, STRING, StructField, StructType
 from tests.spark.matrix.cases import Session, case, equal
 from tests.spark.matrix.tables import ids, numbers, table_of
 
@@ -33,7 +33,7 @@ def collated(session: Session) -> None:
 
 @case("statistics of another collation version are warned about, and recomputation mends them", since=(4, 0))
 def another_version(session: Session) -> None:
-    from deltaskip.collations import unused_statistics
+    from deltaskip.sparkexpr.collations import unused_statistics
 
     unused_statistics._warned.clear()
     version = engine("The matrix").collation_version(session.spark)

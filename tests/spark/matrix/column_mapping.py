@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from deltaskip.schema.types import LONG, STRING, ArrayType, DataType, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import LONG, STRING, ArrayType, DataType, StructField, StructType
 from tests.spark.matrix.cases import Session, case, equal
 from tests.spark.matrix.tables import table_of
 

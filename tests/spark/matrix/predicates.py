@@ -8,7 +8,16 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from deltaskip.schema.types import DATE, DOUBLE, LONG, STRING, TIMESTAMP, DecimalType, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import (
+    DATE,
+    DOUBLE,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    DecimalType,
+    StructField,
+    StructType,
+)
 from tests.spark.matrix.cases import Session, case, equal
 from tests.spark.matrix.tables import ids, numbers, table_of
 

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 import deltaskip as ds
-from deltaskip.schema.arrow import arrow_schema
-from deltaskip.schema.types import (
+from deltaskip.sparkexpr.types.arrow import arrow_schema
+from deltaskip.sparkexpr.types.data_types import (
     BINARY,
     BOOLEAN,
     DATE,

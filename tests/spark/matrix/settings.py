@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 import deltaskip as ds
-from deltaskip.expr.meaning_settings import PREFIXES, SETTINGS, UNRELATED
 from deltaskip.spark.session.session_settings import session_settings
+from deltaskip.sparkexpr.meaning_settings import PREFIXES, SETTINGS, UNRELATED
 from tests.spark.matrix.cases import Session, case, equal
 from tests.spark.matrix.tables import numbers
 from tests.spark.meaning_values import unknown_keys

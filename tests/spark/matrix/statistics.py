@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltaskip.schema.types import DOUBLE, LONG, STRING, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import DOUBLE, LONG, STRING, StructField, StructType
 from tests.spark.matrix.cases import Session, case, equal
 from tests.spark.matrix.tables import ids, table_of
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import deltaskip as ds
 from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_encode
-from deltaskip.schema.types import DataType, StructType
+from deltaskip.sparkexpr.types.data_types import DataType, StructType
 from deltaskip.stats.computation import compute
 from tests.builder import TableBuilder, add
 

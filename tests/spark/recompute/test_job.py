@@ -19,7 +19,7 @@ from deltaskip.errors import DataFileMissing, PredicateError, SparkUnavailable
 from deltaskip.log.deletion_vectors import read_deletion_vectors
 from deltaskip.maintenance.recompute.computed_files import RESULT_SCHEMA, computed_here
 from deltaskip.maintenance.recompute.request import files_to_read, recompute_request
-from deltaskip.schema import from_arrow, schema_to_json
+from deltaskip.sparkexpr.types import from_arrow, schema_to_json
 from deltaskip.stats import compute
 from tests import corpus
 from tests.stats.rowwise import parsed

@@ -15,7 +15,7 @@ import deltaskip as ds
 from deltaskip.actions import AddFile, DeletionVectorDescriptor, Protocol
 from deltaskip.errors import DeltaSkipError
 from deltaskip.features.commit_rules import RULES
-from deltaskip.schema import LONG, StructField, StructType, schema_to_json
+from deltaskip.sparkexpr.types import LONG, StructField, StructType, schema_to_json
 from deltaskip.txn.transaction import Transaction
 from tests.each import each
 from tests.txn.tables import SCHEMA, make_table

@@ -12,7 +12,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.actions import AddCdcFile, AddFile, RemoveFile
 from deltaskip.errors import InvalidCommit
-from deltaskip.schema import INTEGER, LONG, StructType
+from deltaskip.sparkexpr.types import INTEGER, LONG, StructType
 from tests.txn.tables import actions, append, file, gone, make_table, paths
 from tests.txn.validation.cases import Case, check_each, column, vector
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from deltaskip.schema import ArrayType, StructField, StructType
 from deltaskip.schema.properties import TableProperties, TableProperty
+from deltaskip.sparkexpr.types import ArrayType, StructField, StructType
 from tests.each import each
 from tests.txn.tables import append, file, make_table
 from tests.txn.validation.cases import Case, changed, check, check_each, column, mapped, stats

@@ -13,8 +13,8 @@ from deltaskip.catalogs.unity.commits import NewLog
 from deltaskip.errors import InvalidCommit, UnsupportedFeature
 from deltaskip.features import FEATURES, has_feature
 from deltaskip.log import load_snapshot
-from deltaskip.schema import STRING, TIMESTAMP_NTZ, VARIANT, StructField, StructType
-from deltaskip.schema.types import ArrayType, MapType
+from deltaskip.sparkexpr.types import STRING, TIMESTAMP_NTZ, VARIANT, StructField, StructType
+from deltaskip.sparkexpr.types.data_types import ArrayType, MapType
 from deltaskip.storage import CatalogStorage, LocalStorage
 from deltaskip.table.creation import TableDefinition, creation
 from tests.each import each

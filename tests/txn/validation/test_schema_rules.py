@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import deltaskip as ds
-from deltaskip.schema import (
+from deltaskip.schema.type_widening import is_widening
+from deltaskip.sparkexpr.types import (
     BYTE,
     DATE,
     DOUBLE,
@@ -27,8 +28,7 @@ from deltaskip.schema import (
     StructType,
     UnknownType,
 )
-from deltaskip.schema.json import simple_string
-from deltaskip.schema.type_widening import is_widening
+from deltaskip.sparkexpr.types.json import simple_string
 from tests.each import each
 from tests.txn.tables import SCHEMA, append, file, gone, make_table
 from tests.txn.validation.cases import Case, changed, check, check_each, column

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from deltaskip.actions import DomainMetadata
-from deltaskip.schema import (
+from deltaskip.sparkexpr.types import (
     BINARY,
     BOOLEAN,
     DATE,

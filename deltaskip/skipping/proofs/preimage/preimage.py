@@ -11,18 +11,28 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from deltaskip.expr.coerce import type_of
-from deltaskip.expr.evaluation import evaluate
-from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.functions import FUNCTIONS
-from deltaskip.expr.nodes import Call, Cast, FieldRef, Literal, Node
-from deltaskip.expr.preimages.number_steps import double_of_float, number_cast
-from deltaskip.expr.preimages.ordinals import domain_of, ordinal_of
-from deltaskip.expr.preimages.steps import Floor, Monotone, Shift, Step, Times, ZoneShift
-from deltaskip.expr.preimages.time_steps import date_cast, text_cast
-from deltaskip.schema.types import BOOLEAN, DATE, DATETIMES, DOUBLE, FLOAT, INTEGRAL_BITS, STRING, VOID, DataType
 from deltaskip.skipping.proofs.preimage.pull_back import FAR, ends_of, pull_back
 from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, holds, intersect, merged
+from deltaskip.sparkexpr import EvaluationError
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.evaluation import evaluate
+from deltaskip.sparkexpr.functions import FUNCTIONS
+from deltaskip.sparkexpr.nodes import Call, Cast, FieldRef, Literal, Node
+from deltaskip.sparkexpr.preimages import (
+    Floor,
+    Monotone,
+    Shift,
+    Step,
+    Times,
+    ZoneShift,
+    date_cast,
+    domain_of,
+    double_of_float,
+    number_cast,
+    ordinal_of,
+    text_cast,
+)
+from deltaskip.sparkexpr.types import BOOLEAN, DATE, DATETIMES, DOUBLE, FLOAT, INTEGRAL_BITS, STRING, VOID, DataType
 
 _MOST_TURNED = 64
 """Maximum number of spans of results that wrap around; with more, all arguments that overflow are in the set."""

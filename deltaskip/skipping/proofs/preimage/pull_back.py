@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from deltaskip.expr.preimages.ordinals import Domain, Spans, following
-from deltaskip.expr.preimages.steps import (
+from deltaskip.skipping.proofs.preimage.value_sets import Cycle, ValueSet, complement, intersect, merged
+from deltaskip.sparkexpr.preimages import (
     UNKNOWN_ARGUMENT,
+    Domain,
     Enclosed,
     Floor,
     Invertible,
@@ -33,11 +34,12 @@ from deltaskip.expr.preimages.steps import (
     Prefix,
     Prepend,
     Shift,
+    Spans,
     Step,
     Times,
     ZoneShift,
+    following,
 )
-from deltaskip.skipping.proofs.preimage.value_sets import Cycle, ValueSet, complement, intersect, merged
 
 FAR = 10**500
 """Above every result of a step that is a number."""

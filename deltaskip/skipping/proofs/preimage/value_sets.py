@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.preimages.ordinals import NAN, Domain, Spans, domain_of, following, ordinal_of
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, numpy_values
-from deltaskip.schema.types import BYTE, DATE, INTEGER, LONG, SHORT, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.sparkexpr.preimages import NAN, Domain, Spans, domain_of, following, ordinal_of
+from deltaskip.sparkexpr.types import BYTE, DATE, INTEGER, LONG, SHORT, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 
 _COUNTED = (BYTE, SHORT, INTEGER, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _MOST_CELLS = 20_000

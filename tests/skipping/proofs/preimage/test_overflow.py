@@ -8,15 +8,26 @@ from dataclasses import replace
 
 import pytest
 
-from deltaskip.expr import bind_expression, parse_sql
-from deltaskip.expr.preimages.ordinals import Domain
-from deltaskip.expr.preimages.steps import Monotone, rising
-from deltaskip.schema.types import BYTE, DATE, DOUBLE, INTEGER, LONG, TIMESTAMP, DecimalType, StructField, StructType
 from deltaskip.skipping.proofs.leaf_values import leaf_values
 from deltaskip.skipping.proofs.preimage.preimage import steps_of
 from deltaskip.skipping.proofs.preimage.pull_back import _threshold as threshold
 from deltaskip.skipping.proofs.preimage.pull_back import pull_back
 from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, holds
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.bind import bind_expression
+from deltaskip.sparkexpr.preimages.ordinals import Domain
+from deltaskip.sparkexpr.preimages.steps import Monotone, rising
+from deltaskip.sparkexpr.types.data_types import (
+    BYTE,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    LONG,
+    TIMESTAMP,
+    DecimalType,
+    StructField,
+    StructType,
+)
 from tests.looped import looped
 
 BYTES = range(-128, 128)

@@ -15,12 +15,16 @@ from hypothesis import strategies as st
 
 import deltaskip as ds
 from deltaskip.errors import PredicateError
-from deltaskip.expr import EvaluationError, bind_expression, evaluate, parse_sql
-from deltaskip.expr.coerce import type_of
-from deltaskip.expr.nodes import Call, Column, FieldRef, Literal, Node
-from deltaskip.expr.preimages.ordinals import domain_of, ordinal_of
-from deltaskip.expr.preimages.text_steps import ASCII_IN_ANOTHER_CASE
-from deltaskip.schema.types import (
+from deltaskip.skipping.proofs.preimage.preimage import preimage
+from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, holds, satisfying
+from deltaskip.sparkexpr import EvaluationError, parse_sql
+from deltaskip.sparkexpr.bind import bind_expression
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.evaluation import evaluate
+from deltaskip.sparkexpr.nodes import Call, Column, FieldRef, Literal, Node
+from deltaskip.sparkexpr.preimages.ordinals import domain_of, ordinal_of
+from deltaskip.sparkexpr.preimages.text_steps import ASCII_IN_ANOTHER_CASE
+from deltaskip.sparkexpr.types.data_types import (
     DATE,
     DOUBLE,
     INTEGER,
@@ -32,8 +36,6 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-from deltaskip.skipping.proofs.preimage.preimage import preimage
-from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, holds, satisfying
 from tests.builder import TableBuilder, add, bounds
 from tests.extent import extent
 from tests.looped import looped

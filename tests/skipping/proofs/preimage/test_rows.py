@@ -9,19 +9,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deltaskip.expr import EvaluationError, evaluate
-from deltaskip.expr.coerce import type_of
-from deltaskip.expr.functions import FUNCTIONS
-from deltaskip.expr.nodes import Call, Compare, IsNull, Literal, Node, Not, walk
-from deltaskip.expr.preimages.ordinals import domain_of, ordinal_of, value_at
-from deltaskip.schema.types import FLOAT, STRING, DataType
 from deltaskip.skipping.proofs.leaf_values import leaf_values
 from deltaskip.skipping.proofs.preimage.value_sets import holds
+from deltaskip.sparkexpr import EvaluationError
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.evaluation import evaluate
+from deltaskip.sparkexpr.functions import FUNCTIONS
+from deltaskip.sparkexpr.nodes import Call, Compare, IsNull, Literal, Node, Not, walk
+from deltaskip.sparkexpr.preimages.ordinals import domain_of, ordinal_of, value_at
+from deltaskip.sparkexpr.types.data_types import FLOAT, STRING, DataType
 from tests.each import each
-from tests.expr.edge_values import EDGES
-from tests.expr.edges import Case, bound, cases
 from tests.extent import extent, seed
 from tests.skipping.random_tables import TYPES, random_value
+from tests.sparkexpr.edge_values import EDGES
+from tests.sparkexpr.edges import Case, bound, cases
 
 INVERTED = [name for name, row in FUNCTIONS.items() if row.preimage is not None]
 

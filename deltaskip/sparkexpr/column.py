@@ -1,0 +1,398 @@
+"""Predicates as Python expressions: `col("id") > 5`, `col("n.a").isin(1, 2) & ~col("s").like("k%")`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NoReturn
+
+from deltaskip.doors import door
+from deltaskip.errors import InvalidArgumentType, PredicateError, nearest
+from deltaskip.sparkexpr.nodes import (
+    MAX_NODES,
+    And,
+    Call,
+    Cast,
+    Collate,
+    Column,
+    Compare,
+    In,
+    IsNull,
+    Like,
+    Node,
+    Not,
+    Or,
+    StartsWith,
+    is_too_large,
+)
+from deltaskip.sparkexpr.python_values import is_listed, list_of, literal_node, long_list
+from deltaskip.sparkexpr.text.type_names import type_named
+from deltaskip.sparkexpr.types.data_types import DataType
+
+_PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
+
+# Methods of PySpark, Polars and pandas that have another name in deltaskip.
+_OTHER_NAMES = {
+    "is_in": "isin",
+    "isna": "is_null",
+    "notna": "is_not_null",
+    "notnull": "is_not_null",
+    "eqNullSafe": "eq_null_safe",
+    "eq_missing": "eq_null_safe",
+    "is_between": "between",
+    "astype": "cast",
+    "starts_with": "startswith",
+    "ends_with": "endswith",
+}
+
+
+@door
+class ColumnExpr:
+    """An expression over columns, built with Python operators and the methods below.
+
+    Comparison, arithmetic and the operators `&`, `|` and `~` return expressions. An expression therefore has no truth
+    value and no hash. Operands are expressions or constants; `lit` converts constants.
+
+    Attributes:
+        node: The expression as a predicate node.
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+    __slots__ = ("_legs", "_node")
+
+    def __init__(self, node: Node) -> None:
+        self._node: Node | None = node
+        self._legs: _Legs | None = None
+
+    @property
+    def node(self) -> Node:
+        """The expression as a predicate node."""
+        return self._node or _node_of(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ColumnExpr, (self.node,)
+
+    def __repr__(self) -> str:
+        return f"ColumnExpr({'…' if is_too_large(self.node) else repr(self.node)})"
+
+    def __bool__(self) -> NoReturn:
+        raise InvalidArgumentType(
+            "A predicate has no truth value in Python: use & | ~ instead of and, or, not, with parentheses, and "
+            "between() instead of chained comparisons."
+        )
+
+    def __contains__(self, item: object) -> NoReturn:
+        raise InvalidArgumentType("A column expression does not support `in`: use isin(…) or like(…) instead.")
+
+    def __iter__(self) -> NoReturn:
+        raise InvalidArgumentType("A column expression is not iterable.")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        method = _OTHER_NAMES.get(name) or nearest(name, [each for each in dir(type(self)) if each[0] != "_"])
+        cure = "write the predicate as SQL text, which has all functions." if method is None else f"use {method}(…)."
+        raise AttributeError(f"A column expression has no {name}: {cure}", name=name, obj=None)
+
+    def __eq__(self, other: object) -> ColumnExpr:  # type: ignore[override]
+        return self._compare("=", other)
+
+    def __ne__(self, other: object) -> ColumnExpr:  # type: ignore[override]
+        return self._compare("!=", other)
+
+    def __lt__(self, other: object) -> ColumnExpr:
+        return self._compare("<", other)
+
+    def __le__(self, other: object) -> ColumnExpr:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: object) -> ColumnExpr:
+        return self._compare(">", other)
+
+    def __ge__(self, other: object) -> ColumnExpr:
+        return self._compare(">=", other)
+
+    def __and__(self, other: object) -> ColumnExpr:
+        return _joined(And, self, other)
+
+    def __rand__(self, other: object) -> ColumnExpr:
+        return _joined(And, other, self)
+
+    def __or__(self, other: object) -> ColumnExpr:
+        return _joined(Or, self, other)
+
+    def __ror__(self, other: object) -> ColumnExpr:
+        return _joined(Or, other, self)
+
+    def __invert__(self) -> ColumnExpr:
+        return ColumnExpr(Not(self.node))
+
+    def __neg__(self) -> ColumnExpr:
+        return ColumnExpr(Call("negative", (self.node,)))
+
+    def __add__(self, other: object) -> ColumnExpr:
+        return self._call("+", other)
+
+    def __radd__(self, other: object) -> ColumnExpr:
+        return _call("+", other, self)
+
+    def __sub__(self, other: object) -> ColumnExpr:
+        return self._call("-", other)
+
+    def __rsub__(self, other: object) -> ColumnExpr:
+        return _call("-", other, self)
+
+    def __mul__(self, other: object) -> ColumnExpr:
+        return self._call("*", other)
+
+    def __rmul__(self, other: object) -> ColumnExpr:
+        return _call("*", other, self)
+
+    def __truediv__(self, other: object) -> ColumnExpr:
+        return self._call("/", other)
+
+    def __rtruediv__(self, other: object) -> ColumnExpr:
+        return _call("/", other, self)
+
+    def __mod__(self, other: object) -> ColumnExpr:
+        return self._call("%", other)
+
+    def __rmod__(self, other: object) -> ColumnExpr:
+        return _call("%", other, self)
+
+    def isin(self, *values: object) -> ColumnExpr:
+        """Return `self IN (values)`.
+
+        Args:
+            values: The values, or one list, tuple, set or array of them.
+        """
+        given = values[0] if len(values) == 1 and is_listed(values[0]) else values
+        return ColumnExpr(In(self.node, long_list(given) or tuple(map(to_node, list_of(given)))))
+
+    def between(self, lower: object, upper: object) -> ColumnExpr:
+        """Return `self BETWEEN lower AND upper`.
+
+        Args:
+            lower: The lower bound, inclusive.
+            upper: The upper bound, inclusive.
+        """
+        low, high = to_node(lower), to_node(upper)
+        return ColumnExpr(And((Compare(">=", self.node, low), Compare("<=", self.node, high))))
+
+    def is_null(self) -> ColumnExpr:
+        """Return `self IS NULL`."""
+        return ColumnExpr(IsNull(self.node))
+
+    def is_not_null(self) -> ColumnExpr:
+        """Return `self IS NOT NULL`."""
+        return ColumnExpr(Not(IsNull(self.node)))
+
+    def like(self, pattern: object, escape: str = "\\") -> ColumnExpr:
+        """Return `self LIKE pattern ESCAPE escape`.
+
+        Args:
+            pattern: The pattern: `%` matches any characters, `_` one character.
+            escape: The escape character.
+
+        Raises:
+            PredicateError: `escape` is not one character.
+        """
+        return ColumnExpr(Like(self.node, to_node(pattern), _one_character(escape)))
+
+    def ilike(self, pattern: object, escape: str = "\\") -> ColumnExpr:
+        """Return `self ILIKE pattern ESCAPE escape`: LIKE without regard to letter case.
+
+        Args:
+            pattern: The pattern: `%` matches any characters, `_` one character.
+            escape: The escape character.
+
+        Raises:
+            PredicateError: `escape` is not one character.
+        """
+        return ColumnExpr(Like(self.node, to_node(pattern), _one_character(escape), True))
+
+    def startswith(self, prefix: object) -> ColumnExpr:
+        """Return `startswith(self, prefix)`.
+
+        Args:
+            prefix: The prefix, a string or an expression.
+        """
+        return ColumnExpr(StartsWith(self.node, to_node(prefix)))
+
+    def endswith(self, suffix: object) -> ColumnExpr:
+        """Return `endswith(self, suffix)`.
+
+        Args:
+            suffix: The suffix, a string or an expression.
+        """
+        return self._call("endswith", suffix)
+
+    def contains(self, part: object) -> ColumnExpr:
+        """Return `contains(self, part)`.
+
+        Args:
+            part: The string to look for, or an expression.
+        """
+        return self._call("contains", part)
+
+    def rlike(self, pattern: object) -> ColumnExpr:
+        """Return `self RLIKE pattern`.
+
+        Args:
+            pattern: A regular expression of Java, which may match anywhere in the string.
+        """
+        return self._call("rlike", pattern)
+
+    def eq_null_safe(self, other: object) -> ColumnExpr:
+        """Return `self <=> other`: equality that is TRUE if both operands are NULL, and never NULL.
+
+        Args:
+            other: The value to compare with.
+        """
+        return self._compare("<=>", other)
+
+    def cast(self, type_: DataType | str) -> ColumnExpr:
+        """Return `CAST(self AS type_)`.
+
+        Args:
+            type_: A DataType, or the type's name in Spark SQL, such as "bigint" or "decimal(10,2)".
+
+        Raises:
+            PredicateError: The name is not a primitive or decimal type.
+        """
+        if not isinstance(type_, DataType | str):
+            raise InvalidArgumentType.of("type_", "a DataType or a str such as 'bigint'", type_)
+        return ColumnExpr(Cast(self.node, type_ if isinstance(type_, DataType) else type_named(type_)))
+
+    def collate(self, collation: str) -> ColumnExpr:
+        """Return `self COLLATE collation`: the same string, compared under another collation.
+
+        Args:
+            collation: The collation's name as in Spark SQL, such as "UNICODE_CI".
+        """
+        if not isinstance(collation, str):
+            raise InvalidArgumentType.of("collation", "a str such as 'UNICODE_CI'", collation)
+        return ColumnExpr(Collate(self.node, collation))
+
+    def _compare(self, op: str, other: object) -> ColumnExpr:
+        return ColumnExpr(Compare(op, self.node, to_node(other)))
+
+    def _call(self, name: str, other: object) -> ColumnExpr:
+        return _call(name, self, other)
+
+
+@door
+def col(name: str) -> ColumnExpr:
+    """Return an expression for a column of the table.
+
+    Args:
+        name: The column's name. Dots separate the fields of structs; backquotes enclose a name that contains dots, as
+            in "`a.b`.c".
+
+    Raises:
+        PredicateError: The text is not a column name.
+        InvalidArgumentType: `name` is not a str.
+    """
+    if not isinstance(name, str):
+        raise InvalidArgumentType.of("name", "a str", name)
+    parts: list[str] = []
+    at = 0
+    while at < len(name):
+        match = _PART.match(name, at)
+        if match is None or (match.end() < len(name) and name[match.end()] != "."):
+            raise PredicateError(f"{name!r} is not a column name: enclose names with special characters in backquotes.")
+        parts.append(match.group(2) or match.group(1).replace("``", "`"))
+        at = match.end() + 1
+    if not parts or at == len(name):
+        raise PredicateError(f"{name!r} is not a column name: enclose names with special characters in backquotes.")
+    return ColumnExpr(Column(tuple(parts)))
+
+
+@door
+def lit(value: object) -> ColumnExpr:
+    """Return a constant with the type that PySpark gives it.
+
+    Args:
+        value: None (NULL of any type), bool, int (int, bigint or decimal by its size), float (double), str, bytes,
+            Decimal, date, datetime or timedelta (an interval), or a scalar of numpy, pandas or pyarrow with such a
+            value. A datetime is a timestamp; without tzinfo, it is in the session's time zone.
+
+    Raises:
+        PredicateError: A Decimal is not finite or has more than 38 digits, or a time has nanoseconds or is NaT.
+        InvalidArgumentType: The value has another type.
+    """
+    return ColumnExpr(to_node(value))
+
+
+def to_node(value: object) -> Node:
+    """Return the predicate node of a ColumnExpr or of a constant, which `lit` converts; a node stays unchanged."""
+    if isinstance(value, ColumnExpr):
+        return value.node
+    return value if isinstance(value, Node) else literal_node(value)
+
+
+def _call(name: str, *args: object) -> ColumnExpr:
+    return ColumnExpr(Call(name, tuple(to_node(arg) for arg in args)))
+
+
+_Legs = tuple[type[And] | type[Or], ColumnExpr, ColumnExpr, int]
+"""The operands of & or |, and their count, including the operands of nested chains with the same operator.
+
+The node is made at its first use: a long chain takes linear time.
+"""
+
+
+def _joined(kind: type[And] | type[Or], left: object, right: object) -> ColumnExpr:
+    one, other = (leg if isinstance(leg, ColumnExpr) else ColumnExpr(to_node(leg)) for leg in (left, right))
+    count = sum(leg._legs[3] if leg._legs is not None and leg._legs[0] is kind else 1 for leg in (one, other))
+    if count > MAX_NODES:
+        raise PredicateError(f"A predicate has at most {MAX_NODES:,} operands of & or |: use isin(…) for many values.")
+    found = ColumnExpr.__new__(ColumnExpr)
+    found._node, found._legs = None, (kind, one, other, count)
+    return found
+
+
+def _node_of(expression: ColumnExpr) -> Node:
+    """The node of a chain of & or |, made after the nodes of its operands, however deep they are nested."""
+    pending = [expression]
+    while pending:
+        chain = pending[-1]
+        if chain._node is None and chain._legs is not None:
+            legs = _operands(chain, chain._legs[0])
+            unmade = [leg for leg in legs if leg._node is None]
+            pending += unmade
+            if not unmade:
+                chain._node = _combined(chain._legs[0], legs)
+        else:
+            pending.pop()
+    assert expression._node is not None
+    return expression._node
+
+
+def _operands(chain: ColumnExpr, kind: type[And] | type[Or]) -> list[ColumnExpr]:
+    """The operands of a chain from left to right. A nested chain with the same operator is replaced by its operands."""
+    found: list[ColumnExpr] = []
+    pending = [chain]
+    while pending:
+        leg = pending.pop()
+        if leg._node is None and leg._legs is not None and leg._legs[0] is kind:
+            pending += leg._legs[2], leg._legs[1]
+        else:
+            found.append(leg)
+    return found
+
+
+def _combined(kind: type[And] | type[Or], legs: list[ColumnExpr]) -> Node:
+    """One node with the nodes of all legs, flattened: a long chain is not a deep tree."""
+    nodes: list[Node] = []
+    for leg in legs:
+        assert leg._node is not None
+        nodes += leg._node.children if isinstance(leg._node, kind) else (leg._node,)
+    return kind(tuple(nodes))
+
+
+def _one_character(escape: str) -> str:
+    if not isinstance(escape, str):
+        raise InvalidArgumentType.of("escape", "a str of one character", escape)
+    if len(escape) != 1:
+        raise PredicateError(f"The escape character of LIKE must be one character, not {escape!r}.")
+    return escape

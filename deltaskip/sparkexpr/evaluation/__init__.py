@@ -1,0 +1,8 @@
+"""Evaluation of bound expressions by column, and the properties on which it depends.
+
+`__init__.pyi` lists the names that others import; a name is imported when it is first used.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

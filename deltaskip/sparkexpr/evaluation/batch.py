@@ -1,0 +1,679 @@
+"""Evaluates the nodes of an expression over one batch of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.sparkexpr.coerce import is_nested, same_type, type_of
+from deltaskip.sparkexpr.collations.collation import Collation
+from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_collated
+from deltaskip.sparkexpr.evaluation.row_columns import Columns, column_at, encoded_dates, has_few_values, taken_rows
+from deltaskip.sparkexpr.evaluation.rows import evaluate
+from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.functions.by_name import FUNCTIONS
+from deltaskip.sparkexpr.literal_list import LiteralList, nodes_in
+from deltaskip.sparkexpr.nodes import (
+    MIRRORED,
+    And,
+    Call,
+    Case,
+    Cast,
+    Collate,
+    Column,
+    Compare,
+    FieldRef,
+    In,
+    IsNull,
+    Lambda,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Or,
+    StartsWith,
+    Variable,
+    children_of,
+    columns_of,
+    is_null_constant,
+    transform,
+    walk,
+)
+from deltaskip.sparkexpr.types.arrow import arrow_type
+from deltaskip.sparkexpr.types.data_types import (
+    BOOLEAN,
+    DATE,
+    DATETIMES,
+    DOUBLE,
+    FLOAT,
+    FLOATING,
+    INTEGRAL_BITS,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    DataType,
+    UnknownType,
+)
+from deltaskip.sparkexpr.values.arrow_nested import conformed
+from deltaskip.sparkexpr.values.arrow_values import (
+    FALSE,
+    TRUE,
+    arrow_array,
+    arrow_scalar,
+    domain_values,
+    is_true,
+    numpy_values,
+    one_chunk,
+    true_rows,
+)
+from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, zone_of
+from deltaskip.sparkexpr.values.column_casts import cast_column
+from deltaskip.sparkexpr.values.comparisons import ARROW_COMPARISONS, compared, equal_rows, signs_of_rows
+from deltaskip.sparkexpr.values.interval_types import INTERVALS
+from deltaskip.sparkexpr.values.vectors import (
+    NotByColumn,
+    Partly,
+    Values,
+    array_of,
+    as_array,
+    bounded,
+    constant_of,
+    is_constant,
+    none_of,
+    numbers,
+    ordered_floats,
+    scattered,
+    taken_truth,
+)
+from deltaskip.sparkexpr.values.zones import near_clock_changes
+
+if TYPE_CHECKING:
+    from deltaskip.sparkexpr.functions.function import Function
+
+# If at least this share of rows is decided, the other rows are copied for the next operand of an AND or OR.
+_MANY = 0.75
+_ZERO = constant_of(0, pa.int8())
+# For fewer rows, a count of the distinct dates takes longer than it saves.
+_MANY_DATES = 1024
+
+
+class CollatedOrder(Protocol):
+    """The collations under which strings are compared."""
+
+    def evaluator(self, collation: str) -> Collation | None:
+        """Return the collation with a name from a schema or COLLATE; None if it is not available."""
+
+    def order(self, collation: str, left: str, right: str) -> int:
+        """Compare two strings. Raises LookupError or EvaluationError if the collation is not available."""
+
+
+class Batch:
+    """One batch of rows.
+
+    unknown: Masks of rows whose value is not known; their computed values are ignored.
+    """
+
+    def __init__(self, columns: Columns, rows: int, time_zone: str, collations: CollatedOrder | None) -> None:
+        self.columns = columns
+        self.rows = rows
+        self.zone = zone_of(time_zone)
+        self.time_zone = time_zone
+        self.collations = collations
+        self.unknown: list[npt.NDArray[Any]] = []
+        self._read: dict[tuple[str, ...], pa.Array] = {}
+        self._encoded = {name: each for name, each in columns.items() if has_few_values(each)}
+        self._dates = {name for name, each in columns.items() if each.type == pa.date32() and rows >= _MANY_DATES}
+
+    def value(self, node: Node) -> Values:
+        """The values of a node. Raises EvaluationError if it fails for a row."""
+        if (self._encoded or self._dates) and not isinstance(node, FieldRef | Literal):
+            found = self.by_dictionary(node)
+            if found is not None:
+                return found
+        match node:
+            case Literal(_, type_) if type_ in INTERVALS or isinstance(type_, UnknownType):
+                raise Undecided("An interval is left to Spark.")
+            case Literal(value, type_):
+                return constant_of(value, arrow_type(type_))
+            case FieldRef():
+                return self.column(node)
+            case And(children):
+                return self.connective(children, pc.and_kleene, False)
+            case Or(children):
+                return self.connective(children, pc.or_kleene, True)
+            case Not(child):
+                return pc.invert(self.value(child))
+            case IsNull(child):
+                return pc.is_null(self.value(child))
+            case Compare():
+                return self.comparison(node)
+            case In():
+                return self.membership(node)
+            case Like() | StartsWith():
+                return self.pattern(node)
+            case Cast():
+                return self.cast(node)
+            case Collate(child):
+                return self.value(child)
+            case Case():
+                return self.choice(node)
+            case Call():
+                return self.call(node)
+            case Variable(name):
+                return self.columns[name]
+            case Column(parts):
+                raise Undecided(f"The column {'.'.join(parts)} is not bound.")
+        raise Undecided("The expression is left to Spark.")
+
+    def by_dictionary(self, node: Node) -> pa.Array | None:
+        """The values of a node over one dictionary-encoded column, computed once for each value of the dictionary.
+
+        None for other nodes, and if the node fails for a value or the result is not known; no row may have that value.
+        """
+        paths = columns_of(node)
+        if len(paths) != 1:
+            return None
+        name = paths[0][0]
+        if name in self._dates and any(isinstance(part, Call | Cast) for part in walk(node)):
+            self._dates.discard(name)
+            encoded = encoded_dates(self.columns[name])
+            if encoded is not None:
+                self._encoded[name] = encoded
+        column = self._encoded.get(name)
+        if column is None:
+            return None
+        values, indices = column.dictionary, column.indices
+        if column.null_count:
+            indices = indices.fill_null(len(values))
+            values = pa.concat_arrays([values, pa.nulls(1, values.type)])
+        part = Batch({name: values}, len(values), self.time_zone, self.collations)
+        try:
+            found = as_array(part.value(node), len(values))
+        except EvaluationError:
+            return None
+        if part.unknown:
+            return None
+        return taken_truth(found, numbers(indices)) if found.type == pa.bool_() else found.take(indices)
+
+    def column(self, node: FieldRef) -> pa.Array:
+        """The values of a column, with the Arrow type of its Delta type."""
+        found = self._read.get(node.logical)
+        if found is None:
+            if node.logical[0] not in self.columns:
+                raise Undecided(f"The row has no column {'.'.join(node.logical)}.")
+            found = conformed(one_chunk(column_at(self.columns, node.logical)), arrow_type(node.type))
+            self._read[node.logical] = found
+        return found
+
+    def reached(self, node: Node, rows: Callable[[], npt.NDArray[Any]]) -> Values:
+        """The values of an operand that Spark evaluates only for the rows of a mask.
+
+        If the operand fails for a row, it is evaluated only for these rows, and NULL for other rows.
+        """
+        try:
+            return self.value(node)
+        except EvaluationError:
+            taken = rows()
+            if taken.all():
+                raise
+        return self.selected(node, taken)
+
+    def selected(self, node: Node, taken: npt.NDArray[Any]) -> Values:
+        """The values of an operand for the rows of a mask, and NULL for other rows."""
+        count = int(np.count_nonzero(taken))
+        if not count:
+            return none_of(arrow_type(type_of(node) or VOID))
+        columns = taken_rows(self.columns, node, np.flatnonzero(taken))
+        part = Batch(columns, count, self.time_zone, self.collations)
+        found = part.value(node)
+        for unknown in part.unknown:
+            whole = np.zeros(self.rows, np.bool_)
+            whole[taken] = unknown
+            self.unknown.append(whole)
+        return scattered(found, taken)
+
+    def connective(self, children: Sequence[Node], combine: Callable[[Any, Any], Any], decisive: bool) -> Values:
+        """The values of AND, which FALSE decides, or of OR, which TRUE decides."""
+        found = self.value(children[0])
+        for child in children[1:]:
+            rows = partial(self.undecided, found, decisive)
+            decided = 0 if is_constant(found) else found.true_count if decisive else found.false_count
+            if decided >= _MANY * self.rows:
+                found = combine(found, self.selected(child, rows()))
+            else:
+                found = combine(found, self.reached(child, rows))
+        return found
+
+    def undecided(self, values: Values, decisive: bool) -> npt.NDArray[Any]:
+        """A mask of the rows for which a connective is not yet decided."""
+        array = as_array(values, self.rows)
+        decided = true_rows(pc.equal(array, TRUE if decisive else FALSE))
+        return ~decided
+
+    def not_null(self, *values: Values) -> npt.NDArray[Any]:
+        """A mask of the rows where no value is NULL."""
+        found = np.ones(self.rows, np.bool_)
+        for each in values:
+            found &= numpy_values(as_array(each, self.rows).is_valid())
+        return found
+
+    def null(self, values: Values) -> npt.NDArray[Any]:
+        """A mask of the rows where the value is NULL."""
+        return ~self.not_null(values)
+
+    def comparison(self, node: Compare) -> Values:
+        """The values of a comparison."""
+        type_ = type_of(node.left)
+        if type_ is None or not same_type(type_, type_of(node.right)):
+            raise Undecided("Values of two types cannot be compared.")
+        if isinstance(node.left, Case) and isinstance(node.right, Literal):
+            choice = _compared_choice(node, node.left)
+            if choice is not None:
+                return self.choice(choice)
+        left = self.value(node.left)
+        # `<=>` evaluates both sides.
+        reach = (lambda: np.ones(self.rows, np.bool_)) if node.op == "<=>" else (lambda: self.not_null(left))
+        right = self.reached(node.right, reach)
+        self.check_clock(node.left, left, node.right)
+        self.check_clock(node.right, right, node.left)
+        collation = comparison_collation(node.left, node.right) if type_ == STRING else None
+        op = "=" if node.op == "<=>" else node.op
+        if is_constant(left) and is_constant(right):
+            left = as_array(left, self.rows)
+        if is_nested(type_):
+            truth = self.nested_comparison(op, left, right)
+        else:
+            truth = self.collated(op, collation, left, right) if collation else compared(op, left, right, type_)
+        if node.op != "<=>":
+            return truth
+        truth = is_true(truth)
+        if not all(not each.is_valid if is_constant(each) else each.null_count for each in (left, right)):
+            return truth
+        return pc.or_(truth, pc.and_(pc.is_null(left), pc.is_null(right)))
+
+    def nested_comparison(self, op: str, left: Values, right: Values) -> Values:
+        """The values of a comparison of arrays or structs."""
+        there = self.not_null(left, right)
+        left, right = as_array(left, self.rows), as_array(right, self.rows)
+        if op in ("=", "!="):
+            truth = arrow_array(equal_rows(left, right) == (op == "="))
+        else:
+            truth = ARROW_COMPARISONS[op](arrow_array(signs_of_rows(left, right)), _ZERO)
+        return pc.if_else(arrow_array(there), truth, none_of(pa.bool_()))
+
+    def check_clock(self, node: Node, values: Values, other: Node) -> None:
+        """Leave casts of columns between instants and local times near a clock change to Spark.
+
+        In a comparison with a constant, Spark's optimizer casts the constant instead of the column
+        (UnwrapCastInBinaryComparison). The result then differs in a repeated or skipped hour.
+        """
+        if not isinstance(node, Cast) or not isinstance(other, Literal) or isinstance(node.child, Literal):
+            return
+        if other.value is None:
+            return
+        source = type_of(node.child)
+        mixes = source in DATETIMES and TIMESTAMP in (source, node.type) and node.type in (TIMESTAMP, TIMESTAMP_NTZ)
+        if not mixes or self.zone.rules is None:
+            return
+        micros = numbers(as_array(self.value(node.child), self.rows)).astype(np.int64)
+        if source == DATE:
+            micros = micros * MICROS_PER_DAY
+        near = near_clock_changes(micros, self.zone) & self.not_null(values)
+        if near.any():
+            self.unknown.append(near)
+
+    def collated(self, op: str, collation: str, left: Values, right: Values) -> Values:
+        """The values of a comparison of strings under a collation."""
+        if is_constant(left):
+            return self.collated(MIRRORED[op], collation, right, left)
+        found = None if self.collations is None else self.collations.evaluator(collation)
+        if found is None:
+            raise Undecided(f"The collation {collation} is not available.")
+        if is_constant(right):
+            literal = right.as_py()
+            if literal is None:
+                return pa.nulls(self.rows, pa.bool_())
+            if not found.trusts(literal):
+                self.unknown.append(self.not_null(left))
+                return pa.nulls(self.rows, pa.bool_())
+            self.trust(found, left)
+            return ARROW_COMPARISONS[op](found.compare(left, literal), _ZERO)
+        self.trust(found, left)
+        self.trust(found, right)
+        if not found.exact_keys:
+            self.unknown.append(self.not_null(left, right))
+            return pa.nulls(self.rows, pa.bool_())
+        return ARROW_COMPARISONS[op](found.sort_keys(left), found.sort_keys(right))
+
+    def trust(self, collation: Collation, texts: pa.Array) -> None:
+        """Leave strings that Spark may order differently to the row evaluator."""
+        odd = ~numpy_values(collation.trusts_each(texts))
+        if odd.any():
+            self.unknown.append(odd)
+
+    def membership(self, node: In) -> Values:
+        """The values of IN."""
+        type_ = type_of(node.child)
+        child = self.value(node.child)
+        if type_ is None:
+            raise Undecided("The type of an operand of IN is not known.")
+        if not node.values:
+            return FALSE
+        collation = comparison_collation(node.child, *nodes_in(node.values)) if type_ == STRING else None
+        if isinstance(node.values, LiteralList) and collation is None:
+            array = as_array(child, self.rows)
+            found = pc.is_in(array, value_set=node.values.array.cast(array.type))
+            return pc.if_else(array.is_valid(), found, none_of(pa.bool_()))
+        literals = [value for value in node.values if isinstance(value, Literal) and type_of(value) == type_]
+        if len(literals) == len(node.values) and not is_nested(type_):
+            return self.any_literal(node, as_array(child, self.rows), [each.value for each in literals], collation)
+        equal_to: Values | None = None
+        for value in node.values:
+            equal = self.reached(
+                Compare("=", node.child, value),
+                partial(self.still_open, child, equal_to),
+            )
+            equal_to = equal if equal_to is None else pc.or_kleene(equal_to, equal)
+        assert equal_to is not None
+        return equal_to
+
+    def still_open(self, child: Values, found: Values | None) -> npt.NDArray[Any]:
+        """A mask of the rows for which the next value of an IN list is compared."""
+        rows = self.not_null(child)
+        return rows if found is None else rows & self.undecided(found, True)
+
+    def any_literal(self, node: In, child: pa.Array, wanted: Sequence[Any], collation: str | None) -> Values:
+        """The values of IN over a list of literals."""
+        type_ = type_of(node.child)
+        assert type_ is not None
+        known = [value for value in wanted if value is not None]
+        if known:
+            self.check_clock(node.child, child, Literal(known[0], type_))
+        if collation is not None:
+            found = self.any_equal(collation, child, known)
+        elif type_ in FLOATING:
+            found = pc.is_in(ordered_floats(child), value_set=ordered_floats(arrow_array(known, pa.float64())))
+        else:
+            found = pc.is_in(child, value_set=array_of(known, type_))
+        if len(known) < len(wanted):
+            # A list with NULL is never FALSE.
+            found = pc.if_else(found, TRUE, none_of(pa.bool_()))
+        return pc.if_else(child.is_valid(), found, none_of(pa.bool_()))
+
+    def any_equal(self, collation: str, child: pa.Array, wanted: Sequence[str]) -> Values:
+        """Whether each string is equal to a string of a list under a collation."""
+        order = None if self.collations is None else self.collations.evaluator(collation)
+        if order is None:
+            raise Undecided(f"The collation {collation} is not available.")
+        if order.exact_keys and all(map(order.trusts, wanted)):
+            self.trust(order, child)
+            return pc.is_in(order.sort_keys(child), value_set=order.sort_keys(arrow_array(wanted, pa.string())))
+        truth = pa.repeat(FALSE, self.rows)
+        for value in wanted:
+            equal = self.collated("=", collation, child, constant_of(value, pa.string()))
+            truth = pc.or_(truth, is_true(equal))
+        return truth
+
+    def pattern(self, node: Like | StartsWith) -> Values:
+        """The values of LIKE, ILIKE and startswith."""
+        other = node.pattern if isinstance(node, Like) else node.prefix
+        if isinstance(node, Like) and is_null_constant(other):
+            return none_of(pa.bool_())
+        text = self.value(node.child)
+        given = self.reached(other, lambda: self.not_null(text))
+        if any(is_constant(each) and not each.is_valid for each in (text, given)):
+            return none_of(pa.bool_())
+        if type_of(node.child) == STRING:
+            collation = comparison_collation(node.child, other)
+            if collation is not None and self.not_null(text, given).any():
+                raise Undecided(f"Patterns under the collation {collation} are left to Spark.")
+        from deltaskip.sparkexpr.functions.text import like_column, like_rows, with_parts
+
+        try:
+            found: Values | Partly
+            if isinstance(node, StartsWith) and not is_constant(given):
+                found = with_parts(text, given, 0)
+            elif isinstance(node, Like) and not is_constant(given):
+                found = like_rows(text, given, node.escape, node.case_insensitive)
+            elif is_constant(text):
+                raise NotByColumn
+            elif isinstance(node, StartsWith):
+                found = pc.starts_with(text, given.as_py())
+            else:
+                found = like_column(text, given.as_py(), node.escape, node.case_insensitive)
+        except (NotByColumn, pa.ArrowException):
+            found = self.all_left(BOOLEAN)
+        return self.completed(found, node, (text, given), BOOLEAN)
+
+    def cast(self, node: Cast) -> Values:
+        """The values of a cast."""
+        source = type_of(node.child)
+        if source is None:
+            raise Undecided("The type of the cast's operand is not known.")
+        values = self.value(node.child)
+        if is_constant(values) and not values.is_valid:
+            return none_of(arrow_type(node.type))
+        if is_constant(values):
+            return self.folded(node, (values,), node.type)
+        self.check_float(node, values)
+        try:
+            found = cast_column(values, source, node.type, self.zone)
+        except (NotByColumn, pa.ArrowException):
+            return self.completed(self.all_left(node.type), node, (values,), node.type)
+        array = found.values
+        if found.failed is not None and (found.failed & self.not_null(values)).any():
+            if not node.safe:
+                raise EvaluationError("A value cannot be cast.")
+            array = pc.if_else(arrow_array(found.failed), none_of(array.type), array)
+        if found.rest is None:
+            return array
+        return self.completed(Partly(array, found.rest), node, (values,), node.type)
+
+    def check_float(self, node: Cast, values: Values) -> None:
+        """Leave CAST(CAST(integer AS FLOAT) AS DOUBLE) to Spark for rows where the double differs from the integer.
+
+        Spark's optimizer casts the integer directly to a double (SimplifyCasts).
+        """
+        inner = node.child
+        if node.type != DOUBLE or not isinstance(inner, Cast) or inner.type != FLOAT:
+            return
+        if type_of(inner.child) in INTEGRAL_BITS:
+            whole = numbers(as_array(self.value(inner.child), self.rows)).astype(np.float64)
+            differs = (whole != numbers(as_array(values, self.rows))) & self.not_null(values)
+            if differs.any():
+                self.unknown.append(differs)
+
+    def choice(self, node: Case) -> Values:
+        """The values of CASE."""
+        type_ = type_of(node)
+        if type_ is None:
+            raise Undecided("The type of a CASE is not known.")
+        left = np.ones(self.rows, np.bool_)
+        taken: list[tuple[npt.NDArray[Any], Values]] = []
+        for condition, value in node.branches:
+            true = true_rows(as_array(self.reached(condition, partial(_same, left)), self.rows)) & left
+            taken.append((true, self.reached(value, partial(_same, true))))
+            left = left & ~true
+        found: Values = none_of(arrow_type(type_))
+        if node.otherwise is not None:
+            found = self.reached(node.otherwise, partial(_same, left))
+        found = as_array(found, self.rows)
+        for true, values in reversed(taken):
+            found = pc.if_else(arrow_array(true), values, found)
+        return found
+
+    def call(self, node: Call) -> Values:
+        """The values of a function."""
+        function = FUNCTIONS.get(node.name)
+        if function is None or node.type is None:
+            raise Undecided(f"The function {node.name} is left to Spark.")
+        if node.name == "coalesce":
+            return self.coalesced(node)
+        if function.binary_only and is_collated(*node.args):
+            raise Undecided(f"The function {node.name} under a collation is left to Spark.")
+        if any(isinstance(arg, Lambda) for arg in node.args):
+            return self.applied(node, function, node.type)
+        values = self.arguments(node, function)
+        if function.null_in_null_out and any(is_constant(each) and not each.is_valid for each in values):
+            return none_of(arrow_type(node.type))
+        if all(map(is_constant, values)):
+            return self.folded(node, values, node.type)
+        try:
+            if function.by_column is None:
+                raise NotByColumn
+            found = function.by_column(values, node, self.zone)
+        except (NotByColumn, pa.ArrowException):
+            found = self.all_left(node.type)
+        except EvaluationError:
+            if function.null_in_null_out and not self.not_null(*values).any():
+                # Spark does not call the function for any row.
+                return none_of(arrow_type(node.type))
+            raise
+        if is_nested(node.type):
+            wanted = arrow_type(node.type)
+            partly = isinstance(found, Partly)
+            found = Partly(conformed(found.values, wanted), found.rest) if partly else conformed(found, wanted)
+        return self.completed(found, node, values, node.type)
+
+    def applied(self, node: Call, function: Function, type_: DataType) -> Values:
+        """The values of a function with lambda functions, which it receives as functions of columns of elements.
+
+        If the function fails for an element, the row evaluator decides: it stops at the same element as Spark.
+        """
+        try:
+            if function.by_column is None:
+                raise NotByColumn
+            args = [
+                partial(self.lambda_values, arg) if isinstance(arg, Lambda) else as_array(self.value(arg), self.rows)
+                for arg in node.args
+            ]
+            found = function.by_column(args, node, self.zone)
+        except (NotByColumn, EvaluationError, pa.ArrowException):
+            self.unknown.append(np.ones(self.rows, np.bool_))
+            return none_of(arrow_type(type_))
+        assert not isinstance(found, Partly)
+        return conformed(found, arrow_type(type_))
+
+    def lambda_values(self, node: Lambda, elements: Sequence[pa.Array], owners: npt.NDArray[Any]) -> pa.Array:
+        """The values of a lambda function for elements. owners: The row of each element."""
+        columns = taken_rows(self.columns, node.body, owners)
+        columns.update(zip(node.names, elements, strict=False))
+        part = Batch(columns, len(owners), self.time_zone, self.collations)
+        part._encoded.clear()
+        part._dates.clear()
+        found = one_chunk(as_array(part.value(node.body), len(owners)))
+        for unknown in part.unknown:
+            whole = np.zeros(self.rows, np.bool_)
+            whole[owners[unknown]] = True
+            self.unknown.append(whole)
+        return found
+
+    def arguments(self, node: Call, function: Function) -> tuple[Values, ...]:
+        """The values of the arguments. A NULL may skip the errors of the arguments that are evaluated after it."""
+        found: dict[int, Values] = {}
+        decisive: list[Values] = []
+        for at, decides in function.evaluated(node.args):
+            arg = node.args[at]
+            if isinstance(arg, Literal) and arg.type in INTERVALS:
+                # Arrow has no type for some intervals; the function reads the interval from the call.
+                found[at] = FALSE
+            elif decisive:
+                found[at] = self.reached(arg, partial(self.evaluated, decisive, function.zero_decides))
+            else:
+                found[at] = self.value(arg)
+            if decides:
+                decisive.append(found[at])
+        return tuple(found[at] for at in range(len(node.args)))
+
+    def evaluated(self, decisive: Sequence[Values], zero_decides: bool) -> npt.NDArray[Any]:
+        """A mask of the rows for which the next argument is evaluated, given the decisive arguments before it."""
+        rows = self.not_null(*decisive)
+        if zero_decides:
+            first = as_array(decisive[0], self.rows)
+            rows &= true_rows(pc.not_equal(first, arrow_scalar(0, first.type)))
+        return rows
+
+    def coalesced(self, node: Call) -> Values:
+        """The values of COALESCE."""
+        found = self.value(node.args[0])
+        for arg in node.args[1:]:
+            if is_constant(found) and found.is_valid:
+                break
+            found = pc.coalesce(found, self.reached(arg, partial(self.null, found)))
+        return found
+
+    def all_left(self, type_: DataType) -> Partly:
+        """A result without values, in which all rows are left over."""
+        return Partly(pa.nulls(self.rows, arrow_type(type_)), np.ones(self.rows, np.bool_))
+
+    def folded(self, node: Node, args: Sequence[Values], type_: DataType) -> Values:
+        """The value of a node whose operands are constants."""
+        [value] = self.by_combination(node, [as_array(each, 1) for each in args]) if args else [evaluate(node, {})]
+        return constant_of(value, arrow_type(type_))
+
+    def completed(self, found: Values | Partly, node: Node, args: Sequence[Values], type_: DataType) -> Values:
+        """The result of a function, with the values of the rows that it left over."""
+        if not isinstance(found, Partly):
+            return found
+        places = arrow_array(np.flatnonzero(found.rest).astype(np.int64))
+        chosen = [as_array(each, self.rows).take(places) for each in args]
+        values = array_of(self.by_combination(node, chosen), type_)
+        if len(values) == self.rows:
+            return values
+        return pc.if_else(arrow_array(found.rest), scattered(values, found.rest), found.values)
+
+    def by_combination(self, node: Node, args: Sequence[pa.Array]) -> list[object]:
+        """The value of a node for each row of its operands. Raises Undecided if they are too large together."""
+        return list(bounded(self._of_combinations(node, args)))
+
+    def _of_combinations(self, node: Node, args: Sequence[pa.Array]) -> Iterator[object]:
+        """The value of a node for each row of its operands, computed once for each combination of their values."""
+        order = None if self.collations is None else self.collations.order
+        types = [type_of(each) or VOID for each in children_of(node)[: len(args)]]
+        known: dict[tuple[object, ...], object] = {}
+        for values in zip(*map(domain_values, args), strict=True):
+            # Equal values, such as 0.0 and -0.0, may give different results.
+            key = tuple([repr(value) if isinstance(value, float | tuple) else value for value in values])
+            if key not in known:
+                literals = [Literal(value, type_) for value, type_ in zip(values, types, strict=True)]
+                operands = map(_operand, children_of(node), literals)
+                known[key] = evaluate(_with_operands(node, operands), {}, self.time_zone, order)
+            yield known[key]
+
+
+def _compared_choice(node: Compare, choice: Case) -> Case | None:
+    """CASE with the comparison of each value. None unless all values are constants that need no collation."""
+    type_ = type_of(node.left) or VOID
+    last = choice.otherwise or Literal(None, type_)
+    values = [value for _, value in choice.branches]
+    if is_nested(type_) or not all(isinstance(each, Literal) for each in (*values, last)):
+        return None
+    if type_ == STRING and comparison_collation(node.left, node.right) is not None:
+        return None
+
+    def truth(value: Node) -> Node:
+        return Literal(evaluate(Compare(node.op, value, node.right), {}), BOOLEAN)
+
+    return Case(tuple((condition, truth(value)) for condition, value in choice.branches), truth(last))
+
+
+def _same(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return rows
+
+
+def _operand(given: Node, value: Literal) -> Node:
+    """The literal of an operand in a row; an interval operand unchanged."""
+    return given if value.type in INTERVALS else value
+
+
+def _with_operands(node: Node, operands: Iterable[Node]) -> Node:
+    """The node with its operands replaced."""
+    each = iter(operands)
+    return transform(node, lambda _: next(each))

@@ -1,0 +1,305 @@
+"""Evaluates a bound expression for one row with Spark's ANSI semantics: the reference for all pruning.
+
+Evaluation is lazy, as in Spark: AND and OR stop at FALSE and TRUE, and a NULL operand skips errors of its sibling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_collated
+from deltaskip.sparkexpr.failures import Undecided
+from deltaskip.sparkexpr.functions.by_name import FUNCTIONS
+from deltaskip.sparkexpr.functions.spark_functions import is_unknown, meant_function
+from deltaskip.sparkexpr.literal_list import LiteralList, nodes_in
+from deltaskip.sparkexpr.nodes import (
+    And,
+    Call,
+    Case,
+    Cast,
+    Collate,
+    Column,
+    Compare,
+    FieldRef,
+    In,
+    IsNull,
+    Lambda,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Opaque,
+    Or,
+    SessionExpression,
+    StartsWith,
+    Variable,
+    is_null_constant,
+    walk,
+)
+from deltaskip.sparkexpr.text.render import to_sql
+from deltaskip.sparkexpr.types.data_types import DATE, DATETIMES, DOUBLE, FLOAT, INTEGRAL_BITS, TIMESTAMP, TIMESTAMP_NTZ
+from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, Zone, near_clock_change, zone_of
+from deltaskip.sparkexpr.values.casts import cast_value, try_cast_value
+from deltaskip.sparkexpr.values.order import compare_values
+from deltaskip.sparkexpr.values.strings import cased, like
+
+# Logical path of a column → its value in the value domain.
+Row = Mapping[tuple[str, ...], object]
+# Collation as written, two strings → negative, zero or positive. Raises LookupError or EvaluationError if unavailable.
+Order = Callable[[str, str, str], int]
+
+
+def evaluate(node: Node, row: Row, time_zone: str = "UTC", order: Order | None = None) -> object:
+    """Return the value of a bound expression for one row; None is NULL.
+
+    Args:
+        node: The expression, bound by `bind`.
+        row: Values by logical path.
+        time_zone: The session's time zone.
+        order: Compares strings under collations other than UTF8_BINARY.
+
+    Raises:
+        Undecided: The value is not known: `row` lacks a column, a call is untyped, a node is Opaque, or a collation has
+            no `order`. It is a subclass of EvaluationError.
+        EvaluationError: Spark raises in ANSI mode.
+    """
+    return _Evaluation(row, zone_of(time_zone), order).value(node)
+
+
+def deterministic(node: Node) -> bool:
+    """Whether the value of `node` depends only on its columns. False for unknown functions and Opaque nodes."""
+    for part in walk(node):
+        if isinstance(part, Opaque) or (isinstance(part, Call) and (part.name not in FUNCTIONS or part.type is None)):
+            return False
+    return True
+
+
+def left_to_spark(node: Node) -> str | None:
+    """Return why only Spark can evaluate a bound expression, for every row; None if deltaskip may evaluate it.
+
+    Only Spark evaluates calls of functions that deltaskip does not know, or not with these arguments, and Opaque nodes.
+    """
+    for part in walk(node):
+        if isinstance(part, SessionExpression):
+            return f"{part.sql} is left to Spark: {part.why}."
+        if isinstance(part, Opaque):
+            return f"{part.sql} is left to Spark."
+        if isinstance(part, Call) and part.type is None:
+            if is_unknown(part.name):
+                known = meant_function(part.name) or " A session may have it."
+                return f"{part.name} is not a built-in function of Spark.{known}"
+            # Some functions, such as operators, have no name; their SQL text describes them.
+            return f"{to_sql(part) if part.name[-1] in '])' else f'The function {part.name}'} is left to Spark."
+    return None
+
+
+class _Evaluation:
+    """Evaluates one row, with a time zone and an order of collated strings."""
+
+    __slots__ = ("order", "row", "variables", "zone")
+
+    def __init__(self, row: Row, zone: Zone, order: Order | None) -> None:
+        self.row = row
+        self.zone = zone
+        self.order = order
+        self.variables: dict[str, object] = {}
+
+    def value(self, node: Node) -> object:
+        match node:
+            case Literal(value):
+                return value
+            case FieldRef(logical):
+                if logical not in self.row:
+                    raise Undecided(f"The row has no column {'.'.join(logical)}.")
+                return self.row[logical]
+            case And(children):
+                return self.connective(children, False)
+            case Or(children):
+                return self.connective(children, True)
+            case Not(child):
+                value = self.value(child)
+                return None if value is None else not value
+            case IsNull(child):
+                return self.value(child) is None
+            case Compare():
+                return self.comparison(node)
+            case In():
+                return self.membership(node)
+            case Like() | StartsWith():
+                return self.pattern(node)
+            case Cast():
+                return self.cast(node)
+            case Collate(child):
+                return self.value(child)
+            case Case(branches, otherwise):
+                for condition, value in branches:
+                    if self.value(condition) is True:
+                        return self.value(value)
+                return None if otherwise is None else self.value(otherwise)
+            case Call():
+                return self.call(node)
+            case Lambda():
+                return self.function(node)
+            case Variable(name):
+                if name not in self.variables:
+                    raise Undecided("The variable of a lambda function is not bound.")
+                return self.variables[name]
+            case Column(parts):
+                raise Undecided(f"The column {'.'.join(parts)} is not bound.")
+            case _:
+                raise Undecided("The expression is left to Spark.")
+
+    def connective(self, children: tuple[Node, ...], decisive: bool) -> object:
+        """The value of AND (FALSE decides) or OR (TRUE decides)."""
+        unknown = False
+        for child in children:
+            value = self.value(child)
+            if value is decisive:
+                return decisive
+            unknown = unknown or value is None
+        return None if unknown else not decisive
+
+    def comparison(self, node: Compare) -> object:
+        left = self.value(node.left)
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            if isinstance(other, Literal) and other.value is not None:
+                self.check_clock(side)
+        if node.op == "<=>":
+            right = self.value(node.right)
+            if left is None or right is None:
+                return left is None and right is None
+            return self.compared(node, left, right) == 0
+        right = None if left is None else self.value(node.right)
+        if left is None or right is None:
+            return None
+        sign = self.compared(node, left, right)
+        match node.op:
+            case "=":
+                return sign == 0
+            case "!=":
+                return sign != 0
+            case "<":
+                return sign < 0
+            case "<=":
+                return sign <= 0
+            case ">":
+                return sign > 0
+            case _:
+                return sign >= 0
+
+    def compared(self, node: Compare, left: object, right: object) -> int:
+        return self.ordered(comparison_collation(node.left, node.right), left, right)
+
+    def ordered(self, collation: str | None, left: object, right: object) -> int:
+        if collation is None or not isinstance(left, str) or not isinstance(right, str):
+            return compare_values(left, right)
+        if self.order is None:
+            raise Undecided(f"The collation {collation} is not available.")
+        try:
+            return self.order(collation, left, right)
+        except LookupError as error:
+            raise Undecided(f"The collation {collation} is not available.") from error
+
+    def membership(self, node: In) -> object:
+        child = self.value(node.child)
+        if child is None:
+            return None if node.values else False
+        if any(isinstance(value, Literal) for value in nodes_in(node.values)):
+            self.check_clock(node.child)
+        collation = comparison_collation(node.child, *nodes_in(node.values)) if isinstance(child, str) else None
+        if isinstance(node.values, LiteralList) and collation is None:
+            return child in node.values.distinct_values
+        unknown = False
+        for candidate in node.values:
+            value = self.value(candidate)
+            if value is None:
+                unknown = True
+            elif self.ordered(collation, child, value) == 0:
+                return True
+        return None if unknown else False
+
+    def pattern(self, node: Like | StartsWith) -> object:
+        other = node.pattern if isinstance(node, Like) else node.prefix
+        if isinstance(node, Like) and is_null_constant(other):
+            return None
+        text = self.value(node.child)
+        given = None if text is None else self.value(other)
+        if text is None or given is None:
+            return None
+        if isinstance(text, bytes) and isinstance(given, bytes):
+            return text.startswith(given)
+        collation = comparison_collation(node.child, other)
+        if collation is not None or not isinstance(text, str) or not isinstance(given, str):
+            raise Undecided(f"Patterns under the collation {collation} are left to Spark.")
+        if isinstance(node, StartsWith):
+            return text.startswith(given)
+        if node.case_insensitive:
+            text, given = cased(text, False), cased(given, False)
+        return like(text, given, node.escape)
+
+    def cast(self, node: Cast) -> object:
+        value = self.value(node.child)
+        source = type_of(node.child)
+        if source is None:
+            raise Undecided("The type of the cast's operand is not known.")
+        self.check_float(node, value)
+        return (try_cast_value if node.safe else cast_value)(value, source, node.type, self.zone)
+
+    def check_clock(self, node: Node) -> None:
+        """Raise Undecided for casts of columns between instants and local times near a clock change.
+
+        In a comparison with a constant, Spark's optimizer casts the constant instead of the column
+        (UnwrapCastInBinaryComparison). The result then differs in a repeated or skipped hour.
+        """
+        if not isinstance(node, Cast) or isinstance(node.child, Literal):
+            return
+        source = type_of(node.child)
+        value = self.value(node.child) if source in DATETIMES else None
+        if not isinstance(value, int):
+            return
+        micros = value * MICROS_PER_DAY if source == DATE else value
+        mixes = TIMESTAMP in (source, node.type) and node.type in (TIMESTAMP, TIMESTAMP_NTZ)
+        if mixes and near_clock_change(micros, self.zone):
+            raise Undecided("A local time near a clock change is left to Spark.")
+
+    def check_float(self, node: Cast, value: object) -> None:
+        """Raise Undecided for CAST(CAST(integer AS FLOAT) AS DOUBLE) if the double differs from the integer.
+
+        Spark's optimizer casts the integer directly to a double (SimplifyCasts).
+        """
+        inner = node.child
+        if node.type == DOUBLE and isinstance(inner, Cast) and inner.type == FLOAT:
+            whole = self.value(inner.child)
+            if isinstance(whole, int) and type_of(inner.child) in INTEGRAL_BITS and float(whole) != value:
+                raise Undecided("A double cast from a float that was cast from an integer is left to Spark.")
+
+    def function(self, node: Lambda) -> Callable[..., object]:
+        """The lambda function as a Python function of the values of its variables."""
+
+        def call(*values: object) -> object:
+            self.variables.update(zip(node.names, values, strict=False))
+            return self.value(node.body)
+
+        return call
+
+    def call(self, node: Call) -> object:
+        function = FUNCTIONS.get(node.name)
+        if function is None or node.type is None:
+            raise Undecided(f"The function {node.name} is left to Spark.")
+        if node.name == "coalesce":
+            for arg in node.args:
+                value = self.value(arg)
+                if value is not None:
+                    return value
+            return None
+        if function.binary_only and is_collated(*node.args):
+            raise Undecided(f"The function {node.name} under a collation is left to Spark.")
+        values: list[object] = [None] * len(node.args)
+        for at, decides in function.evaluated(node.args):
+            value = values[at] = self.value(node.args[at])
+            if decides and (value is None or (function.zero_decides and value == 0 and at == len(values) - 1)):
+                return None
+        if function.null_in_null_out and None in values:
+            return None
+        return function.compute(tuple(values), node, self.zone)

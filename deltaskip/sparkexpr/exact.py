@@ -1,0 +1,305 @@
+"""Translates predicates of other libraries whose result in Spark is exactly the same for every row.
+
+Libraries differ in the order of NaN, in comparisons of a column with a constant of another type, and in NULL. Only
+expressions with the same meaning in both are translated: a column is compared with constants that its type can hold,
+and strings are compared by their bytes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf, isfinite, isnan
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from deltaskip.errors import PredicateError
+from deltaskip.sparkexpr.collations.collation_id import BINARY_NAME
+from deltaskip.sparkexpr.literal_list import SHORTEST
+from deltaskip.sparkexpr.nodes import (
+    MIRRORED,
+    And,
+    Cast,
+    Collate,
+    Column,
+    Compare,
+    In,
+    IsNull,
+    Literal,
+    Node,
+    Not,
+    Or,
+    StartsWith,
+)
+from deltaskip.sparkexpr.python_values import literal_node, long_list
+from deltaskip.sparkexpr.text.render import to_sql
+from deltaskip.sparkexpr.text.type_names import sql_name
+from deltaskip.sparkexpr.types.data_types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGRAL_BITS,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    DataType,
+    DecimalType,
+    StructType,
+)
+from deltaskip.sparkexpr.types.lengths import char_type
+from deltaskip.sparkexpr.types.resolve import Resolved, collation_of, display_name, resolve
+from deltaskip.sparkexpr.values.numerals import EXACT, exactly
+
+# The type represents every integer of at most this magnitude.
+_WHOLE = {FLOAT: 1 << 24, DOUBLE: 1 << 53}
+_SAME = (STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_COMPARED = (*INTEGRAL_BITS, FLOAT, DOUBLE, *_SAME)
+
+
+class Inexact(Exception):
+    """No predicate of Spark is known to give the same result as an expression or a part of it. The message says why.
+
+    Args:
+        why: The reason.
+        sql: The part as Spark would evaluate it, as SQL text; None if it is not known.
+
+    Attributes:
+        part: The condition that is not translated, in the library's representation; None if it is not known.
+    """
+
+    def __init__(self, why: str, sql: str | None = None) -> None:
+        super().__init__(why)
+        self.sql = sql
+        self.part: Any = None
+
+
+class Translation(ABC):
+    """Translates the expressions of one library over the columns of a table.
+
+    Args:
+        schema: The schema of the table.
+        columns: Path of each column by the name that expressions use; None for the top-level columns.
+        nan_is_greatest: Whether the library orders NaN above all other numbers and equal to itself, as Spark does.
+            Otherwise every comparison with NaN is false, and `!=` true.
+    """
+
+    def __init__(self, schema: StructType, columns: Mapping[str, Sequence[str]] | None, nan_is_greatest: bool) -> None:
+        self._schema = schema
+        self._columns = {name: (name,) for name in schema.names} if columns is None else columns
+        self._nan_is_greatest = nan_is_greatest
+
+    @abstractmethod
+    def node(self, tree: Any) -> Node:
+        """Return the node of an expression in the library's representation. Raises Inexact."""
+
+    @abstractmethod
+    def operands(self, tree: Any) -> tuple[type[And | Or], Iterable[Any]] | None:
+        """Return the operands of AND or OR, which may be AND or OR themselves; None for any other expression."""
+
+    def superset(self, tree: Any) -> Node | None:
+        """Return a predicate that is TRUE wherever the expression is TRUE; None if no such predicate is known."""
+        found = self.operands(tree)
+        if found is None:
+            try:
+                return self.node(tree)
+            except Inexact:
+                return None
+        kind, operands = found
+        parts = [self.superset(each) for each in operands]
+        known = [each for each in parts if each is not None]
+        if kind is Or and len(known) < len(parts):
+            return None
+        return _joined(kind, known) if known else None
+
+    def joined(self, tree: Any) -> Node | None:
+        """Return the node of AND and OR; None for any other expression. Raises Inexact."""
+        found = self.operands(tree)
+        return None if found is None else _joined(found[0], list(map(self.node, found[1])))
+
+    def column(self, name: str, *fields: str) -> Column:
+        """Return a column, or a field below it. Raises Inexact for a name that the table does not have."""
+        path = self._columns.get(name)
+        if path is None:
+            near = resolve(self._schema, [name]).logical[0]
+            raise Inexact(f"the column is {near}, not {name}, and names are case-sensitive in this library")
+        column = Column((*path, *fields))
+        self._resolved(column)
+        return column
+
+    def condition(self, column: Column) -> Node:
+        """Return a BOOLEAN column as a condition. Raises Inexact for other types."""
+        if self._resolved(column).type != BOOLEAN:
+            raise Inexact(f"{display_name(column.parts)} is not a BOOLEAN")
+        return column
+
+    def compared(self, op: str, left: Column | Literal, right: Column | Literal) -> Node:
+        """Return a comparison, `<=>` included, of a column with a constant or another column. Raises Inexact."""
+        match left, right:
+            case Literal(), Column():
+                return self.compared(MIRRORED[op], right, left)
+            case Column(), Literal(value):
+                if op == "<=>" and value is None:
+                    return self.is_null(left)
+                column, literal = self._column(left), self._constant(left, right, op)
+                found = Compare(op, column, literal)
+                floating = self._resolved(left).type in _WHOLE and not self._nan_is_greatest and value is not None
+                if floating and op == "<=>":
+                    raise Inexact("NaN is not equal to itself there")
+                return And((found, self._is_number(left))) if floating and op in (">", ">=") else found
+            case Column(), Column():
+                one, other = self._resolved(left), self._resolved(right)
+                if one.type != other.type or one.type not in _COMPARED or one.type in _WHOLE:
+                    raise Inexact(f"{display_name(left.parts)} and {display_name(right.parts)} are compared")
+                return Compare(op, self._column(left), self._column(right))
+            case _:
+                raise Inexact("constants are compared")
+
+    def between(self, column: Column, lower: Literal, upper: Literal, closed: str) -> Node:
+        """Return whether a column lies between constants; closed: "both", "left", "right" or "none"."""
+        low = self.compared(">=" if closed in ("both", "left") else ">", column, lower)
+        return And((low, self.compared("<=" if closed in ("both", "right") else "<", column, upper)))
+
+    def is_null(self, column: Column) -> Node:
+        """Return `column IS NULL`."""
+        if self._resolved(column).type not in _COMPARED and not isinstance(self._resolved(column).type, DecimalType):
+            raise Inexact(f"{display_name(column.parts)} is nested", to_sql(IsNull(column)))
+        return IsNull(column)
+
+    def is_nan(self, column: Column) -> Node:
+        """Return whether a column is NaN, which is NULL for NULL."""
+        return Not(self._is_number(column))
+
+    def is_in(self, column: Column, values: Sequence[Literal]) -> Node:
+        """Return `column IN (values)`; the values are not NULL. Raises Inexact for an empty list, zeros and NaN."""
+        if not values:
+            raise Inexact("the list of values is empty")
+        resolved = self._resolved(column)
+        if resolved.type in _WHOLE and any(not each.value for each in values):
+            raise Inexact("0.0 and -0.0 are one number in one library and two in another")
+        known = [self._constant(column, each) for each in values]
+        many = long_list([each.value for each in known]) if len(known) >= SHORTEST and _is_short(resolved) else None
+        return In(self._column(column), many or tuple(known))
+
+    def starts_with(self, column: Column, prefix: Literal) -> Node:
+        """Return whether a string column begins with a constant."""
+        if prefix.type != STRING or self._resolved(column).type != STRING:
+            raise Inexact("the beginning is not one of a string")
+        return StartsWith(self._column(column), prefix)
+
+    def _is_number(self, column: Column) -> Node:
+        kind = self._resolved(column).type
+        if kind not in _WHOLE:
+            raise Inexact(f"{display_name(column.parts)} is not a floating-point number")
+        return Compare("<=", column, Literal(inf, kind))
+
+    def _resolved(self, column: Column) -> Resolved:
+        found = resolve(self._schema, column.parts)
+        if found.logical != column.parts:
+            raise Inexact(f"{display_name(column.parts)} has another letter case in the table")
+        return found
+
+    def _column(self, column: Column) -> Node:
+        """The column as an operand; strings are compared by their bytes, whatever their collation."""
+        if declared := char_type(self._schema, column.parts):
+            name = display_name(column.parts)
+            raise Inexact(f"{name} is {declared}, which Spark pads", f"trim({name}) = 'text'")
+        collation = collation_of(self._resolved(column))
+        return column if collation is None else Collate(column, BINARY_NAME)
+
+    def _constant(self, column: Column, given: Literal, op: str = "=") -> Literal:
+        """The constant with the type of the column. Raises Inexact if the type has no such value."""
+        kind, value = self._resolved(column).type, given.value
+        if value is None:
+            return given
+        found = _value_of(kind, given)
+        if found is None:
+            why = f"{display_name(column.parts)} is {sql_name(kind)}, compared with {to_sql(given)}"
+            finite = not isinstance(value, float) or isfinite(value)
+            # The cast to FLOAT gives the nearest float, which a float column stores for this number.
+            meant = Cast(given, FLOAT) if kind == FLOAT and given.type == DOUBLE else given
+            raise Inexact(why, to_sql(Compare(op, column, meant)) if finite else None)
+        return found
+
+
+def _value_of(kind: DataType, given: Literal) -> Literal | None:
+    value: Any = given.value
+    if kind in INTEGRAL_BITS and given.type == LONG and -(2**63) <= value < 2**63:
+        found = literal_node(value)
+        return found if isinstance(found, Literal) else None
+    if kind in _WHOLE and given.type == LONG and abs(value) <= _WHOLE[kind]:
+        return Literal(float(value), kind)
+    if kind in _WHOLE and given.type in _WHOLE and not isnan(value):
+        with np.errstate(over="ignore"):
+            return Literal(value, kind) if kind == DOUBLE or float(np.float32(value)) == value else None
+    if kind in _SAME and given.type == kind:
+        return given
+    if isinstance(kind, DecimalType) and (given.type == LONG or isinstance(given.type, DecimalType)):
+        scaled = exactly(value).scaleb(kind.scale, EXACT)
+        exact = scaled == scaled.to_integral_value(context=EXACT) and scaled.copy_abs() < 10**kind.precision
+        return Literal(exactly(value), DecimalType(kind.precision, kind.scale)) if exact else None
+    return None
+
+
+def _is_short(column: Resolved) -> bool:
+    """Whether a long list of values of the column's type is kept as one array."""
+    return column.type in INTEGRAL_BITS or (column.type == STRING and collation_of(column) is None)
+
+
+def _joined(kind: type[And | Or], nodes: Sequence[Node]) -> Node:
+    flat = [child for node in nodes for child in (node.children if isinstance(node, kind) else (node,))]
+    return flat[0] if len(flat) == 1 else kind(tuple(flat))
+
+
+def refused(library: str, text: str, error: Inexact, is_whole: bool, sql: str | None = None) -> PredicateError:
+    """Return the error for an expression that is not translated.
+
+    Args:
+        library: The library of the expression.
+        text: The expression.
+        error: Says why a part of the expression is not translated.
+        is_whole: Whether the part is the whole expression.
+        sql: SQL text to write instead of the part; None if it is not known.
+    """
+    example = error.sql or sql
+    such_as = "" if example is None else f', such as "{example}"' if is_whole else f', with "{example}" for that part'
+    return PredicateError(
+        f"The {library} expression {text} is not known to mean the same in Spark, because {error}: write where as SQL "
+        f"text{such_as}, or filter the rows in {library}."
+    )
+
+
+def arrow_constant(scalar: Any) -> Literal:
+    """Return the literal of a scalar; integers are LONG. Raises Inexact for a type or a time that Spark lacks."""
+    kind = scalar.type
+    if pa.types.is_dictionary(kind):
+        raise Inexact("the constant is of a dictionary")
+    if not scalar.is_valid:
+        return Literal(None, VOID)
+    value: Any = scalar.as_py() if not pa.types.is_timestamp(kind) else None
+    if pa.types.is_boolean(kind):
+        return Literal(value, BOOLEAN)
+    if pa.types.is_integer(kind):
+        return Literal(value, LONG)
+    if pa.types.is_float32(kind) or pa.types.is_float64(kind):
+        return Literal(value, FLOAT if pa.types.is_float32(kind) else DOUBLE)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return Literal(value, STRING)
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return Literal(value, BINARY)
+    if pa.types.is_date32(kind):
+        return Literal(scalar.cast(pa.int32()).as_py(), DATE)
+    if pa.types.is_decimal(kind) and value.as_tuple().exponent <= 0 and kind.precision <= 38 and kind.scale >= 0:
+        return Literal(value, DecimalType(kind.precision, kind.scale))
+    if pa.types.is_timestamp(kind):
+        try:
+            micros = scalar.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()).as_py()
+        except pa.ArrowException as error:
+            raise Inexact("the constant is a time with nanoseconds") from error
+        return Literal(micros, TIMESTAMP_NTZ if kind.tz is None else TIMESTAMP)
+    raise Inexact(f"the constant is of the Arrow type {kind}")

@@ -1,0 +1,29 @@
+"""The functions that deltaskip evaluates, each one row in the module of its family, and what Spark's functions are."""
+
+from .by_name import ALIASES, FUNCTIONS, PRESENT, REPLACED, function_node
+from .spark_functions import (
+    AGGREGATES,
+    CHANGING,
+    FUNCTION_NAMES,
+    GENERATORS,
+    LITERAL_FUNCTIONS,
+    NONDETERMINISTIC,
+    OF_SESSION,
+    WINDOWS,
+)
+
+__all__ = [
+    "AGGREGATES",
+    "ALIASES",
+    "CHANGING",
+    "FUNCTIONS",
+    "FUNCTION_NAMES",
+    "GENERATORS",
+    "LITERAL_FUNCTIONS",
+    "NONDETERMINISTIC",
+    "OF_SESSION",
+    "PRESENT",
+    "REPLACED",
+    "WINDOWS",
+    "function_node",
+]

@@ -1,0 +1,299 @@
+"""Functions of integers: bits, number bases, and positions in histograms and bitmaps.
+
+# Spark 4.1, bitwiseExpressions.scala, bitmapExpressions.scala, mathExpressions.scala, NumberConverter.scala
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, type_of
+from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.functions.function import Function, Typed, exactly, takes
+from deltaskip.sparkexpr.kernels.number_texts import in_base
+from deltaskip.sparkexpr.nodes import Call, Literal, Node
+from deltaskip.sparkexpr.preimages.monotone import monotone
+from deltaskip.sparkexpr.preimages.number_steps import bits_turned, of_one, shifted_left
+from deltaskip.sparkexpr.preimages.steps import Inverted
+from deltaskip.sparkexpr.types.arrow import arrow_type
+from deltaskip.sparkexpr.types.data_types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DOUBLE,
+    INTEGER,
+    INTEGRAL_BITS,
+    LONG,
+    SHORT,
+    STRING,
+)
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
+from deltaskip.sparkexpr.values.calendar import Zone
+from deltaskip.sparkexpr.values.vectors import Partly, Values, any_set, arrays_of, column, expanded, made, numbers
+
+_BITMAP = 32_768
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_BASES = range(2, 37)
+_UNSIGNED = 1 << 64
+_FACTORIALS = np.array([math.factorial(n) for n in range(21)], np.int64)
+
+
+def _bits_signature(args: tuple[Node, ...]) -> Typed:
+    type_ = type_of(args[0]) if len(args) == 1 else None
+    return (args, INTEGER) if type_ in INTEGRAL_BITS or type_ == BOOLEAN else None
+
+
+def _bit_count(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`bit_count(number)`: the number of set bits, of 64 bits."""
+    return (int(args[0]) & 0xFFFF_FFFF_FFFF_FFFF).bit_count()
+
+
+def _bit_count_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    found = np.asarray(numbers(column(args[0]))).astype(np.int64).view(np.uint64)
+    return made(np.bitwise_count(found).astype(np.int32), pa.int32(), args[0])
+
+
+def _bitwise_signature(args: tuple[Node, ...]) -> Typed:
+    """Accept integers, cast to the widest of their types."""
+    types = [type_of(arg) for arg in args]
+    if not all(type_ in INTEGRAL_BITS for type_ in types):
+        return None
+    met = max((type_ for type_ in types if type_ is not None), key=INTEGRAL_BITS.__getitem__)
+    return tuple(cast_to(arg, met) for arg in args), met
+
+
+def _bitwise(compute: Callable[[Any, Any], Any], by_column: Callable[[Any, Any], Any]) -> Function:
+    return Function(
+        lambda args: _bitwise_signature(args) if len(args) == 2 else None,
+        lambda args, call, zone: compute(*args),
+        by_column=lambda args, call, zone: by_column(*args),
+    )
+
+
+def _shift_signature(args: tuple[Node, ...]) -> Typed:
+    """Accept an integer, as int or bigint, and a number of bits."""
+    types = [type_of(arg) for arg in args]
+    if len(args) != 2 or types[0] not in INTEGRAL_BITS or types[1] not in (BYTE, SHORT, INTEGER):
+        return None
+    shifted = LONG if types[0] == LONG else INTEGER
+    return (cast_to(args[0], shifted), cast_to(args[1], INTEGER)), shifted
+
+
+def _shifted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """Shift as in Java: the count is modulo the width of the type."""
+    bits = 64 if call.type == LONG else 32
+    value, count = args[0], args[1] & (bits - 1)
+    if call.name == "shiftleft":
+        value = value << count
+    else:
+        value = (value & ((1 << bits) - 1) if call.name == "shiftrightunsigned" else value) >> count
+    return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+
+
+def _shifted_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    type_ = arrow_type(call.type or LONG)
+    signed, unsigned, bits = (np.int64, np.uint64, 64) if call.type == LONG else (np.int32, np.uint32, 32)
+    values, counts = np.asarray(numbers(args[0]), signed), np.asarray(numbers(args[1]), np.int32) & (bits - 1)
+    if call.name == "shiftright":
+        return made(np.right_shift(values, counts.astype(signed)), type_, *args)
+    shift = np.left_shift if call.name == "shiftleft" else np.right_shift
+    return made(shift(values.view(unsigned), counts.astype(unsigned)).view(signed), type_, *args)
+
+
+def _bit_signature(args: tuple[Node, ...]) -> Typed:
+    """Accept an integer and the position of a bit."""
+    if len(args) != 2 or type_of(args[0]) not in INTEGRAL_BITS:
+        return None
+    place = implicit_cast(args[1], INTEGER)
+    return None if place is None else ((args[0], place), BYTE)
+
+
+def _bit(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`bit_get(integer, position)`. Position 0 is the lowest bit."""
+    if not 0 <= args[1] < _width(call):
+        raise EvaluationError(
+            f"{call.name} has no bit {args[1]} of an integer of {_width(call)} bits (INVALID_PARAMETER_VALUE)."
+        )
+    return args[0] >> args[1] & 1
+
+
+def _bit_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    places = np.asarray(numbers(args[1]), np.int64)
+    outside = (places < 0) | (places >= _width(call))
+    if any_set(np.asarray(outside), *args) if outside.ndim else bool(outside):
+        raise EvaluationError(f"The position for {call.name} is outside the integer (INVALID_PARAMETER_VALUE).")
+    values = np.asarray(numbers(args[0]), np.int64)
+    return made((values >> np.where(outside, 0, places) & 1).astype(np.int8), pa.int8(), *args)
+
+
+def _width(call: Call) -> int:
+    type_ = type_of(call.args[0])
+    return 64 if type_ is None else INTEGRAL_BITS[type_]
+
+
+def _factorial(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`factorial(n)`; NULL outside 0 to 20."""
+    return math.factorial(args[0]) if 0 <= args[0] <= 20 else None
+
+
+def _factorial_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    given = numbers(column(args[0]))
+    known = (given >= 0) & (given <= 20)
+    found = made(_FACTORIALS[np.where(known, given, 0)], pa.int64(), args[0])
+    return found if known.all() else pc.if_else(arrow_array(known), found, pa.scalar(None, pa.int64()))
+
+
+def _converted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`conv(digits, from_base, to_base)`: a 64-bit integer in another base. A negative `to_base` writes a sign."""
+    text, source, target = args[0].strip(" "), args[1], args[2]
+    if source not in _BASES or abs(target) not in _BASES or not text:
+        return None
+    negative = text.startswith("-")
+    allowed = _DIGITS[:source]
+    value = 0
+    for digit in _ascii_start(text[negative:]).upper():
+        if digit not in allowed:
+            break
+        value = value * source + allowed.index(digit)
+        if value >= _UNSIGNED:
+            raise EvaluationError("A number is beyond 64 bits in conv (ARITHMETIC_OVERFLOW).")
+    if negative and target > 0:
+        value = _UNSIGNED - 1 if value >= _UNSIGNED // 2 else -value % _UNSIGNED
+    if target < 0 and value >= _UNSIGNED // 2:
+        value, negative = _UNSIGNED - value, True
+    digits = ""
+    while value:
+        value, rest = divmod(value, abs(target))
+        digits = _DIGITS[rest] + digits
+    return ("-" if negative and target < 0 else "") + (digits or "0")
+
+
+def _converted_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+    found, beyond = in_base(*arrays_of(*args))
+    rest = numpy_values(beyond) != 0
+    return Partly(found, rest) if rest.any() else found
+
+
+def _ascii_start(text: str) -> str:
+    """The text before the first character beyond ASCII, which is not a digit."""
+    return text[: next(at for at, each in enumerate(text + "\x80") if not each.isascii())]
+
+
+def _bitmap_place(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`bitmap_bit_position(number)`. In Java, the negated least bigint is the least bigint."""
+    value = args[0]
+    return (value - 1 if value > 0 else -value) % _BITMAP
+
+
+def _bitmap_place_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    given = numbers(column(args[0]))
+    with np.errstate(over="ignore"):
+        return made(np.where(given > 0, given - 1, -given) % _BITMAP, pa.int64(), args[0])
+
+
+def _bitmap_bucket(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`bitmap_bucket_number(number)`."""
+    value = args[0]
+    return 1 + (value - 1) // _BITMAP if value > 0 else -(-value // _BITMAP)
+
+
+def _bitmap_bucket_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    given = numbers(column(args[0]))
+    with np.errstate(over="ignore"):
+        # Round towards zero: the last bits of a number are its remainder by a power of two.
+        below = (given + (given & (_BITMAP - 1) != 0) * _BITMAP) >> 15
+        return made(np.where(given > 0, 1 + ((given - 1) >> 15), below), pa.int64(), args[0])
+
+
+def _bitmap_count(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`bitmap_count(bytes)`: the number of set bits."""
+    return int.from_bytes(args[0], "little").bit_count()
+
+
+def _bitmap_count_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    values = column(args[0])
+    data = values.buffers()[2]
+    ends = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
+    counts = np.bitwise_count(np.frombuffer(data, np.uint8)) if data is not None and data.size else np.zeros(0)
+    sums = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    return made(sums[ends[1:]] - sums[ends[:-1]], pa.int64(), values)
+
+
+def _bucket(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`width_bucket(number, least, most, buckets)`."""
+    value, least, most, buckets = args
+    if not 0 < buckets < 2**63 - 1 or math.isnan(value) or least == most:
+        return None
+    if not (math.isfinite(least) and math.isfinite(most)):
+        return None
+    down = least > most
+    if value > least if down else value < least:
+        return 0
+    if value <= most if down else value >= most:
+        return buckets + 1
+    part = float(buckets) * ((least - value) if down else (value - least)) / abs(most - least)
+    if not part < 2.0**62:
+        raise Undecided(f"The bucket of {value!r} between {least!r} and {most!r} is left to Spark.")
+    return int(part) + 1
+
+
+def _bucket_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+    value, least, most, buckets = (np.asarray(numbers(each)) for each in expanded(args))
+    with np.errstate(all="ignore"):
+        known = (buckets > 0) & (buckets < 2**63 - 1) & ~np.isnan(value) & (least != most)
+        known &= np.isfinite(least) & np.isfinite(most)
+        down = least > most
+        outside = np.where(down, value > least, value < least)
+        beyond = np.where(down, value <= most, value >= most)
+        part = buckets.astype(np.float64) * np.where(down, least - value, value - least) / np.abs(most - least)
+        inside = known & ~outside & ~beyond
+        rest = inside & ~(part < 2.0**62)
+        found = np.where(inside & ~rest, part, 0).astype(np.int64) + 1
+        found = np.where(outside, 0, np.where(beyond, buckets + 1, found))
+    array = made(found, pa.int64(), *args)
+    if not known.all():
+        array = pc.if_else(arrow_array(known), array, pa.scalar(None, pa.int64()))
+    return Partly(array, rest) if any_set(rest, *args) else array
+
+
+def _bucket_preimage(call: Call, compute: Callable[..., object], time_zone: str) -> Inverted:
+    match call.args[1:]:
+        case (Literal(float() as least), Literal(float() as most), Literal(int() as buckets)) if buckets < 2**60:
+            return monotone(1 if least < most else -1)(call, compute, time_zone)
+    return None
+
+
+BITS: Mapping[str, Function] = {
+    "&": _bitwise(lambda a, b: a & b, pc.bit_wise_and),
+    "|": _bitwise(lambda a, b: a | b, pc.bit_wise_or),
+    "^": _bitwise(lambda a, b: a ^ b, pc.bit_wise_xor),
+    "~": Function(
+        lambda args: _bitwise_signature(args) if len(args) == 1 else None,
+        lambda args, call, zone: ~args[0],
+        by_column=lambda args, call, zone: pc.bit_wise_not(args[0]),
+        preimage=of_one(bits_turned),
+    ),
+    "shiftleft": Function(_shift_signature, _shifted, by_column=_shifted_column, preimage=shifted_left, wraps=True),
+    "shiftright": Function(_shift_signature, _shifted, by_column=_shifted_column, preimage=monotone()),
+    "shiftrightunsigned": Function(
+        _shift_signature, _shifted, by_column=_shifted_column, preimage=monotone(1, 1, cuts=(0,))
+    ),
+    "bit_count": Function(_bits_signature, _bit_count, by_column=_bit_count_column),
+    "bit_get": Function(_bit_signature, _bit, by_column=_bit_column, aliases=("getbit",)),
+    "conv": Function(takes(STRING, STRING, INTEGER, INTEGER), _converted, by_column=_converted_column),
+    "factorial": Function(takes(LONG, INTEGER), _factorial, by_column=_factorial_column, preimage=monotone(inside=0)),
+    "width_bucket": Function(
+        takes(LONG, DOUBLE, DOUBLE, DOUBLE, LONG), _bucket, by_column=_bucket_column, preimage=_bucket_preimage
+    ),
+    "bitmap_bit_position": Function(takes(LONG, LONG), _bitmap_place, by_column=_bitmap_place_column),
+    "bitmap_bucket_number": Function(
+        takes(LONG, LONG), _bitmap_bucket, by_column=_bitmap_bucket_column, preimage=monotone()
+    ),
+    "bitmap_count": Function(exactly(LONG, BINARY), _bitmap_count, by_column=_bitmap_count_column),
+}

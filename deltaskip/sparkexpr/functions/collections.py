@@ -1,0 +1,574 @@
+"""Functions of arrays, and the table of all functions of nested values.
+
+# Spark 4.1, collectionOperations.scala
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cmp_to_key
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.sparkexpr.coerce import cast_to, common_type, implicit_cast, is_nested, is_orderable, type_of
+from deltaskip.sparkexpr.comparison_collation import is_collated
+from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.functions.array_sets import ARRAY_SETS
+from deltaskip.sparkexpr.functions.array_types import (
+    array_to,
+    array_type,
+    ordered_array,
+    same_array,
+    taken_elements,
+    with_value,
+)
+from deltaskip.sparkexpr.functions.elements import ELEMENTS
+from deltaskip.sparkexpr.functions.function import ByColumn, Compute, Function, FunctionRow, Replaced, Signature, Typed
+from deltaskip.sparkexpr.functions.maps import MAPS
+from deltaskip.sparkexpr.functions.sequences import SEQUENCES
+from deltaskip.sparkexpr.functions.text import TEXT
+from deltaskip.sparkexpr.nodes import Call, Case, Column, FieldRef, Literal, Node, columns_of, is_null_constant, walk
+from deltaskip.sparkexpr.nullability import is_nullable
+from deltaskip.sparkexpr.types.data_types import (
+    BINARY,
+    BOOLEAN,
+    INTEGER,
+    INTEGRAL_BITS,
+    LONG,
+    STRING,
+    VARIANT,
+    VOID,
+    ArrayType,
+    DecimalType,
+    StructField,
+    StructType,
+)
+from deltaskip.sparkexpr.types.resolve import fold_name
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.calendar import Zone
+from deltaskip.sparkexpr.values.lists import (
+    MOST_ELEMENTS,
+    Lists,
+    chained,
+    check_zeros,
+    elements_of,
+    flagged_elements,
+    has_negative_zero,
+    listed,
+    lists_of,
+)
+from deltaskip.sparkexpr.values.order import compare_values
+from deltaskip.sparkexpr.values.strings import concat
+from deltaskip.sparkexpr.values.vectors import (
+    MOST_TOGETHER,
+    NotByColumn,
+    Partly,
+    Values,
+    as_array,
+    column,
+    constant,
+    expanded,
+    is_constant,
+    made,
+    numbers,
+    ordered_floats,
+    rows_of,
+)
+
+
+def _append_signature(args: tuple[Node, ...]) -> Typed:
+    """Accept an array and a value. The result always may contain NULL."""
+    found = with_value(args) if len(args) == 2 else None
+    if found is None or _keeps_last_value(args[1]):
+        return None
+    return found[1], ArrayType(found[0].element, True)
+
+
+def _keeps_last_value(value: Node) -> bool:
+    """Whether Spark may insert the value of an earlier row for NULL: CASE keeps it, and Spark ignores the null flag.
+
+    # Spark 4.1, ArrayInsert.doGenCode, and CaseWhen.multiBranchesCodegen: caseWhenTmpResult
+    """
+    type_ = type_of(value)
+    is_object = type_ in (STRING, BINARY, VARIANT) or isinstance(type_, DecimalType) or is_nested(type_)
+    return is_object and is_nullable(value) and any(isinstance(each, Case) for each in walk(value))
+
+
+def _append(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    values, value = args
+    if values is None:
+        return None
+    return (*values, value) if call.name == "array_append" else (value, *values)
+
+
+def _single(rows: int) -> Lists:
+    """Lists of one element each."""
+    return Lists(np.arange(rows), np.ones(rows, np.int64), np.ones(rows, np.bool_))
+
+
+def _append_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    array, value = expanded(args)
+    lists = lists_of(array)
+    parts = [(lists, array.values), (_single(len(array)), value)]
+    return chained(parts if call.name == "array_append" else parts[::-1], lists.valid)
+
+
+def _insert_signature(args: tuple[Node, ...]) -> Typed:
+    if len(args) != 3 or type_of(args[1]) not in INTEGRAL_BITS or INTEGRAL_BITS[type_of(args[1]) or LONG] > 32:
+        return None
+    found = with_value(args, 2)
+    if found is None or _keeps_last_value(args[2]):
+        return None
+    (array, value), type_ = found[1], found[0]
+    return (array, cast_to(args[1], INTEGER), value), ArrayType(type_.element, True)
+
+
+def _insert(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    values, place, value = args
+    if values is None or place is None:
+        return None
+    if place == 0:
+        raise EvaluationError("The index 0 is not one of an array, which begins at 1 (INVALID_INDEX_OF_ZERO).")
+    count = len(values)
+    if abs(place) > MOST_ELEMENTS:
+        raise Undecided("Very long arrays are left to Spark.")
+    if place > 0:
+        at = place - 1
+        return (*values[:at], *([None] * (at - count)), value, *values[at:])
+    at = count + place + 1
+    if at >= 0:
+        return (*values[:at], value, *values[at:])
+    return (value, *([None] * -at), *values)
+
+
+def _insert_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    array, places, value = expanded(args)
+    lists = lists_of(array)
+    there = lists.valid & numpy_values(places.is_valid())
+    place = np.where(there, numbers(places), 1).astype(np.int64)
+    if (place == 0).any():
+        raise EvaluationError("An index is 0 (INVALID_INDEX_OF_ZERO).")
+    if np.abs(place).max(initial=0) > MOST_ELEMENTS:
+        raise NotByColumn
+    at = np.where(place > 0, place - 1, lists.lengths + place + 1)
+    head = np.clip(at, 0, lists.lengths)
+    nothing = pa.nulls(1, array.type.value_type)
+
+    def nulls(counts: np.ndarray) -> tuple[Lists, pa.Array]:
+        lengths = np.maximum(counts, 0)
+        return Lists(np.zeros(len(array), np.int64), lengths, there), pa.nulls(
+            int(lengths.max(initial=0)), nothing.type
+        )
+
+    parts = [
+        (Lists(lists.starts, head, there), array.values),
+        nulls(np.where(place > 0, at - lists.lengths, 0)),
+        (_single(len(array)), value),
+        nulls(-at),
+        (Lists(lists.starts + head, lists.lengths - head, there), array.values),
+    ]
+    return chained(parts, there)
+
+
+def _join_signature(args: tuple[Node, ...]) -> Typed:
+    """Accept an array of strings, a separator, and an optional replacement for NULL."""
+    array = array_type(args[0]) if args else None
+    if array is None or not 2 <= len(args) <= 3 or is_collated(*args) or is_nested(array.element):
+        return None
+    if any(type_of(arg) not in (STRING, VOID) for arg in args[1:]):
+        return None
+    sure = any(isinstance(arg, FieldRef) and arg.nullable for arg in args[:2])
+    if len(args) == 3 and is_nullable(args[2]) and not is_null_constant(args[2]) and not sure:
+        # If neither other argument is nullable, Spark's generated code returns NULL, and its interpreter does not.
+        return None
+    cast = args[0] if array.element == STRING else cast_to(args[0], ArrayType(STRING, array.contains_null))
+    return (cast, *(cast_to(arg, STRING) for arg in args[1:])), STRING
+
+
+def _join(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    values, between = args[0], args[1]
+    if len(args) == 2:
+        return between.join([each for each in values if each is not None])
+    return between.join([args[2] if each is None else each for each in values])
+
+
+def _join_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    array = column(args[0])
+    if array.values.null_count:
+        if len(args) == 2:
+            array = _compacted(array)
+        elif is_constant(args[2]):
+            lists = lists_of(array)
+            array = listed(lists.lengths, lists.valid, pc.fill_null(elements_of(array.values, lists), args[2]))
+        else:
+            raise NotByColumn
+    # pyarrow also supports a different separator in each row.
+    return pc.binary_join(array, args[1])
+
+
+def _extreme_signature(args: tuple[Node, ...]) -> Typed:
+    array = array_type(args[0]) if len(args) == 1 else None
+    return None if array is None or not is_orderable(array.element) else (args, array.element)
+
+
+def _extreme(sign: int) -> Compute:
+    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+        found = None
+        for value in args[0]:
+            if value is not None and (found is None or compare_values(value, found) == sign):
+                found = value
+        return found
+
+    return compute
+
+
+def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """`array_min` and `array_max` of flat elements. Numbers and times are compared directly, other types by rank."""
+    array = column(args[0])
+    kind = array.type.value_type
+    if pa.types.is_nested(kind) or pa.types.is_null(kind):
+        raise NotByColumn
+    lists = lists_of(array)
+    elements = elements_of(array.values, lists)
+    if has_negative_zero(elements):
+        raise NotByColumn
+    known = numpy_values(elements.is_valid())
+    counts = flagged_elements(lists, known) if elements.null_count else lists.lengths
+    there = counts > 0
+    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)
+    ordered = None if plain else _ranks(elements)
+    values = numbers(elements) if ordered is None else ordered[0]
+    values = values[known] if elements.null_count else values
+    # fmin ignores NaN, which is the greatest value.
+    least = np.fmin if pa.types.is_floating(kind) else np.minimum
+    best = least if call.name == "array_min" else np.maximum
+    found = np.zeros(len(array), values.dtype)
+    if len(values):
+        found[there] = best.reduceat(values, (np.cumsum(counts) - counts)[there])
+    if ordered is not None:
+        return taken_elements(ordered[1], found, there)
+    return pc.if_else(arrow_array(there), made(found, kind), pa.nulls(1, kind)[0])
+
+
+def _ranks(elements: pa.Array) -> tuple[np.ndarray, pa.Array]:
+    """The rank of each string, decimal or boolean, and the values by rank."""
+    encoded = elements.dictionary_encode()
+    given = encoded.dictionary
+    order = pc.sort_indices(given.cast(pa.binary()) if pa.types.is_string(given.type) else given)
+    ranks = np.empty(len(given), np.int64)
+    ranks[np.asarray(order)] = np.arange(len(given))
+    places = numbers(encoded.indices.fill_null(0))
+    return ranks[places] if len(given) else np.zeros(len(elements), np.int64), given.take(order)
+
+
+def _repeat_signature(args: tuple[Node, ...]) -> Typed:
+    if len(args) != 2 or is_collated(args[0]):
+        return None
+    value, count = type_of(args[0]), type_of(args[1])
+    if value is None or not (count == VOID or (count in INTEGRAL_BITS and count != LONG)):
+        return None
+    return (args[0], cast_to(args[1], INTEGER)), ArrayType(value, is_nullable(args[0]))
+
+
+def _repeat(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    value, count = args
+    if count is None:
+        return None
+    if count > MOST_ELEMENTS:
+        raise Undecided("Very long arrays are left to Spark.")
+    return (value,) * count
+
+
+def _repeat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    value, given = expanded(args)
+    there = numpy_values(given.is_valid())
+    counts = np.where(there, np.maximum(numbers(given), 0), 0).astype(np.int64)
+    size = counts.sum() * (1 + value.nbytes // max(1, len(value)))
+    if counts.max(initial=0) > MOST_ELEMENTS or size > MOST_TOGETHER:
+        raise NotByColumn
+    return listed(counts, there, value.take(arrow_array(np.repeat(np.arange(len(value)), counts))))
+
+
+def _compacted(array: pa.Array) -> pa.Array:
+    """The lists without nulls."""
+    lists = lists_of(array)
+    places = lists.places()
+    kept = numpy_values(array.values.is_valid())[places] if len(places) else np.zeros(0, np.bool_)
+    counts = np.bincount(lists.owners()[kept], minlength=len(array))
+    return listed(counts, lists.valid, array.values.take(arrow_array(places[kept])))
+
+
+def _sort_signature(args: tuple[Node, ...]) -> Typed:
+    """Accept an array, and whether it is sorted in ascending order."""
+    found = array_to(ordered_array, *([BOOLEAN] * (len(args) - 1)))(args) if 1 <= len(args) <= 2 else None
+    # Spark takes only a constant order.
+    known = all(type_of(arg) in (BOOLEAN, VOID) and not columns_of(arg) for arg in args[1:])
+    return found if found is None or known else None
+
+
+def _sort(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`sort_array(array, ascending)`: NULLs are the least."""
+    ascending = args[1] if len(args) == 2 else True
+    _check_one_zero(args[0])
+    nulls = tuple([each for each in args[0] if each is None])
+    known = [each for each in args[0] if each is not None]
+    known.sort(key=cmp_to_key(compare_values), reverse=not ascending)
+    return (*nulls, *known) if ascending else (*known, *nulls)
+
+
+def _check_one_zero(values: Sequence[Any]) -> None:
+    """Raise Undecided if both 0.0 and -0.0 occur: some of Spark's functions order -0.0 first."""
+    if len({repr(each) for each in values if isinstance(each, float) and each == 0}) > 1:
+        raise Undecided("The order of zeros of both signs is left to Spark.")
+    for each in values:
+        if isinstance(each, tuple):
+            check_zeros(each)
+
+
+def _sorted_last(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`array_sort(array)`: NULLs are last."""
+    _check_one_zero(args[0])
+    known = sorted([each for each in args[0] if each is not None], key=cmp_to_key(compare_values))
+    return (*known, *[None for each in args[0] if each is None])
+
+
+def _sort_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """Sort flat elements; strings in binary order."""
+    array = column(args[0])
+    kind = array.type.value_type
+    if pa.types.is_nested(kind) or pa.types.is_null(kind):
+        raise NotByColumn
+    ascending = True if len(args) == 1 else constant(args[1])
+    lists = lists_of(array)
+    places, owners = lists.places(), lists.owners()
+    elements = elements_of(array.values, lists)
+    if has_negative_zero(elements):
+        raise NotByColumn
+    plain = pa.types.is_integer(kind) or pa.types.is_temporal(kind)
+    if pa.types.is_floating(kind):
+        ordered = numbers(ordered_floats(elements))
+    else:
+        ordered = np.asarray(numbers(elements), np.int64) if plain else _ranks(elements)[0]
+    # The complement of an integer reverses the order without overflow.
+    ordered = ordered if ascending else ~ordered
+    null = numpy_values(elements.is_null())
+    last = call.name == "array_sort" or not ascending
+    by = np.lexsort((ordered, null if last else ~null, owners))
+    return listed(lists.lengths, lists.valid, array.values.take(arrow_array(places[by])))
+
+
+def _slice(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    values, start, length = args
+    if start == 0:
+        raise EvaluationError("The start of slice must not be 0 (INVALID_PARAMETER_VALUE.START).")
+    if length < 0:
+        raise EvaluationError("The length of slice must not be negative (INVALID_PARAMETER_VALUE.LENGTH).")
+    at = start - 1 if start > 0 else len(values) + start
+    return values[at : at + length] if at >= 0 else ()
+
+
+def _slice_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    array, start, length = column(args[0]), constant(args[1]), constant(args[2])
+    lists = lists_of(array)
+    if start == 0 or length < 0:
+        raise NotByColumn
+    at = np.full(len(array), start - 1) if start > 0 else lists.lengths + start
+    counts = np.where(at < 0, 0, np.clip(lists.lengths - at, 0, length))
+    cut = type(lists)(lists.starts + np.maximum(at, 0), np.where(lists.valid, counts, 0), lists.valid)
+    return listed(cut.lengths, cut.valid, array.values.take(arrow_array(cut.places())))
+
+
+def _flatten_signature(args: tuple[Node, ...]) -> Typed:
+    array = array_type(args[0]) if len(args) == 1 else None
+    return (args, array.element) if array is not None and isinstance(array.element, ArrayType) else None
+
+
+def _flatten(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return None if None in args[0] else tuple([each for inner in args[0] for each in inner])
+
+
+def _flatten_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    array = column(args[0])
+    outer = lists_of(array)
+    inner = one_chunk(array.values.take(arrow_array(outer.places())))
+    lists = lists_of(inner)
+    there = outer.valid.copy()
+    there[outer.owners()[~lists.valid]] = False
+    counts = np.bincount(outer.owners(), lists.lengths, len(array)).astype(np.int64)
+    kept = there[outer.owners()]
+    cut = type(lists)(lists.starts, np.where(kept, lists.lengths, 0), lists.valid)
+    return listed(np.where(there, counts, 0), there, inner.values.take(arrow_array(cut.places())))
+
+
+def _reverse_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    array = column(args[0])
+    lists = lists_of(array)
+    places = np.repeat(lists.starts + lists.lengths - 1, lists.lengths) - lists.numbers()
+    return listed(lists.lengths, lists.valid, array.values.take(arrow_array(places)))
+
+
+def _zip_node(*args: Node) -> Node:
+    """The node of `arrays_zip(args)`, with the field names: the names of columns, or indexes."""
+    names: list[Node] = []
+    for at, arg in enumerate(args):
+        match arg:
+            case Column(parts):
+                names.append(Literal(parts[-1], STRING))
+            case Call("[]", (_, Literal(str() as name, _))):
+                names.append(Literal(name, STRING))
+            case _:
+                names.append(Literal(str(at), STRING))
+    return Call("arrays_zip()", (*names, *args))
+
+
+def _zip_signature(args: tuple[Node, ...]) -> Typed:
+    """Accept pairs of a field name and an array."""
+    count = len(args) // 2
+    names = [arg.value for arg in args[:count] if isinstance(arg, Literal) and isinstance(arg.value, str)]
+    arrays = [array for arg in args[count:] if (array := array_type(arg)) is not None]
+    if not args or len(names) < count or len(arrays) < count or len(set(map(fold_name, names))) < count:
+        return None
+    fields = [StructField(name, array.element) for name, array in zip(names, arrays, strict=True)]
+    return args, ArrayType(StructType(tuple(fields)), False)
+
+
+def _zip(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    arrays = args[len(args) // 2 :]
+    most = max(map(len, arrays))
+    return tuple([tuple([each[at] if at < len(each) else None for each in arrays]) for at in range(most)])
+
+
+def _zip_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    """Structs of the elements at the same index, null after the end of a shorter array."""
+    given = args[len(args) // 2 :]
+    arrays = expanded(given)
+    lists = [lists_of(each) for each in arrays]
+    there = np.logical_and.reduce([each.valid for each in lists])
+    most = np.where(there, np.maximum.reduce([each.lengths for each in lists]), 0)
+    whole = Lists(np.zeros(len(most), np.int64), most, there)
+    owners, at = whole.owners(), whole.numbers()
+    members = [
+        taken_elements(array.values, each.starts[owners] + at, at < each.lengths[owners])
+        for array, each in zip(arrays, lists, strict=True)
+    ]
+    names = [constant(each) for each in args[: len(args) // 2]]
+    return listed(most, there, pa.StructArray.from_arrays(list(map(one_chunk, members)), names=names))
+
+
+def _concat_signature(args: tuple[Node, ...]) -> Typed:
+    arrays = [array for arg in args if (array := array_type(arg)) is not None]
+    met = common_type(arrays) if len(arrays) == len(args) else None
+    return None if met is None else (tuple(cast_to(arg, met) for arg in args), met)
+
+
+def _concat(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return tuple([each for array in args for each in array])
+
+
+def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    arrays = expanded(args)
+    lists = [lists_of(each) for each in arrays]
+    there = np.logical_and.reduce([each.valid for each in lists])
+    return chained([(found, each.values) for found, each in zip(lists, arrays, strict=True)], there)
+
+
+def _concat_ws_signature(args: tuple[Node, ...]) -> Typed:
+    """Accept a separator, and strings and arrays of strings."""
+    if type_of(args[0]) not in (STRING, VOID) or is_collated(*args):
+        return None
+    cast: list[Node] = [cast_to(args[0], STRING)]
+    for arg in args[1:]:
+        array = array_type(arg)
+        if array is not None and is_nested(array.element):
+            return None
+        found = implicit_cast(arg, STRING) if array is None else cast_to(arg, ArrayType(STRING, array.contains_null))
+        if found is None:
+            return None
+        cast.append(found)
+    return tuple(cast), STRING
+
+
+def _concat_ws(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    if args[0] is None:
+        return None
+    texts = [text for each in args[1:] for text in (each if isinstance(each, tuple) else (each,)) if text is not None]
+    return concat([piece for text in texts for piece in (args[0], text)][1:], "")
+
+
+def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    rows = rows_of(args)
+    every = np.ones(rows, np.bool_)
+    parts: list[tuple[Lists, pa.Array]] = []
+    for arg, node in zip(args[1:], call.args[1:], strict=True):
+        values = as_array(arg, rows)
+        nested = isinstance(type_of(node), ArrayType)
+        parts.append((lists_of(values), values.values) if nested else (_single(rows), values))
+    texts = _compacted(chained(parts, every))
+    if len(texts.values) * (pc.max(pc.binary_length(args[0])).as_py() or 0) > MOST_TOGETHER:
+        raise NotByColumn
+    return pc.binary_join(texts, args[0])
+
+
+def _or_of_arrays(row: FunctionRow, signature: Signature, compute: Compute, by_column: ByColumn) -> Function:
+    """A function of strings that also takes arrays."""
+    assert isinstance(row, Function)
+    plain = row
+
+    def of_arrays(args: tuple[Node, ...]) -> bool:
+        return any(isinstance(type_of(arg), ArrayType) for arg in args)
+
+    def column_of(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+        found = by_column if of_arrays(call.args) else plain.by_column
+        if found is None:
+            raise NotByColumn
+        return found(args, call, zone)
+
+    return replace(
+        plain,
+        signature=lambda args: (signature if of_arrays(args) else plain.signature)(args),
+        compute=lambda args, call, zone: (compute if of_arrays(call.args) else plain.compute)(args, call, zone),
+        by_column=column_of,
+    )
+
+
+COLLECTIONS: Mapping[str, FunctionRow] = {
+    **ELEMENTS,
+    **ARRAY_SETS,
+    "array_append": Function(_append_signature, _append, False, by_column=_append_column, decisive=(0,)),
+    "array_prepend": Function(_append_signature, _append, False, by_column=_append_column, decisive=(0,)),
+    "array_insert": Function(_insert_signature, _insert, False, by_column=_insert_column, decisive=(0, 1)),
+    # Spark evaluates the replacement for NULL first.
+    "array_join": Function(_join_signature, _join, by_column=_join_column, order=lambda args: (2, 0, 1)[-len(args) :]),
+    "array_min": Function(_extreme_signature, _extreme(-1), by_column=_extreme_column),
+    "array_max": Function(_extreme_signature, _extreme(1), by_column=_extreme_column),
+    "array_repeat": Function(_repeat_signature, _repeat, False, by_column=_repeat_column),
+    "array_compact": Function(
+        array_to(lambda array: ArrayType(array.element, False)),
+        lambda args, call, zone: tuple([each for each in args[0] if each is not None]),
+        by_column=lambda args, call, zone: _compacted(column(args[0])),
+    ),
+    "sort_array": Function(_sort_signature, _sort, by_column=_sort_column),
+    # `array_sort` with a comparison is a separate function.
+    "array_sort": Function(
+        array_to(ordered_array),
+        _sorted_last,
+        by_column=_sort_column,
+        instead=lambda *args: Call("array_sort()", args) if len(args) == 2 else None,
+    ),
+    "slice": Function(array_to(same_array, INTEGER, INTEGER), _slice, by_column=_slice_column),
+    "flatten": Function(_flatten_signature, _flatten, by_column=_flatten_column),
+    "arrays_zip": Replaced(_zip_node, 1, 1_000_000),
+    # `arrays_zip` with the names of its fields.
+    "arrays_zip()": Function(_zip_signature, _zip, by_column=_zip_column),
+    "concat": _or_of_arrays(TEXT["concat"], _concat_signature, _concat, _concat_column),
+    "concat_ws": _or_of_arrays(TEXT["concat_ws"], _concat_ws_signature, _concat_ws, _concat_ws_column),
+    "reverse": _or_of_arrays(
+        TEXT["reverse"], array_to(same_array), lambda args, call, zone: args[0][::-1], _reverse_column
+    ),
+    **SEQUENCES,
+    **MAPS,
+}

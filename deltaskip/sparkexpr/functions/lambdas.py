@@ -1,0 +1,430 @@
+"""Higher-order functions, such as `exists(array, x -> x > 1)`.
+
+# Spark 4.1, higherOrderFunctions.scala
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cmp_to_key
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.sparkexpr.coerce import cast_to, is_orderable, same_type, type_of, wider_type
+from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.functions.array_types import taken_elements
+from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signature, Typed, Variables
+from deltaskip.sparkexpr.functions.maps import built_map, made_map
+from deltaskip.sparkexpr.nodes import Call, Lambda, Node
+from deltaskip.sparkexpr.nullability import is_nullable
+from deltaskip.sparkexpr.types.data_types import BOOLEAN, INTEGER, VOID, ArrayType, DataType, MapType
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk, true_rows
+from deltaskip.sparkexpr.values.calendar import Zone
+from deltaskip.sparkexpr.values.lists import (
+    Lists,
+    coded,
+    distinct_key,
+    elements_of,
+    flagged_elements,
+    has_negative_zero,
+    listed,
+    lists_of,
+    repeats,
+)
+from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, scattered
+
+# Longer arrays are left to Spark: the sort checks the comparison function for every pair.
+_MOST_SORTED = 64
+# The most pairs of elements that are compared at once.
+_MOST_PAIRS = 1 << 20
+# In columns of longer arrays, few rows have an element at each index.
+_MOST_STEPS = 1000
+
+
+def _of_array(indexed: bool) -> Variables:
+    """The variables of a function of an element and, if `indexed`, optionally its index from 0."""
+
+    def variables(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+        array = type_of(args[0])
+        if len(args) != 2 or not isinstance(array, ArrayType) or not isinstance(args[1], Lambda):
+            return None
+        element = (array.element, array.contains_null)
+        return [[element, (INTEGER, False)] if indexed else [element]]
+
+    return variables
+
+
+def _of_map(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+    """The variables of a function of a key and a value."""
+    of = type_of(args[0])
+    if len(args) != 2 or not isinstance(of, MapType) or not _takes(args[1], 2):
+        return None
+    return [[(of.key, False), (of.value, of.value_contains_null)]]
+
+
+def _takes(node: Node, count: int) -> bool:
+    return isinstance(node, Lambda) and len(node.names) == count
+
+
+def _of_two_arrays(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+    if len(args) != 3 or not _takes(args[2], 2):
+        return None
+    match type_of(args[0]), type_of(args[1]):
+        case ArrayType(left), ArrayType(right):
+            return [[(left, True), (right, True)]]
+    return None
+
+
+def _of_two_maps(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+    if len(args) != 3 or not _takes(args[2], 3):
+        return None
+    match type_of(args[0]), type_of(args[1]):
+        case MapType(key, left), MapType(other, right) if key == other and is_orderable(key):
+            return [[(key, False), (left, True), (right, True)]]
+    return None
+
+
+def _of_aggregate(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+    """The variables of a function of the accumulator and an element, and of an optional function of the result."""
+    if not 3 <= len(args) <= 4 or not _takes(args[2], 2) or (len(args) == 4 and not _takes(args[3], 1)):
+        return None
+    array, start = type_of(args[0]), type_of(args[1])
+    if not isinstance(array, ArrayType) or start is None:
+        return None
+    found = [[(start, True), (array.element, array.contains_null)], [(start, True)]]
+    return found[: len(args) - 2]
+
+
+def _of_comparison(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+    array = type_of(args[0])
+    if len(args) != 2 or not isinstance(array, ArrayType) or not _takes(args[1], 2):
+        return None
+    return [[(array.element, array.contains_null)] * 2]
+
+
+def _body(node: Node) -> DataType | None:
+    """The result type of a lambda function."""
+    return type_of(node.body) if isinstance(node, Lambda) else None
+
+
+def _of_condition(result: Callable[[DataType], DataType]) -> Signature:
+    """Accept a nested value and a boolean function."""
+
+    def signature(args: tuple[Node, ...]) -> Typed:
+        given = type_of(args[0]) if len(args) == 2 else None
+        function = args[1] if len(args) == 2 else None
+        if given is None or not isinstance(function, Lambda) or _body(function) not in (BOOLEAN, VOID):
+            return None
+        return (args[0], Lambda(function.names, cast_to(function.body, BOOLEAN))), result(given)
+
+    return signature
+
+
+def _array_signature(args: tuple[Node, ...]) -> Typed:
+    """Accept a function as the last argument, and return an array of its results."""
+    found = _body(args[-1])
+    if found is None or not isinstance(args[-1], Lambda):
+        return None
+    return args, ArrayType(found, is_nullable(args[-1].body))
+
+
+def _keys_signature(args: tuple[Node, ...]) -> Typed:
+    of = type_of(args[0])
+    found = _body(args[1]) if len(args) == 2 else None
+    if not isinstance(of, MapType) or found is None or not is_orderable(found) or found == VOID:
+        return None
+    return args, MapType(found, of.value, of.value_contains_null)
+
+
+def _values_signature(args: tuple[Node, ...]) -> Typed:
+    """Accept a map first and a function last, and return a map of the function's results."""
+    of, found = type_of(args[0]), _body(args[-1])
+    if not isinstance(of, MapType) or found is None or not isinstance(args[-1], Lambda):
+        return None
+    return args, MapType(of.key, found, is_nullable(args[-1].body))
+
+
+def _aggregate_signature(args: tuple[Node, ...]) -> Typed:
+    start = type_of(args[1]) if len(args) >= 3 else None
+    if start is None or not same_type(_body(args[2]), start) or wider_type(start, _body(args[2]) or VOID) != start:
+        return None
+    found = _body(args[3]) if len(args) == 4 else start
+    return None if found is None else (args, found)
+
+
+def _sort_signature(args: tuple[Node, ...]) -> Typed:
+    array = type_of(args[0])
+    return (args, array) if isinstance(array, ArrayType) and len(args) == 2 and _body(args[1]) == INTEGER else None
+
+
+def _numbered(node: Node) -> bool:
+    """Whether a lambda function also takes the index of the element."""
+    return isinstance(node, Lambda) and len(node.names) == 2
+
+
+def _transform(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return tuple([args[1](each, at) for at, each in enumerate(args[0])])
+
+
+def _filter(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return tuple([each for at, each in enumerate(args[0]) if args[1](each, at) is True])
+
+
+def _quantified(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`exists`, which TRUE decides, and `forall`, which FALSE decides."""
+    decisive = call.name == "exists"
+    unknown = False
+    for each in args[0]:
+        found = args[1](each)
+        if found is decisive:
+            return decisive
+        unknown |= found is None
+    return None if unknown else not decisive
+
+
+def _aggregate(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    values, found, merge = args[:3]
+    if values is None:
+        return None
+    for each in values:
+        found = merge(found, each)
+    return args[3](found) if len(args) == 4 else found
+
+
+def _zip(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    left, right, function = args
+    count = max(len(left), len(right))
+
+    def at(values: Sequence[Any], place: int) -> Any:
+        return values[place] if place < len(values) else None
+
+    return tuple([function(at(left, place), at(right, place)) for place in range(count)])
+
+
+def _map_filter(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return tuple([(key, value) for key, value in args[0] if args[1](key, value) is True])
+
+
+def _transform_keys(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return built_map((args[1](key, value), value) for key, value in args[0])
+
+
+def _transform_values(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return tuple([(key, args[1](key, value)) for key, value in args[0]])
+
+
+def _map_zip(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`map_zip_with`: the keys of the first map, then the keys that only the second map has."""
+    left, right = (built_map(each) for each in args[:2])
+    ones, others = ({distinct_key(key): value for key, value in each} for each in (left, right))
+    keys = {distinct_key(key): key for key, _ in (*left, *right)}
+    return tuple([(key, args[2](key, ones.get(same), others.get(same))) for same, key in keys.items()])
+
+
+def _sorted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """Sort an array stably. Raises Undecided unless the function orders every pair consistently."""
+    values, compare = args
+    if len(values) > _MOST_SORTED:
+        raise Undecided("Long arrays are sorted by a function in Spark only.")
+
+    def order(left: Any, right: Any) -> int:
+        found = compare(left, right)
+        if found is None:
+            raise EvaluationError("A comparison of array_sort gives NULL (COMPARATOR_RETURNS_NULL).")
+        return int(found)
+
+    found = sorted(values, key=cmp_to_key(order))
+    for at, left in enumerate(found):
+        equal = True
+        for right in found[at + 1 :]:
+            sign = order(left, right)
+            # Equal elements are next to each other.
+            if sign > 0 or (sign == 0 and not equal) or (order(right, left) > 0) != (sign < 0):
+                raise Undecided("A comparison of array_sort that is no order is left to Spark.")
+            equal = sign == 0
+    return tuple(found)
+
+
+def _elements(args: Sequence[Any], numbered: bool) -> tuple[Any, np.ndarray, pa.Array, list[Any]]:
+    """The lists, the row of each element, the elements, and the arguments of the function."""
+    array = args[0]
+    lists = lists_of(array)
+    elements = elements_of(array.values, lists)
+    given = [elements]
+    if numbered:
+        given.append(arrow_array(lists.numbers().astype(np.int32)))
+    return lists, lists.owners(), elements, given
+
+
+def _transform_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    lists, owners, _, given = _elements(args, _numbered(call.args[1]))
+    return listed(lists.lengths, lists.valid, args[1](given, owners))
+
+
+def _filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    lists, owners, elements, given = _elements(args, _numbered(call.args[1]))
+    kept = true_rows(args[1](given, owners))
+    counts = flagged_elements(lists, kept)
+    return listed(counts, lists.valid, elements.filter(arrow_array(kept)))
+
+
+def _quantified_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    lists, owners, _, given = _elements(args, False)
+    truth = args[1](given, owners)
+    decisive = call.name == "exists"
+    hit = true_rows(truth if decisive else pc.invert(truth))
+    decided = flagged_elements(lists, hit) > 0
+    known = lists.valid & (decided | (flagged_elements(lists, numpy_values(truth.is_null())) == 0))
+    return pc.if_else(arrow_array(known), arrow_array(decided == decisive), pa.nulls(1, pa.bool_())[0])
+
+
+def _map_elements(array: pa.Array) -> tuple[Any, np.ndarray, list[pa.Array]]:
+    lists = lists_of(array)
+    places = arrow_array(lists.places())
+    return lists, lists.owners(), [array.keys.take(places), array.items.take(places)]
+
+
+def _map_filter_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    lists, owners, (keys, items) = _map_elements(args[0])
+    kept = true_rows(args[1]([keys, items], owners))
+    counts = flagged_elements(lists, kept)
+    return made_map(counts, lists.valid, keys.filter(arrow_array(kept)), items.filter(arrow_array(kept)))
+
+
+def _values_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    lists, owners, (keys, items) = _map_elements(args[0])
+    return made_map(lists.lengths, lists.valid, keys, args[1]([keys, items], owners))
+
+
+def _keys_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    lists, owners, (keys, items) = _map_elements(args[0])
+    return made_map(lists.lengths, lists.valid, args[1]([keys, items], owners), items)
+
+
+def _zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    """`zip_with`: the elements at the same index, NULL after the end of a shorter array."""
+    arrays = args[:2]
+    given = [lists_of(each) for each in arrays]
+    there = given[0].valid & given[1].valid
+    lists = Lists(given[0].starts, np.where(there, np.maximum(given[0].lengths, given[1].lengths), 0), there)
+    owners, at = lists.owners(), lists.numbers()
+    elements = [
+        taken_elements(array.values, each.starts[owners] + at, at < each.lengths[owners])
+        for array, each in zip(arrays, given, strict=True)
+    ]
+    return listed(lists.lengths, there, args[2](elements, owners))
+
+
+def _aggregate_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    """`aggregate`: processes the first elements of all rows, then the second elements, and so on."""
+    array, found, merge = args[:3]
+    lists = lists_of(array)
+    longest = int(lists.lengths.max(initial=0))
+    if longest > _MOST_STEPS:
+        raise NotByColumn
+    for step in range(longest):
+        taken = lists.lengths > step
+        owners = np.flatnonzero(taken)
+        elements = array.values.take(arrow_array(lists.starts[owners] + step))
+        merged = merge([found.take(arrow_array(owners)), elements], owners)
+        found = pc.if_else(arrow_array(taken), scattered(merged, taken), found)
+    if len(args) == 4:
+        found = args[3]([found], np.arange(len(found)))
+    return pc.if_else(arrow_array(lists.valid), found, pa.nulls(1, found.type)[0])
+
+
+def _map_zip_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    """`map_zip_with`: the keys of the first map, then the keys that only the second map has, with both values."""
+    maps = args[:2]
+    given = [lists_of(each) for each in maps]
+    there = given[0].valid & given[1].valid
+    left, right = (Lists(each.starts, np.where(there, each.lengths, 0), there) for each in given)
+    keys = [elements_of(each.keys, lists) for each, lists in zip(maps, (left, right), strict=True)]
+    codes, count = coded(*keys)
+    repeated = any(repeats(lists.lengths, each, count).any() for lists, each in zip((left, right), codes, strict=True))
+    if repeated or any(map(has_negative_zero, keys)):
+        raise NotByColumn
+    ones, others = (lists.owners() * count + each for lists, each in zip((left, right), codes, strict=True))
+    order = np.argsort(others)
+    shared = np.flatnonzero(np.isin(ones, others))
+    new = ~np.isin(others, ones)
+    behind = Lists(left.starts, flagged_elements(right, new), there)
+    lists = Lists(left.starts, left.lengths + behind.lengths, there)
+    firsts = np.cumsum(lists.lengths) - lists.lengths
+    # The index of the entry of each key in both maps.
+    places = np.full((2, len(ones) + int(new.sum())), -1)
+    of_left = firsts[left.owners()] + left.numbers()
+    places[0, of_left] = np.arange(len(ones))
+    places[1, of_left[shared]] = order[np.searchsorted(others, ones[shared], sorter=order)]
+    places[1, (firsts + left.lengths)[behind.owners()] + behind.numbers()] = np.flatnonzero(new)
+    items = [
+        taken_elements(elements_of(each.items, of), place, place >= 0)
+        for each, of, place in zip(maps, (left, right), places, strict=True)
+    ]
+    of_one = np.where(places[0] >= 0, places[0], len(ones) + places[1])
+    joined = one_chunk(pa.concat_arrays(keys)).take(arrow_array(of_one))
+    return made_map(lists.lengths, there, joined, args[2]([joined, *items], lists.owners()))
+
+
+def _sorted_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
+    """Compare each element with the other elements of its array. Its index is the number of elements before it."""
+    array, compare = args
+    lists = lists_of(array)
+    if lists.lengths.max(initial=0) > _MOST_SORTED:
+        raise NotByColumn
+    elements = elements_of(array.values, lists)
+    owners = lists.owners()
+    others = lists.lengths[owners]
+    firsts = (np.cumsum(lists.lengths) - lists.lengths)[owners]
+    before = np.zeros(len(owners), np.int64)
+    groups = np.cumsum(lists.lengths**2) // _MOST_PAIRS
+    ends = [*np.cumsum(lists.lengths)[np.flatnonzero(np.diff(groups))], len(owners)]
+    for start, end in zip([0, *ends], ends, strict=False):
+        pairs = Lists(firsts[start:end], others[start:end], np.ones(end - start, np.bool_))
+        one, other = np.repeat(np.arange(start, end), pairs.lengths), pairs.places()
+        apart = one != other
+        one, other = one[apart], other[apart]
+        found = compare([elements.take(arrow_array(one)), elements.take(arrow_array(other))], owners[one])
+        if found.null_count:
+            raise NotByColumn
+        signs = np.sign(numpy_values(found))
+        before[start:end] = np.bincount(one[signs > 0] - start, minlength=end - start)
+        if (signs != np.sign(before[one] - before[other])).any():
+            # The function is not a consistent order.
+            raise NotByColumn
+    return listed(lists.lengths, lists.valid, elements.take(arrow_array(np.lexsort((before, owners)))))
+
+
+LAMBDAS: Mapping[str, FunctionRow] = {
+    "transform": Function(_array_signature, _transform, by_column=_transform_column, variables=_of_array(True)),
+    "filter": Function(
+        _of_condition(lambda given: given), _filter, by_column=_filter_column, variables=_of_array(True)
+    ),
+    "exists": Function(
+        _of_condition(lambda given: BOOLEAN), _quantified, by_column=_quantified_column, variables=_of_array(False)
+    ),
+    "forall": Function(
+        _of_condition(lambda given: BOOLEAN), _quantified, by_column=_quantified_column, variables=_of_array(False)
+    ),
+    "aggregate": Function(
+        _aggregate_signature,
+        _aggregate,
+        False,
+        by_column=_aggregate_column,
+        decisive=(0,),
+        variables=_of_aggregate,
+        aliases=("reduce",),
+    ),
+    "zip_with": Function(_array_signature, _zip, by_column=_zip_column, variables=_of_two_arrays),
+    "map_filter": Function(
+        _of_condition(lambda given: given), _map_filter, by_column=_map_filter_column, variables=_of_map
+    ),
+    "transform_keys": Function(_keys_signature, _transform_keys, by_column=_keys_column, variables=_of_map),
+    "transform_values": Function(_values_signature, _transform_values, by_column=_values_column, variables=_of_map),
+    "map_zip_with": Function(_values_signature, _map_zip, by_column=_map_zip_column, variables=_of_two_maps),
+    # `array_sort` with a comparison.
+    "array_sort()": Function(_sort_signature, _sorted, by_column=_sorted_column, variables=_of_comparison),
+}

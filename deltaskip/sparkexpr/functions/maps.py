@@ -1,0 +1,250 @@
+"""Functions of maps.
+
+# Spark 4.1, complexTypeCreator.scala, collectionOperations.scala, ArrayBasedMapBuilder
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.errors import shown
+from deltaskip.sparkexpr.coerce import cast_to, common_type, implicit_cast, is_orderable, type_of
+from deltaskip.sparkexpr.comparison_collation import is_collated
+from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.functions.array_types import taken_elements
+from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Replaced, Signature, Typed
+from deltaskip.sparkexpr.nodes import Call, Node
+from deltaskip.sparkexpr.nullability import is_nullable
+from deltaskip.sparkexpr.types.data_types import STRING, VOID, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.calendar import Zone
+from deltaskip.sparkexpr.values.lists import (
+    chained,
+    check_zeros,
+    coded,
+    distinct_key,
+    has_negative_zero,
+    listed,
+    lists_of,
+    repeats,
+)
+from deltaskip.sparkexpr.values.order import compare_values
+from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, column, constant, expanded
+
+_PLAIN = re.compile(r"[^\\.\[\](){}*+?^$|&\-#]+")
+
+
+def built_map(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
+    """Return a map with the given entries. Raises EvaluationError for a NULL key or a duplicate key."""
+    found: dict[Any, tuple[Any, Any]] = {}
+    for key, value in pairs:
+        if key is None:
+            raise EvaluationError("A key of a map is NULL (NULL_MAP_KEY).")
+        check_zeros(key)
+        same = distinct_key(key)
+        if same in found:
+            raise EvaluationError(f"The key {shown(key)} occurs twice in a map (DUPLICATED_MAP_KEY).")
+        found[same] = (key, value)
+    return tuple(found.values())
+
+
+def map_lookup(entries: tuple[tuple[Any, Any], ...], key: Any) -> Any:
+    """Return the value of the first entry with a key; None if no entry has the key."""
+    return next((value for each, value in entries if compare_values(each, key) == 0), None)
+
+
+def _map_signature(args: tuple[Node, ...]) -> Typed:
+    """Accept keys and values in turn. A map without entries has no types and is left to Spark."""
+    types = [type_of(arg) for arg in args]
+    known = [type_ for type_ in types if type_ is not None]
+    if not args or len(args) % 2 or len(known) < len(types) or is_collated(*args):
+        return None
+    key, value = common_type(known[::2]), common_type(known[1::2])
+    if key is None or value is None or not is_orderable(key) or key == VOID:
+        return None
+    cast = tuple(cast_to(arg, value if at % 2 else key) for at, arg in enumerate(args))
+    return cast, MapType(key, value, any(map(is_nullable, cast[1::2])))
+
+
+def _of_one_map(result: Callable[[MapType], DataType]) -> Signature:
+    def signature(args: tuple[Node, ...]) -> Typed:
+        type_ = type_of(args[0]) if len(args) == 1 else None
+        return (args, result(type_)) if isinstance(type_, MapType) and not is_collated(*args) else None
+
+    return signature
+
+
+def _entries(of: MapType) -> ArrayType:
+    fields = StructField("key", of.key, False), StructField("value", of.value, of.value_contains_null)
+    return ArrayType(StructType(fields), False)
+
+
+def _keys_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    lists = lists_of(args[0])
+    return listed(lists.lengths, lists.valid, args[0].keys.take(arrow_array(lists.places())))
+
+
+def _values_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    lists = lists_of(args[0])
+    return listed(lists.lengths, lists.valid, args[0].items.take(arrow_array(lists.places())))
+
+
+def _entries_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    lists = lists_of(args[0])
+    members = [each.take(arrow_array(lists.places())) for each in (args[0].keys, args[0].items)]
+    return listed(lists.lengths, lists.valid, pa.StructArray.from_arrays(members, names=["key", "value"]))
+
+
+def _concat_signature(args: tuple[Node, ...]) -> Typed:
+    types = [type_of(arg) for arg in args]
+    maps = [type_ for type_ in types if isinstance(type_, MapType)]
+    met = common_type(maps) if maps and len(maps) == len(types) and not is_collated(*args) else None
+    return None if met is None else (tuple(cast_to(arg, met) for arg in args), met)
+
+
+def _from_arrays_signature(args: tuple[Node, ...]) -> Typed:
+    types = [type_of(arg) for arg in args]
+    if len(types) != 2 or is_collated(*args):
+        return None
+    match types:
+        case [ArrayType(key), ArrayType(value, has_null)] if is_orderable(key) and key != VOID:
+            return args, MapType(key, value, has_null)
+    return None
+
+
+def _from_arrays(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    if len(args[0]) != len(args[1]):
+        raise EvaluationError("The arrays of keys and values of a map differ in length.")
+    return built_map(zip(*args, strict=True))
+
+
+def _from_entries_signature(args: tuple[Node, ...]) -> Typed:
+    type_ = type_of(args[0]) if len(args) == 1 and not is_collated(*args) else None
+    match type_:
+        case ArrayType(StructType((key, value))) if is_orderable(key.type) and key.type != VOID:
+            return args, MapType(key.type, value.type, value.nullable)
+    return None
+
+
+def _text_signature(args: tuple[Node, ...]) -> Typed:
+    if not 1 <= len(args) <= 3 or is_collated(*args):
+        return None
+    cast = [implicit_cast(arg, STRING) if type_of(arg) in (STRING, VOID) else None for arg in args]
+    found = tuple(arg for arg in cast if arg is not None)
+    return (found, MapType(STRING, STRING)) if len(found) == len(args) else None
+
+
+def _text_to_map(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    between: str = args[1] if len(args) > 1 else ","
+    inside: str = args[2] if len(args) > 2 else ":"
+    if not (_PLAIN.fullmatch(between) and _PLAIN.fullmatch(inside)):
+        raise Undecided("Separators that are patterns are left to Spark.")
+    pairs = [part.split(inside, 1) for part in args[0].split(between)]
+    return built_map((pair[0], pair[1] if len(pair) > 1 else None) for pair in pairs)
+
+
+def made_map(lengths: np.ndarray, valid: np.ndarray, keys: pa.Array, items: pa.Array) -> pa.Array:
+    """Return maps with the given numbers of entries, null where not valid. Checks keys like `built_map`."""
+    if keys.null_count:
+        raise EvaluationError("A key of a map is NULL (NULL_MAP_KEY).")
+    if has_negative_zero(keys):
+        raise NotByColumn
+    [codes], count = coded(keys)
+    if repeats(lengths, codes, count).any():
+        raise EvaluationError("A key occurs twice in a map (DUPLICATED_MAP_KEY).")
+    offsets = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    mask = None if valid.all() else arrow_array(~valid)
+    type_ = pa.map_(pa.field("key", keys.type, False), pa.field("value", items.type))
+    return pa.MapArray.from_arrays(arrow_array(offsets), keys, items, type_, mask=mask)
+
+
+def _map_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    given = expanded(args)
+    rows, count = len(given[0]), len(given) // 2
+    order = arrow_array(np.ascontiguousarray(np.arange(rows * count).reshape(count, rows).T.ravel()))
+    keys, items = (one_chunk(pa.concat_arrays(given[at::2]).take(order)) for at in range(2))
+    return made_map(np.full(rows, count), np.ones(rows, np.bool_), keys, items)
+
+
+def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    given = expanded(args)
+    lists = [lists_of(each) for each in given]
+    there = np.logical_and.reduce([each.valid for each in lists])
+    keys = chained([(found, each.keys) for found, each in zip(lists, given, strict=True)], there)
+    items = chained([(found, each.items) for found, each in zip(lists, given, strict=True)], there)
+    return made_map(lists_of(keys).lengths, there, keys.values, items.values)
+
+
+def _from_arrays_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    given = expanded(args)
+    lists = [lists_of(each) for each in given]
+    there = np.logical_and(lists[0].valid, lists[1].valid)
+    if (there & (lists[0].lengths != lists[1].lengths)).any():
+        raise EvaluationError("The arrays of keys and values of a map differ in length.")
+    keys, items = (chained([(found, each.values)], there) for found, each in zip(lists, given, strict=True))
+    return made_map(lists_of(keys).lengths, there, keys.values, items.values)
+
+
+def _from_entries_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    lists = lists_of(args[0])
+    entries = one_chunk(args[0].values.take(arrow_array(lists.places())))
+    there = lists.valid.copy()
+    there[lists.owners()[numpy_values(entries.is_null())]] = False
+    kept = arrow_array(there[lists.owners()])
+    keys, items = (one_chunk(pc.struct_field(entries, at).filter(kept)) for at in range(2))
+    return made_map(np.where(there, lists.lengths, 0), there, keys, items)
+
+
+def _text_to_map_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    between = constant(args[1]) if len(args) > 1 else ","
+    inside = constant(args[2]) if len(args) > 2 else ":"
+    if not (_PLAIN.fullmatch(between) and _PLAIN.fullmatch(inside)):
+        raise NotByColumn
+    parts = pc.split_pattern(column(args[0]), between)
+    lists = lists_of(parts)
+    pairs = pc.split_pattern(one_chunk(parts.values.take(arrow_array(lists.places()))), inside, max_splits=1)
+    halves = lists_of(pairs)
+    keys = pairs.values.take(arrow_array(halves.starts))
+    items = taken_elements(pairs.values, halves.starts + 1, halves.lengths > 1)
+    return made_map(lists.lengths, lists.valid, keys, items)
+
+
+MAPS: Mapping[str, FunctionRow] = {
+    "map": Function(
+        _map_signature,
+        lambda args, call, zone: built_map(zip(args[::2], args[1::2], strict=True)),
+        False,
+        by_column=_map_column,
+    ),
+    "map_keys": Function(
+        _of_one_map(lambda of: ArrayType(of.key)),
+        lambda args, call, zone: tuple([key for key, _ in args[0]]),
+        by_column=_keys_column,
+    ),
+    "map_values": Function(
+        _of_one_map(lambda of: ArrayType(of.value)),
+        lambda args, call, zone: tuple([value for _, value in args[0]]),
+        by_column=_values_column,
+    ),
+    "map_entries": Function(_of_one_map(_entries), lambda args, call, zone: args[0], by_column=_entries_column),
+    "map_contains_key": Replaced(lambda of, key: Call("array_contains", (Call("map_keys", (of,)), key)), 2),
+    "map_concat": Function(
+        _concat_signature,
+        lambda args, call, zone: built_map(entry for each in args for entry in each),
+        by_column=_concat_column,
+    ),
+    "map_from_arrays": Function(_from_arrays_signature, _from_arrays, by_column=_from_arrays_column),
+    "map_from_entries": Function(
+        _from_entries_signature,
+        lambda args, call, zone: None if None in args[0] else built_map(args[0]),
+        by_column=_from_entries_column,
+    ),
+    "str_to_map": Function(_text_signature, _text_to_map, by_column=_text_to_map_column),
+}

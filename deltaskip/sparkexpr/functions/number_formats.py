@@ -1,0 +1,300 @@
+"""Functions that format numbers as strings, and read them back.
+
+# Spark 4.1, numberFormatExpressions.scala, FormatNumber; Java 17, DecimalFormat
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.errors import shown
+from deltaskip.records import dataclass
+from deltaskip.sparkexpr.coerce import cast_to, decimal_type_of, implicit_cast, is_numeric, type_of
+from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.functions.function import ByColumn, Compute, Function, FunctionRow, Signature, Typed
+from deltaskip.sparkexpr.functions.time_formats import TIME_FORMATS
+from deltaskip.sparkexpr.kernels.number_formats import read_in, written_in
+from deltaskip.sparkexpr.kernels.number_texts import fixed_digits, grouped
+from deltaskip.sparkexpr.nodes import Call, Literal, Node
+from deltaskip.sparkexpr.types.arrow import arrow_type
+from deltaskip.sparkexpr.types.data_types import (
+    BINARY,
+    DATETIMES,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    STRING,
+    DataType,
+    DecimalType,
+)
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values, true_rows
+from deltaskip.sparkexpr.values.calendar import Zone
+from deltaskip.sparkexpr.values.floats import float_text
+from deltaskip.sparkexpr.values.number_format import NumberFormat, number_format
+from deltaskip.sparkexpr.values.numerals import context, exactly
+from deltaskip.sparkexpr.values.vectors import (
+    NotByColumn,
+    Partly,
+    Values,
+    by_distinct,
+    column,
+    constant,
+    none_of,
+    rescaled,
+)
+
+_DECIMALS: dict[DataType, DecimalType] = {
+    FLOAT: DecimalType(14, 7),
+    DOUBLE: DecimalType(30, 15),
+    STRING: DecimalType(38, 18),
+}
+_OF_BYTES = ("base64", "hex", "utf-8")
+_MOST_PLACES = 300
+_MOST_BY_COLUMN = 14
+_LONG_DIGITS = 18
+# States of kernels.number_formats.
+_MISMATCHED, _UNDECIDED = 1, 2
+_PATTERN = re.compile(r"([#,]*)([0,]*)(?:(\.)(0*)(#*))?")
+_EXACT = context(2000)
+_DATE_FORMAT = TIME_FORMATS["date_format"]
+
+
+def _format_of(node: Node) -> NumberFormat | None:
+    """The format of a literal; None for other nodes and unsupported formats."""
+    return number_format(node.value) if isinstance(node, Literal) and isinstance(node.value, str) else None
+
+
+def _char_signature(args: tuple[Node, ...]) -> Typed:
+    """Accept a number, a time or binary, and a format. The format must be constant for numbers and binary."""
+    if len(args) != 2:
+        return None
+    type_ = type_of(args[0])
+    if type_ in DATETIMES:
+        return _DATE_FORMAT.signature(args) if isinstance(_DATE_FORMAT, Function) else None
+    if type_ == BINARY:
+        known = isinstance(args[1], Literal) and isinstance(args[1].value, str)
+        return (args, STRING) if known and _bytes_format(args[1]) in _OF_BYTES else None
+    if type_ is None or not (is_numeric(type_) or type_ == STRING) or _format_of(args[1]) is None:
+        return None
+    return (cast_to(args[0], decimal_type_of(type_) or _DECIMALS[type_]), args[1]), STRING
+
+
+def _bytes_format(node: Node) -> str:
+    return str(node.value).lower().strip() if isinstance(node, Literal) else ""
+
+
+def _char(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`to_char(value, format)`."""
+    if isinstance(args[0], Decimal):
+        return _known_format(args[1]).written(args[0])
+    if isinstance(args[0], bytes):
+        return _bytes_text(args[0], args[1].lower().strip())
+    assert isinstance(_DATE_FORMAT, Function)
+    return _DATE_FORMAT.compute(args, call, zone)
+
+
+def _char_column(args: Sequence[Values], call: Call, zone: Zone) -> Any:
+    type_ = type_of(call.args[0])
+    if type_ in DATETIMES:
+        assert isinstance(_DATE_FORMAT, Function) and _DATE_FORMAT.by_column is not None
+        return _DATE_FORMAT.by_column(args, call, zone)
+    text = constant(args[1])
+    if type_ == BINARY:
+        return by_distinct(column(args[0]), lambda value: _bytes_text(value, text.lower().strip()), STRING)
+    used = _known_format(text)
+    codes, counts = used.codes()
+    digits, scale = _digits(column(args[0]))
+    return written_in(digits, scale, codes, arrow_array(counts, pa.int32()), used.whole, used.scale)
+
+
+def _digits(values: pa.Array) -> tuple[pa.Array, int]:
+    """Integers or decimals as strings of digits without the point, and the number of digits after the point."""
+    if not pa.types.is_decimal(values.type):
+        return values.cast(pa.string()), 0
+    whole = pa.decimal128(38, 0)
+    return pa.Array.from_buffers(whole, len(values), values.buffers(), offset=values.offset).cast(
+        pa.string()
+    ), values.type.scale
+
+
+def _bytes_text(value: bytes, format_: str) -> str:
+    match format_:
+        case "hex":
+            return value.hex().upper()
+        case "base64":
+            return base64.b64encode(value).decode("ascii")
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise EvaluationError("Binary is no text in UTF-8 (MALFORMED_CHARACTER_CODING).") from error
+
+
+def _known_format(text: str) -> NumberFormat:
+    found = number_format(text)
+    assert found is not None
+    return found
+
+
+def _number_signature(args: tuple[Node, ...]) -> Typed:
+    text = implicit_cast(args[0], STRING) if len(args) == 2 else None
+    found = _format_of(args[1]) if text is not None else None
+    return None if text is None or found is None else ((text, args[1]), found.type)
+
+
+def _number(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`to_number(text, format)` or `try_to_number`."""
+    found = _known_format(args[1]).read(args[0])
+    if found is None and call.name == "to_number":
+        raise EvaluationError(
+            f"{shown(args[0])} does not have the format {shown(args[1])} (INVALID_FORMAT.MISMATCH_INPUT)."
+        )
+    return found
+
+
+def _number_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+    used, texts = _known_format(constant(args[1])), column(args[0])
+    if used.whole + used.scale > _LONG_DIGITS:
+        raise NotByColumn
+    codes, counts = used.codes()
+    found, states = read_in(texts, codes, arrow_array(counts, pa.int32()), used.whole, used.scale)
+    state = numpy_values(states)
+    # Numbers of up to this many digits always fit.
+    whole = found.cast(pa.decimal128(_LONG_DIGITS + 1, 0))
+    array = pa.Array.from_buffers(arrow_type(used.type), len(whole), whole.buffers())
+    if call.name == "try_to_number":
+        array = pc.if_else(arrow_array(state == _MISMATCHED), none_of(array.type), array)
+        rest = state == _UNDECIDED
+    else:
+        rest = state != 0
+    return Partly(array, rest) if rest.any() else array
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """A pattern of DecimalFormat.
+
+    whole: The least number of digits before the point.
+    least, most: The least and the greatest number of digits after the point.
+    group: The number of digits between commas; 0 without commas.
+    """
+
+    whole: int
+    least: int
+    most: int
+    group: int
+
+
+@lru_cache(maxsize=256)
+def _pattern(text: str) -> _Pattern:
+    """Parse a pattern. Raises Undecided for characters other than `#`, `0`, `,` and `.`."""
+    found = _PATTERN.fullmatch(text or "#,###,###,###,###,###,##0")
+    before = found[1] + found[2] if found else ","
+    if found is None or before[:1] == "," or before[-1:] == ",":
+        raise Undecided(f"The format {shown(text)} of numbers is left to Spark.")
+    zeros, places = before.count("0"), found[4] or ""
+    least, most = len(places), len(places) + len(found[5] or "")
+    digits = len(before.replace(",", ""))
+    if zeros == 0 and least == 0 and found[3]:
+        # Java writes a zero even if the pattern has none.
+        zeros, least = (1, 0) if digits else (0, min(most, 1))
+    if digits + most == 0 or max(most, zeros) > _MOST_PLACES or (found[3] and most == 0):
+        raise Undecided(f"The format {shown(text)} of numbers is left to Spark.")
+    group = len(before) - 1 - before.rindex(",") if "," in before else 0
+    return _Pattern(zeros, least, most, group)
+
+
+def _format_signature(args: tuple[Node, ...]) -> Typed:
+    known = len(args) == 2 and is_numeric(type_of(args[0])) and type_of(args[1]) in (INTEGER, STRING)
+    return (args, STRING) if known else None
+
+
+def _format(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """`format_number(number, places)` or `format_number(number, pattern)`."""
+    number, given = args
+    if isinstance(given, int):
+        if given < 0:
+            return None
+        if given > _MOST_PLACES:
+            raise Undecided(f"A number with {given:,} places is left to Spark.")
+        return _formatted(number, _Pattern(1, given, given, 3))
+    return _formatted(number, _pattern(given))
+
+
+def _format_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    given, values = constant(args[1]), column(args[0])
+    used = _Pattern(1, given, given, 3) if isinstance(given, int) else _pattern(given)
+    if not 0 <= used.most <= _MOST_BY_COLUMN:
+        raise NotByColumn
+    rest = np.zeros(len(values), np.bool_)
+    if pa.types.is_floating(values.type):
+        scale = used.most
+        digits, left = fixed_digits(values.cast(pa.float64()), scale)
+        rest |= numpy_values(left) != 0
+        if used.least < scale:
+            # The digits depend on the shortest string of the double.
+            raise NotByColumn
+    else:
+        if pa.types.is_decimal(values.type) and values.type.scale > used.most:
+            found = rescaled(values, 38, used.most, "half even")
+            if isinstance(found, Partly):
+                raise NotByColumn
+            # A number that rounds to zero keeps its sign.
+            zero = arrow_scalar(0, pa.int32())
+            lost = pc.and_(pc.less(values, zero), pc.equal(found, zero))
+            rest, values = true_rows(lost), found
+        digits, scale = _digits(values)
+    shown = grouped(digits, scale, used.whole, used.least, used.group)
+    rest &= numpy_values(args[0].is_valid())
+    return Partly(shown, rest) if rest.any() else shown
+
+
+def _formatted(number: int | float | Decimal, pattern: _Pattern) -> str:
+    negative = math.copysign(1, number) < 0 if isinstance(number, float) else number < 0
+    if isinstance(number, float) and not math.isfinite(number):
+        return "NaN" if math.isnan(number) else "-∞" if negative else "∞"
+    before, _, after = f"{_rounded(number, pattern.most):f}".lstrip("-").partition(".")
+    before, after = before.lstrip("0").rjust(pattern.whole, "0"), after.rstrip("0").ljust(pattern.least, "0")
+    if not before and not after:
+        before = "0"
+    if pattern.group:
+        head = len(before) % pattern.group
+        parts = [before[at : at + pattern.group] for at in range(head, len(before), pattern.group)]
+        before = ",".join([before[:head], *parts] if head else parts)
+    return ("-" if negative else "") + before + ("." + after if after else "")
+
+
+def _rounded(number: int | float | Decimal, places: int) -> Decimal:
+    """A finite number with at most this many decimal places, rounded half to even."""
+    unit = Decimal((0, (1,), -places))
+    if not isinstance(number, float):
+        exact = exactly(number)
+        return exact if -int(exact.as_tuple().exponent) <= places else exact.quantize(unit, context=_EXACT)
+    shortest = exactly(repr(number))
+    if -int(shortest.as_tuple().exponent) > places:
+        # The omitted digits decide the rounding; at a midpoint, the exact value of the number decides.
+        return exactly(number).quantize(unit, context=_EXACT)
+    if float_text(number, False) is None and not (number.is_integer() and abs(number) < 2**53):
+        raise Undecided(f"The digits of {number!r} depend on the version of Java.")
+    return shortest
+
+
+def _function(signature: Signature, compute: Compute, by_column: ByColumn, zoned: bool, *aliases: str) -> Function:
+    return Function(signature, compute, by_column=by_column, zoned=zoned, aliases=aliases)
+
+
+NUMBER_FORMATS: Mapping[str, FunctionRow] = {
+    "to_char": _function(_char_signature, _char, _char_column, True, "to_varchar"),
+    "to_number": _function(_number_signature, _number, _number_column, False),
+    "try_to_number": _function(_number_signature, _number, _number_column, False),
+    "format_number": _function(_format_signature, _format, _format_column, False),
+}

@@ -1,0 +1,254 @@
+"""Functions of URLs, which split a URL like java.net.URI.
+
+# Spark 4.1, urlExpressions.scala; Java 17, java.net.URI, URLEncoder, URLDecoder
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote_plus
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.errors import shown
+from deltaskip.records import dataclass
+from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signature, Typed, takes, uncast
+from deltaskip.sparkexpr.kernels.text_rows import form_decoded, form_encoded
+from deltaskip.sparkexpr.nodes import Call, Node
+from deltaskip.sparkexpr.preimages.monotone import injective
+from deltaskip.sparkexpr.types.data_types import STRING
+from deltaskip.sparkexpr.values.arrow_values import NOTHING, is_true, numpy_values
+from deltaskip.sparkexpr.values.calendar import Zone
+from deltaskip.sparkexpr.values.vectors import NotByColumn, Partly, Values, column, constant, none_of
+
+_ESCAPE = "%[0-9A-Fa-f]{2}"
+_PATH = rf"(?:[A-Za-z0-9_.!~*'();/:@&=+$,-]|{_ESCAPE})*"
+_ANY = rf"(?:[A-Za-z0-9_.!~*'();/?:@&=+$,\[\]-]|{_ESCAPE})*"
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_HIERARCHY = re.compile(rf"(?://([^/?#]*))?({_PATH})(?:\?({_ANY}))?(?:#({_ANY}))?")
+_OPAQUE = re.compile(rf"[^/#](?:{_ANY})(?:#({_ANY}))?")
+_USER = re.compile(rf"(?:[A-Za-z0-9_.!~*'();:&=+$,-]|{_ESCAPE})+")
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_HOST_NAME = rf"(?:{_LABEL}\.)*[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.?"
+_NAME = re.compile(_HOST_NAME)
+_NUMBERS = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}")
+_REGISTERED = re.compile(r"[A-Za-z0-9_.-]*_[A-Za-z0-9_.-]*")
+_PORT = re.compile("(?::[0-9]{0,9})?")
+_ILLEGAL = re.compile(r'[\0- "<>\\^`{|}\x7f]')
+_KEY = re.compile("[A-Za-z0-9_-]+")
+_ENCODED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_LONGEST_HOST = 255
+
+
+class BadUrl(EvaluationError):
+    """A string is not a valid URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """The parts of a URL as written; None for a missing part."""
+
+    scheme: str | None = None
+    authority: str | None = None
+    user: str | None = None
+    host: str | None = None
+    path: str | None = None
+    query: str | None = None
+    fragment: str | None = None
+
+    def part(self, name: str) -> str | None:
+        """`parse_url(url, name)`."""
+        match name:
+            case "HOST":
+                return self.host
+            case "PATH":
+                return self.path
+            case "QUERY":
+                return self.query
+            case "REF":
+                return self.fragment
+            case "PROTOCOL":
+                return self.scheme
+            case "FILE":
+                return self.path if self.query is None else f"{self.path}?{self.query}"
+            case "AUTHORITY":
+                return self.authority
+            case "USERINFO":
+                return self.user
+        return None
+
+
+def parsed(text: str) -> Url:
+    """The parts of a URL. Raises BadUrl for a string that is not a URL, and Undecided if its parts are not certain."""
+    if _ILLEGAL.search(text):
+        raise BadUrl(f"{shown(text)} is no URL (INVALID_URL).")
+    found = _SCHEME.match(text)
+    scheme, rest = (found[1], text[found.end() :]) if found else (None, text)
+    opaque = _OPAQUE.fullmatch(rest) if scheme is not None else None
+    if opaque:
+        return Url(scheme, fragment=opaque[1])
+    parts = _HIERARCHY.fullmatch(rest)
+    if parts is None or (scheme is None and ":" in re.split("[/?#]", rest, maxsplit=1)[0]) or not rest:
+        raise _undecided(text)
+    authority, path, query, fragment = parts.groups()
+    if not authority:
+        if authority is not None and rest == "//":
+            raise _undecided(text)
+        return Url(scheme, path=path, query=query, fragment=fragment)
+    user, host = _server(text, authority)
+    return Url(scheme, authority, user, host, path, query, fragment)
+
+
+def _server(text: str, authority: str) -> tuple[str | None, str | None]:
+    """The user and the host of an authority."""
+    if _REGISTERED.fullmatch(authority):
+        # Java does not accept this name as a host.
+        return None, None
+    user, at, server = authority.rpartition("@")
+    host, colon, port = server.partition(":")
+    named = len(host) <= _LONGEST_HOST and (_NAME.fullmatch(host) or _NUMBERS.fullmatch(host))
+    if not named or not _PORT.fullmatch(colon + port) or (at and not _USER.fullmatch(user)):
+        raise _undecided(text)
+    return user if at else None, host
+
+
+def _undecided(text: str) -> Undecided:
+    return Undecided(f"The parts of {shown(text)} are left to Spark.")
+
+
+def value_of_key(query: str, key: str) -> str | None:
+    """`parse_url(url, 'QUERY', key)`. The key is a regular expression in Spark."""
+    if not _KEY.fullmatch(key):
+        raise Undecided(f"The key {shown(key)}, a regular expression, is left to Spark.")
+    values = (part[len(key) + 1 :] for part in query.split("&") if part.startswith(f"{key}="))
+    return next(values, None)
+
+
+def url_encoded(text: str) -> str:
+    """`url_encode(text)`."""
+    return quote_plus(text, safe="*").replace("~", "%7E")
+
+
+def url_decoded(text: str) -> str:
+    """`url_decode(text)`. Raises EvaluationError for an incomplete escape."""
+    plain = _ENCODED.sub("", text)
+    if "%" in plain:
+        if re.search("%(?:[+]|[^\0-\x7f]|.[^\0-\x7f])", plain):
+            raise Undecided(f"The escapes in {shown(text)} are left to Spark.")
+        raise EvaluationError(f"{shown(text)} has an invalid percent escape (CANNOT_DECODE_URL).")
+    try:
+        return _ENCODED.sub(lambda found: bytes.fromhex(found[0].replace("%", "")).decode(), text.replace("+", " "))
+    except UnicodeDecodeError as error:
+        raise Undecided(f"The escapes in {shown(text)} do not decode to UTF-8, so they are left to Spark.") from error
+
+
+_USUAL = (
+    rf"^(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>{_HOST_NAME})(?P<port>(?::[0-9]{{0,9}})?)(?P<path>(?:/{_PATH})?)"
+    rf"(?P<query>(?:[?]{_ANY})?)(?P<fragment>(?:#{_ANY})?)$"
+)
+
+
+def _url_signature(args: tuple[Node, ...]) -> Typed:
+    return uncast(len(args))(args) if len(args) in (2, 3) else None
+
+
+def _part(url: str, part: str, key: str | None = None) -> object:
+    if key is None:
+        return parsed(url).part(part)
+    query = parsed(url).query if part == "QUERY" else None
+    return None if query is None else value_of_key(query, key)
+
+
+def _tried_part(url: str, part: str, key: str | None = None) -> object:
+    try:
+        return _part(url, part, key)
+    except BadUrl:
+        return None
+
+
+def _tried(text: str) -> str | None:
+    try:
+        return url_decoded(text)
+    except Undecided:
+        raise
+    except EvaluationError:
+        return None
+
+
+def _decoded_column(texts: pa.Array) -> Values | Partly:
+    """Decoded strings; strings with unusual escapes are left over."""
+    found, odd = form_decoded(texts)
+    rest = numpy_values(odd) != 0
+    return Partly(found, rest) if rest.any() else found
+
+
+def _part_column(urls: pa.Array, part: str, key: str | None = None) -> Values | Partly:
+    """A part of URLs with a scheme and a host name, and without a user; other URLs are left over."""
+    matched = pc.extract_regex(urls, _USUAL)
+    scheme, host, port, path, query, fragment = (pc.struct_field(matched, at) for at in range(6))
+    long = is_true(pc.greater(pc.binary_length(host), _LONGEST_HOST))
+    rest = numpy_values(pc.or_(long, pc.and_(matched.is_null(), urls.is_valid())))
+    found: Values
+    match part:
+        case "QUERY" if key is not None:
+            if not _KEY.fullmatch(key):
+                raise NotByColumn
+            found = pc.struct_field(pc.extract_regex(query, rf"^[?](?:[^&]*&)*?{re.escape(key)}=(?P<value>[^&]*)"), 0)
+        case "QUERY":
+            found = _behind(query)
+        case _ if key is not None:
+            found = none_of(pa.string())
+        case "HOST":
+            found = host
+        case "PROTOCOL":
+            found = scheme
+        case "PATH":
+            found = path
+        case "REF":
+            found = _behind(fragment)
+        case "FILE":
+            found = pc.binary_join_element_wise(path, query, NOTHING)
+        case "AUTHORITY":
+            found = pc.binary_join_element_wise(host, port, NOTHING)
+        case _:
+            found = none_of(pa.string())
+    found = pc.if_else(matched.is_valid(), found, none_of(pa.string()))
+    return Partly(found, rest) if rest.any() else found
+
+
+def _behind(part: pa.Array) -> pa.Array:
+    """A part without its leading delimiter; NULL for an empty string."""
+    return pc.if_else(pc.equal(part, NOTHING), none_of(pa.string()), pc.utf8_slice_codeunits(part, 1))
+
+
+def _function(
+    signature: Signature,
+    value_of: Callable[..., object],
+    column_of: Callable[..., Values | Partly],
+) -> Function:
+    """A function of a string. By column, its other arguments must be constant."""
+
+    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+        return value_of(*args)
+
+    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+        return column_of(column(args[0]), *map(constant, args[1:]))
+
+    return Function(signature, compute, by_column=by_column)
+
+
+URLS: Mapping[str, FunctionRow] = {
+    "url_encode": replace(
+        _function(takes(STRING, STRING), url_encoded, form_encoded),
+        preimage=injective(lambda text, call: url_decoded(text)),
+    ),
+    "url_decode": _function(takes(STRING, STRING), url_decoded, _decoded_column),
+    "try_url_decode": _function(takes(STRING, STRING), _tried, _decoded_column),
+    "parse_url": _function(_url_signature, _part, _part_column),
+    "try_parse_url": _function(_url_signature, _tried_part, _part_column),
+}

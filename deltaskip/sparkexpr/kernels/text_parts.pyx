@@ -1,0 +1,436 @@
+"""Parts, positions and changes of strings and binary: Spark's string functions that pyarrow lacks.
+
+Places are counted in code points. Bytes that are no UTF-8 are read as in `utf8.pxd`, and copied as they are.
+
+# Spark 4.1, UTF8String.java, ByteArray.java
+"""
+
+import pyarrow as pa
+
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memchr, memcmp
+
+from deltaskip.sparkexpr.kernels.arrow cimport (
+    NO_MEMORY, BinaryView, ByteBuffer, HeldBytes, PrimitiveView, binary_view, check, is_valid, primitive_view,
+    validity_buffer, zeros
+)
+from deltaskip.sparkexpr.kernels.lane cimport no_nulls, same_length, wrong_format
+from deltaskip.sparkexpr.kernels.utf8 cimport decode, encode
+from deltaskip.sparkexpr.kernels.written cimport Span, Written, row_of, text_type, written_like
+
+cdef const char* SOUNDS = "01230127022455012623017202"
+
+
+def before_delimiter(object texts, bytes delimiter, int64_t count):
+    """Return what stands before a delimiter, the `count`-th from the start, or after the -`count`-th from the end.
+
+    The whole text if it has fewer. Delimiters may overlap. Nothing for no delimiter, or a count of 0.
+    """
+    cdef BinaryView view = binary_view(texts)
+    cdef HeldBytes held = HeldBytes(delimiter)
+    cdef Written out = written_like(view)
+    cdef int64_t i
+    cdef Span found
+    with nogil:
+        for i in range(view.length):
+            found = _before(row_of(view, i), <const uint8_t*>held.view.buf, held.view.len, count)
+            if out.add(i, found.data, found.size) != 0:
+                break
+    return out.array(text_type(view))
+
+
+def part_between(object texts, bytes delimiter, int64_t number):
+    """Return the part with a number, from 1, or from the end if it is negative; nothing if there is none.
+
+    Without a delimiter the whole text is the only part.
+    """
+    cdef BinaryView view = binary_view(texts)
+    cdef HeldBytes held = HeldBytes(delimiter)
+    cdef Written out = written_like(view)
+    cdef int64_t i
+    cdef Span found
+    with nogil:
+        for i in range(view.length):
+            found = _part(row_of(view, i), <const uint8_t*>held.view.buf, held.view.len, number)
+            if out.add(i, found.data, found.size) != 0:
+                break
+    return out.array(text_type(view))
+
+
+def byte_slices(object values, int64_t position, int64_t length):
+    """Return `length` bytes from a position on: from 1, from the end if negative, and 0 means 1."""
+    cdef BinaryView view = binary_view(values)
+    cdef Written out = written_like(view)
+    cdef int64_t i, start, end
+    cdef Span row
+    with nogil:
+        for i in range(view.length):
+            row = row_of(view, i)
+            start = position - 1 if position > 0 else row.size + position if position < 0 else 0
+            end = start + length
+            end = row.size if end > row.size else end
+            start = 0 if start < 0 else start
+            if start >= end:
+                start = end = 0
+            if out.add(i, row.data + start, end - start) != 0:
+                break
+    return out.array(text_type(view))
+
+
+def located(object texts, bytes part, int64_t start):
+    """Return where a part is found first from the code point `start` on, as int32: from 1, and 0 if it is not found."""
+    cdef BinaryView view = binary_view(texts)
+    cdef HeldBytes held = HeldBytes(part)
+    cdef ByteBuffer out = _numbers(view.length)
+    cdef int32_t* places = <int32_t*>out.data
+    cdef int64_t i
+    with nogil:
+        for i in range(view.length):
+            places[i] = _place(row_of(view, i), <const uint8_t*>held.view.buf, held.view.len, start)
+    return _array(out, view)
+
+
+def first_code_points(object texts):
+    """Return the first code point of each text as int32; 0 without one."""
+    cdef BinaryView view = binary_view(texts)
+    cdef ByteBuffer out = _numbers(view.length)
+    cdef int32_t* points = <int32_t*>out.data
+    cdef int64_t i, at
+    cdef Span row
+    with nogil:
+        for i in range(view.length):
+            row = row_of(view, i)
+            at = 0
+            points[i] = decode(row.data, row.size, &at) if row.size > 0 else 0
+    return _array(out, view)
+
+
+def translated(object texts, object characters, object others):
+    """Return the texts with each of some code points, in ascending order, replaced by another; -1 leaves it out.
+
+    Raises TypeError for arrays that are not int32, and ValueError for nulls in them, or another length.
+    """
+    cdef BinaryView view = binary_view(texts)
+    cdef PrimitiveView old = _points(characters)
+    cdef PrimitiveView new = _points(others)
+    cdef Written out = written_like(view)
+    cdef int64_t i
+    cdef int32_t[128] ascii
+    same_length(old.length, new.length)
+    for i in range(128):
+        ascii[i] = <int32_t>i
+    for i in range(old.length):
+        if 0 <= (<const int32_t*>old.values)[i] < 128:
+            ascii[(<const int32_t*>old.values)[i]] = (<const int32_t*>new.values)[i]
+    with nogil:
+        for i in range(view.length):
+            if _translate(row_of(view, i), ascii, old, new, out) != 0:
+                break
+            out.end(i)
+    return out.array(text_type(view))
+
+
+def capitalized(object texts):
+    """Return the texts with the first letter of each word in upper case and the others in lower case, of ASCII only.
+
+    Words begin after blanks.
+    """
+    cdef BinaryView view = binary_view(texts)
+    cdef Written out = written_like(view)
+    cdef int64_t i, at
+    cdef Span row
+    cdef uint8_t byte, before
+    with nogil:
+        for i in range(view.length):
+            row = row_of(view, i)
+            before = 0x20
+            if out.reserve(row.size) != 0:
+                break
+            for at in range(row.size):
+                byte = row.data[at]
+                if before == 0x20:
+                    byte = byte - 32 if 0x61 <= byte <= 0x7A else byte
+                else:
+                    byte = byte + 32 if 0x41 <= byte <= 0x5A else byte
+                before = byte
+                out.data.data[out.data.size + at] = byte
+            out.data.size += row.size
+            out.end(i)
+    return out.array(text_type(view))
+
+
+def soundexes(object texts):
+    """Return the Soundex code of each text; the text itself if it does not begin with a letter of ASCII."""
+    cdef BinaryView view = binary_view(texts)
+    cdef Written out = written_like(view)
+    cdef int64_t i
+    cdef Span row
+    cdef uint8_t[4] code
+    with nogil:
+        for i in range(view.length):
+            row = row_of(view, i)
+            if _soundex(row, code):
+                row.data, row.size = code, 4
+            if out.add(i, row.data, row.size) != 0:
+                break
+    return out.array(text_type(view))
+
+
+def edit_distances(object left, object right):
+    """Return the Levenshtein distance of each pair of texts, in code points, as int32; null where one is null.
+
+    Raises ValueError for arrays of different lengths.
+    """
+    cdef BinaryView one = binary_view(left)
+    cdef BinaryView other = binary_view(right)
+    same_length(one.length, other.length)
+    cdef ByteBuffer out = _numbers(one.length)
+    cdef ByteBuffer first = ByteBuffer()
+    cdef ByteBuffer second = ByteBuffer()
+    cdef ByteBuffer costs = ByteBuffer()
+    cdef ByteBuffer valid = zeros((one.length + 7) // 8)
+    cdef int32_t* found = <int32_t*>out.data
+    cdef int64_t i
+    cdef int code = 0
+    with nogil:
+        for i in range(one.length):
+            found[i] = 0
+            if is_valid(one.validity, one.offset + i) and is_valid(other.validity, other.offset + i):
+                valid.data[i >> 3] |= <uint8_t>(1 << (i & 7))
+                if _decoded(row_of(one, i), first) != 0 or _decoded(row_of(other, i), second) != 0:
+                    code = NO_MEMORY
+                elif costs.reserve(second.size + 4) != 0:
+                    code = NO_MEMORY
+                if code != 0:
+                    break
+                found[i] = _distance(
+                    <const int32_t*>first.data, first.size // 4, <const int32_t*>second.data, second.size // 4,
+                    <int32_t*>costs.data,
+                )
+                first.size = second.size = 0
+    check(code)
+    return pa.Array.from_buffers(pa.int32(), one.length, [pa.py_buffer(valid), pa.py_buffer(out)])
+
+
+def has_parts(object texts, object parts, int place):
+    """Return as uint8 whether each text has the part of its row, null where one is null.
+
+    place: Where: 0 at the start, 1 anywhere, 2 at the end. Raises ValueError for arrays of different lengths.
+    """
+    cdef BinaryView view = binary_view(texts)
+    cdef BinaryView other = binary_view(parts)
+    same_length(view.length, other.length)
+    cdef ByteBuffer out = zeros(view.length)
+    cdef ByteBuffer valid = zeros((view.length + 7) // 8)
+    cdef int64_t i
+    cdef Span text, part
+    with nogil:
+        for i in range(view.length):
+            if is_valid(view.validity, view.offset + i) and is_valid(other.validity, other.offset + i):
+                valid.data[i >> 3] |= <uint8_t>(1 << (i & 7))
+                text, part = row_of(view, i), row_of(other, i)
+                if part.size == 0:
+                    out.data[i] = 1
+                elif part.size <= text.size and place == 1:
+                    out.data[i] = _find(text, 0, part.data, part.size) >= 0
+                elif part.size <= text.size:
+                    text.data += text.size - part.size if place == 2 else 0
+                    out.data[i] = memcmp(text.data, part.data, part.size) == 0
+    return pa.Array.from_buffers(pa.uint8(), view.length, [pa.py_buffer(valid), pa.py_buffer(out)])
+
+
+cdef ByteBuffer _numbers(int64_t length):
+    cdef ByteBuffer out = ByteBuffer()
+    check(out.reserve(4 * length + 4))
+    out.size = 4 * length
+    return out
+
+
+cdef object _array(ByteBuffer out, BinaryView view):
+    validity = validity_buffer(view.validity, view.offset, view.length)
+    return pa.Array.from_buffers(pa.int32(), view.length, [validity, pa.py_buffer(out)])
+
+
+cdef PrimitiveView _points(object values):
+    cdef PrimitiveView view = primitive_view(values)
+    if view.format != b"i":
+        raise wrong_format("int32", view.format)
+    no_nulls(view.validity, view.offset, view.length)
+    return view
+
+
+cdef int64_t _find(Span text, int64_t start, const uint8_t* part, int64_t size) noexcept nogil:
+    """The first place of a part that is not empty from the byte `start` on; -1 without one."""
+    cdef const uint8_t* at
+    while text.size - start >= size:
+        at = <const uint8_t*>memchr(text.data + start, part[0], text.size - start - size + 1)
+        if at == NULL:
+            return -1
+        if memcmp(at, part, size) == 0:
+            return at - text.data
+        start = at - text.data + 1
+    return -1
+
+
+cdef Span _before(Span text, const uint8_t* delimiter, int64_t size, int64_t count) noexcept nogil:
+    cdef int64_t at = -1
+    cdef Span none
+    none.data, none.size = text.data, 0
+    if size == 0 or count == 0:
+        return none
+    if count > 0:
+        while count > 0:
+            at = _find(text, at + 1, delimiter, size)
+            if at < 0:
+                return text
+            count -= 1
+        text.size = at
+        return text
+    at = text.size - size + 1
+    while count < 0:
+        at -= 1
+        while at >= 0 and memcmp(text.data + at, delimiter, size) != 0:
+            at -= 1
+        if at < 0:
+            return text
+        count += 1
+    text.data += at + size
+    text.size -= at + size
+    return text
+
+
+cdef Span _part(Span text, const uint8_t* delimiter, int64_t size, int64_t number) noexcept nogil:
+    cdef int64_t at = 0, end, parts = 1
+    cdef Span none
+    none.data, none.size = text.data, 0
+    if size == 0:
+        return text if number == 1 or number == -1 else none
+    if number < 0:
+        end = _find(text, 0, delimiter, size)
+        while end >= 0:
+            parts += 1
+            end = _find(text, end + size, delimiter, size)
+        number += parts + 1
+    if number <= 0:
+        return none
+    while True:
+        end = _find(text, at, delimiter, size)
+        number -= 1
+        if number == 0:
+            text.data += at
+            text.size = (end if end >= 0 else text.size) - at
+            return text
+        if end < 0:
+            return none
+        at = end + size
+
+
+cdef int32_t _place(Span text, const uint8_t* part, int64_t size, int64_t start) noexcept nogil:
+    cdef int64_t at = 0, found, i
+    cdef int32_t place = 1
+    if start < 1:
+        return 0
+    if size == 0:
+        return 1
+    while start > 1:
+        if at >= text.size:
+            return 0
+        at += 1
+        while at < text.size and text.data[at] & 0xC0 == 0x80:
+            at += 1
+        start -= 1
+    found = _find(text, at, part, size)
+    if found < 0:
+        return 0
+    for i in range(found):
+        place += text.data[i] & 0xC0 != 0x80
+    return place
+
+
+cdef int _translate(
+    Span text, const int32_t* ascii, PrimitiveView old, PrimitiveView new, Written out
+) noexcept nogil:
+    cdef int64_t at = 0, start, low, high, middle
+    cdef const int32_t* points = <const int32_t*>old.values
+    cdef int32_t point, other
+    cdef uint8_t[4] bytes_
+    # A code point of one byte may become one of four.
+    if out.reserve(4 * text.size) != 0:
+        return -1
+    while at < text.size:
+        start = at
+        point = decode(text.data, text.size, &at)
+        if point < 0x80:
+            other = ascii[point]
+        else:
+            low, high = 0, old.length
+            while low < high:
+                middle = (low + high) >> 1
+                if points[middle] < point:
+                    low = middle + 1
+                else:
+                    high = middle
+            other = (<const int32_t*>new.values)[low] if low < old.length and points[low] == point else point
+        if other == point:
+            out.data.append(text.data + start, at - start)
+        elif other >= 0:
+            out.data.append(bytes_, encode(other, bytes_))
+    return 0
+
+
+cdef bint _soundex(Span text, uint8_t* code) noexcept nogil:
+    """Write the four characters of a code; False if the text does not begin with a letter."""
+    cdef int64_t at
+    cdef int written = 1
+    cdef uint8_t letter, sound, last
+    if text.size == 0 or not 0x41 <= (text.data[0] & 0xDF) <= 0x5A:
+        return False
+    code[0] = text.data[0] & 0xDF
+    code[1] = code[2] = code[3] = 0x30
+    last = SOUNDS[code[0] - 0x41]
+    for at in range(1, text.size):
+        letter = text.data[at] & 0xDF
+        if not 0x41 <= letter <= 0x5A:
+            last = 0x30
+            continue
+        sound = SOUNDS[letter - 0x41]
+        # H and W do not part two letters of the same sound.
+        if sound == 0x37:
+            continue
+        if sound != 0x30 and sound != last:
+            code[written] = sound
+            written += 1
+            if written == 4:
+                return True
+        last = sound
+    return True
+
+
+cdef int _decoded(Span text, ByteBuffer points) noexcept nogil:
+    """Append the code points of a text."""
+    cdef int64_t at = 0
+    if points.reserve(4 * text.size + 4) != 0:
+        return -1
+    while at < text.size:
+        points.append_int32(decode(text.data, text.size, &at))
+    return 0
+
+
+cdef int32_t _distance(const int32_t* a, int64_t n, const int32_t* b, int64_t m, int32_t* costs) noexcept nogil:
+    cdef int64_t i, j
+    cdef int32_t corner, above, best
+    for j in range(m + 1):
+        costs[j] = <int32_t>j
+    for i in range(n):
+        corner = costs[0]
+        costs[0] = <int32_t>(i + 1)
+        for j in range(m):
+            above = costs[j + 1]
+            best = corner + (a[i] != b[j])
+            if above + 1 < best:
+                best = above + 1
+            if costs[j] + 1 < best:
+                best = costs[j] + 1
+            costs[j + 1] = best
+            corner = above
+    return costs[m]

@@ -1,0 +1,3 @@
+from deltaskip.sparkexpr.kernels.lane import ArrowArrayExportable
+
+def are_utf8(values: ArrowArrayExportable) -> bool: ...

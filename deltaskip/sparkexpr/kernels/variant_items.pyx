@@ -1,0 +1,276 @@
+"""Values at the end of a path in variants.
+
+A variant that is not valid on the way, and what has no form here, is left to the caller: other versions, decimals of
+more than 18 digits, texts that are no UTF-8, types that came later.
+
+# Parquet, Variant Binary Encoding
+"""
+
+import pyarrow as pa
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.string cimport memcmp, memcpy
+
+from deltaskip.sparkexpr.kernels.arrow cimport (
+    BinaryView, ByteBuffer, PrimitiveView, binary_view, is_valid, primitive_view, zeros
+)
+from deltaskip.sparkexpr.kernels.json_cursor cimport Cursor, check_utf8
+from deltaskip.sparkexpr.kernels.lane cimport no_nulls, same_length, wrong_format
+from deltaskip.sparkexpr.kernels.variant_values cimport ARRAY_TYPE, OBJECT_TYPE, unsigned_at
+from deltaskip.sparkexpr.kernels.written cimport Span, Written, row_of, written_for
+
+cdef enum:
+    SHORT_TEXT = 1
+    # The types of primitive values; integers are LONG, decimals DECIMAL.
+    TRUE_VALUE = 1
+    FALSE_VALUE = 2
+    BYTE = 3
+    SHORT = 4
+    INTEGER = 5
+    LONG = 6
+    DOUBLE = 7
+    DECIMAL = 8
+    WIDER_DECIMAL = 9
+    DATE = 11
+    TIME = 12
+    LOCAL_TIME = 13
+    BINARY = 15
+    TEXT = 16
+    OBJECT = 100
+    LIST = 101
+    MISSING = 254
+    LEFT = 255
+    MOST_SCALE = 18
+
+cdef int64_t MOST_DECIMAL = 1000000000000000000
+
+
+cdef struct Item:
+    uint8_t kind
+    int64_t number
+    int32_t scale
+    # The bytes of a text or of binary, and all of a value that is no object and no array.
+    Span bytes
+    Span whole
+
+
+def items_at(object values, object metadata, object names, object indices, bint whole=False):
+    """Return the kind, the number, the scale and the bytes of what is at the end of a path in each variant.
+
+    values, metadata: The two binaries of each variant. names: binary, the name of each step; indices: int64, its number
+    from 0, or -1 where the name counts.
+    The kinds, as uint8: 0 null, 1 true, 2 false, 6 an integer, 7 the bits of a double, 8 a decimal without zeros at its
+    end, 11 a date, 12 and 13 a time with and without zone, 15 binary, 16 a text, 100 an object, 101 an array, 254
+    nothing, also where a variant is null, and 255 for a variant that is left to the caller. Numbers are int64, scales
+    int32. whole: Whether the bytes are those of the value with its header. They are null for kinds from 100 on.
+    Raises TypeError for other formats, and ValueError for arrays of different lengths.
+    """
+    cdef BinaryView view = binary_view(values)
+    cdef BinaryView keys = binary_view(metadata)
+    cdef BinaryView name = binary_view(names)
+    cdef PrimitiveView index = primitive_view(indices)
+    if index.format != b"l":
+        raise wrong_format("int64", index.format)
+    no_nulls(index.validity, index.offset, index.length)
+    same_length(name.length, index.length)
+    same_length(view.length, keys.length)
+    cdef ByteBuffer kinds = zeros(view.length)
+    cdef ByteBuffer numbers = zeros(8 * view.length)
+    cdef ByteBuffer scales = zeros(4 * view.length)
+    cdef ByteBuffer bits = zeros((view.length + 7) // 8)
+    cdef Written out = written_for(pa.py_buffer(bits), view.length)
+    cdef Item item
+    cdef Span taken
+    cdef int64_t i
+    with nogil:
+        for i in range(view.length):
+            item.kind, item.number, item.scale = MISSING, 0, 0
+            item.bytes.data = item.whole.data = NULL
+            item.bytes.size = item.whole.size = 0
+            if is_valid(view.validity, view.offset + i) and is_valid(keys.validity, keys.offset + i):
+                _find(row_of(view, i), row_of(keys, i), name, <const int64_t*>index.values, &item)
+            kinds.data[i] = item.kind
+            (<int64_t*>numbers.data)[i] = item.number
+            (<int32_t*>scales.data)[i] = item.scale
+            if item.kind < OBJECT:
+                bits.data[i >> 3] |= <uint8_t>(1 << (i & 7))
+            taken = item.whole if whole else item.bytes
+            if out.add(i, taken.data, taken.size) != 0:
+                break
+    return (
+        pa.Array.from_buffers(pa.uint8(), view.length, [None, pa.py_buffer(kinds)]),
+        pa.Array.from_buffers(pa.int64(), view.length, [None, pa.py_buffer(numbers)]),
+        pa.Array.from_buffers(pa.int32(), view.length, [None, pa.py_buffer(scales)]),
+        out.array(pa.binary()),
+    )
+
+
+cdef void _find(Span value, Span metadata, BinaryView names, const int64_t* indices, Item* item) noexcept nogil:
+    cdef int64_t at = 0, step
+    cdef uint8_t basic
+    for step in range(names.length):
+        if at >= value.size:
+            item.kind = LEFT
+            return
+        basic = value.data[at] & 3
+        if (basic == OBJECT_TYPE and indices[step] < 0) or (basic == ARRAY_TYPE and indices[step] >= 0):
+            at = _member(value, at, metadata, names, step, indices[step])
+        else:
+            at = -1
+        if at < 0:
+            item.kind = MISSING if at == -1 else LEFT
+            return
+    _read(value, at, item)
+
+
+cdef int64_t _member(
+    Span value, int64_t at, Span metadata, BinaryView names, int64_t step, int64_t number
+) noexcept nogil:
+    """The place of a member of the object or array at a place; -1 if there is none, -2 to leave the variant."""
+    cdef uint8_t header = value.data[at] >> 2
+    cdef bint named = number < 0
+    cdef int width = (header & 3) + 1
+    cdef int id_width = (header >> 2 & 3) + 1 if named else 0
+    cdef int wide = 4 if header & (16 if named else 4) else 1
+    cdef int64_t count, offsets, start, place
+    at += 1
+    if value.size - at < wide:
+        return -2
+    count = unsigned_at(value.data + at, wide)
+    at += wide
+    offsets = at + count * id_width
+    start = offsets + (count + 1) * width
+    if start > value.size:
+        return -2
+    if named:
+        number = _named(value.data + at, count, id_width, metadata, names, step)
+        if number < 0:
+            return number
+    elif number >= count:
+        return -1
+    place = start + unsigned_at(value.data + offsets + number * width, width)
+    return place if place < value.size else -2
+
+
+cdef int64_t _named(
+    const uint8_t* ids, int64_t count, int id_width, Span metadata, BinaryView names, int64_t step
+) noexcept nogil:
+    """The number of the member with the name of a step; -1 if there is none, -2 to leave the variant."""
+    cdef int64_t k, id, first, start, end, entries, wanted = names.end(step) - names.start(step)
+    cdef int width
+    cdef const uint8_t* at
+    if metadata.size < 1 or metadata.data[0] & 0x0F != 1:
+        return -2
+    width = (metadata.data[0] >> 6) + 1
+    if metadata.size < 1 + width:
+        return -2
+    entries = unsigned_at(metadata.data + 1, width)
+    first = 1 + width * (entries + 2)
+    if first > metadata.size:
+        return -2
+    for k in range(count):
+        id = unsigned_at(ids + k * id_width, id_width)
+        if id >= entries:
+            return -2
+        at = metadata.data + 1 + width * (id + 1)
+        start, end = unsigned_at(at, width), unsigned_at(at + width, width)
+        if start > end or end > metadata.size - first:
+            return -2
+        if end - start == wanted and (
+            wanted == 0 or memcmp(metadata.data + first + start, names.data + names.start(step), wanted) == 0
+        ):
+            return k
+    return -1
+
+
+cdef void _read(Span value, int64_t at, Item* item) noexcept nogil:
+    """Read the item at a place."""
+    cdef uint8_t basic, header
+    cdef int64_t size, left
+    cdef const uint8_t* data
+    item.kind = LEFT
+    if at >= value.size:
+        return
+    basic, header = value.data[at] & 3, value.data[at] >> 2
+    item.whole.data = value.data + at
+    data, left = value.data + at + 1, value.size - at - 1
+    if basic == OBJECT_TYPE or basic == ARRAY_TYPE:
+        item.kind = OBJECT if basic == OBJECT_TYPE else LIST
+        return
+    if basic == SHORT_TEXT:
+        size = _bytes(TEXT, data, header, left, item)
+    elif header == BINARY or header == TEXT:
+        size = 4 + _bytes(header, data + 4, unsigned_at(data, 4), left - 4, item) if left >= 4 else -1
+    else:
+        size = _number(header, data, left, item)
+    item.whole.size = 1 + size
+    if size < 0 or item.kind == LEFT:
+        item.kind = LEFT
+        item.bytes.size = item.whole.size = 0
+
+
+cdef int64_t _bytes(uint8_t kind, const uint8_t* data, int64_t size, int64_t left, Item* item) noexcept nogil:
+    cdef Cursor cursor
+    if size > left:
+        return -5
+    cursor.at, cursor.end, cursor.fault, cursor.one_line = data, data + size, NULL, False
+    if kind == TEXT and check_utf8(&cursor, data, data + size) != 0:
+        return -5
+    item.kind = kind
+    item.bytes.data, item.bytes.size = data, size
+    return size
+
+
+cdef int64_t _number(uint8_t kind, const uint8_t* data, int64_t left, Item* item) noexcept nogil:
+    """Read a value of a fixed size. Return the size; -1 for another kind, or if it ends too early."""
+    cdef int64_t wide = 0
+    cdef int32_t number = 0
+    cdef int16_t short = 0
+    cdef int64_t size = _size(kind)
+    if size < 0 or size > left:
+        return -1
+    item.kind = kind
+    if kind <= FALSE_VALUE:
+        return 0
+    if kind == BYTE:
+        item.kind, item.number = LONG, <int8_t>data[0]
+    elif kind == SHORT:
+        memcpy(&short, data, 2)
+        item.kind, item.number = LONG, short
+    elif kind == INTEGER or kind == DATE:
+        memcpy(&number, data, 4)
+        item.kind, item.number = LONG if kind == INTEGER else DATE, number
+    elif kind == DECIMAL:
+        memcpy(&number, data + 1, 4)
+        _decimal(number, data[0], item)
+    elif kind == WIDER_DECIMAL:
+        memcpy(&wide, data + 1, 8)
+        _decimal(wide, data[0], item)
+    else:
+        memcpy(&wide, data, 8)
+        item.number = wide
+    return size
+
+
+cdef int64_t _size(uint8_t kind) noexcept nogil:
+    if kind <= FALSE_VALUE:
+        return 0
+    if kind == BYTE:
+        return 1
+    if kind == SHORT:
+        return 2
+    if kind == INTEGER or kind == DATE:
+        return 4
+    if kind == LONG or kind == DOUBLE or kind == TIME or kind == LOCAL_TIME:
+        return 8
+    if kind == DECIMAL:
+        return 5
+    return 9 if kind == WIDER_DECIMAL else -1
+
+
+cdef void _decimal(int64_t number, int32_t scale, Item* item) noexcept nogil:
+    while scale > 0 and number % 10 == 0:
+        number //= 10
+        scale -= 1
+    item.kind = DECIMAL if -MOST_DECIMAL < number < MOST_DECIMAL and scale <= MOST_SCALE else LEFT
+    item.number, item.scale = number, scale

@@ -1,0 +1,82 @@
+"""Whether Spark declares an expression as nullable. The types of nested values record it.
+
+An expression that no rule covers is nullable.
+"""
+
+from __future__ import annotations
+
+from deltaskip.sparkexpr.coerce import may_give_null, type_of
+from deltaskip.sparkexpr.nodes import (
+    And,
+    Call,
+    Case,
+    Cast,
+    Collate,
+    Compare,
+    FieldRef,
+    In,
+    IsNull,
+    Lambda,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Or,
+    StartsWith,
+    Variable,
+    children_of,
+)
+from deltaskip.sparkexpr.types.data_types import ArrayType, DecimalType, StructType
+from deltaskip.sparkexpr.types.resolve import fold_name
+
+# Functions that return a value even if all arguments are NULL.
+_NEVER = frozenset(("array", "map", "named_struct", "concat_ws", "isnull", "hash", "xxhash64", "typeof"))
+# Functions that return NULL only if an argument is NULL.
+_OF_ARGUMENTS = frozenset(
+    (
+        *("~", "negative", "positive", "upper", "lower", "length", "trim", "concat", "reverse", "size", "array_size"),
+        *("sort_array", "array_distinct", "array_union", "array_except", "array_intersect", "slice", "array_repeat"),
+        *("array_compact", "array_remove", "map_keys", "map_values", "map_entries", "sequence", "arrays_zip"),
+        *("transform", "filter", "array_position"),
+    )
+)
+_SUMS = frozenset(("+", "-", "*"))
+
+
+def is_nullable(node: Node) -> bool:
+    """Return whether the value of a bound expression may be NULL, as Spark declares it."""
+    match node:
+        case Literal(value):
+            return value is None
+        case FieldRef() | Variable():
+            return node.nullable
+        case IsNull() | Compare("<=>"):
+            return False
+        case Compare() | And() | Or() | Not() | In() | Like() | StartsWith() | Collate():
+            return any(map(is_nullable, children_of(node)))
+        case Cast(child, type_, safe):
+            source = type_of(child)
+            return safe or source is None or is_nullable(child) or may_give_null(source, type_)
+        case Case(branches, otherwise):
+            return otherwise is None or any(map(is_nullable, (otherwise, *(value for _, value in branches))))
+        case Call(name, args, type_):
+            return _call_is_nullable(name, args, isinstance(type_, DecimalType))
+        case _:
+            return True
+
+
+def _call_is_nullable(name: str, args: tuple[Node, ...], is_decimal: bool) -> bool:
+    args = tuple([arg for arg in args if not isinstance(arg, Lambda)])
+    given = type_of(args[0]) if args else None
+    if name in _NEVER:
+        return False
+    if name == "coalesce":
+        return all(map(is_nullable, args))
+    if name in _SUMS:
+        return is_decimal or any(map(is_nullable, args))
+    if name == "flatten":
+        return is_nullable(args[0]) or not isinstance(given, ArrayType) or given.contains_null
+    if name == "[]" and isinstance(given, StructType) and isinstance(args[1], Literal):
+        wanted = fold_name(str(args[1].value))
+        return is_nullable(args[0]) or any(f.nullable for f in given.fields if fold_name(f.name) == wanted)
+    return name not in _OF_ARGUMENTS or any(map(is_nullable, args))

@@ -1,0 +1,256 @@
+"""Parses function calls: arguments, keywords between arguments, and clauses after a call."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator
+from typing import Any
+
+from deltaskip.sparkexpr.functions.by_name import PRESENT, function_node
+from deltaskip.sparkexpr.nodes import Call, Cast, Column, Lambda, Literal, Node
+from deltaskip.sparkexpr.text.cast_types import Type, read_type
+from deltaskip.sparkexpr.text.pieces import COMPARISON, NOT_OF_ONE_ROW, Given, Mark, ReadingState, Rule
+from deltaskip.sparkexpr.text.sql_text import SqlToken
+from deltaskip.sparkexpr.text.tokens import NAMES
+from deltaskip.sparkexpr.types.data_types import STRING, VOID
+
+# Keywords that separate arguments, and whether commas may separate them instead.
+_SEPARATORS = {
+    "SUBSTRING": (("FROM", "FOR"), True),
+    "SUBSTR": (("FROM", "FOR"), True),
+    "OVERLAY": (("PLACING", "FROM", "FOR"), False),
+    "POSITION": (("IN",), False),
+    "TRIM": (("FROM",), False),
+}
+_TRIMS = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
+DATE_UNITS = frozenset(
+    ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"]
+)
+_ADDING = frozenset(("TIMESTAMPADD", "DATEADD", "DATE_ADD"))
+_COUNTING = frozenset(("TIMESTAMPDIFF", "DATEDIFF", "DATE_DIFF"))
+_UNIT_CALLS = frozenset((*_ADDING, *_COUNTING, "TIMEDIFF"))
+
+
+class Calls(ReadingState):
+    """The rules of function calls. Each rule begins at the parenthesis after the name."""
+
+    @abstractmethod
+    def _expression(self, given: Given | None = None) -> Rule: ...
+
+    @abstractmethod
+    def _value(self, least: int, given: Given | None = None) -> Rule: ...
+
+    def _call(self, parts: list[str], key: str, mark: Mark) -> Rule:
+        """The arguments of a function. key: The function name in upper case; "" if it is quoted or qualified."""
+        tokens = self.tokens
+        name = parts[-1].lower()
+        if key:
+            self._check_kind(name, mark[0])
+        tokens.advance()
+        first = tokens.token
+        plain = len(parts) == 1
+        args: list[Node] = []
+        words, commas = _SEPARATORS.get(key, ((), True))
+        used: list[str] = []
+        if tokens.key in ("DISTINCT", "ALL") and self._begins_operand(1):
+            tokens.advance()
+            plain = False
+        named: dict[int, str] = {}
+        while tokens.key != ")" or args:
+            plain &= bool(used) or self._begins_plainly()
+            bound = self._bind_names()
+            ahead = words if commas or len(used) == len(args) else ()
+            value: Node = yield self._argument(ahead, bool(used))
+            for names in reversed(bound):
+                self._bound.subtract([name.lower() for name in names])
+                value = Lambda(names, value)
+            args.append(value)
+            if key == "STRUCT" and (field := self._aliased()):
+                named[len(args) - 1] = field
+            plain &= not self._qualified() and len(bound) < 2
+            following = words[len(used) :] if commas else words[len(used) : len(used) + 1]
+            if tokens.key in following and (commas or len(used) == len(args) - 1):
+                used.append(tokens.key)
+            elif tokens.key != "," or (used and not commas):
+                break
+            tokens.advance()
+        if key in ("CAST", "TRY_CAST") and tokens.key == "AS" and len(args) == 1:
+            return (yield from self._cast(args[0], key, mark))
+        if used == ["PLACING"]:
+            raise tokens.unexpected("FROM")
+        tokens.expect(")", "a parenthesis is not closed")
+        plain &= not self._windowed()
+        if name in NOT_OF_ONE_ROW or name in PRESENT or (not args and f"{name}()" in PRESENT):
+            self.beyond.append((mark[0], tokens.end))
+        if key in _UNIT_CALLS and len(args) == 3 and plain:
+            return self._moved(key, args, first, mark)
+        if not plain:
+            return self._piece(mark)
+        if key and not used:
+            self._check_count(name, len(args), mark[0])
+        if key == "STRUCT" and args:
+            from deltaskip.sparkexpr.functions.elements import struct_node
+
+            return struct_node(*args, names=named)
+        return function_node(name, tuple(args))
+
+    def _argument(self, words: tuple[str, ...], separated: bool) -> Rule:
+        """An argument, without the names of a lambda function before it.
+
+        words: Keywords that may follow the argument and do not begin a predicate there.
+        separated: Whether such a keyword precedes the argument.
+        """
+        tokens = self.tokens
+        if separated:
+            return (yield from self._value(COMPARISON))
+        if tokens.take("*"):
+            return Literal(None, VOID)
+        given: Given | None = None
+        if words and tokens.key not in ("NOT", "!", "EXISTS"):
+            mark = self._mark()
+            given = (yield from self._value(COMPARISON)), mark
+            if tokens.key in words:
+                return given[0]
+        value = yield from self._expression(given)
+        if tokens.key in words:
+            raise tokens.unexpected()
+        return value
+
+    def _begins_plainly(self) -> bool:
+        """Whether the next argument is a value, neither a star nor a named argument."""
+        tokens = self.tokens
+        after = tokens.peek()
+        if tokens.key == "*":
+            if not (after.is_symbol(",") or after.is_symbol(")")):
+                raise tokens.no_operand()
+            return False
+        if tokens.token.kind in NAMES and after.is_symbol("=>"):
+            tokens.advance()
+            tokens.advance()
+            return False
+        return True
+
+    def _names_of_lambda(self) -> int:
+        """The number of tokens before the arrow of a lambda function; 0 for other arguments."""
+        tokens = self.tokens
+        if tokens.token.kind in NAMES:
+            return 1 if tokens.peek().is_symbol("->") else 0
+        if tokens.key != "(" or tokens.peek().kind not in NAMES:
+            return 0
+        count = 2
+        while tokens.peek(count).is_symbol(",") and tokens.peek(count + 1).kind in NAMES:
+            count += 2
+        return count + 1 if tokens.peek(count).is_symbol(")") and tokens.peek(count + 1).is_symbol("->") else 0
+
+    def _bind_names(self) -> list[tuple[str, ...]]:
+        """Read the names of a lambda function and its arrow. The names are not columns in the body."""
+        found: list[tuple[str, ...]] = []
+        while count := self._names_of_lambda():
+            tokens = [self.tokens.advance() for _ in range(count + 1)]
+            found.append(tuple([token.text for token in tokens if token.kind in NAMES]))
+            self._bound.update([name.lower() for name in found[-1]])
+        return found
+
+    def _qualified(self) -> bool:
+        """Read IGNORE NULLS or RESPECT NULLS after an argument; return whether it was present."""
+        tokens = self.tokens
+        if tokens.key in ("IGNORE", "RESPECT") and tokens.peek().is_word("NULLS"):
+            tokens.advance()
+            tokens.advance()
+            return True
+        return False
+
+    def _aliased(self) -> str:
+        """Read `AS name` after a field of a row; return the name, or "" without AS."""
+        tokens = self.tokens
+        if not (tokens.key == "AS" and tokens.peek().kind in NAMES):
+            return ""
+        tokens.advance()
+        return tokens.advance().text
+
+    def _windowed(self) -> bool:
+        """Read WITHIN GROUP, FILTER, IGNORE NULLS and OVER after a call; return whether any of them was present."""
+        tokens = self.tokens
+        start = tokens.token
+        if tokens.key == "WITHIN" and tokens.peek().is_word("GROUP"):
+            tokens.advance()
+            tokens.advance()
+            self._skip()
+        if tokens.key == "FILTER" and tokens.peek().is_symbol("("):
+            tokens.advance()
+            self._skip()
+        if tokens.key in ("IGNORE", "RESPECT") and tokens.peek().is_word("NULLS"):
+            tokens.advance()
+            tokens.advance()
+        if tokens.key == "OVER":
+            tokens.advance()
+            if tokens.token.kind in NAMES:
+                tokens.advance()
+            else:
+                self._skip()
+        return tokens.token is not start
+
+    def _cast(self, value: Node, key: str, mark: Mark) -> Rule:
+        """`AS type)` after the value of a cast."""
+        self.tokens.advance()
+        type_ = yield from self._type()
+        self.tokens.expect(")", "a parenthesis is not closed")
+        return self._piece(mark) if type_ is None else Cast(value, type_, key == "TRY_CAST")
+
+    def _type(self) -> Generator[Rule, Any, Type]:
+        return (yield from read_type(self.tokens))
+
+    def _extract(self, mark: Mark) -> Rule:
+        """(field FROM value)."""
+        from deltaskip.sparkexpr.functions.times import FIELDS
+
+        tokens = self.tokens
+        tokens.advance()
+        field = tokens.advance().text
+        tokens.advance()
+        value = yield self._value(COMPARISON)
+        tokens.expect(")", "a parenthesis is not closed")
+        known = field.upper() in FIELDS
+        return function_node("date_part", (Literal(field, STRING), value)) if known else self._piece(mark)
+
+    def _trim(self, mark: Mark) -> Rule:
+        """([BOTH | LEADING | TRAILING] [characters] FROM value)."""
+        tokens = self.tokens
+        if tokens.peek(2).is_symbol(")") or tokens.peek(2).is_symbol(",") or tokens.peek(2).is_symbol("."):
+            return (yield from self._call(["trim"], "TRIM", mark))
+        tokens.advance()
+        name = "trim"
+        args: list[Node] = []
+        if tokens.key != "FROM":
+            name = _TRIMS[tokens.advance().text.upper()]
+        if tokens.key != "FROM":
+            args.append((yield self._value(COMPARISON)))
+        tokens.expect("FROM")
+        args.append((yield self._value(COMPARISON)))
+        tokens.expect(")", "a parenthesis is not closed")
+        return function_node(name, tuple(args))
+
+    def _moved(self, key: str, args: list[Node], first: SqlToken, mark: Mark) -> Node:
+        """A call of (unit, quantity, time), whose first argument is a word such as DAY, not a column."""
+        if first.kind == "string" and isinstance(args[0], Literal) and args[0].type == STRING:
+            raise self.tokens.error("write the unit without quotes, such as DAY", first.start)
+        if args[0] == Column((first.text,)) and first.is_word(*DATE_UNITS):
+            if len(self._found) > mark[1] and self._found[mark[1]] == (first.text,):
+                self._found[mark[1]] = ()
+            name = "timestampadd" if key in _ADDING else "timestampdiff" if key in _COUNTING else ""
+            if name:
+                return Call(name, (Literal(first.text.upper(), STRING), *args[1:]))
+        return self._piece(mark)
+
+    def _identifier(self, mark: Mark) -> Rule:
+        """IDENTIFIER(text): a column or the name of a function."""
+        tokens = self.tokens
+        tokens.advance()
+        named = tokens.token.text if tokens.token.kind == "string" else ""
+        yield self._expression()
+        tokens.expect(")", "a parenthesis is not closed")
+        if tokens.key == "(":
+            return (yield from self._call(["identifier", "identifier"], "", mark))
+        if named:
+            self._found.append(tuple(part.strip("`") for part in named.split(".")))
+        return self._piece(mark)

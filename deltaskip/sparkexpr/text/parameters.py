@@ -1,0 +1,134 @@
+"""Replaces the parameters `:name` and `?` of a predicate by literals before the text is parsed.
+
+Spark filters rows with the replaced text: Spark and deltaskip read the same constants. Values are never parsed: each
+value is written as one literal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
+from deltaskip.sparkexpr.python_values import is_listed, list_of, literal_node
+from deltaskip.sparkexpr.text.render import exact_sql
+from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
+
+# Words before an operand: a colon after such a word begins a parameter.
+_OPERATORS = (
+    *("AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "ESCAPE", "DIV", "FROM", "FOR"),
+    *("CASE", "WHEN", "THEN", "ELSE", "PLACING", "BOTH", "LEADING", "TRAILING"),
+)
+_MOST_SHOWN = 5
+
+_Parameter = tuple[int, int, str | None]
+"""Start and end of a parameter in the text, and its name, which is None for `?`."""
+
+
+def with_parameters(where: object, params: object) -> object:
+    """Return a predicate with its parameters replaced by literals of their values; unchanged if `params` is None.
+
+    Args:
+        where: The predicate, as SQL text.
+        params: Values by name for `:name`, or a list of values for `?` in the order of the text. A value may be a list
+            of constants for IN, as in `id IN (:ids)`.
+
+    Raises:
+        PredicateError: A parameter has no value, or a value that Spark SQL does not have.
+        InvalidArgument: A value has no parameter, or the predicate is not text.
+        InvalidArgumentType: `params` is neither a mapping nor a list, or a value has a wrong type.
+    """
+    if params is None:
+        return where
+    if not isinstance(params, Mapping) and not is_listed(params):
+        raise InvalidArgumentType.of("params", "a mapping for :name, or a list for ?", params)
+    if not isinstance(where, str):
+        raise InvalidArgument("params needs a predicate as SQL text, with :name or ? for each of the values.")
+    try:
+        found = _parameters_in(where)
+    except SchemaError:
+        # The parser refuses the text later, with its position.
+        return where
+    values = _named(where, found, params) if isinstance(params, Mapping) else _positional(where, found, list_of(params))
+    pieces: list[str] = []
+    end = 0
+    for (start, stop, _), value in zip(found, values, strict=True):
+        # A blank must separate two signs or words: `id -:x` with a negative value.
+        blank = "" if start == 0 or where[start - 1] in " (,=" else " "
+        pieces += [where[end:start], blank, value]
+        end = stop
+    return "".join([*pieces, where[end:]])
+
+
+def parameter_names(text: str) -> frozenset[str]:
+    """Return the names of the parameters in a predicate; an empty set for text that Spark cannot read."""
+    try:
+        return frozenset(name for _, _, name in _parameters_in(text) if name is not None)
+    except SchemaError:
+        return frozenset()
+
+
+def _parameters_in(text: str) -> list[_Parameter]:
+    """The parameters in a predicate, in the order of the text. Raises SchemaError."""
+    if ":" not in text and "?" not in text:
+        return []
+    found: list[_Parameter] = []
+    before: SqlToken | None = None
+    tokens = sql_tokens(text)
+    for at, token in enumerate(tokens):
+        if token.is_symbol("?"):
+            found.append((token.start, token.end, None))
+        elif token.is_symbol(":") and not (before is not None and _has_path(before)):
+            name = tokens[at + 1] if at + 1 < len(tokens) else None
+            if name is not None and name.start == token.end and name.kind == "word" and name.text.isidentifier():
+                found.append((token.start, name.end, name.text))
+        before = token
+    return found
+
+
+def _has_path(token: SqlToken) -> bool:
+    """Whether a colon after the token begins a path into a variant, `v:a`."""
+    return not token.is_word(*_OPERATORS) and (token.kind != "symbol" or token.text in (")", "]"))
+
+
+def _named(where: str, found: list[_Parameter], params: Mapping[object, object]) -> list[str]:
+    names = [name for _, _, name in found if name is not None]
+    if len(names) < len(found):
+        raise InvalidArgument(f"The predicate has parameters without a name (?): pass params as a list; in: {where}")
+    for key in params:
+        if not isinstance(key, str):
+            raise InvalidArgumentType.of("Each key of params", "a str", key)
+    missing = [name for name in dict.fromkeys(names) if name not in params]
+    if missing:
+        raise PredicateError(f"params has no value for {_enumerated(missing)}; in: {where}")
+    surplus = [str(key) for key in params if key not in names]
+    if surplus:
+        raise InvalidArgument(f"The predicate has no {_enumerated(surplus)}: remove it from params; in: {where}")
+    return [_sql(params[name], f"The value of :{name}") for name in names]
+
+
+def _positional(where: str, found: list[_Parameter], values: list[object]) -> list[str]:
+    names = [name for _, _, name in found if name is not None]
+    if names:
+        raise InvalidArgument(
+            f"The predicate has the parameter {_enumerated(names[:1])}: pass params as a mapping, "
+            f"such as {{{names[0]!r}: …}}; in: {where}"
+        )
+    if len(values) != len(found):
+        has = "1 parameter ?" if len(found) == 1 else f"{len(found)} parameters ?"
+        error = PredicateError if len(values) < len(found) else InvalidArgument
+        raise error(f"The predicate has {has}, but params has {len(values)} values; in: {where}")
+    return [_sql(value, f"Value {at} of params") for at, value in enumerate(values, 1)]
+
+
+def _sql(value: object, what: str) -> str:
+    if not is_listed(value):
+        return exact_sql(literal_node(value, what))
+    members = list_of(value)
+    if not members:
+        raise PredicateError(f"{what} is an empty list, and Spark SQL has no empty IN (): leave out the condition.")
+    return ", ".join(exact_sql(literal_node(each, f"Each of {what[0].lower()}{what[1:]}")) for each in members)
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    shown = ", ".join(f":{name}" for name in names[:_MOST_SHOWN])
+    return shown if len(names) <= _MOST_SHOWN else f"{shown} and {len(names) - _MOST_SHOWN} more"

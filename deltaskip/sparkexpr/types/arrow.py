@@ -1,0 +1,230 @@
+"""Conversion between Delta types and Arrow types."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from deltaskip.errors import SchemaError
+from deltaskip.sparkexpr.types.data_types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    PrimitiveType,
+    StructField,
+    StructType,
+)
+
+# The names of Arrow's canonical extension types.
+VARIANT_EXTENSION = "arrow.parquet.variant"
+BOOL8_EXTENSION = "arrow.bool8"
+UUID_EXTENSION = "arrow.uuid"
+JSON_EXTENSION = "arrow.json"
+_CURES = {
+    "pandas.period": "convert it with Series.dt.to_timestamp(), or to text",
+    "pandas.interval": "give the ends as two columns, Series.array.left and Series.array.right, or text",
+}
+
+# PROTOCOL, Variant Data Type: both members are required.
+VARIANT_STORAGE = pa.struct(
+    [pa.field("value", pa.binary(), nullable=False), pa.field("metadata", pa.binary(), nullable=False)]
+)
+
+_ARROW: dict[DataType, pa.DataType] = {
+    STRING: pa.string(),
+    LONG: pa.int64(),
+    INTEGER: pa.int32(),
+    SHORT: pa.int16(),
+    BYTE: pa.int8(),
+    FLOAT: pa.float32(),
+    DOUBLE: pa.float64(),
+    BOOLEAN: pa.bool_(),
+    BINARY: pa.binary(),
+    DATE: pa.date32(),
+    TIMESTAMP: pa.timestamp("us", tz="UTC"),
+    TIMESTAMP_NTZ: pa.timestamp("us"),
+    VOID: pa.null(),
+    VARIANT: VARIANT_STORAGE,
+}
+
+# Unsigned integers become the narrowest signed type that holds all their values.
+_DELTA: dict[pa.DataType, DataType] = {
+    **{arrow: delta for delta, arrow in _ARROW.items() if delta != VARIANT},
+    pa.uint8(): SHORT,
+    pa.uint16(): INTEGER,
+    pa.uint32(): LONG,
+    pa.uint64(): DecimalType(20, 0),
+    pa.float16(): FLOAT,
+    pa.large_string(): STRING,
+    pa.string_view(): STRING,
+    pa.large_binary(): BINARY,
+    pa.binary_view(): BINARY,
+    pa.date64(): DATE,
+}
+
+# Extension types that are read as their storage.
+_PLAIN_EXTENSIONS: dict[str, DataType] = {UUID_EXTENSION: BINARY, JSON_EXTENSION: STRING}
+
+
+def arrow_type(data_type: DataType) -> pa.DataType:
+    """Return the Arrow type for a Delta type. Timestamps are timestamp[us, UTC], a variant is a struct of two binaries.
+
+    Raises SchemaError for an unsupported type.
+    """
+    if isinstance(data_type, PrimitiveType):
+        return _ARROW[data_type]
+    match data_type:
+        case DecimalType(precision, scale):
+            return pa.decimal128(precision, scale)
+        case StructType(fields):
+            return pa.struct([arrow_field(f) for f in fields])
+        case ArrayType(element, contains_null):
+            return pa.list_(pa.field("element", arrow_type(element), contains_null or element == VOID))
+        case MapType(key, value, value_contains_null):
+            return pa.map_(
+                pa.field("key", arrow_type(key), False),
+                pa.field("value", arrow_type(value), value_contains_null or value == VOID),
+            )
+        case _:
+            raise SchemaError(f"The type {getattr(data_type, 'name', data_type)} is not supported.")
+
+
+def arrow_field(field: StructField) -> pa.Field:
+    """Return `field` as an Arrow field, without metadata."""
+    try:
+        # Arrow's null type must be nullable.
+        return pa.field(field.name, arrow_type(field.type), field.nullable or field.type == VOID)
+    except SchemaError as error:
+        raise SchemaError(f"Column {field.name!r}: {error}") from error
+
+
+def arrow_schema(struct: StructType) -> pa.Schema:
+    """Return the Arrow schema for rows of `struct`. Raises SchemaError that names a column of unsupported type."""
+    return pa.schema([arrow_field(f) for f in struct.fields])
+
+
+def from_arrow(schema: pa.Schema) -> StructType:
+    """Return the Delta schema for rows of an Arrow schema. Arrow metadata is dropped.
+
+    A timestamp with a time zone becomes timestamp, and a timestamp without a time zone becomes timestamp_ntz, for every
+    unit. The extension type arrow.parquet.variant becomes variant, arrow.bool8 boolean, arrow.uuid binary of 16 bytes
+    and arrow.json string, with unchanged values. A struct of two binaries stays a struct, because it cannot be
+    distinguished from a variant.
+
+    Raises SchemaError for a type without a counterpart in Delta: time of day, durations, intervals, unions, and every
+    other extension type, because its storage does not define the meaning of its values.
+    """
+    return StructType(tuple(_from_field(f) for f in schema))
+
+
+def extension_name(field: pa.Field) -> str | None:
+    """Return the name of a field's extension type; None for other fields.
+
+    If pyarrow does not know the type, the field's metadata has the name.
+    """
+    if isinstance(field.type, pa.BaseExtensionType):
+        return str(field.type.extension_name)
+    name = (field.metadata or {}).get(b"ARROW:extension:name")
+    return None if name is None else name.decode(errors="replace")
+
+
+def from_arrow_type(arrow: pa.DataType) -> DataType:
+    """Return the Delta type for values of an Arrow type. Raises SchemaError like from_arrow."""
+    if isinstance(arrow, pa.BaseExtensionType):
+        return _from_extension(arrow.extension_name, arrow.storage_type)
+    if pa.types.is_dictionary(arrow) or pa.types.is_run_end_encoded(arrow):
+        return from_arrow_type(arrow.value_type)
+    if pa.types.is_timestamp(arrow):
+        return TIMESTAMP if arrow.tz is not None else TIMESTAMP_NTZ
+    if pa.types.is_decimal(arrow):
+        return DecimalType(arrow.precision, arrow.scale)
+    if pa.types.is_fixed_size_binary(arrow):
+        return BINARY
+    if arrow in _DELTA:
+        return _DELTA[arrow]
+    if pa.types.is_struct(arrow):
+        return StructType(tuple(_from_field(arrow.field(i)) for i in range(arrow.num_fields)))
+    if pa.types.is_map(arrow):
+        key, value = _field_type(arrow.key_field), _field_type(arrow.item_field)
+        return MapType(key, value, arrow.item_field.nullable)
+    if _is_list(arrow):
+        return ArrayType(_field_type(arrow.value_field), arrow.value_field.nullable)
+    raise SchemaError(
+        f"The Arrow type {arrow} has no counterpart in Delta: cast the column, such as to text or a number."
+    )
+
+
+def storage_type(arrow: pa.DataType) -> pa.DataType:
+    """Return the type with every extension type, at any depth, replaced by its storage type.
+
+    Spark ignores extension types when it reads Parquet files.
+    """
+    if isinstance(arrow, pa.BaseExtensionType):
+        return storage_type(arrow.storage_type)
+    if pa.types.is_struct(arrow):
+        return pa.struct([_storage_field(field) for field in arrow])
+    if pa.types.is_map(arrow):
+        return pa.map_(_storage_field(arrow.key_field), _storage_field(arrow.item_field))
+    if pa.types.is_list(arrow):
+        return pa.list_(_storage_field(arrow.value_field))
+    if pa.types.is_large_list(arrow):
+        return pa.large_list(_storage_field(arrow.value_field))
+    return arrow
+
+
+def _storage_field(field: pa.Field) -> pa.Field:
+    return pa.field(field.name, storage_type(field.type), field.nullable)
+
+
+def _from_field(field: pa.Field) -> StructField:
+    try:
+        return StructField(field.name, _field_type(field), field.nullable)
+    except SchemaError as error:
+        raise SchemaError(f"Column {field.name!r}: {error}") from error
+
+
+def _field_type(field: pa.Field) -> DataType:
+    name = extension_name(field)
+    storage = field.type.storage_type if isinstance(field.type, pa.BaseExtensionType) else field.type
+    return from_arrow_type(storage) if name is None else _from_extension(name, storage)
+
+
+def _from_extension(name: str, storage: pa.DataType) -> DataType:
+    if name == VARIANT_EXTENSION:
+        if not pa.types.is_struct(storage) or {f.name for f in storage} != {f.name for f in VARIANT_STORAGE}:
+            raise SchemaError(f"The Arrow type {name} is supported only with the members metadata and value.")
+        return VARIANT
+    if name == BOOL8_EXTENSION and pa.types.is_int8(storage):
+        return BOOLEAN
+    found = None
+    if name in (UUID_EXTENSION, JSON_EXTENSION):
+        found = from_arrow_type(storage)
+    if found != _PLAIN_EXTENSIONS.get(name) or found is None:
+        cure = _CURES.get(name, f"cast the column to a type that Delta has, such as its storage type, {storage}")
+        raise SchemaError(f"The Arrow extension type {name} has no counterpart in Delta: {cure}.")
+    return found
+
+
+def _is_list(arrow: pa.DataType) -> bool:
+    tests = (
+        pa.types.is_list,
+        pa.types.is_large_list,
+        pa.types.is_fixed_size_list,
+        pa.types.is_list_view,
+        pa.types.is_large_list_view,
+    )
+    return any(test(arrow) for test in tests)

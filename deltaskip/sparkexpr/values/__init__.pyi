@@ -1,0 +1,30 @@
+"""Values as Spark reads, casts, writes, compares and hashes them."""
+
+from .casts import cast_value
+from .floats import JSON_FLOATS, SPECIAL_FLOATS, java_text, nearest_float, to_float
+from .hashes import SPARK_SEED, iceberg_bucket, spark_hash
+from .interval_types import INTERVALS
+from .intervals import interval_text
+from .numerals import EXACT, context, decimal_of, exactly, integer_of, of_unscaled
+from .vectors import ordered_floats
+
+__all__ = [
+    "EXACT",
+    "INTERVALS",
+    "JSON_FLOATS",
+    "SPARK_SEED",
+    "SPECIAL_FLOATS",
+    "cast_value",
+    "context",
+    "decimal_of",
+    "exactly",
+    "iceberg_bucket",
+    "integer_of",
+    "interval_text",
+    "java_text",
+    "nearest_float",
+    "of_unscaled",
+    "ordered_floats",
+    "spark_hash",
+    "to_float",
+]

@@ -1,0 +1,258 @@
+"""Hashes of values: Spark's `hash` and `xxhash64`, and Iceberg's bucket numbers.
+
+`hash` is Murmur3 for x86 with 32 bits: Spark seeds with 42, hashes integers of up to 32 bits as four bytes, and each
+byte that remains after groups of four as a separate integer. Iceberg seeds with 0, hashes every integer as eight
+bytes, and follows the algorithm for bytes. `xxhash64` is XXH64 with the seed 42. Both Spark functions use the hash of a
+value as the seed of the next value, also for the values in arrays and structs; NULL does not change the seed.
+
+# Spark 4.1, Murmur3_x86_32.java, XXH64.java, HashExpression; Iceberg specification, Appendix B
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from deltaskip.records import dataclass
+from deltaskip.sparkexpr.types.data_types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    COLLATIONS_KEY,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    FLOATING,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+    StructField,
+    StructType,
+)
+from deltaskip.sparkexpr.values.numerals import EXACT, exactly
+
+SPARK_SEED = 42
+LONG_DIGITS = 18
+"""Decimals of at most this many digits are hashed as the 64-bit integer of their digits."""
+
+_WORD, _LONG_WORD = 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF
+_LONGS = (LONG, TIMESTAMP, TIMESTAMP_NTZ)
+_INTS = (BOOLEAN, BYTE, SHORT, INTEGER, DATE)
+_P1, _P2, _P3 = 0x9E37_79B1_85EB_CA87, 0xC2B2_AE3D_27D4_EB4F, 0x1656_67B1_9E37_79F9
+_P4, _P5 = 0x85EB_CA77_C2B2_AE63, 0x27D4_EB2F_1656_67C5
+
+ICEBERG_TYPES = (BYTE, SHORT, INTEGER, DATE, *_LONGS, STRING, BINARY)
+
+
+@dataclass(frozen=True, slots=True)
+class _Algorithm:
+    """Hash functions of 4-byte integers, 8-byte integers and bytes with a seed. Seeds and hashes are unsigned."""
+
+    of_int: Callable[[int, int], int]
+    of_long: Callable[[int, int], int]
+    of_bytes: Callable[[bytes, int], int]
+
+
+def hashable(type_: DataType) -> bool:
+    """Return whether this module hashes values of a type. Strings must have no collation; Spark refuses maps."""
+    match type_:
+        case ArrayType(element):
+            return hashable(element)
+        case StructType(fields):
+            return all(_field_hashable(field) for field in fields)
+        case _:
+            return type_ in (*_INTS, *_LONGS, FLOAT, DOUBLE, STRING, BINARY, VOID) or isinstance(type_, DecimalType)
+
+
+def _field_hashable(field: StructField) -> bool:
+    if COLLATIONS_KEY in field.metadata:
+        return False
+    inner = field.type
+    while isinstance(inner, ArrayType):
+        inner = inner.element
+    return hashable(inner)
+
+
+def spark_hash(value: Any, type_: DataType, seed: int = SPARK_SEED) -> int | None:
+    """Return Spark's `hash(value)` as a signed 32-bit integer; None for unsupported types. NULL hashes to the seed.
+
+    Structs are tuples, or mappings by field name.
+    """
+    if not hashable(type_):
+        return None
+    hashed = _hashed(_MURMUR3, value, type_, seed & _WORD)
+    return hashed - (1 << 32) if hashed >> 31 else hashed
+
+
+def spark_xxhash64(value: Any, type_: DataType, seed: int = SPARK_SEED) -> int | None:
+    """Return Spark's `xxhash64(value)` as a signed 64-bit integer; None for unsupported types."""
+    if not hashable(type_):
+        return None
+    hashed = _hashed(_XXH64, value, type_, seed & _LONG_WORD)
+    return hashed - (1 << 64) if hashed >> 63 else hashed
+
+
+def iceberg_bucket(value: Any, type_: DataType, count: int) -> int | None:
+    """Return Iceberg's `bucket[count]` of a value that is not NULL; None for unsupported types."""
+    if isinstance(type_, DecimalType):
+        data = _big_endian(_unscaled(value, type_))
+    elif type_ in (STRING, BINARY):
+        data = value.encode() if isinstance(value, str) else value
+    elif type_ in ICEBERG_TYPES:
+        data = struct.pack("<q", value)
+    else:
+        return None
+    return (_standard(data) & 0x7FFF_FFFF) % count
+
+
+def _hashed(algorithm: _Algorithm, value: Any, type_: DataType, seed: int) -> int:
+    if value is None:
+        return seed
+    match type_:
+        case ArrayType(element):
+            for each in value:
+                seed = _hashed(algorithm, each, element, seed)
+            return seed
+        case StructType(fields):
+            for at, field in enumerate(fields):
+                inner = value[at] if isinstance(value, tuple) else value.get(field.name)
+                seed = _hashed(algorithm, inner, field.type, seed)
+            return seed
+        case DecimalType(precision):
+            unscaled = _unscaled(value, type_)
+            if precision <= LONG_DIGITS:
+                return algorithm.of_long(unscaled & _LONG_WORD, seed)
+            return algorithm.of_bytes(_big_endian(unscaled), seed)
+    if type_ in _INTS:
+        return algorithm.of_int(int(value) & _WORD, seed)
+    if type_ in _LONGS:
+        return algorithm.of_long(value & _LONG_WORD, seed)
+    if type_ in FLOATING:
+        number = 0.0 if value == 0 else math.nan if math.isnan(value) else value
+        if type_ == FLOAT:
+            return algorithm.of_int(struct.unpack("<I", struct.pack("<f", number))[0], seed)
+        return algorithm.of_long(struct.unpack("<Q", struct.pack("<d", number))[0], seed)
+    return algorithm.of_bytes(value.encode() if isinstance(value, str) else bytes(value), seed)
+
+
+def _unscaled(value: Any, type_: DecimalType) -> int:
+    return int(exactly(value).scaleb(type_.scale, EXACT))
+
+
+def _murmur3_int(word: int, seed: int) -> int:
+    return _finished(_mixed(seed, word), 4)
+
+
+def _murmur3_long(number: int, seed: int) -> int:
+    return _finished(_mixed(_mixed(seed, number & _WORD), number >> 32), 8)
+
+
+def _murmur3_bytes(data: bytes, seed: int) -> int:
+    whole = len(data) // 4 * 4
+    for word in struct.unpack(f"<{whole // 4}I", data[:whole]):
+        seed = _mixed(seed, word)
+    for byte in data[whole:]:
+        seed = _mixed(seed, (byte - 256 if byte > 127 else byte) & _WORD)
+    return _finished(seed, len(data))
+
+
+def _standard(data: bytes) -> int:
+    whole = len(data) // 4 * 4
+    hashed = 0
+    for word in struct.unpack(f"<{whole // 4}I", data[:whole]):
+        hashed = _mixed(hashed, word)
+    if data[whole:]:
+        hashed ^= _scrambled(int.from_bytes(data[whole:], "little"))
+    return _finished(hashed, len(data))
+
+
+def _scrambled(word: int) -> int:
+    return _rotated(word * 0xCC9E_2D51 & _WORD, 15) * 0x1B87_3593 & _WORD
+
+
+def _mixed(hashed: int, word: int) -> int:
+    return (_rotated(hashed ^ _scrambled(word), 13) * 5 + 0xE654_6B64) & _WORD
+
+
+def _finished(hashed: int, length: int) -> int:
+    hashed ^= length
+    hashed = (hashed ^ hashed >> 16) * 0x85EB_CA6B & _WORD
+    hashed = (hashed ^ hashed >> 13) * 0xC2B2_AE35 & _WORD
+    return hashed ^ hashed >> 16
+
+
+def _rotated(word: int, by: int) -> int:
+    return (word << by | word >> (32 - by)) & _WORD
+
+
+def _xxh64_int(word: int, seed: int) -> int:
+    return _avalanche(_four_bytes((seed + _P5 + 4) & _LONG_WORD, word))
+
+
+def _xxh64_long(number: int, seed: int) -> int:
+    return _avalanche(_eight_bytes((seed + _P5 + 8) & _LONG_WORD, number))
+
+
+def _xxh64_bytes(data: bytes, seed: int) -> int:
+    at = len(data) // 32 * 32
+    if at:
+        lanes = [seed + _P1 + _P2, seed + _P2, seed, seed - _P1]
+        words = struct.unpack(f"<{at // 8}Q", data[:at])
+        for start in range(0, len(words), 4):
+            lanes = [_round(lane, word) for lane, word in zip(lanes, words[start : start + 4], strict=True)]
+        hashed = sum(_rotated_long(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True)) & _LONG_WORD
+        for lane in lanes:
+            hashed = ((hashed ^ _round(0, lane)) * _P1 + _P4) & _LONG_WORD
+    else:
+        hashed = seed + _P5
+    hashed = (hashed + len(data)) & _LONG_WORD
+    while at + 8 <= len(data):
+        hashed = _eight_bytes(hashed, int.from_bytes(data[at : at + 8], "little"))
+        at += 8
+    if at + 4 <= len(data):
+        hashed = _four_bytes(hashed, int.from_bytes(data[at : at + 4], "little"))
+        at += 4
+    for byte in data[at:]:
+        hashed = _rotated_long(hashed ^ (byte * _P5 & _LONG_WORD), 11) * _P1 & _LONG_WORD
+    return _avalanche(hashed)
+
+
+def _round(lane: int, word: int) -> int:
+    return _rotated_long((lane + word * _P2) & _LONG_WORD, 31) * _P1 & _LONG_WORD
+
+
+def _eight_bytes(hashed: int, word: int) -> int:
+    return (_rotated_long(hashed ^ _round(0, word), 27) * _P1 + _P4) & _LONG_WORD
+
+
+def _four_bytes(hashed: int, word: int) -> int:
+    return (_rotated_long(hashed ^ (word * _P1 & _LONG_WORD), 23) * _P2 + _P3) & _LONG_WORD
+
+
+def _avalanche(hashed: int) -> int:
+    hashed = (hashed ^ hashed >> 33) * _P2 & _LONG_WORD
+    hashed = (hashed ^ hashed >> 29) * _P3 & _LONG_WORD
+    return hashed ^ hashed >> 32
+
+
+def _rotated_long(word: int, by: int) -> int:
+    return (word << by | word >> (64 - by)) & _LONG_WORD
+
+
+def _big_endian(value: int) -> bytes:
+    """Two's complement in the fewest bytes, like Java's BigInteger.toByteArray."""
+    magnitude = value if value >= 0 else ~value
+    return value.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)
+
+
+_MURMUR3 = _Algorithm(_murmur3_int, _murmur3_long, _murmur3_bytes)
+_XXH64 = _Algorithm(_xxh64_int, _xxh64_long, _xxh64_bytes)

@@ -1,0 +1,95 @@
+"""Calendar arithmetic on whole columns of dates and timestamps, shared by the functions of times."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.sparkexpr.values.arrow_values import NOTHING
+from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone
+from deltaskip.sparkexpr.values.vectors import (
+    NotByColumn,
+    Partly,
+    Values,
+    any_set,
+    column,
+    constant_of,
+    filled,
+    made,
+    numbers,
+)
+from deltaskip.sparkexpr.values.zones import local_times, near_limits
+
+DATES_FROM, DATES_TO = -719_162, 2_932_896
+"""The days of the years 1 to 9999, for which Arrow's calendar functions are used."""
+
+_MONTHS = {"YEAR": 12, "YYYY": 12, "YY": 12, "QUARTER": 3, "MONTH": 1, "MM": 1, "MON": 1}
+# The days of a cycle of 400 years, and an offset after which cycles of 32-bit dates are not negative.
+_CYCLE_DAYS, _EPOCH_DAY = 146_097, 719_468
+
+
+def time_texts(local: np.ndarray, given: Values) -> Partly | pa.Array:
+    """The strings of CAST(… AS STRING) for local microseconds; years outside 1 to 9999 are left over."""
+    seconds, fraction = local // MICROS_PER_SECOND, local % MICROS_PER_SECOND
+    usual = (local >= DATES_FROM * MICROS_PER_DAY) & (local < (DATES_TO + 1) * MICROS_PER_DAY)
+    whole = made(np.where(usual, seconds, 0), pa.timestamp("s"), given)
+    found = pc.cast(whole, pa.string())
+    if fraction.any():
+        digits = pc.utf8_lpad(pc.cast(made(fraction, pa.int64(), given), pa.string()), 6, "0")
+        tail = pc.if_else(made(fraction != 0, pa.bool_()), pc.utf8_rtrim(digits, "0"), NOTHING)
+        point = pc.if_else(pc.equal(tail, NOTHING), NOTHING, constant_of(".", pa.string()))
+        found = pc.binary_join_element_wise(found, point, tail, NOTHING)
+    return found if usual.all() else Partly(found, ~usual)
+
+
+def within_limits(found: pa.Array, times: Values) -> Values | Partly:
+    """The results of a function of `times`; rows with times near the limits of 64 bits are left over."""
+    rest = near_limits(numbers(times))
+    return found if rest is None else Partly(found, rest)
+
+
+def local_column(values: Values, zoned: bool, zone: Zone) -> np.ndarray:
+    """Local microseconds of an array of timestamps; 0 for null."""
+    micros = filled(column(values))
+    return local_times(micros, zone) if zoned else micros
+
+
+def truncated_days(days: np.ndarray, unit: str) -> np.ndarray | None:
+    """Dates truncated to a unit; None for an unknown unit."""
+    if unit not in _MONTHS and unit != "WEEK":
+        return None
+    year, month, _ = civil(days)
+    count = _MONTHS.get(unit, 1)
+    found: np.ndarray = days - (days + 3) % 7
+    return found if unit == "WEEK" else first_of_month(year, (month - 1) // count * count + 1)
+
+
+def date_column(days: np.ndarray, *given: Values) -> pa.Array:
+    """The days as dates. Raises NotByColumn for days out of range: Spark raises for some units and wraps for others."""
+    if any_set((days < -(2**31)) | (days >= 2**31), *given):
+        raise NotByColumn
+    return made(days.astype(np.int32), pa.date32(), *given)
+
+
+def civil(days: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Year, month and day of days since 1970-01-01, like `calendar.civil_from_days`."""
+    moved = days.astype(np.int64) + _EPOCH_DAY
+    era = moved // _CYCLE_DAYS
+    of_era = moved - era * _CYCLE_DAYS
+    year = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year + year // 4 - year // 100)
+    shifted = (5 * of_year + 2) // 153
+    month = (shifted + 2) % 12 + 1
+    return year + era * 400 + (month <= 2), month, of_year - (153 * shifted + 2) // 5 + 1
+
+
+def first_of_month(year: np.ndarray, month: np.ndarray) -> np.ndarray:
+    """Days from 1970-01-01 to the first day of a month from 1 to 13, like `calendar.days_from_civil`."""
+    year, month = year + (month > 12), np.where(month > 12, month - 12, month)
+    shifted = year - (month <= 2)
+    era = shifted // 400
+    of_era = shifted - era * 400
+    of_year = (153 * ((month + 9) % 12) + 2) // 5
+    found: np.ndarray = era * _CYCLE_DAYS + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _EPOCH_DAY
+    return found

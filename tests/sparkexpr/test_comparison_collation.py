@@ -1,0 +1,145 @@
+"""Under which collation strings compare: spellings of one collation meet in peace, unknown ones are no binary order."""
+
+import pytest
+
+from deltaskip.errors import PredicateError
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.bind import bind_expression
+from deltaskip.sparkexpr.comparison_collation import compared_collations, comparison_collation, is_binary, is_collated
+from deltaskip.sparkexpr.nodes import (
+    And,
+    Call,
+    Case,
+    Cast,
+    Collate,
+    Compare,
+    FieldRef,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    StartsWith,
+)
+from deltaskip.sparkexpr.types.data_types import BOOLEAN, INTEGER, LONG, STRING
+from deltaskip.sparkexpr.types.ddl import parse_columns
+
+
+def column(collation: str | None) -> FieldRef:
+    return FieldRef(("a",), ("a",), STRING, True, collation=collation)
+
+
+@pytest.mark.parametrize(
+    "text", [None, "UTF8_BINARY", "utf8_binary", "spark.UTF8_BINARY", "ICU.utf8_binary", "spark.UTF8_BINARY.77.1"]
+)
+def test_binary_order_has_many_spellings(text):
+    assert is_binary(text)
+    assert comparison_collation(column(text), Literal("x", STRING)) is None
+
+
+@pytest.mark.parametrize("text", ["foo.UTF8_BINARY", "UTF8_BINARY_RTRIM", "icu.", "", "FOO", "icu.UNICODE", "UNICODE"])
+def test_what_is_unknown_is_never_binary_order(text):
+    assert not is_binary(text)
+    assert comparison_collation(column(text), Literal("x", STRING)) == text
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("icu.UNICODE_CI", "ICU.unicode_ci"),
+        ("icu.UNICODE_CI_AI", "icu.UNICODE_AI_CI"),
+        ("spark.UNICODE", "icu.UNICODE"),
+        ("icu.de_CS", "icu.de"),
+        ("foo.BAR", "FOO.bar"),
+        ("spark.UTF8_BINARY", None),
+    ],
+)
+def test_spellings_of_one_collation_compare_under_it(a, b):
+    assert comparison_collation(column(a), column(b)) in (a, b, None)
+    assert comparison_collation(Collate(column(None), a), Collate(column(None), b or "UTF8_BINARY")) in (a, b, None)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("icu.UNICODE_CI", "icu.UNICODE"),
+        ("icu.UNICODE", None),
+        ("foo.UNICODE", "icu.UNICODE"),
+        ("foo.UTF8_BINARY", None),
+        ("icu.en_US", "icu.en_USA"),
+        ("nonsense", "other"),
+    ],
+)
+def test_two_collations_of_columns_do_not_meet(a, b):
+    with pytest.raises(PredicateError, match=f"A comparison mixes the collations .*{a}"):
+        comparison_collation(column(a), column(b))
+    assert comparison_collation(column(a), Collate(column(b), "UNICODE_CI")) == "UNICODE_CI"
+
+
+B, LCASE = FieldRef(("b",), ("b",), BOOLEAN), column("spark.UTF8_LCASE")
+X = Literal("x", STRING)
+CI = column("icu.UNICODE_CI")
+COMPARED = [
+    (Compare("=", CI, X), ["icu.UNICODE_CI"]),
+    (Compare("=", X, Collate(CI, "de")), ["de"]),
+    (Compare("=", Collate(CI, "UTF8_BINARY"), X), []),
+    (Compare("=", Collate(column(None), "icu.de"), X), ["icu.de"]),
+    (And((Not(StartsWith(CI, X)), Compare("<", column("icu.de"), X))), ["icu.UNICODE_CI", "icu.de"]),
+    (In(CI, (X, X)), ["icu.UNICODE_CI"]),
+    (In(column(None), (X, Collate(X, "de"))), ["de"]),
+    (In(FieldRef(("n",), ("n",), LONG), (Literal(1, LONG),)), []),
+    (Compare("=", Call("upper", (CI,)), X), ["icu.UNICODE_CI"]),
+    (IsNull(CI), []),
+    (Not(IsNull(CI)), []),
+    (Compare(">", Call("length", (CI,)), Literal(1, LONG)), []),
+    (Compare("=", column("spark.utf8_binary"), X), []),
+]
+
+
+@pytest.mark.parametrize(("predicate", "expected"), COMPARED, ids=[str(i) for i in range(len(COMPARED))])
+def test_a_predicate_compares_under_the_collations_of_its_operands(predicate, expected):
+    assert sorted(compared_collations(predicate)) == sorted(expected)
+
+
+CHOICE = Case(((B, CI),), X)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        CHOICE,
+        Case(((B, X),), CI),
+        Case(((Compare("=", LCASE, X), X), (B, CI))),
+        Call("coalesce", (CI, X), STRING),
+        Call("concat", (X, CI), STRING),
+        Call("concat", (CHOICE, Cast(column(None), STRING)), STRING),
+        Call("substring", (CI, Literal(1, INTEGER), FieldRef(("n",), ("n",), INTEGER)), STRING),
+    ],
+)
+def test_conditions_and_functions_have_the_collation_of_their_strings(node):
+    assert comparison_collation(node, X) == "icu.UNICODE_CI"
+    assert comparison_collation(X, Collate(node, "de")) == "de"
+    assert is_collated(node)
+
+
+@pytest.mark.parametrize(
+    "node", [Case(((B, CI),), LCASE), Call("concat", (CI, column(None)), STRING), Call("coalesce", (LCASE, CI), STRING)]
+)
+def test_what_has_two_collations_is_compared_only_with_an_explicit_one(node):
+    with pytest.raises(PredicateError, match="A comparison mixes the collations"):
+        comparison_collation(node, X)
+    assert comparison_collation(node, Collate(X, "de")) == "de"
+    assert is_collated(node)
+
+
+@pytest.mark.parametrize("text", ["a = b", "a LIKE b", "a ILIKE b", "startswith(a, b)", "a IN (b)"])
+def test_texts_of_two_collations_do_not_meet(text):
+    schema = parse_columns("a STRING COLLATE UNICODE, b STRING COLLATE UTF8_LCASE")
+    with pytest.raises(PredicateError, match="mixes the collations"):
+        bind_expression(parse_sql(text), schema)
+
+
+def test_the_function_collate_is_the_operator() -> None:
+    assert parse_sql("collate(s, 'UTF8_LCASE') = 'a'") == parse_sql("s COLLATE UTF8_LCASE = 'a'")
+    # The name is a constant, without a catalog.
+    for text in ("collate(s, t)", "collate(s, NULL)", "collate(s, 'SYSTEM.BUILTIN.UNICODE')"):
+        assert isinstance(parse_sql(text), Call), text

@@ -1,0 +1,96 @@
+"""Constants of Python, numpy, pandas and pyarrow: exact, or refused by name."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import deltaskip as ds
+from deltaskip.sparkexpr.python_values import list_of, literal_node
+from tests.each import each
+
+NS = 1_700_000_000_123_456_789
+INSTANT = 1_700_000_000_123_456
+
+
+def _raw(type_: pa.DataType, value: int) -> pa.Scalar:
+    """A scalar that pyarrow makes of no Python value."""
+    return pa.Array.from_buffers(type_, 1, [None, pa.py_buffer(np.array([value], np.int64))])[0]
+
+
+def _within(value: pa.Array) -> list[pa.Scalar]:
+    """A value as scalars of types around its type."""
+    runs = pa.RunEndEncodedArray.from_arrays([1], value)
+    union = pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [value])
+    return [value[0], value.dictionary_encode()[0], runs[0], union[0]]
+
+
+def test_times_that_spark_lacks_are_refused_in_every_form() -> None:
+    naive, aware = (pa.array([NS], pa.timestamp("ns", zone)) for zone in (None, "Europe/Berlin"))
+    wrong: list[Any] = [*_within(naive), *_within(aware), *_within(pa.array([7], pa.duration("ns")))]
+    wrong += [_raw(pa.date64(), 86_400_000 + 1), np.datetime64(NS, "ns"), np.timedelta64(1, "ns"), pd.Timestamp(NS)]
+    wrong += [pd.Timedelta(1, "ns"), np.array(NS, "datetime64[ns]"), np.timedelta64(1, "M"), np.timedelta64(1)]
+    # Beyond the years and the interval of Spark.
+    wrong += [pa.scalar(253_402_300_800, pa.timestamp("s")), pa.scalar(2_932_897, pa.date32()), dt.timedelta.max]
+    wrong += [pa.scalar(-(2**31), pa.date32()), pa.scalar(2**62, pa.duration("s")), pd.NaT, np.datetime64("NaT")]
+    wrong += [pd.Timestamp(np.datetime64("12000-01-01", "s")), np.datetime64("20000-01-01")]
+
+    def refused(value: Any) -> None:
+        with pytest.raises(ds.PredicateError):
+            literal_node(value)
+        with pytest.raises(ds.PredicateError):
+            ds.col("ts").isin([value])
+
+    each(wrong, refused)
+    for array in (naive, aware, pa.chunked_array([naive])):
+        with pytest.raises(ds.PredicateError, match="microseconds: round it first"):
+            ds.col("ts").isin(array)
+
+
+def test_times_that_spark_has_are_what_they_were() -> None:
+    for unit, count in (("s", 1_700_000_000), ("ms", 1_700_000_000_123), ("us", INSTANT), ("ns", NS // 1000 * 1000)):
+        part = {"s": 10**6, "ms": 10**3, "us": 1, "ns": 1}[unit]
+        [aware] = {literal_node(each) for each in _within(pa.array([count], pa.timestamp(unit, "Asia/Tokyo")))}
+        assert aware == ds.lit(dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(0, 0, INSTANT // part * part)).node
+        [naive] = {literal_node(each) for each in _within(pa.array([count], pa.timestamp(unit)))}
+        assert "2023-11-14 22:13:20" in str(naive)
+        assert literal_node(pa.scalar(count, pa.duration(unit))).value == (INSTANT // part * part)  # type: ignore[attr-defined]
+    assert literal_node(_raw(pa.date64(), 86_400_000)) == literal_node(dt.date(1970, 1, 2))
+    assert literal_node(pa.scalar(None, pa.timestamp("ns"))) == literal_node(None)
+
+
+def test_scalars_and_arrays_without_a_dimension_are_their_values() -> None:
+    for given, value in ((np.array(5), 5), (np.array("x"), "x"), (np.bytes_(b"a\0"), b"a\0"), (np.str_("a\0"), "a\0")):
+        assert literal_node(given) == literal_node(value)
+    assert list_of(pa.chunked_array([[1], [2]])) == [pa.scalar(1), pa.scalar(2)]
+    text = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(np.array([0, 1], np.int32)), pa.py_buffer(b"\xff")]
+    )
+    with pytest.raises(ds.PredicateError, match="not UTF-8"):
+        literal_node(text[0])
+
+
+def test_what_is_nested_too_deeply_is_an_error_of_the_arguments(tmp_path: Any) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "l BIGINT")
+    table.append(pa.table({"l": [5]}))
+    equal = ds.col("l") == 5
+    turned, mixed, sums = equal, equal, ds.col("l")
+    for _ in range(300):
+        turned, mixed, sums = ~turned, ~(mixed & equal), sums + 1
+    together = equal
+    for _ in range(3000):
+        together = together & equal
+    assert table.scan(where=together).to_arrow().num_rows == 1
+    for deep in (turned, mixed, sums == 305):
+        assert repr(deep) == "ColumnExpr(…)"
+        with pytest.raises(ds.UnsupportedFeature, match="nested too deeply"):
+            table.scan(where=deep).to_arrow()
+        with pytest.raises((ds.InvalidArgument, ds.UnsupportedFeature), match="nested too deeply"):
+            table.update({"l": deep}, where="l = 5")
+    with pytest.raises(ds.InvalidArgument, match="nested too deeply"):
+        table.delete(mixed)

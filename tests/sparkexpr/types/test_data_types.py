@@ -1,0 +1,156 @@
+import copy
+import json
+import pickle
+
+import pytest
+
+from deltaskip.errors import InvalidArgumentType, SchemaError
+from deltaskip.sparkexpr.types import (
+    DATE,
+    INTEGER,
+    LONG,
+    PRIMITIVES,
+    STRING,
+    ArrayType,
+    DecimalType,
+    MapType,
+    PrimitiveType,
+    StructField,
+    StructType,
+    UnknownType,
+    parse_schema,
+    schema_to_json,
+)
+from deltaskip.sparkexpr.types.data_types import nested_types
+from tests import corpus
+from tests.looped import looped
+
+SCHEMA = StructType((StructField("a", ArrayType(STRING), metadata={"k": {"n": [1]}}), StructField("b", INTEGER, False)))
+
+
+def test_schemas_pickle_and_copy():
+    assert pickle.loads(pickle.dumps(SCHEMA)) == SCHEMA
+    assert copy.deepcopy(SCHEMA) == SCHEMA
+
+
+def test_types_are_hashable_and_metadata_counts_for_equality_only():
+    plain = StructField("a", STRING)
+    noted = StructField("a", STRING, metadata={"k": 1})
+    assert hash(plain) == hash(noted)
+    assert plain != noted
+    assert hash(SCHEMA) == hash(copy.deepcopy(SCHEMA))
+
+
+def test_metadata_is_read_only_and_apart_from_the_callers_mapping():
+    given = {"k": 1}
+    field = StructField("a", STRING, metadata=given)
+    given["k"] = 2
+    assert field.metadata["k"] == 1
+    with pytest.raises(TypeError):
+        field.metadata["k"] = 3
+
+
+def test_the_default_metadata_is_not_shared_and_empty():
+    assert StructField("a", STRING).metadata == {}
+
+
+def test_an_unknown_primitive_name_is_refused():
+    assert PRIMITIVES["long"] == PrimitiveType("long")
+    with pytest.raises(SchemaError, match="bigint"):
+        PrimitiveType("bigint")
+
+
+@pytest.mark.parametrize(("precision", "scale"), [(0, 0), (39, 0), (5, 6), (5, -1)])
+def test_impossible_decimals_are_refused(precision, scale):
+    with pytest.raises(SchemaError, match="decimal"):
+        DecimalType(precision, scale)
+
+
+def test_nested_types_are_found_at_every_depth():
+    inner = StructType((StructField("b", LONG),))
+    schema = StructType((StructField("a", ArrayType(inner)), StructField("m", MapType(STRING, DATE))))
+    assert list(nested_types(schema)) == [schema, ArrayType(inner), inner, LONG, MapType(STRING, DATE), STRING, DATE]
+    assert list(nested_types(ArrayType(inner), into_structs=False)) == [ArrayType(inner), inner]
+
+
+@looped(
+    "make",
+    [
+        lambda: PrimitiveType(5),
+        lambda: UnknownType(5),
+        lambda: DecimalType("10", 2),
+        lambda: DecimalType(10, True),
+        lambda: ArrayType("string"),
+        lambda: MapType(STRING, None),
+        lambda: MapType("string", STRING),
+        lambda: StructField(5, STRING),
+        lambda: StructField("a", "string"),
+        lambda: StructField("a", STRING, True, "comment"),
+        lambda: StructType(5),
+        lambda: StructType(("a", STRING)),
+    ],
+)
+def test_arguments_of_the_wrong_type_are_refused(make):
+    with pytest.raises(InvalidArgumentType, match=r"must be an? [A-Za-z]+, not "):
+        make()
+
+
+NESTED = StructType(
+    (
+        StructField("id", LONG, False, {"comment": "the key"}),
+        StructField("name", STRING, metadata={"__COLLATIONS": {"name": "icu.UNICODE_CI"}, "comment": "long " * 40}),
+        StructField(
+            "m",
+            MapType(STRING, ArrayType(StructType((StructField("x", DecimalType(10, 2)),)), False)),
+            metadata={"__COLLATIONS": {"m.key": "spark.UTF8_LCASE"}},
+        ),
+        StructField("shape\n", UnknownType('"geometry"'), metadata={"__COLLATIONS": 5}),
+        StructField("<b>", STRING, metadata={"__COLLATIONS": 5, "comment": 7}),
+    )
+)
+
+
+def test_the_repr_of_a_schema_is_a_tree():
+    assert repr(NESTED).splitlines() == [
+        "root",
+        " |-- id: long (nullable = false, comment = the key)",
+        " |-- name: string collate UNICODE_CI (nullable = true, comment = " + "long " * 11 + "…)",
+        " |-- m: map (nullable = true)",
+        " |    |-- key: string collate UTF8_LCASE",
+        " |    |-- value: array (valueContainsNull = true)",
+        " |    |    |-- element: struct (containsNull = false)",
+        " |    |    |    |-- x: decimal(10,2) (nullable = true)",
+        " |-- shape\\n: geometry (nullable = true)",
+        " |-- <b>: string (nullable = true)",
+    ]
+    assert repr(StructType()) == "root"
+
+
+def test_the_html_of_a_schema_is_its_tree_escaped():
+    shown = NESTED._repr_html_()
+    assert shown.startswith("<pre>root\n") and shown.endswith("</pre>")
+    assert "&lt;b&gt;: string" in shown and "<b>" not in shown
+
+
+@corpus.each_version(where=lambda version: version["schema"] is not None)
+def test_trees_of_the_corpus_are_those_of_pyspark_but_for_comments_and_collations(table, version):
+    types = pytest.importorskip("pyspark.sql.types")
+    plain = without_metadata(parse_schema(json.dumps(version["schema"])))
+    try:
+        expected = types.StructType.fromJson(json.loads(schema_to_json(plain))).treeString()
+    except Exception:  # a type that this PySpark does not know
+        assert "geometry" in repr(plain) or "interval" in repr(plain)
+        return
+    assert repr(plain) + "\n" == expected
+
+
+def without_metadata(data_type):
+    match data_type:
+        case StructType(fields):
+            return StructType(tuple(StructField(f.name, without_metadata(f.type), f.nullable) for f in fields))
+        case ArrayType(element, contains_null):
+            return ArrayType(without_metadata(element), contains_null)
+        case MapType(key, value, value_contains_null):
+            return MapType(without_metadata(key), without_metadata(value), value_contains_null)
+        case _:
+            return data_type
