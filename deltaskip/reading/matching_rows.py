@@ -8,8 +8,8 @@ from typing import Any
 import numpy.typing as npt
 
 from deltaskip.reading.stored_rows import StoredBatch
-from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.sparkexpr import EvaluationError, Undecided, needs_session, padded_column, public_errors, to_sql
+from deltaskip.sparkexpr.collations import Collations
 from deltaskip.sparkexpr.evaluation import Evaluator, left_to_spark
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.types import StructType, display_name

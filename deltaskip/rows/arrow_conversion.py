@@ -26,12 +26,11 @@ from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import PathStep, RowRule, violation
 from deltaskip.rows.shown_rows import python_value
 from deltaskip.rows.store import stores_every_value
-from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.sparkexpr import needs_session, parse_sql, public_errors
 from deltaskip.sparkexpr.bind import bind, bind_expression
 from deltaskip.sparkexpr.clock import at_time
 from deltaskip.sparkexpr.coerce import type_of
-from deltaskip.sparkexpr.collations import Collation
+from deltaskip.sparkexpr.collations import Collation, Collations
 from deltaskip.sparkexpr.evaluation import CollatedOrder, Evaluator, never_fails
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.types import VOID, ArrayType, DataType, MapType, StructType, display_name

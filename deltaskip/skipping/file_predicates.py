@@ -13,9 +13,9 @@ from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.evaluate import keep_mask
 from deltaskip.skipping.partition_terms import PartitionAnswers, PartitionTruth
 from deltaskip.skipping.program import PartitionTerm, Program
-from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.skipping.proofs.rewrite import not_true, rewrite
 from deltaskip.sparkexpr.clock import Clock, reads_clock
+from deltaskip.sparkexpr.collations import Collations
 from deltaskip.sparkexpr.kernels import Lane
 from deltaskip.sparkexpr.nodes import Literal, Node
 from deltaskip.sparkexpr.values.zone_rules import SharedRules

@@ -19,8 +19,8 @@ from deltaskip.fork_safety import new_lock
 from deltaskip.records import dataclass
 from deltaskip.skipping.partition_columns import PartitionColumn, readings
 from deltaskip.skipping.program import PartitionTerm
-from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.sparkexpr import EvaluationError
+from deltaskip.sparkexpr.collations import Collations
 from deltaskip.sparkexpr.evaluation import Order, evaluate
 from deltaskip.sparkexpr.kernels import Lane, take_lane
 from deltaskip.sparkexpr.nodes import FieldRef, Node

@@ -17,8 +17,8 @@ from deltaskip.schema.type_widening import widened_types
 from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.partition_columns import map_values
 from deltaskip.skipping.program import Keep, Program
-from deltaskip.skipping.proofs.collated import Collations, spellings
-from deltaskip.sparkexpr.collations import Collation
+from deltaskip.skipping.proofs.collated import spellings
+from deltaskip.sparkexpr.collations import Collation, Collations
 from deltaskip.sparkexpr.types import Resolved, collation_of, display_name, fold_name, leaves, simple_string
 from deltaskip.sparkexpr.values.arrow_values import exact_sum, is_true
 from deltaskip.stats.collated_bounds import collated_leaf

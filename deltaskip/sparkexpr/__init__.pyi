@@ -4,6 +4,7 @@ from . import nodes
 from .column import ColumnExpr, col, lit, to_node
 from .exact import Inexact, refused
 from .failures import PASS_SESSION, EvaluationError, Undecided, needs_session, public_errors
+from .over_data import CheckedExpression, check, evaluate, filter
 from .padding import as_read, padded_column
 from .python_values import literal_node
 from .text.expressions import beyond_one_row, columns_in, is_valid_sql, parse_sql, type_of_text
@@ -14,15 +15,19 @@ from .tuples import tuples_node
 
 __all__ = [
     "PASS_SESSION",
+    "CheckedExpression",
     "ColumnExpr",
     "EvaluationError",
     "Inexact",
     "Undecided",
     "as_read",
     "beyond_one_row",
+    "check",
     "col",
     "columns_in",
+    "evaluate",
     "exact_sql",
+    "filter",
     "is_valid_sql",
     "lit",
     "literal_node",

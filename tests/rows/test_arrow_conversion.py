@@ -17,8 +17,8 @@ from deltaskip.data_files.parquet_writer import DataFileLayout, write_data_files
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
 from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.arrow_layout import plain_batches
-from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.collations import Collations
 from deltaskip.sparkexpr.collations.versions import SPARK_VERSION
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.types import from_arrow

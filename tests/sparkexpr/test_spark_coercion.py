@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from deltaskip.errors import PredicateError
-from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.sparkexpr import EvaluationError, parse_sql
 from deltaskip.sparkexpr.bind import bind
+from deltaskip.sparkexpr.collations import Collations
 from deltaskip.sparkexpr.collations.versions import SPARK_VERSION
 from deltaskip.sparkexpr.evaluation import evaluate
 from deltaskip.sparkexpr.types.ddl import parse_columns

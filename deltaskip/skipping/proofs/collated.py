@@ -19,15 +19,15 @@ both refine the case-insensitive order, so leaves become `<=` and `>=` in that o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any
 
-from deltaskip.errors import DeltaSkipError, InvalidCollation, PredicateError
+from deltaskip.errors import PredicateError
 from deltaskip.records import dataclass
 from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, ValuesPossible
 from deltaskip.skipping.proofs.leaf_values import prefix_of
 from deltaskip.skipping.proofs.terms import LEAST_AND_GREATEST, Proof, all_of, any_of, joined_reasons, some
-from deltaskip.sparkexpr.collations import LCASE, Collation, CollationId, find, lookup
+from deltaskip.sparkexpr.collations import LCASE, Collation, CollationId, Collations, find
 from deltaskip.sparkexpr.comparison_collation import comparison_collation
 from deltaskip.sparkexpr.literal_list import LiteralList, nodes_in
 from deltaskip.sparkexpr.nodes import (
@@ -58,49 +58,6 @@ _MOST_VALUES = 64
 """Maximum number of values of an IN list that are searched one by one; for longer lists, only the extremes are."""
 
 StatFieldOf = Callable[[FieldRef], StatField | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Collations:
-    """The collations of one scan, all in the version under which the engine compares strings."""
-
-    version: str
-    _found: dict[str, Collation | None] = field(default_factory=dict, repr=False, compare=False)
-
-    def evaluator(self, collation: str) -> Collation | None:
-        """Return the collation of that name (from a schema or COLLATE); None if it is not available."""
-        if collation not in self._found:
-            identifier = self.identifier(collation)
-            self._found[collation] = None if identifier is None else find(identifier)
-        return self._found[collation]
-
-    def identifier(self, collation: str) -> CollationId | None:
-        """Return the identifier with the version; None for an unknown name."""
-        try:
-            named = CollationId.named(collation).canonical
-        except InvalidCollation:
-            return None
-        return named.with_version(self.version) if named.version is None else named
-
-    def unavailable(self, collation: str) -> str:
-        """Return the reason why `evaluator` returns None for the collation."""
-        identifier = self.identifier(collation)
-        if identifier is None:
-            return f"the collation {collation} is not known"
-        try:
-            lookup.collation(identifier)
-        except InvalidCollation:
-            return f"the collation {collation} is not known"
-        except DeltaSkipError as error:
-            return str(error).rstrip(".")
-        return f"the collation {identifier} cannot be evaluated"
-
-    def order(self, collation: str, left: str, right: str) -> int:
-        """Return -1, 0 or 1 as Spark compares the two strings; raise LookupError if unknown (expr.evaluation.Order)."""
-        found = self.evaluator(collation)
-        if found is None or not (found.trusts(left) and found.trusts(right)):
-            raise LookupError(collation)
-        return found.compare_values(left, right)
 
 
 def in_binary_order(node: Node) -> Node | None:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.skipping.program import ConstantTerm, Drop, Keep, Leaf, PartitionTerm, Program, Term
-from deltaskip.skipping.proofs.collated import Collations, collated_proof, in_binary_order
+from deltaskip.skipping.proofs.collated import collated_proof, in_binary_order
 from deltaskip.skipping.proofs.conditional import unfold
 from deltaskip.skipping.proofs.leaf_values import Found, leaf_values, literals_of
 from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, has_nan, meet
@@ -54,7 +54,7 @@ from deltaskip.skipping.proofs.unproved import (
 )
 from deltaskip.sparkexpr import to_sql
 from deltaskip.sparkexpr.clock import Clock, reads_clock
-from deltaskip.sparkexpr.collations import SPARK_VERSION
+from deltaskip.sparkexpr.collations import SPARK_VERSION, Collations
 from deltaskip.sparkexpr.evaluation import deterministic
 from deltaskip.sparkexpr.literal_list import nodes_in
 from deltaskip.sparkexpr.nodes import (

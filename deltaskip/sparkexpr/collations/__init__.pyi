@@ -5,6 +5,7 @@ from .collation import Collation
 from .collation_id import LCASE, CollationId, is_utf8_binary, spark_collation, spark_equal, spark_name
 from .libraries import refused_icu_files
 from .lookup import AvailableCollations, available_collations, find
+from .named_collations import Collations
 from .versions import (
     DOMAIN,
     SPARK_VERSION,
@@ -26,6 +27,7 @@ __all__ = [
     "AvailableCollations",
     "Collation",
     "CollationId",
+    "Collations",
     "available_collations",
     "domain_members",
     "find",

@@ -25,11 +25,11 @@ from deltaskip.skipping.program import (
     leaves_of,
     terms_of,
 )
-from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.skipping.proofs.rewrite import rewrite
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.bind import bind
 from deltaskip.sparkexpr.clock import reads_clock
+from deltaskip.sparkexpr.collations import Collations
 from deltaskip.sparkexpr.collations.collation_id import CollationId
 from deltaskip.sparkexpr.collations.lookup import find
 from deltaskip.sparkexpr.evaluation import evaluate

@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
-from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.bind import bind
+from deltaskip.sparkexpr.collations import Collations
 from deltaskip.sparkexpr.collations.lookup import find
 from deltaskip.sparkexpr.evaluation import evaluate
 from deltaskip.sparkexpr.failures import EvaluationError

@@ -13,7 +13,7 @@ import pytest
 import deltaskip as ds
 from deltaskip import demo
 from deltaskip.cli import main
-from deltaskip.skipping.proofs.collated import Collations
+from deltaskip.sparkexpr.collations import Collations
 
 pytest.importorskip("pyspark")
 pytestmark = pytest.mark.spark

@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.sparkexpr import EvaluationError, parse_sql
 from deltaskip.sparkexpr.bind import bind, bind_expression
 from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.collations import Collations
 from deltaskip.sparkexpr.collations.versions import SPARK_VERSION
 from deltaskip.sparkexpr.evaluation import batch, evaluate
 from deltaskip.sparkexpr.evaluation import columns as columns_module

@@ -1,0 +1,142 @@
+"""Expressions that are evaluated in this process.
+
+This is the only place that says which part of an expression needs a Spark session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy.typing as npt
+import pyarrow as pa
+
+from deltaskip.errors import PredicateError
+from deltaskip.records import dataclass
+from deltaskip.sparkexpr.bind import bind, bind_expression
+from deltaskip.sparkexpr.clock import at_time
+from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.evaluation.batch import CollatedOrder
+from deltaskip.sparkexpr.evaluation.columns import Evaluator
+from deltaskip.sparkexpr.evaluation.row_columns import Columns, column_at
+from deltaskip.sparkexpr.evaluation.rows import left_to_spark
+from deltaskip.sparkexpr.failures import EvaluationError, Undecided, needs_session, public_errors
+from deltaskip.sparkexpr.nodes import FieldRef, Node
+from deltaskip.sparkexpr.padding import as_read, padded_column
+from deltaskip.sparkexpr.text.render import to_sql
+from deltaskip.sparkexpr.types.data_types import StructType
+from deltaskip.sparkexpr.types.resolve import display_name
+from deltaskip.sparkexpr.values.arrow_values import one_chunk
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationPlace:
+    """Where expressions are evaluated, for messages.
+
+    Attributes:
+        rows: The name of the rows, such as a table's location.
+        cure: The advice to users whose expression only Spark can evaluate, as a sentence.
+        after_failure: The last sentence of the message that an expression fails for a row.
+        failure: Makes the exception of that message.
+    """
+
+    rows: str
+    cure: str
+    after_failure: str = "Nothing was written."
+    failure: Callable[[str], Exception] = PredicateError
+
+
+class LocalExpression:
+    """A bound expression of which Spark is not needed for any row, as far as that is known without the rows.
+
+    Args:
+        node: The expression, as `bound` returns it.
+        schema: The schema of the rows.
+        place: Where it is evaluated.
+        described: Returns the expression as the beginning of a sentence; by default `The expression a + 1`.
+        time_zone: The time zone of local times.
+        collations: The collations of strings that are not compared by their bytes; None if none is available.
+        ansi: Whether ANSI mode is on. If not, an expression that fails for a row in ANSI mode needs a session.
+
+    Raises:
+        UnsupportedFeature: A part of the expression needs a session.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        schema: StructType,
+        place: EvaluationPlace,
+        described: Callable[[], str] | None = None,
+        *,
+        time_zone: str = "UTC",
+        collations: CollatedOrder | None = None,
+        ansi: bool = True,
+    ) -> None:
+        self.node = node
+        self._place = place
+        self._described = described or (lambda: f"The expression {to_sql(node)}")
+        self._evaluator = Evaluator(node, time_zone, collations)
+        self._ansi = ansi
+        why = left_to_spark(node) or (None if type_of(node) is not None else "its type is not known.")
+        padded = None if why is not None else padded_column(node, schema)
+        if padded is not None:
+            name, declared = display_name(padded[0]), padded[1]
+            why = f"{name} is {declared} and padded by Spark; trim({name}) can be evaluated."
+        if why is not None:
+            raise needs_session(self._described(), place.rows, why, place.cure)
+
+    def values(self, columns: Columns, rows: int) -> pa.Array:
+        """Return the value for each row, with the Arrow type of the expression's type.
+
+        Args:
+            columns: The columns of the rows.
+            rows: The number of rows.
+
+        Raises:
+            UnsupportedFeature: Only Spark can evaluate the expression for a row.
+            PredicateError: The expression fails for a row; another error if `EvaluationPlace.failure` is given.
+        """
+        if isinstance(self.node, FieldRef):
+            return one_chunk(column_at(columns, self.node.logical))
+        found: pa.Array = self._evaluated(lambda: self._evaluator.values(columns, rows))
+        return found
+
+    def mask(self, columns: Columns, rows: int) -> npt.NDArray[Any]:
+        """Return whether a condition is TRUE for each row. See `values`."""
+        found: npt.NDArray[Any] = self._evaluated(lambda: self._evaluator.mask(columns, rows))
+        return found
+
+    def _evaluated(self, evaluate: Callable[[], Any]) -> Any:
+        place = self._place
+        with public_errors(self._described, place.rows, place.cure, place.after_failure, place.failure):
+            try:
+                return evaluate()
+            except EvaluationError as error:
+                if self._ansi or isinstance(error, Undecided):
+                    raise
+                raise Undecided(
+                    f"what fails in ANSI mode has a value without it, which is left to Spark. {error}"
+                ) from error
+
+
+def bound(
+    node: Node, schema: StructType, time_zone: str, now_micros: int | None, is_condition: bool, ansi: bool = True
+) -> Node:
+    """Return an expression over rows as they are read, with names and types resolved.
+
+    Args:
+        node: The expression.
+        schema: The schema of the rows.
+        time_zone: The time zone of local times.
+        now_micros: The time of the statement, in microseconds since the epoch; None for the functions of the clock to
+            stay.
+        is_condition: Whether the expression must be BOOLEAN.
+        ansi: See `bind`.
+
+    Raises:
+        PredicateError: As `bind` does.
+    """
+    timed = node if now_micros is None else at_time(node, now_micros, time_zone, schema.names)
+    read = as_read(timed, schema, time_zone)
+    return (bind if is_condition else bind_expression)(read, schema, time_zone=time_zone, ansi=ansi)
