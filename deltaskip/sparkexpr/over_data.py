@@ -15,9 +15,9 @@ from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.collations.named_collations import Collations
 from deltaskip.sparkexpr.collations.versions import SPARK_VERSION
 from deltaskip.sparkexpr.column import ColumnExpr
-from deltaskip.sparkexpr.evaluation.rows import left_to_spark
+from deltaskip.sparkexpr.evaluation.rows import left_to_spark, parts_left_to_spark
 from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression, bound
-from deltaskip.sparkexpr.nodes import Call, Node, Opaque, walk
+from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.text.expressions import parse_sql
 from deltaskip.sparkexpr.types.arrow import arrow_type, from_arrow, storage_type
@@ -114,16 +114,8 @@ def check(expression: str | ColumnExpr, schema: Any, *, time_zone: str = "UTC", 
     """
     columns = _schema(schema)
     node = bound(_node(expression), columns, time_zone, _now(), False, ansi)
-    parts = [part for part in walk(node) if _is_left(part)]
-    names = dict.fromkeys(part.name if isinstance(part, Call) else part.sql for part in parts)
+    names = dict.fromkeys(part.name if isinstance(part, Call) else part.sql for part in parts_left_to_spark(node))
     return CheckedExpression(type_of(node), is_nullable(node), tuple(names), left_to_spark(node))
-
-
-def _is_left(node: Node) -> bool:
-    """Whether Spark alone knows the value of a part, although it may know those of the parts inside."""
-    if isinstance(node, Opaque):
-        return True
-    return isinstance(node, Call) and node.type is None and all(type_of(each) is not None for each in node.args)
 
 
 def _local(

@@ -72,7 +72,7 @@ def test_a_check_names_what_needs_spark() -> None:
     assert check("coalesce(id, 1)", "id BIGINT").type == ds.PrimitiveType("long")
     found = check("xpath_int(name, 'a') + my_function(id)", TABLE.schema)
     assert found.needs_spark == ("xpath_int", "my_function") and "xpath_int" in str(found.reason)
-    with pytest.raises(UnsupportedFeature, match=r"xpath_int .* without Spark: .* Evaluate it with PySpark"):
+    with pytest.raises(UnsupportedFeature, match=r"xpath_int.* without Spark: .* Evaluate it with PySpark"):
         evaluate("xpath_int(name, 'a')", TABLE)
 
 

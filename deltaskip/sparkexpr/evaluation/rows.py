@@ -78,20 +78,31 @@ def deterministic(node: Node) -> bool:
 def left_to_spark(node: Node) -> str | None:
     """Return why only Spark can evaluate a bound expression, for every row; None if deltaskip may evaluate it.
 
-    Only Spark evaluates calls of functions that deltaskip does not know, or not with these arguments, and Opaque nodes.
+    Only Spark evaluates the parts of `parts_left_to_spark`.
     """
-    for part in walk(node):
+    for part in parts_left_to_spark(node):
         if isinstance(part, SessionExpression):
             return f"{part.sql} is left to Spark: {part.why}."
         if isinstance(part, Opaque):
             return f"{part.sql} is left to Spark."
-        if isinstance(part, Call) and part.type is None:
-            if is_unknown(part.name):
-                known = meant_function(part.name) or " A session may have it."
-                return f"{part.name} is not a built-in function of Spark.{known}"
-            # Some functions, such as operators, have no name; their SQL text describes them.
-            return f"{to_sql(part) if part.name[-1] in '])' else f'The function {part.name}'} is left to Spark."
+        assert isinstance(part, Call)
+        if is_unknown(part.name):
+            known = meant_function(part.name) or " A session may have it."
+            return f"{part.name} is not a built-in function of Spark.{known}"
+        # Some functions, such as operators, have no name; their SQL text describes them.
+        return f"{to_sql(part) if part.name[-1] in '])' else f'The function {part.name}'} is left to Spark."
     return None
+
+
+def parts_left_to_spark(node: Node) -> list[Call | Opaque | SessionExpression]:
+    """Return the parts of a bound expression that only Spark can evaluate, innermost ones alone.
+
+    They are calls of functions that deltaskip does not know, or not with these arguments, and Opaque nodes.
+    """
+    untyped = [part for part in walk(node) if isinstance(part, Call) and part.type is None]
+    left = [part for part in walk(node) if isinstance(part, Opaque | SessionExpression)]
+    inner = [call for call in untyped if all(type_of(arg) is not None for arg in call.args)]
+    return [*left, *inner] or [*untyped[:1]]
 
 
 class _Evaluation:
