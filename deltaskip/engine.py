@@ -125,12 +125,6 @@ class Engine(Protocol):
     def session_id(self, session: Any) -> str:
         """The id of a session, the same for every Python object that wraps it."""
 
-    def written_column(self, column: Any) -> Node:
-        """The node of an engine's column expression, whose SQL text is an Opaque node."""
-
-    def column_parts(self, column: Any) -> tuple[Node, list[str]]:
-        """The node of an engine's column expression, as without a session, and the SQL text that the expression has."""
-
     def substituted(self, session: Any, text: str) -> str:
         """SQL text with its variables replaced, as the session replaces them."""
 
@@ -158,10 +152,10 @@ class Engine(Protocol):
         given: the expression, for whose functions and names that are not columns the session is asked, too.
         """
 
-    def column_to_node(self, column: Any, meaning: SessionMeaning = ...) -> Node:
+    def column_to_node(self, column: Any, read: Callable[[str], Node] = ...) -> Node:
         """The unbound predicate of an engine's column expression; `Opaque` for parts that have no node.
 
-        meaning: how its session understands it; by default as without a session.
+        read: Returns the node of SQL text in it; by default as without a session.
         """
 
     def has_session(self) -> bool:

@@ -13,9 +13,9 @@ import numpy as np
 
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import InvalidArgumentType, PredicateError, PredicateWarning
-from deltaskip.sparkexpr import ColumnExpr, to_node, with_parameters
+from deltaskip.sparkexpr import ColumnExpr, parse_sql, to_node, with_parameters
 from deltaskip.sparkexpr.meaning import USUAL, SessionMeaning
-from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.nodes import Node, Opaque
 from deltaskip.sparkexpr.text.sql_text import quoted_text
 from deltaskip.sparkexpr.types import StructType
 from deltaskip.warning import warn
@@ -80,7 +80,7 @@ def expression_node(
         schema: See `SessionMeaning.node`.
     """
     if is_column(given):
-        return engine(what).column_to_node(given, meaning)
+        return meaning.node(engine(what).column_to_node(given, meaning.node))
     return meaning.node(given if isinstance(given, str) else to_node(given), schema)
 
 
@@ -89,7 +89,18 @@ def written_node(given: Any, what: str = "A predicate of pyspark") -> Node:
 
     A session may read the text otherwise than deltaskip. given and what: See `expression_node`.
     """
-    return engine(what).written_column(given) if is_column(given) else expression_node(given, what)
+    return engine(what).column_to_node(given, Opaque) if is_column(given) else expression_node(given, what)
+
+
+def node_and_texts(column: Any) -> tuple[Node, list[str]]:
+    """Return the node of a PySpark Column as understood without a session, and the SQL text in it, as of F.expr."""
+    texts: list[str] = []
+
+    def read(text: str) -> Node:
+        texts.append(text)
+        return parse_sql(text)
+
+    return engine("A predicate of pyspark").column_to_node(column, read), texts
 
 
 def new_value_node(given: Any, table: str) -> Node:

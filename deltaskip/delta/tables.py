@@ -42,10 +42,10 @@ from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.maintenance.optimize.optimize import optimize
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest
-from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.spark.columns.spark_types import with_declarations
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.checks import checked
+from deltaskip.spark.session.session_settings import is_classic
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import parse_sql, to_sql
 from deltaskip.sparkexpr.nodes import Node

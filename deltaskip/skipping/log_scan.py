@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from deltaskip import arguments
 from deltaskip.doors import door
-from deltaskip.engine import SESSION_ZONE, engine, is_column, session_function, session_meaning
+from deltaskip.engine import SESSION_ZONE, is_column, session_function, session_meaning
 from deltaskip.engine import current_collation_version as running_collation_version
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
 from deltaskip.log import Snapshot
 from deltaskip.log.reopening import Reopened, SnapshotReference
-from deltaskip.predicates import expression_node, given_predicate
+from deltaskip.predicates import expression_node, given_predicate, node_and_texts
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.shown import html_table
 from deltaskip.skipping.counts import estimated_rows, exact_count
@@ -440,7 +440,7 @@ class LogScan(Reopened):
         """The predicate to be read in the meaning of a session. A Column without SQL text is converted once."""
         if not is_column(self.where):
             return self.where
-        node, texts = engine("A predicate of pyspark").column_parts(self.where)
+        node, texts = node_and_texts(self.where)
         return self.where if texts else node
 
     def _parse(self) -> Node | None:

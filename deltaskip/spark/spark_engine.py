@@ -18,7 +18,7 @@ from deltaskip.log import Snapshot
 from deltaskip.spark.columns.from_column import column_to_node
 from deltaskip.spark.read.dataframe import scan_to_dataframe
 from deltaskip.spark.read.session_facts import active_collation_version, refuse_other_server, session_collation_version
-from deltaskip.spark.read.session_meaning import node_and_texts, session_meaning, substituted
+from deltaskip.spark.read.session_meaning import session_meaning, substituted
 from deltaskip.spark.session.active import (
     active_session,
     active_session_function,
@@ -31,9 +31,10 @@ from deltaskip.spark.session.active import (
 from deltaskip.spark.session.checks import checked, running_interpreter
 from deltaskip.spark.session.error_conversion import spark_errors_named
 from deltaskip.spark.session.session_settings import session_id
+from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.collations import UNKNOWN_VERSION
-from deltaskip.sparkexpr.meaning import USUAL, SessionMeaning
-from deltaskip.sparkexpr.nodes import Node, Opaque
+from deltaskip.sparkexpr.meaning import SessionMeaning
+from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.types import StructType
 from deltaskip.stats.file_facts import StatisticsRequest
 
@@ -134,12 +135,6 @@ class SparkEngine(Engine):
     def session_time_zone(self) -> str | None:
         return session_time_zone()
 
-    def written_column(self, column: Column) -> Node:
-        return column_to_node(column, Opaque)
-
-    def column_parts(self, column: Column) -> tuple[Node, list[str]]:
-        return node_and_texts(column)
-
     def substituted(self, session: SparkSession, text: str) -> str:
         return substituted(checked(session), text)
 
@@ -152,8 +147,8 @@ class SparkEngine(Engine):
     def session_function(self, name: str) -> bool:
         return active_session_function(name)
 
-    def column_to_node(self, column: Column, meaning: SessionMeaning = USUAL) -> Node:
-        return meaning.node(column_to_node(column, meaning.node))
+    def column_to_node(self, column: Column, read: Callable[[str], Node] = parse_sql) -> Node:
+        return column_to_node(column, read)
 
     def write_dataframe(self, frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
         """Write the rows of a DataFrame by a job."""

@@ -64,6 +64,12 @@ class SessionMeaning:
         """Whether only the time zone and the mode may differ from the meaning without a session."""
         return not (self.settings or self.texts or self.functions or self.variables)
 
+    @property
+    def rows(self) -> list[tuple[Setting, str]]:
+        """What the settings change, with their values."""
+        found = ((setting_of(key), value) for key, value in self.settings)
+        return [(row, value) for row, value in found if row is not None]
+
     def node(self, given: str | Node, schema: StructType | None = None) -> Node:
         """Return the unbound node of an expression, whose parts with another meaning are SessionExpressions.
 
@@ -80,8 +86,7 @@ class SessionMeaning:
 
     def reads(self, text: str) -> bool:
         """Return whether the session finds the same parts as deltaskip in any SQL text, such as a query."""
-        found = ((setting_of(key), value) for key, value in self.settings)
-        return not any(setting is not None and setting.changes_text(text) for setting, _ in found)
+        return not any(setting.changes_text(text) for setting, _ in self.rows)
 
 
 class _Reading:
@@ -90,8 +95,7 @@ class _Reading:
     def __init__(self, meaning: SessionMeaning, schema: StructType | None) -> None:
         self._meaning = meaning
         self._schema = schema
-        found = ((setting_of(key), value) for key, value in meaning.settings)
-        self._settings: list[tuple[Setting, str]] = [(row, value) for row, value in found if row is not None]
+        self._settings = meaning.rows
 
     def node(self, given: str | Node) -> Node:
         if isinstance(given, str):

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from deltaskip.errors import SchemaError, TableAlreadyExists, UnsupportedFeature
 from deltaskip.records import dataclass
 from deltaskip.spark.session.own_texts import own_literal, own_sql
+from deltaskip.spark.session.session_settings import is_classic, java_state
 from deltaskip.sparkexpr.text.sql_text import quoted_name, sql_tokens
 
 DELTA_PROVIDER = "delta"
@@ -241,16 +242,6 @@ def _split(name: str) -> tuple[str, ...]:
     if len(tokens) % 2 == 0 or any(not dot.is_symbol(".") for dot in dots) or any(n.kind == "symbol" for n in names):
         raise SchemaError(f"{name!r} is not the name of a table; put odd names in backticks.")
     return tuple(token.text for token in names)
-
-
-def is_classic(spark: object) -> bool:
-    """Whether this process can call the JVM of the session. A client of Spark Connect cannot."""
-    return isinstance(spark, SparkSession) and getattr(spark, "_jsparkSession", None) is not None
-
-
-def java_state(spark: SparkSession) -> Any:
-    """Return the state of a classic session, with its catalog and parser."""
-    return spark._jsparkSession.sessionState()
 
 
 def _companion(package: Any, name: str) -> Any:

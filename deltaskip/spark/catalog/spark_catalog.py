@@ -27,10 +27,8 @@ from deltaskip.spark.catalog.session_tables import (
     SESSION_CATALOG,
     NamedTable,
     copied,
-    is_classic,
     is_missing,
     is_taken,
-    java_state,
     named_table,
     register_table,
     session_sql_name,
@@ -38,6 +36,7 @@ from deltaskip.spark.catalog.session_tables import (
 )
 from deltaskip.spark.session.error_conversion import catalog_errors_named
 from deltaskip.spark.session.own_texts import own_literal, own_sql
+from deltaskip.spark.session.session_settings import is_classic, java_state
 from deltaskip.sparkexpr.text.sql_text import quoted_path, sql_string
 from deltaskip.sparkexpr.types import display_name
 from deltaskip.storage import is_local, join, parse_location, uri_of

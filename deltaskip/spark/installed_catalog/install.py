@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 from deltaskip.catalogs.table_catalog import TableCatalog
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.fork_safety import new_lock
-from deltaskip.spark.catalog.session_tables import SESSION_CATALOG, is_classic, java_state
+from deltaskip.spark.catalog.session_tables import SESSION_CATALOG
 from deltaskip.spark.session.checks import checked
+from deltaskip.spark.session.session_settings import is_classic, java_state
 
 # Releases of Spark whose private interfaces are known.
 _RELEASES = ("4.0", "4.1", "4.3")

@@ -17,10 +17,10 @@ from deltaskip.errors import UnsupportedFeature
 from deltaskip.fork_safety import new_lock
 from deltaskip.reading.session_scan import Listing, SessionFacts, SessionNeeds
 from deltaskip.schema.spark_collations import unknown_collations
-from deltaskip.spark.catalog.session_tables import is_classic
 from deltaskip.spark.columns.spark_types import HAS_COLLATIONS, has_type
 from deltaskip.spark.read.session_meaning import session_meaning
 from deltaskip.spark.session.active import running_session
+from deltaskip.spark.session.session_settings import is_classic
 from deltaskip.sparkexpr.collations import UNKNOWN_VERSION
 
 Answer = TypeVar("Answer")

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
-from typing import Any, cast
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import pyspark
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import SparkSession
 
 from deltaskip.engine import is_column
 from deltaskip.errors import PredicateError
-from deltaskip.spark.columns.from_column import column_to_node
+from deltaskip.predicates import node_and_texts
 from deltaskip.spark.session.java_rules import use_session_rules
-from deltaskip.spark.session.own_texts import hidden_functions, is_of_session
-from deltaskip.spark.session.session_settings import all_settings
+from deltaskip.spark.session.own_texts import hidden_functions, is_of_session, replaces_variables
+from deltaskip.spark.session.session_settings import all_settings, is_classic
 from deltaskip.sparkexpr import parse_sql, to_node
 from deltaskip.sparkexpr.functions import FUNCTION_NAMES
 from deltaskip.sparkexpr.meaning import SessionMeaning, UnknownVariable, called_names, unresolved_names, with_variables
@@ -28,10 +28,8 @@ from deltaskip.sparkexpr.text.sql_text import quoted_path
 from deltaskip.sparkexpr.types import StructType
 
 _ANSI, _ZONE = "spark.sql.ansi.enabled", "spark.sql.session.timeZone"
-_SUBSTITUTE = "spark.sql.variable.substitute"
 # Spark 4.1, VariableSubstitution: all of these name settings of the session.
 _OF_SETTINGS = (None, "spark", "sparkconf", "hivevar", "hiveconf")
-
 
 # Requests to a server at once.
 _REQUESTS = 8
@@ -62,12 +60,14 @@ def session_meaning(
         settings |= _language(spark)
     meaning = SessionMeaning.of(zone, ansi.strip().lower() == "true", settings)
     texts: dict[str, str | None] = {}
-    if settings.get(_SUBSTITUTE, "true").strip().lower() == "true":
-        references = [each for each in expressions if isinstance(each, str) and "${" in each]
-        texts = {each: found for each in references if (found := with_variables(each, partial(_value, spark))) != each}
+    for each in expressions:
+        if isinstance(each, str) and replaces_variables(each, settings):
+            found = with_variables(each, partial(_value, spark, settings))
+            if found != each:
+                texts[each] = found
     read = [texts.get(each) if each in texts else each for each in expressions]
     names = {name for each in read if each is not None for name in called_names(each)}
-    own = frozenset[str]() if at_once and _java(spark) is None else _own_functions(spark, names & FUNCTION_NAMES)
+    own = frozenset[str]() if at_once and not is_classic(spark) else _own_functions(spark, names & FUNCTION_NAMES)
     variables = frozenset[tuple[str, ...]]()
     if schema is not None:
         unknown = {parts for each in read if each is not None for parts in _unknown_names(each, schema)}
@@ -77,27 +77,16 @@ def session_meaning(
 
 def _default(spark: SparkSession, key: str) -> str:
     """The value of a setting that the session has not set. A JVM, or the server of a session, is asked once."""
-    known = _defaults.setdefault(spark if _java(spark) is None else spark._jvm, {})
+    known = _defaults.setdefault(spark._jvm if is_classic(spark) else spark, {})
     if key not in known:
         known[key] = str(spark.conf.get(key))
     return known[key]
 
 
-def node_and_texts(column: Column) -> tuple[Node, list[str]]:
-    """Return the node of a Column as it is understood without a session, and the SQL text in it, as of F.expr."""
-    texts: list[str] = []
-
-    def read(text: str) -> Node:
-        texts.append(text)
-        return parse_sql(text)
-
-    return column_to_node(column, read), texts
-
-
 def _parts(given: object) -> list[str | Node]:
     """An expression as nodes and SQL text."""
     if is_column(given):
-        node, texts = node_and_texts(cast(Column, given))
+        node, texts = node_and_texts(given)
         return [node, *texts]
     return [] if given is None else [given if isinstance(given, str) else to_node(given)]
 
@@ -111,7 +100,7 @@ def _calls(expression: str | Node) -> bool:
 
 def _language(spark: SparkSession) -> dict[str, str]:
     """The language of a JVM in which letters have another case than in English; empty for others, and for Connect."""
-    if _java(spark) is None:
+    if not is_classic(spark):
         return {}
     language = language_of(spark._jvm)
     return {LANGUAGE: language} if language in ("tr", "az", "lt") else {}
@@ -128,15 +117,15 @@ def substituted(spark: SparkSession, text: str) -> str:
 
     A text with a reference whose value this process cannot know is returned unchanged.
     """
-    if "${" not in text or str(spark.conf.get(_SUBSTITUTE, "true")).strip().lower() != "true":
+    if not replaces_variables(text, spark.conf):
         return text
-    return with_variables(text, partial(_value, spark)) or text
+    return with_variables(text, partial(_value, spark, all_settings(spark))) or text
 
 
-def _value(spark: SparkSession, prefix: str | None, name: str) -> str | None:
+def _value(spark: SparkSession, settings: Mapping[str, str], prefix: str | None, name: str) -> str | None:
     """The value of a reference to a variable; None for a prefix that Spark does not have."""
     if prefix in _OF_SETTINGS:
-        if _SECRET.search(name) or any(spark.conf.get(key, None) is not None for key in _REDACTIONS):
+        if _SECRET.search(name) or any(key in settings for key in _REDACTIONS):
             # Spark replaces such a variable by a text that hides its value.
             raise UnknownVariable(name)
         try:
@@ -145,7 +134,7 @@ def _value(spark: SparkSession, prefix: str | None, name: str) -> str | None:
             raise UnknownVariable(name) from error
     if prefix not in ("env", "system"):
         return None
-    if _java(spark) is None:
+    if not is_classic(spark):
         raise UnknownVariable(name)
     system: Any = spark._jvm.java.lang.System
     found = system.getenv(name) if prefix == "env" else system.getProperty(name)
@@ -156,7 +145,7 @@ def _own_functions(spark: SparkSession, names: Set[str]) -> frozenset[str]:
     """The names of functions of Spark that stand for other functions in the session."""
     if not names:
         return frozenset()
-    if _java(spark) is not None:
+    if is_classic(spark):
         return hidden_functions(spark) & names
     known = _defaults.setdefault(spark, {})
     if "version" not in known:
@@ -176,11 +165,6 @@ def _is_own(spark: SparkSession, name: str) -> bool:
         return is_of_session(spark.catalog.getFunction(name).className)
     except Exception:  # syntax that looks like a function, such as CAST; Connect wraps every error
         return False
-
-
-def _java(spark: Any) -> Any:
-    """The session in the JVM; None for Spark Connect."""
-    return getattr(spark, "_jsparkSession", None)
 
 
 def _unknown_names(given: str | Node, schema: StructType) -> list[tuple[str, ...]]:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from deltaskip.spark.session.session_settings import is_classic
 from deltaskip.sparkexpr.values.zone_rules import (
     LAST_YEAR,
     SHORT_IDS,
@@ -34,7 +35,7 @@ def use_session_rules(spark: Any) -> None:
 
     A JVM, or the server of a session of Spark Connect, is asked once.
     """
-    jvm = getattr(spark, "_jvm", None) if getattr(spark, "_jsparkSession", None) is not None else None
+    jvm = spark._jvm if is_classic(spark) else None
     asked = spark if jvm is None else jvm
     release = _releases.get(asked)
     if release is not None and knows_rules(release):

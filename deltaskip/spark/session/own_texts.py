@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.spark.session.session_settings import session_id
+from deltaskip.spark.session.session_settings import is_classic, java_state, session_id
 from deltaskip.sparkexpr.text.sql_text import quoted_text
 
 # The names of all functions that texts and Columns of this package call.
@@ -39,9 +39,15 @@ def own_text(spark: SparkSession, text: str) -> str:
 
     # Spark 4.1, VariableSubstitution, ConfigReader.substitute
     """
-    if "${" not in text or str(spark.conf.get(_SUBSTITUTE, "true")).lower() == "false":
-        return text
-    return text.replace("${", f"${_NOTHING}{{")
+    return text.replace("${", f"${_NOTHING}{{") if replaces_variables(text, spark.conf) else text
+
+
+def replaces_variables(text: str, settings: Any) -> bool:
+    """Whether a session may replace variables in a text.
+
+    settings: The settings of the session, or its `conf`.
+    """
+    return "${" in text and str(settings.get(_SUBSTITUTE, "true")).strip().lower() == "true"
 
 
 def own_literal(spark: SparkSession, text: str) -> str:
@@ -92,15 +98,14 @@ def hidden_functions(spark: SparkSession) -> frozenset[str]:
     A classic session is asked each time, which takes 0.1 ms unless it has functions of its own. A server is asked once
     in a session, because it takes 0.3 s, and only for `OWN_FUNCTIONS`.
     """
-    java = getattr(spark, "_jsparkSession", None)
-    if java is None:
+    if not is_classic(spark):
         key = session_id(spark)
         if key not in _hidden_on_servers:
             listed = spark.catalog.listFunctions(pattern="|".join(sorted(OWN_FUNCTIONS)))
             _hidden_on_servers[key] = frozenset(each.name.lower() for each in listed if is_of_session(each.className))
         return _hidden_on_servers[key]
     built_in = _built_in(spark._jvm)
-    of_session = java.sessionState().functionRegistry().functionBuilders()
+    of_session = java_state(spark).functionRegistry().functionBuilders()
     if built_in.equals(of_session):
         return frozenset()
     others = built_in.toSet().diff(of_session.toSet()).toSeq()

@@ -1,4 +1,7 @@
-"""Settings of a session, and descriptions of its jobs, for the time of an operation. Operations of threads overlap."""
+"""The kind, id and settings of a session.
+
+Settings, and descriptions of jobs, can be changed for the time of an operation. Operations of threads overlap.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +26,27 @@ _asked: dict[Hashable, list[tuple[object, Any]]] = {}
 _lock = new_lock()
 
 
+def is_classic(spark: object) -> bool:
+    """Whether this process can call the JVM of the session. A client of Spark Connect cannot."""
+    return getattr(spark, "_jsparkSession", None) is not None
+
+
+def java_state(spark: SparkSession) -> Any:
+    """Return the state of a classic session, with its catalog and parser."""
+    return spark._jsparkSession.sessionState()
+
+
 def session_id(spark: SparkSession) -> str:
     """The id of a session, the same for all Python objects of the session."""
-    java = getattr(spark, "_jsparkSession", None)
-    return str(getattr(spark, "_session_id", None) if java is None else java.sessionUUID())
+    return str(spark._jsparkSession.sessionUUID() if is_classic(spark) else getattr(spark, "_session_id", None))
 
 
 def all_settings(spark: SparkSession) -> Mapping[str, str]:
     """All settings that the session, its application or its server has set, in one request."""
-    java = getattr(spark, "_jsparkSession", None)
-    if java is None:
+    if not is_classic(spark):
         return _settings_of_server(spark)
     # The JVM joins them: a request for each would take 0.1 ms.
-    pairs = str(java.sessionState().conf().getAllConfs().mkString(_BETWEEN)).split(_BETWEEN)
+    pairs = str(java_state(spark).conf().getAllConfs().mkString(_BETWEEN)).split(_BETWEEN)
     return dict(each.split(_IS, 1) for each in pairs if _IS in each)
 
 

@@ -21,8 +21,7 @@ from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.rules import RowRule
-from deltaskip.spark.catalog.session_tables import is_classic, java_state
-from deltaskip.spark.session.session_settings import session_id
+from deltaskip.spark.session.session_settings import is_classic, java_state, session_id
 from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_name, sql_tokens
 from deltaskip.sparkexpr.types import DEFAULT_KEY, StructField
 

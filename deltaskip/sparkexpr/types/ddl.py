@@ -163,29 +163,28 @@ def exact_type_text(data_type: DataType) -> str:
     # Spark 3.5 to 4.3: the setting spark.sql.timestampType chooses one of two types for the name TIMESTAMP, and
     # reserved words are names only in backticks.
     """
-    match data_type:
-        case StructType(fields):
-            return f"struct<{','.join(f'{quoted_name(f.name)}:{exact_type_text(f.type)}' for f in fields)}>"
-        case ArrayType(element):
-            return f"array<{exact_type_text(element)}>"
-        case MapType(key, value):
-            return f"map<{exact_type_text(key)},{exact_type_text(value)}>"
-        case _:
-            return "timestamp_ltz" if data_type == TIMESTAMP else simple_string(data_type)
+    return _type_text(data_type, quoted_name, lambda t: "timestamp_ltz" if t == TIMESTAMP else simple_string(t))
 
 
 def type_text(data_type: DataType) -> str:
     """Return the type as SQL text, with backticks around names that need them, and without collations."""
-    match data_type:
-        case StructType(fields):
-            names = (f.name if _PLAIN.fullmatch(f.name) else quoted_name(f.name) for f in fields)
-            return f"struct<{','.join(f'{n}:{type_text(f.type)}' for n, f in zip(names, fields, strict=True))}>"
-        case ArrayType(element):
-            return f"array<{type_text(element)}>"
-        case MapType(key, value):
-            return f"map<{type_text(key)},{type_text(value)}>"
-        case _:
-            return simple_string(data_type)
+    return _type_text(data_type, lambda name: name if _PLAIN.fullmatch(name) else quoted_name(name), simple_string)
+
+
+def _type_text(data_type: DataType, name_text: Callable[[str], str], plain_text: Callable[[DataType], str]) -> str:
+    """The type as SQL text. plain_text: Returns the text of a type without members."""
+
+    def text(found: DataType) -> str:
+        match found:
+            case StructType(fields):
+                return f"struct<{','.join(f'{name_text(f.name)}:{text(f.type)}' for f in fields)}>"
+            case ArrayType(element):
+                return f"array<{text(element)}>"
+            case MapType(key, value):
+                return f"map<{text(key)},{text(value)}>"
+        return plain_text(found)
+
+    return text(data_type)
 
 
 class DdlParser:
