@@ -33,6 +33,7 @@ from deltaskip.sparkexpr.types.ddl import exact_type_text
 from deltaskip.txn.validation.schema import schema_problems
 
 SchemaMode = Literal["keep", "merge", "replace"]
+Lacking = Literal["refused", "null"]
 Origin = Literal["given", "default", "null", "generated", "identity"]
 
 
@@ -110,6 +111,7 @@ def plan_rows(
     kept: Collection[str] = (),
     generated: Sequence[StructField] = (),
     casts: bool = False,
+    lacking: Lacking = "refused",
 ) -> RowPlan:
     """Return the plan for rows of the schema `incoming`.
 
@@ -127,6 +129,8 @@ def plan_rows(
             them, and a generated column is not compared with its expression.
         generated: Generated columns that follow the columns of the rows in a replaced schema.
         casts: Whether values are cast as UPDATE does; see `check_assignable`.
+        lacking: A NOT NULL column that the rows lack is `refused`, or is `null`, which the table's rules refuse for
+            each row.
 
     Raises:
         SchemaError: A column is unknown, missing, given twice or not allowed to be given, or its type cannot be stored.
@@ -148,6 +152,10 @@ def plan_rows(
             continue
         keeps = field.name in kept
         column = _planned(field, source, after, fold_name(field.name) in partitions, table, keeps, casts)
+        if column.origin == "null" and not field.nullable and lacking == "refused":
+            raise SchemaError(
+                f"The rows lack the column {field.name} of {table}, which is NOT NULL and has no default: add it."
+            )
         columns.append(column)
         if source is not None and GENERATION_KEY in field.metadata and not keeps:
             rules.append(generation_rule(field))
@@ -266,10 +274,6 @@ def _planned(
             scope = schema if origin == "generated" else StructType()
             sql = _nulled(computed_sql(text, written, scope), empty_is_null)
             return PlannedColumn(written, origin, sql, expression=text, empty_is_null=empty_is_null)
-    if not field.nullable:
-        raise SchemaError(
-            f"The rows lack the column {field.name} of {table}, which is NOT NULL and has no default: add it."
-        )
     return PlannedColumn(written, "null", f"CAST(NULL AS {exact_type_text(written.type)})")
 
 

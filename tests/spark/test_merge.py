@@ -17,6 +17,7 @@ import deltaskip as ds
 import deltaskip.delta as ds_delta
 from deltaskip import DeltaTable, col
 from deltaskip.errors import AmbiguousMerge, InvalidArgument, PredicateError, RowViolation, SchemaError
+from tests.dml.merge.test_arrow_merge import merges_without_a_not_null_column
 from tests.dml.tables import actions_of, files_below, info_of
 from tests.each import each
 from tests.extent import some
@@ -65,6 +66,14 @@ def carried_out_by_the_driver(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(ArrowSourceRows, "matched", counted)
     return found
+
+
+def test_a_clause_that_writes_no_row_may_lack_a_not_null_column(spark: Any, tmp_path: Path) -> None:
+    def by_jobs(given: pa.Table) -> Any:
+        return source(spark, *(tuple(row.values()) for row in given.to_pylist()), schema="id INT, b STRING")
+
+    merges_without_a_not_null_column(tmp_path / "jobs", by_jobs)
+    merges_without_a_not_null_column(tmp_path / "arrow", lambda given: given, spark=spark)
 
 
 @pytest.mark.long

@@ -69,10 +69,7 @@ def clause_groups(join: MergeJoin, numbers: Sequence[int]) -> list[ClauseGroup]:
 
 
 def group_plan(join: MergeJoin, group: ClauseGroup, incoming: StructType) -> RowPlan:
-    """Return the plan by which rows of a group are written.
-
-    Raises SchemaError if a column that is NOT NULL has no value.
-    """
+    """Return the plan by which rows of a group are written. A clause may lack a NOT NULL column if it writes no row."""
     return plan_rows(
         join.schema,
         join.properties,
@@ -80,6 +77,8 @@ def group_plan(join: MergeJoin, group: ClauseGroup, incoming: StructType) -> Row
         partition_columns=join.partition_columns,
         mapping_mode=join.mapping_mode,
         kept=group.kept,
+        # delta-spark checks the rows that a clause inserts, not the clause.
+        lacking="null",
     )
 
 

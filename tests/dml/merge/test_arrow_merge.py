@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from deltaskip import DeltaTable
 from deltaskip.errors import AmbiguousMerge, PredicateError, RowViolation, SchemaError, UnsupportedFeature
 from tests.dml.merge.random_merges import DDL, RandomMerge, counted, given, random_rows
 from tests.dml.tables import actions_of, files_below, rows_of
+from tests.each import each
 from tests.extent import extent
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -121,6 +123,47 @@ def test_generated_identity_and_default_columns_are_filled(tmp_path: Path) -> No
                for r in pq.ParquetFile(Path(table.snapshot.root) / each["path"]).read().to_pylist()]  # fmt: skip
     inserted = {row["id"]: row["k"] for row in changes if row["_change_type"] == "insert"}
     assert inserted == {8: 4, 9: 5}
+
+
+# The clauses by name, and whether they write a row without the NOT NULL column from the row of a new id.
+_LACKING: dict[str, Any] = {
+    "named": lambda merge: merge.when_not_matched_insert({"id": "s.id"}),
+    "NULL": lambda merge: merge.when_not_matched_insert({"id": "s.id", "v": None}),
+    "all": lambda merge: merge.when_not_matched_insert_all(except_=["v"]),
+    "beside an update": lambda merge: merge.when_matched_update({"b": "s.b"}).when_not_matched_insert({"id": "s.id"}),
+}
+
+
+def merges_without_a_not_null_column(folder: Path, given: Any, **options: Any) -> None:
+    """Each clause of `_LACKING` with rows that it inserts, and with others. given: Makes a source of Arrow data.
+
+    # delta-spark 4.4 checks the rows that a clause inserts, not the clause.
+    """
+    table = DeltaTable.create(folder / "t", "id INT, v INT NOT NULL, b STRING")
+    table.append(pa.table({"id": [1, 2], "v": [1, 2], "b": ["x", "y"]}))
+
+    def check(name: str) -> None:
+        for new, evolves in product((False, True), (False, True)):
+            source = given(pa.table({"id": pa.array([9 if new else 1], pa.int32()), "b": ["n"]}))
+            mode = {"schema_mode": "merge"} if evolves else {}
+            merge = table.merge(source, "t.id = s.id", "s", "t", **mode, **options)
+            clauses = merge.when_not_matched_insert_all() if name == "all" and evolves else _LACKING[name](merge)
+            if new:
+                with pytest.raises(RowViolation, match=r"column v of .* is NOT NULL"):
+                    clauses.execute()
+            else:
+                assert clauses.execute().metrics["numTargetRowsInserted"] == 0
+        assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2]
+
+    each(_LACKING, check)
+    source = given(pa.table({"id": pa.array([9], pa.int32()), "b": ["n"]}))
+    merge = table.merge(source, "t.id = s.id", "s", "t", **options)
+    merge.when_not_matched_insert({"id": "s.id"}, where="s.b <> 'n'").when_matched_update({"v": "NULL"}).execute()
+    assert sorted(table.scan().to_arrow()["v"].to_pylist()) == [1, 2]
+
+
+def test_a_clause_that_writes_no_row_may_lack_a_not_null_column(tmp_path: Path) -> None:
+    merges_without_a_not_null_column(tmp_path, lambda source: source)
 
 
 def test_nested_fields_and_schema_evolution(tmp_path: Path) -> None:
