@@ -2,7 +2,7 @@
 
 If a row makes the predicate TRUE, its source value s is in the set X of values that the predicate admits, and the
 generated column g contains E(s), or NULL if the writer's session returned NULL: "g IS NULL or g in E(X)" is necessary.
-If E is NULL only where its input is NULL, "g in E(X)" is necessary, unless E(X) contains the empty string, which the
+If E is NULL only where its input is NULL, "g in E(X)" is necessary, and so is "g IS NOT NULL" without X, unless E(X) contains the empty string, which the
 log stores as NULL; and if X is only NULL and E(NULL) is NULL, "g IS NULL" is necessary.
 
 * Points of X: E of each point, for any E.
@@ -29,6 +29,7 @@ from deltaskip.skipping.proofs.transforms import (
     Derived,
     direction,
     expression_of,
+    null_sources,
     reads_zone,
     value_of,
     wrapping_values,
@@ -46,6 +47,7 @@ from deltaskip.sparkexpr.nodes import (
     IsNull,
     Literal,
     Node,
+    Not,
     Or,
     StartsWith,
     walk,
@@ -83,7 +85,10 @@ _LEFT_OUT = frozenset(
 
 
 def derive(
-    derived: Sequence[Derived], leaves: Sequence[Node], found: tuple[FieldRef, ValueSet] | None
+    derived: Sequence[Derived],
+    leaves: Sequence[Node],
+    found: tuple[FieldRef, ValueSet] | None,
+    time_zone: str = "UTC",
 ) -> Iterator[Node]:
     """Yield predicates on generated columns that are TRUE for each row that makes all of `leaves` TRUE.
 
@@ -91,8 +96,11 @@ def derive(
         derived: The generated columns.
         leaves: Leaves of one AND.
         found: The column that the leaves read, and the values that they admit, if known.
+        time_zone: The session's time zone.
     """
     for one in derived:
+        if _excludes_null(one, leaves, time_zone):
+            yield Not(IsNull(one.column))
         expression = expression_of(one)
         for leaf in leaves:
             on_column = leaf if expression is None else with_node_replaced(leaf, expression, one.column)
@@ -113,6 +121,26 @@ def derive(
         image = _tuples(calendar, values)
         if image is not None:
             yield _or_null(calendar, image)
+
+
+def _excludes_null(one: Derived, leaves: Sequence[Node], time_zone: str) -> bool:
+    """Whether every source value for which a partition column stores NULL makes one of the leaves not TRUE."""
+    reading = [leaf for leaf in leaves if one.source in walk(leaf)]
+    values = null_sources(one) if reading else None
+    return values is not None and all(
+        any(_is_not_true(leaf, one.source, each, time_zone) for leaf in reading) for each in values
+    )
+
+
+def _is_not_true(leaf: Node, source: FieldRef, value: Any, time_zone: str) -> bool:
+    match leaf:
+        case Compare(op, left, right) if op != "<=>" and value is None and source in (left, right):
+            return True
+    try:
+        return evaluate(leaf, {source.logical: value}, time_zone) is not True
+    except EvaluationError:
+        # The leaf reads other columns, or only Spark can evaluate it.
+        return False
 
 
 def _or_null(columns: Sequence[Derived], condition: Node, of_null: bool = False) -> Node:

@@ -312,7 +312,7 @@ class _Rewriter:
         from deltaskip.skipping.proofs.generated import derive
 
         plain = replace(self, derived=())
-        terms = [plain.unlabelled(normalize(part)).term for part in derive(self.derived, nodes, found)]
+        terms = [plain.unlabelled(normalize(part)).term for part in derive(self.derived, nodes, found, self.time_zone)]
         return [term for term in terms if not isinstance(term, Keep)]
 
     def _unfolded(self, node: Node) -> Proof | None:

@@ -40,6 +40,21 @@ from deltaskip.sparkexpr.values import iceberg_bucket, spark_hash
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, MICROS_PER_HOUR, civil_from_days
 from deltaskip.transforms.partitioning_property import declared
 
+_FIELDS = frozenset(
+    [
+        "year",
+        "month",
+        "quarter",
+        "dayofmonth",
+        "dayofyear",
+        "dayofweek",
+        "weekday",
+        "weekofyear",
+        "hour",
+        "minute",
+        "second",
+    ]
+)
 _TEXTS_OF_TEXTS = frozenset(
     (
         "concat",
@@ -161,19 +176,66 @@ def written_as_null(derived: Derived) -> tuple[str | bytes, ...] | None:
             return empty
         case Cast(FieldRef(), type_) if type_ == DATE and source.type in DATETIMES:
             return ()
-        case Call("year" | "month" | "quarter" | "dayofmonth" | "dayofyear" | "hour" | "minute" | "second", (arg,)) if (
+        case Call(name, (arg,)) if name in _FIELDS and (
             source.type in DATETIMES and (arg == source or _is_date_of(arg, source))
         ):
             return ()
-        case Call("date_format", (FieldRef(), Literal(str() as pattern))) if (
-            source.type in DATETIMES and pattern.strip("'") != ""
+        case Call("date_format", (arg, Literal(str() as pattern))) if (
+            source.type in DATETIMES and (arg == source or _is_date_of(arg, source)) and pattern.strip("'") != ""
         ):
             return ()
+        case Call("trunc" | "date_trunc", args) if source.type in DATETIMES and any(
+            arg == source or _is_date_of(arg, source) for arg in args
+        ):
+            # NULL for an unknown unit, which every value then has.
+            return () if _has_value(derived, 0) else None
         case Call("substring", (Cast(FieldRef(), type_), Literal(0 | 1), Literal(int() as length))) if (
             type_ == STRING and source.type in DATETIMES and length > 0
         ):
             return ()
+        case Call("length", (FieldRef(type=type_),)) if type_ in (STRING, BINARY):
+            return ()
+    if _is_number_of_numbers(rule):
+        return ()
     return empty if _is_text_of_text(rule) else None
+
+
+def null_sources(derived: Derived) -> tuple[str | bytes | None, ...] | None:
+    """Return the source values for which a partition column stores NULL; None if others may have it."""
+    match written_as_null(derived), derived.rule:
+        case (), _:
+            return (None,)
+        case (empty,), FieldRef() | Call("lower" | "upper" | "reverse", (FieldRef(),)):
+            return (None, empty)
+        case (empty,), (
+            Call("left", (FieldRef(), Literal(int() as length)))
+            | Call("substring", (FieldRef(), Literal(0 | 1), Literal(int() as length)))
+        ) if length > 0:
+            return (None, empty)
+    return None
+
+
+def _has_value(derived: Derived, value: int) -> bool:
+    try:
+        return value_of(derived, value) is not None
+    except EvaluationError:
+        return False
+
+
+def _is_number_of_numbers(node: Node) -> bool:
+    """Whether a whole number is derived from whole numbers by arithmetic that gives no NULL, in every session."""
+    match node:
+        case FieldRef(type=type_) | Literal(int(), type_):
+            return type_ in INTEGRAL_BITS
+        case Cast(child, type_, False):
+            before = type_of(child)
+            wider = before in INTEGRAL_BITS and type_ in INTEGRAL_BITS and INTEGRAL_BITS[type_] >= INTEGRAL_BITS[before]
+            return wider and _is_number_of_numbers(child)
+        case Call("+" | "-" | "*", (left, right), type_):
+            return type_ in INTEGRAL_BITS and _is_number_of_numbers(left) and _is_number_of_numbers(right)
+        case Call("%" | "pmod" | "div", (left, Literal(int() as divisor)), type_):
+            return type_ in INTEGRAL_BITS and divisor != 0 and _is_number_of_numbers(left)
+    return False
 
 
 def _is_text_of_text(node: Node) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -36,6 +38,7 @@ from deltaskip.sparkexpr.types.data_types import (
 )
 from deltaskip.sparkexpr.values.hashes import iceberg_bucket, spark_hash
 from tests.builder import TableBuilder, add, bounds
+from tests.each import each
 from tests.extent import extent
 from tests.looped import looped
 from tests.skipping.random_tables import random_value
@@ -115,6 +118,69 @@ def test_a_null_of_the_generated_column_is_one_of_its_source(tmp_path: Path) -> 
     table = partitioned(tmp_path, StructField("s", TIMESTAMP_NTZ), [generated("g", DATE, "CAST(s AS DATE)")], rows)
     assert kept(table, "s = TIMESTAMP_NTZ'2022-01-15 12:00:00'") == []
     assert kept(table, "s IS NULL") == ["None"]
+
+
+_OF_TIMES = (
+    "year(d)", "date_format(d, 'yyyy-MM')", "trunc(d, 'MONTH')", "dayofweek(d)", "weekday(d)", "CAST(t AS DATE)",
+    "month(d)", "quarter(d)", "dayofyear(d)", "dayofmonth(d)", "date_format(t, 'yyyy-MM-dd-HH')", "hour(t)",
+    "minute(t)", "date_trunc('HOUR', t)",
+)  # fmt: skip
+_OF_NUMBERS = ("n % 4", "pmod(n, 4)", "n div 10", "n + 1", "pmod(hash(n), 4)", "n - pmod(n, 10)")
+_OF_TEXTS = ("substring(s, 1, 2)", "left(s, 2)", "lower(s)", "length(s)", "trim(s)", "left(s, 0)")
+_TYPES = {"trunc": "DATE", "CAST": "DATE", "date_trunc": "TIMESTAMP", "date_format": "STRING", "substring": "STRING",
+          "lower": "STRING", "left": "STRING", "trim": "STRING", "n": "BIGINT", "pmod.n": "BIGINT"}  # fmt: skip
+# Whether NULL matches, and whether a text without characters does.
+_OF_NULL: dict[str, tuple[bool, bool]] = {
+    "{c} = {v}": (False, False),
+    "{c} > {v}": (False, False),
+    "{c} <> {v}": (False, True),
+    "{c} IS NOT NULL": (False, True),
+    "{c} IN ({v})": (False, False),
+    "NOT ({c} = {v})": (False, True),
+    "{c} <=> {v}": (False, False),
+    "{c} BETWEEN {v} AND {v}": (False, False),
+    "{c} NOT IN ({v})": (False, True),
+    "hash({c}) > 0 AND {c} > {v}": (False, False),
+    "CAST({c} AS STRING) LIKE '%1%'": (False, False),
+    "length(CAST({c} AS STRING)) > 3": (False, False),
+    "{c} > o": (False, True),
+    "{c} IS NULL": (True, False),
+    "{c} <=> NULL": (True, False),
+    "coalesce({c}, {v}) = {v}": (True, False),
+    "{c} > {v} OR {c} IS NULL": (True, False),
+    "{c} > {v} OR o IS NULL": (True, True),
+    "NOT ({c} <=> {v})": (True, True),
+    "CASE WHEN {c} IS NULL THEN TRUE ELSE {c} > {v} END": (True, False),
+    "hash({c}) <> 0": (True, True),
+}
+
+
+@looped("expression", [*_OF_TIMES, *_OF_NUMBERS, *_OF_TEXTS])
+def test_the_null_partition_is_kept_exactly_where_null_may_match(tmp_path: Path, expression: str) -> None:
+    source = next(each for each in "dtns" if re.search(rf"\b{each}\b", expression.replace("'", "")))
+    value = {"d": "DATE'2024-03-05'", "t": "TIMESTAMP'2024-03-05 07:08:00Z'", "n": "7", "s": "'ab1d'"}[source]
+    type_ = next((ddl for begin, ddl in _TYPES.items() if re.match(rf"{begin}\b", expression)), "INT")
+    same = {"d": "DATE", "t": "TIMESTAMP", "n": "BIGINT", "s": "STRING"}
+    ddl = f"{', '.join(map(' '.join, same.items()))}, o {same[source]}, g {type_} GENERATED ALWAYS AS ({expression})"
+    bare = {"delta.dataSkippingNumIndexedCols": "0"}
+    table = ds.DeltaTable.create(tmp_path / "t", ddl, partition_by=["g"], properties=bare)
+    table.append(pa.table({source: pa.nulls(1, table.schema.to_arrow().field(source).type)}))
+    texts = expression in _OF_TEXTS and expression != "length(s)"
+    if "hash" in expression:
+        # hash(NULL) is 42.
+        assert table.scan("n = 8").files()["path"].to_pylist() == []
+        return
+
+    def check(form: str) -> None:
+        null, empty = _OF_NULL[form]
+        found = kept(table, form.format(c=source, v=value))
+        # left(s, 0) is empty for every text, and trim(s) for some.
+        if null or (texts and empty) or expression == "left(s, 0)":
+            assert found
+        elif expression != "trim(s)" and "hash" not in form:
+            assert not found
+
+    each(_OF_NULL, check)
 
 
 def test_days_of_instants_leave_room_for_the_writers_zone(tmp_path: Path) -> None:
