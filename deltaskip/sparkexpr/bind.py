@@ -25,11 +25,13 @@ from deltaskip.sparkexpr.coerce import (
     literal_decimal,
     type_of,
 )
+from deltaskip.sparkexpr.collations.collation_id import BINARY_NAME
 from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_collated
 from deltaskip.sparkexpr.evaluation.rows import evaluate
 from deltaskip.sparkexpr.failures import EvaluationError
 from deltaskip.sparkexpr.functions.by_name import FUNCTIONS, PRESENT
 from deltaskip.sparkexpr.functions.spark_functions import LITERAL_FUNCTIONS
+from deltaskip.sparkexpr.functions.time_formats import READ_BY_CAST
 from deltaskip.sparkexpr.literal_list import LiteralList
 from deltaskip.sparkexpr.nodes import (
     ARITHMETIC,
@@ -67,6 +69,7 @@ from deltaskip.sparkexpr.types.data_types import (
     INTEGRAL_BITS,
     LONG,
     STRING,
+    TIMESTAMP,
     VARIANT,
     VOID,
     ArrayType,
@@ -529,8 +532,8 @@ def _cast(node: Cast) -> Node:
 
 def _case(branches: tuple[tuple[Node, Node], ...], otherwise: Node | None, ansi: bool) -> Node:
     for condition, _ in branches:
-        if type_of(condition) == STRING:
-            raise TypeMismatch("A condition of CASE must be BOOLEAN, not STRING: compare it with a value.")
+        if (type_ := type_of(condition)) in (STRING, VOID):
+            raise TypeMismatch(f"A condition of CASE must be BOOLEAN, not {sql_name(type_)}: compare it with a value.")
     tested = tuple((_as_boolean(condition, "A condition of CASE"), value) for condition, value in branches)
     values = [value for _, value in tested] + ([] if otherwise is None else [otherwise])
     types = [type_ for value in values if (type_ := type_of(value)) is not None]
@@ -545,6 +548,8 @@ def _call(node: Call, ansi: bool = True) -> Node:
     clock = "unix_timestamp()" if node.name == "unix_timestamp" else node.name
     if not node.args and clock in PRESENT:
         return Call(clock, (), PRESENT[clock])
+    if len(node.args) == 1 and node.name in READ_BY_CAST and type_of(node.args[0]) is not None:
+        return _cast(Cast(*_read(node.name, node.args[0])))
     found_node = sum_with_interval(node) or made_interval(node.name, node.args)
     if found_node is not None:
         return found_node if type_of(found_node) != CALENDAR else Call(node.name, node.args, CALENDAR)
@@ -563,6 +568,16 @@ def _call(node: Call, ansi: bool = True) -> Node:
         # The common type may differ without ANSI mode.
         return Call(node.name, node.args)
     return Call(node.name, found[0], found[1])
+
+
+def _read(name: str, arg: Node) -> tuple[Node, DataType]:
+    """The operand and the target of the cast that replaces `to_date(arg)` and the like: others become strings first.
+
+    # Spark 4.1, ParseToDate and ParseToTimestamp
+    """
+    target, source = READ_BY_CAST[name], type_of(arg)
+    kept = source in (STRING, VOID, *DATETIMES) or (target == TIMESTAMP and is_numeric(source)) or is_nested(source)
+    return (arg if kept else _cast(Cast(arg, STRING))), target
 
 
 def _widens_alike(args: Sequence[Node]) -> bool:
@@ -602,6 +617,12 @@ def _pattern(node: Like | StartsWith, child: Node, pattern: Node) -> Node:
     """LIKE or STARTSWITH, whose operands Spark casts to strings."""
     if isinstance(node, StartsWith) and type_of(child) == type_of(pattern) == BINARY:
         return node
+    if isinstance(node, Like) and not isinstance(pattern, Literal) and is_collated(child, pattern):
+        # Spark 4.1, Like: the collation is that of the text, also beside a pattern with an explicit one. It refuses
+        # texts with other collations than these two.
+        own = comparison_collation(child) or BINARY_NAME
+        if own.rpartition(".")[2].upper() in (BINARY_NAME, "UTF8_LCASE"):
+            pattern = Collate(_as_text(pattern), own)
     operands = (child, pattern)
     comparison_collation(*operands)
     cast = [_as_text(operand) for operand in operands]

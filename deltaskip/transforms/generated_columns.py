@@ -227,6 +227,8 @@ def _transform(node: Node, schema: StructType) -> Transform | None:
             return Identity(_logical(parts, schema))
         case Cast(Column(parts), type_, False) if type_ == DATE:
             return Date(_logical(parts, schema))
+        case Call("to_date", (Column(parts),)):
+            return Date(_logical(parts, schema))
         case Call("year", (Column(parts),)):
             return Year(_logical(parts, schema))
         case Call("date_format", (Column(parts), Literal(str() as pattern))) if pattern in (_MONTH, _HOUR):

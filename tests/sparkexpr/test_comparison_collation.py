@@ -1,7 +1,11 @@
 """Under which collation strings compare: spellings of one collation meet in peace, unknown ones are no binary order."""
 
+from pathlib import Path
+
+import pyarrow as pa
 import pytest
 
+import deltaskip as ds
 from deltaskip.errors import PredicateError
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.bind import bind_expression
@@ -136,6 +140,22 @@ def test_texts_of_two_collations_do_not_meet(text):
     schema = parse_columns("a STRING COLLATE UNICODE, b STRING COLLATE UTF8_LCASE")
     with pytest.raises(PredicateError, match="mixes the collations"):
         bind_expression(parse_sql(text), schema)
+
+
+@pytest.mark.parametrize(
+    "text, found", [("s LIKE c", "bB"), ("c LIKE s", None), ("s ILIKE c", "abBC"), ("c ILIKE s", None),
+                    ("s LIKE 'A%' COLLATE UTF8_LCASE", ""), ("c LIKE 'X' COLLATE UTF8_BINARY", "C")],
+)  # fmt: skip
+def test_like_has_the_collation_of_its_text(tmp_path: Path, text: str, found: str | None) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id STRING, s STRING, c STRING COLLATE UTF8_LCASE")
+    rows = [("a", "aBc", "A%"), ("b", "abc", "ab_"), ("C", "x", "X"), ("B", "ab", "ab")]
+    table.append(pa.Table.from_pylist([dict(zip(("id", "s", "c"), row, strict=True)) for row in rows]))
+    if found is None:
+        assert len(table.scan(text).paths()) == 1
+        with pytest.raises(ds.UnsupportedFeature, match="UTF8_LCASE are left to Spark"):
+            table.scan(text).to_arrow()
+        return
+    assert sorted(table.scan(text).to_arrow()["id"].to_pylist()) == sorted(found)
 
 
 def test_the_function_collate_is_the_operator() -> None:

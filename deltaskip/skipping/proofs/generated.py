@@ -2,8 +2,9 @@
 
 If a row makes the predicate TRUE, its source value s is in the set X of values that the predicate admits, and the
 generated column g contains E(s), or NULL if the writer's session returned NULL: "g IS NULL or g in E(X)" is necessary.
-If E is NULL only where its input is NULL, "g in E(X)" is necessary, and so is "g IS NOT NULL" without X, unless E(X) contains the empty string, which the
-log stores as NULL; and if X is only NULL and E(NULL) is NULL, "g IS NULL" is necessary.
+If E is NULL only where its input is NULL, "g in E(X)" is necessary, and so is "g IS NOT NULL" without X, unless E(X)
+contains the empty string, which the log stores as NULL; and if X is only NULL and E(NULL) is NULL, "g IS NULL" is
+necessary.
 
 * Points of X: E of each point, for any E.
 * Spans of X under a monotone E: E(s) is between E of the two ends. E must have a value at both ends, so that nothing in

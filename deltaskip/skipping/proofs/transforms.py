@@ -40,20 +40,9 @@ from deltaskip.sparkexpr.values import iceberg_bucket, spark_hash
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, MICROS_PER_HOUR, civil_from_days
 from deltaskip.transforms.partitioning_property import declared
 
-_FIELDS = frozenset(
-    [
-        "year",
-        "month",
-        "quarter",
-        "dayofmonth",
-        "dayofyear",
-        "dayofweek",
-        "weekday",
-        "weekofyear",
-        "hour",
-        "minute",
-        "second",
-    ]
+_FIELDS = (
+    *("year", "month", "quarter", "dayofmonth", "dayofyear", "dayofweek", "weekday", "weekofyear"),
+    *("hour", "minute", "second"),
 )
 _TEXTS_OF_TEXTS = frozenset(
     (

@@ -24,7 +24,7 @@ from deltaskip.sparkexpr.coerce import (
 )
 from deltaskip.sparkexpr.failures import EvaluationError
 from deltaskip.sparkexpr.functions.function import Compute, Function, FunctionRow, Replaced, Typed, takes
-from deltaskip.sparkexpr.nodes import Call, Case, Cast, Compare, FieldRef, IsNull, Literal, Node, Not
+from deltaskip.sparkexpr.nodes import Call, Case, Cast, Compare, FieldRef, IsNull, Literal, Node, Not, is_null_constant
 from deltaskip.sparkexpr.preimages.monotone import monotone, unchanged
 from deltaskip.sparkexpr.preimages.text_steps import extreme
 from deltaskip.sparkexpr.types.arrow import arrow_type
@@ -168,6 +168,11 @@ def searched(value: Node, *rest: Node) -> Node | None:
     return Case(branches, rest[-1] if len(rest) % 2 else None)
 
 
+def _if(condition: Node, value: Node, otherwise: Node) -> Node:
+    # Unlike CASE, IF takes NULL for a condition.
+    return Case(((Literal(None, BOOLEAN) if is_null_constant(condition) else condition, value),), otherwise)
+
+
 def _nullif(value: Node, refused: Node) -> Node:
     return Case(((Compare("=", value, refused), Literal(None, VOID)),), value)
 
@@ -204,7 +209,7 @@ CONDITIONS: Mapping[str, FunctionRow] = {
     "isnull": Replaced(IsNull, 1),
     "isnotnull": Replaced(lambda value: Not(IsNull(value)), 1),
     "equal_null": Replaced(lambda left, right: Compare("<=>", left, right), 2),
-    "if": Replaced(lambda condition, value, otherwise: Case(((condition, value),), otherwise), 3),
+    "if": Replaced(_if, 3),
     "nullif": Replaced(_nullif, 2),
     "nvl2": Replaced(lambda tested, value, otherwise: Case(((Not(IsNull(tested)), value),), otherwise), 3),
     "zeroifnull": Replaced(lambda value: Call("coalesce", (value, Literal(0, INTEGER))), 1),

@@ -201,6 +201,9 @@ def _arithmetic_operands(op: str, left: Node, right: Node) -> tuple[Node, Node] 
         return None
     if STRING in types:
         met = wider_type(types[0], types[1])
+    elif op == "/" and types[0] == VOID:
+        # Spark 4.1, Divide: NULL becomes a double before the types of decimals are adjusted.
+        met = DOUBLE
     elif isinstance(types[0], DecimalType) or isinstance(types[1], DecimalType):
         return _decimal_operands(left, right)
     else:

@@ -17,20 +17,26 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import shown
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.coerce import implicit_cast, type_of
+from deltaskip.sparkexpr.coerce import implicit_cast, is_nested, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed
-from deltaskip.sparkexpr.nodes import Call, Node
+from deltaskip.sparkexpr.nodes import Call, Cast, Literal, Node
 from deltaskip.sparkexpr.types.data_types import (
     BOOLEAN,
+    DATE,
     DOUBLE,
     FLOAT,
     FLOATING,
     INTEGRAL_BITS,
     STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
     VOID,
+    ArrayType,
     DataType,
     DecimalType,
+    MapType,
+    StructType,
 )
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, domain_values
 from deltaskip.sparkexpr.values.calendar import Zone
@@ -39,7 +45,9 @@ from deltaskip.sparkexpr.values.numerals import context, exactly, integer_of
 from deltaskip.sparkexpr.values.strings import check_length
 from deltaskip.sparkexpr.values.vectors import Values, as_array, constant, constant_of, is_constant, text_array
 
-_WRITTEN = (*INTEGRAL_BITS, STRING, BOOLEAN, FLOAT, DOUBLE, VOID)
+# Whole numbers, and times, which are written as the numbers of Spark's rows.
+_BITS: Mapping[DataType, int] = {**INTEGRAL_BITS, DATE: 32, TIMESTAMP: 64, TIMESTAMP_NTZ: 64}
+_WRITTEN = (*_BITS, STRING, BOOLEAN, FLOAT, DOUBLE, VOID)
 _SPECIFIER = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(<]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
 _FLAGS = {"s": "-", "b": "-", "c": "-", "d": "-+ 0,(", "x": "-#0", "o": "-#0", "f": "-#+ 0,(", "e": "-#+ 0("}
 _WIDEST = 1 << 20
@@ -48,12 +56,28 @@ _EXACT = context(2000, ROUND_HALF_UP)
 
 
 def _signature(args: tuple[Node, ...]) -> Typed:
-    """Accept a template and values of some types. Spark writes its internal value for other types, as for dates."""
+    """Accept a template and values of some types. Spark writes addresses for bytes, and for nested values of rows."""
     template = implicit_cast(args[0], STRING) if args else None
-    types = [type_of(arg) for arg in args[1:]]
-    if template is None or not all(type_ in _WRITTEN or isinstance(type_, DecimalType) for type_ in types):
+    if template is None or not all(map(_is_written, args[1:])):
         return None
     return (template, *args[1:]), STRING
+
+
+def _is_written(arg: Node) -> bool:
+    type_ = type_of(arg)
+    return type_ in _WRITTEN or isinstance(type_, DecimalType) or (is_nested(type_) and _is_folded(arg))
+
+
+def _is_folded(arg: Node) -> bool:
+    """Whether a nested value is written with constants, so that Spark's optimizer makes it one constant."""
+    match arg:
+        case Literal():
+            return True
+        case Cast(child):
+            return _is_folded(child)
+        case Call("array" | "map" | "named_struct", args):
+            return all(_is_folded(each) for each in args)
+    return False
 
 
 def _types(call: Call) -> list[DataType]:
@@ -195,8 +219,8 @@ def _written(specifier: _Specifier, value: Any, type_: DataType) -> str:
         return text if specifier.precision is None or kind not in "fe" else text[: specifier.precision]
     if kind in "fe" and type_ in FLOATING:
         return _real(specifier, value)
-    if kind not in "fe" and type_ in INTEGRAL_BITS:
-        return _whole(specifier, value, INTEGRAL_BITS[type_])
+    if kind not in "fe" and type_ in _BITS:
+        return _whole(specifier, value, _BITS[type_])
     raise EvaluationError(f"The specifier %{kind} does not accept this type (IllegalFormatConversionException).")
 
 
@@ -208,8 +232,17 @@ def _shown(value: Any, type_: DataType) -> str:
         return str(value)
     if type_ == BOOLEAN:
         return str(value).lower()
-    if type_ in INTEGRAL_BITS:
+    if type_ in _BITS:
         return str(value)
+    # GenericArrayData.toString, GenericInternalRow.toString and ArrayBasedMapData.toString
+    match type_:
+        case ArrayType(element):
+            return f"[{','.join(_shown(each, element) for each in value)}]"
+        case StructType(fields):
+            return f"[{','.join(_shown(each, field.type) for each, field in zip(value, fields, strict=True))}]"
+        case MapType(key, item):
+            keys, items = ",".join(_shown(k, key) for k, _ in value), ",".join(_shown(v, item) for _, v in value)
+            return f"keys: [{keys}], values: [{items}]"
     text = float_text(value, type_ == FLOAT) if type_ in FLOATING else None
     if isinstance(type_, DecimalType):
         text = _decimal_text(value)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, type_of
+from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, is_numeric, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Replaced, Typed, is_plain, takes
 from deltaskip.sparkexpr.nodes import Call, Cast, Literal, Node
@@ -371,7 +371,10 @@ def _tried(result: DataType) -> Callable[[tuple[Node, ...]], Typed]:
 
     def signature(args: tuple[Node, ...]) -> Typed:
         if len(args) == 1:
-            return (args, result) if type_of(args[0]) == STRING else None
+            source = type_of(args[0])
+            kept = source in DATETIMES or source == VOID or (result == TIMESTAMP and is_numeric(source))
+            text = None if kept else implicit_cast(args[0], STRING)
+            return None if text is None else ((text,), result)
         return _reading(result)(args)
 
     return signature
@@ -413,13 +416,12 @@ def _of_two(signature: Callable[[tuple[Node, ...]], Typed], *default: Node) -> C
     return lambda args: signature((*args, *default)[: max(len(args), 2)] if args else args)
 
 
-def _cast_alone(type_: DataType) -> Callable[..., Node | None]:
-    """The cast that replaces a call with one argument; None for other calls."""
-    return lambda *args: Cast(args[0], type_) if len(args) == 1 else None
+READ_BY_CAST: Mapping[str, DataType] = {"to_date": DATE, "to_timestamp": TIMESTAMP, "to_timestamp_ntz": TIMESTAMP_NTZ}
+"""Functions that are a cast of their only argument, and the type to which they cast it."""
 
 
 def _date_read(*args: Node) -> Node | None:
-    return Cast(args[0] if len(args) == 1 else Call("to_timestamp", args), DATE)
+    return Cast(Call("to_timestamp", args), DATE) if len(args) == 2 else None
 
 
 TIME_FORMATS: Mapping[str, FunctionRow] = {
@@ -443,14 +445,12 @@ TIME_FORMATS: Mapping[str, FunctionRow] = {
         _read,
         by_column=_read_column,
         zoned=True,
-        instead=_cast_alone(TIMESTAMP),
         aliases=("to_timestamp_ltz",),
     ),
     "to_timestamp_ntz": Function(
         _reading(TIMESTAMP_NTZ),
         lambda args, call, zone: _read(args, call, zone, local=True),
         by_column=_read_column,
-        instead=_cast_alone(TIMESTAMP_NTZ),
     ),
     "to_date": Replaced(_date_read, 1, 2),
     "try_to_date": Function(

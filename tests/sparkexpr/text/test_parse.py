@@ -190,7 +190,7 @@ def test_names_keep_all_their_parts(text: str, parts: tuple[str, ...]) -> None:
         ("extract(YEAR FROM a) = 1", Compare("=", Call("year", (A,)), ONE)),
         ("date_trunc('month', a) = b", Compare("=", Call("date_trunc", (Literal("month", STRING), A)), B)),
         ("datediff(a, b) = 1", Compare("=", Call("datediff", (A, B)), ONE)),
-        ("to_date(a) = b", Compare("=", Cast(A, DATE), B)),
+        ("to_date(a) = b", Compare("=", Call("to_date", (A,)), B)),
         ("a = 1 -- why\n AND /* not /* nested */ */ b", And((Compare("=", A, ONE), B))),
         ("((a))", A),
         ("extract(YEAR FROM (a)) = 1", Compare("=", Call("year", (A,)), ONE)),
