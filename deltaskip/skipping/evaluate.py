@@ -76,14 +76,14 @@ def cycle_hits(cycle: Cycle, low: int, high: int, mins: pa.Array, maxs: pa.Array
     return arrow_array(meets | ~known)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def _steps_to_hit(cells_hit: bytes) -> np.ndarray:
-    hits = np.frombuffer(cells_hit, dtype=np.uint8)
-    at = np.flatnonzero(hits)
-    cells = np.arange(len(hits))
-    following = np.searchsorted(at, cells)
-    following_hit: np.ndarray = np.where(following < len(at), at[following % len(at)], at[0] + len(hits))
-    return following_hit - cells
+    at = np.flatnonzero(np.frombuffer(cells_hit, dtype=np.uint8))
+    cells = len(cells_hit)
+    following = np.repeat([*at, at[0] + cells], np.diff(at, prepend=-1, append=cells - 1))
+    steps: np.ndarray = following - np.arange(cells)
+    # A year of days is cached for each day and month that a predicate names.
+    return steps.astype(np.min_scalar_type(steps.max()))
 
 
 def _numbers(mins: pa.Array, maxs: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -111,6 +111,8 @@ def keep_mask(term: Term, statistics: Statistics, partitions: PartitionEvaluator
         case AllOf(children):
             lane = keep_mask(children[0], statistics, partitions)
             for child in children[1:]:
+                if not lane.count():
+                    break
                 and_lanes(lane, keep_mask(child, statistics, partitions))
             return lane
         case AnyOf(children):

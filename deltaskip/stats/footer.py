@@ -33,7 +33,7 @@ from deltaskip.records import dataclass
 from deltaskip.sparkexpr.types import MappingMode
 from deltaskip.stats.believed_bounds import GREGORIAN_FROM, hybrid_calendar
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes
-from deltaskip.stats.footer_columns import AMBIGUOUS, ParquetNode, nodes_to, parquet_root, type_of_leaf
+from deltaskip.stats.footer_columns import AMBIGUOUS, ColumnLookup, ParquetNode, parquet_root, type_of_leaf
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.stored_bounds import Bound, Convert, converters
 from deltaskip.storage import Storage, storage_for
@@ -167,13 +167,15 @@ class Planner:
         known = self._known
         if known is not None and known[0] == key:
             return known[1]
-        root = parquet_root(footer.elements)
-        plans = tuple(self._plan(column, root, footer, calendar) for column in self._columns)
+        lookup = ColumnLookup(parquet_root(footer.elements), self._mode)
+        plans = tuple(self._plan(column, lookup, footer, calendar) for column in self._columns)
         self._known = key, plans
         return plans
 
-    def _plan(self, column: StatColumn, root: ParquetNode, footer: Footer, calendar: tuple[bool, bool]) -> FooterColumn:
-        nodes = nodes_to(root, column, self._mode)
+    def _plan(
+        self, column: StatColumn, lookup: ColumnLookup, footer: Footer, calendar: tuple[bool, bool]
+    ) -> FooterColumn:
+        nodes = lookup.nodes_to(column)
         if nodes is None or isinstance(nodes, str):
             return FooterColumn(column, None if nodes == AMBIGUOUS else ())
         node = nodes[-1]

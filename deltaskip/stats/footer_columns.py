@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -83,35 +83,66 @@ def parquet_root(elements: Sequence[dict[int, Any]]) -> ParquetNode:
     return root
 
 
-def nodes_to(root: ParquetNode, column: StatColumn, mode: MappingMode) -> tuple[ParquetNode, ...] | str | None:
-    """Return the nodes from the top level to the column, None if the file lacks it, or AMBIGUOUS.
+class ColumnLookup:
+    """Finds columns of a table in a file.
 
     As in Spark, columns are found by field id in mapping mode id, else by physical name, ignoring case if no name is
     equal.
+
+    Args:
+        root: The tree of the file's columns.
+        mode: The column mapping mode of the table.
     """
-    by_id = mode == "id"
-    if by_id and not any(_ID in child.element for child in root.children):
-        return AMBIGUOUS
-    nodes: list[ParquetNode] = []
-    here = root
-    for name, field_id in zip(column.physical, column.field_ids, strict=True):
-        if nodes and not here.is_struct:
+
+    def __init__(self, root: ParquetNode, mode: MappingMode) -> None:
+        self._root = root
+        self._by_id = mode == "id"
+        self._has_ids = any(_ID in child.element for child in root.children)
+        # By the identity of a parent, which the root keeps alive, and the kind of the key.
+        self._children: dict[tuple[int, Callable[[ParquetNode], Any]], dict[Any, list[ParquetNode]]] = {}
+
+    def nodes_to(self, column: StatColumn) -> tuple[ParquetNode, ...] | str | None:
+        """Return the nodes from the top level to the column, None if the file lacks it, or AMBIGUOUS."""
+        if self._by_id and not self._has_ids:
             return AMBIGUOUS
-        if by_id and field_id is not None:
-            found = [child for child in here.children if child.element.get(_ID) == field_id]
-        else:
-            found = [child for child in here.children if child.name == name]
+        nodes: list[ParquetNode] = []
+        here = self._root
+        for name, field_id in zip(column.physical, column.field_ids, strict=True):
+            if nodes and not here.is_struct:
+                return AMBIGUOUS
+            if self._by_id and field_id is not None:
+                found = self._named(here, _id_of, field_id)
+            else:
+                found = self._named(here, _name_of, name) or self._named(here, _folded_name, fold_name(name))
             if not found:
-                folded = fold_name(name)
-                found = [child for child in here.children if fold_name(child.name) == folded]
-        if not found:
-            return None
-        # Values are read by name, so a name shared by two fields is ambiguous.
-        if len(found) > 1 or sum(child.name == found[0].name for child in here.children) > 1:
-            return AMBIGUOUS
-        here = found[0]
-        nodes.append(here)
-    return tuple(nodes)
+                return None
+            # Values are read by name, so a name shared by two fields is ambiguous.
+            if len(found) > 1 or len(self._named(here, _name_of, found[0].name)) > 1:
+                return AMBIGUOUS
+            here = found[0]
+            nodes.append(here)
+        return tuple(nodes)
+
+    def _named(self, parent: ParquetNode, key: Callable[[ParquetNode], Any], value: object) -> Sequence[ParquetNode]:
+        """The children whose key has a value."""
+        known = self._children.get((id(parent), key))
+        if known is None:
+            known = self._children[id(parent), key] = {}
+            for child in parent.children:
+                known.setdefault(key(child), []).append(child)
+        return known.get(value, ())
+
+
+def _id_of(node: ParquetNode) -> Any:
+    return node.element.get(_ID)
+
+
+def _name_of(node: ParquetNode) -> str:
+    return node.name
+
+
+def _folded_name(node: ParquetNode) -> str:
+    return fold_name(node.name)
 
 
 def type_of_leaf(node: ParquetNode) -> StoredType | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import deltaskip as ds
+from tests.builder import protocol_of
 from tests.log.builder import PROTOCOL, TableBuilder, add, metadata
 from tests.skipping.kept_files import kept
 
@@ -98,3 +100,33 @@ def test_an_or_of_conjunctions_keeps_what_the_model_keeps(tmp_path: Path, partit
         assert set(kept(opened, where)) == expected, where
         fewer += len(expected) < len(files)
     assert fewer > 5
+
+
+@pytest.mark.parametrize("type_", ["date", "timestamp_ntz"])
+def test_days_named_by_year_month_and_day_keep_the_files_that_reach_one(tmp_path: Path, type_: str) -> None:
+    chance = random.Random(31)
+    since = datetime(1961, 3, 1)
+    spans = [(low := chance.randrange(30_000), low + chance.choice([0, 1, 40, 400])) for _ in range(80)]
+    ranges = [(since + timedelta(low), since + timedelta(high, hours=5)) for low, high in spans]
+    shown = (lambda at: str(at.date())) if type_ == "date" else datetime.isoformat
+    adds = [
+        add(f"f{number}", stats=_bounds_of("d", shown(low), shown(high))) for number, (low, high) in enumerate(ranges)
+    ]
+    schema = {"type": "struct", "fields": [{"name": "d", "type": type_, "nullable": True, "metadata": {}}]}
+    table = TableBuilder(tmp_path / "t")
+    table.commit({"protocol": protocol_of(("timestampNtz",))}, metadata(schemaString=json.dumps(schema)), *adds)
+    opened = ds.DeltaTable(table.path)
+    for count in (1, 3, 60):
+        days = [since + timedelta(chance.randrange(30_000)) for _ in range(count)]
+        fields = [[f"year(d) = {d.year}", f"month(d) = {d.month}", f"day(d) = {d.day}"] for d in days]
+        where = " OR ".join(f"({' AND '.join(chance.sample(each, 3))})" for each in fields)
+        expected = {
+            f"f{number}"
+            for number, (low, high) in enumerate(ranges)
+            if any(low.date() <= day.date() <= high.date() for day in days)
+        }
+        assert set(kept(opened, where)) == expected, where
+
+
+def _bounds_of(name: str, low: str, high: str) -> str:
+    return json.dumps({"numRecords": 9, "minValues": {name: low}, "maxValues": {name: high}, "nullCount": {name: 0}})

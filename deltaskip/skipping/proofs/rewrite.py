@@ -171,7 +171,7 @@ class _Rewriter:
                 parts = _gather(children, And, self._reads_partitions_only)
                 done = list(map(self._labelled, parts))
                 together = self._together(parts, [found for _, found in done])
-                return all_of([*(term for term, _ in done), *together]), None
+                return all_of([*together, *(term for term, _ in done)]), None
             case Or(children):
                 return any_of([self.may(child) for child in _gather(children, Or, self._reads_partitions_only)]), None
             case _ if (timed := self._timed(node)) is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
 from functools import cache
 from typing import NoReturn
 
@@ -75,6 +74,15 @@ _OF_ASCII: dict[str, Ranges] = {
     "Space": _SPACE,
 }
 _OF_CASE = frozenset(("Lower", "Upper", "Lu", "Ll", "Lt"))
+# Unicode 3.2, UnicodeData.txt: runs of characters of one category, and the blocks that contain the others.
+_UNIFORM = (
+    *((0x3400, 0x4DB5, "Lo"), (0x4E00, 0x9FA5, "Lo"), (0xAC00, 0xD7A3, "Lo"), (0x20000, 0x2A6D6, "Lo")),
+    *((0xD800, 0xDFFF, "Cs"), (0xE000, 0xF8FF, "Co"), (0xF0000, 0xFFFFD, "Co"), (0x100000, 0x10FFFD, "Co")),
+)
+_SCATTERED: Ranges = (
+    *((0, 0x33FF), (0x4DB6, 0x4DFF), (0x9FA6, 0xABFF), (0xD7A4, 0xD7FF), (0xF900, 0xFFFF)),
+    *((0x10300, 0x1044F), (0x1D000, 0x1D7FF), (0x2F800, 0x2FA1F), (0xE0000, 0xE007F)),
+)
 _KINDS = {"L": "ultmo", "M": "nce", "N": "dlo", "P": "cdseifo", "S": "mcko", "Z": "slp"}
 _CATEGORIES = frozenset(group + kind for group, kinds in _KINDS.items() for kind in ("", *kinds))
 
@@ -106,22 +114,24 @@ def _has(ranges: Ranges, code: int) -> bool:
 @cache
 def _of_category(name: str) -> Set:
     """A Unicode general category. Characters whose category has changed since Unicode 3.2 are unsure."""
+    stable = _stable_categories()
+    found = joined_ranges((first, last) for first, last, category in stable if category.startswith(name))
+    return Set(found, other_code_points(joined_ranges((first, last) for first, last, _ in stable)))
+
+
+@cache
+def _stable_categories() -> list[tuple[int, int, str]]:
+    """The categories that have not changed since Unicode 3.2, each with the first and last code point of a run."""
     old = unicodedata.ucd_3_2_0.category
     now = unicodedata.category
-    found: list[int] = []
-    unsure: list[int] = []
-    for code in range(LAST + 1):
-        character = chr(code)
-        category = now(character)
-        if category != old(character) or category == "Cn":
-            unsure.append(code)
-        elif category.startswith(name):
-            found.append(code)
-    return Set(_ranges(found), _ranges(unsure))
-
-
-def _ranges(codes: Iterable[int]) -> Ranges:
-    return joined_ranges((code, code) for code in codes)
+    found = list(_UNIFORM)
+    for first, last in _SCATTERED:
+        for code in range(first, last + 1):
+            character = chr(code)
+            category = now(character)
+            if category == old(character) != "Cn":
+                found.append((code, code, category))
+    return found
 
 
 _LONGEST = 10_000

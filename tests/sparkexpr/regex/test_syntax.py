@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 
 from deltaskip.sparkexpr import EvaluationError, Undecided
 from deltaskip.sparkexpr.regex import beginning_of, compiled
+from deltaskip.sparkexpr.regex.syntax import _property_named
+from deltaskip.sparkexpr.regex.syntax_tree import LAST, Ranges
 from tests.each import each
 from tests.sparkexpr.regex.random_patterns import pattern
 
@@ -102,3 +106,21 @@ def test_the_beginning_of_every_match_is_known() -> None:
         ],
         check,
     )
+
+
+def test_categories_are_those_of_every_code_point_that_unicode_has_not_changed() -> None:
+    old, now = unicodedata.ucd_3_2_0.category, unicodedata.category
+    categories = [(now(chr(code)), old(chr(code))) for code in range(LAST + 1)]
+    stable = [one if one == other != "Cn" else "" for one, other in categories]
+
+    def check(name: str) -> None:
+        found = _property_named(name, insensitive=False)
+        assert found is not None
+        assert _members(found.ranges) == {code for code, category in enumerate(stable) if category.startswith(name)}
+        assert _members(found.unsure) == {code for code, category in enumerate(stable) if not category}
+
+    each(["L", "Lu", "Lo", "Mn", "N", "Nd", "P", "Pe", "S", "Zs"], check)
+
+
+def _members(ranges: Ranges) -> set[int]:
+    return {code for first, last in ranges for code in range(first, last + 1)}

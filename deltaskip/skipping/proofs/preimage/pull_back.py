@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -198,15 +199,22 @@ def _threshold(
 def _periodic(step: Periodic, results: ValueSet) -> ValueSet | None:
     if results.cycles:
         return None
-    hits = _within(step.results, results.spans)
+    hits = _hits(step, results.spans)
     exact = results.exact and step.others is None
-    if step.others is not None:
-        hits = hits | _within(step.others, results.spans)
-    if not hits.any():
+    if not any(hits):
         return ValueSet((), results.null, exact)
-    if hits.all():
+    if all(hits):
         return ValueSet(step.source.all, results.null, exact)
-    return ValueSet(step.source.all, results.null, exact, (Cycle(step.grain, 0, 0, hits.astype(np.uint8).tobytes()),))
+    return ValueSet(step.source.all, results.null, exact, (Cycle(step.grain, 0, 0, hits),))
+
+
+@lru_cache(maxsize=64)
+def _hits(step: Periodic, spans: Spans) -> bytes:
+    """A byte for each cell: 1 if its result may be wanted. A predicate often names the same month in many terms."""
+    hits = _within(step.results, spans)
+    if step.others is not None:
+        hits = hits | _within(step.others, spans)
+    return hits.astype(np.uint8).tobytes()
 
 
 def _within(numbers: np.ndarray, spans: Spans) -> np.ndarray:

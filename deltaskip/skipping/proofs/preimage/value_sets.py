@@ -166,25 +166,35 @@ def _combined(cycles: tuple[Cycle, ...]) -> tuple[Cycle, ...]:
         for i, known in enumerate(found):
             alike = (known.grain, known.low, len(known.hits)) == (cycle.grain, cycle.low, len(cycle.hits))
             if alike and known.exempt == cycle.exempt and known.low == known.high == cycle.high:
-                found[i] = replace(known, hits=bytes(a & b for a, b in zip(known.hits, cycle.hits, strict=True)))
+                found[i] = replace(known, hits=_both(known.hits, cycle.hits))
                 break
         else:
             found.append(cycle)
     return tuple(found)
 
 
+def _both(one: bytes, other: bytes) -> bytes:
+    return (int.from_bytes(one, "little") & int.from_bytes(other, "little")).to_bytes(len(one), "little")
+
+
 def _cells_within(cycle: Cycle, spans: Spans) -> Spans | None:
     """The spans of the hits that overlap `spans`; None if there are too many."""
     found: list[tuple[int, int]] = list(intersect(cycle.exempt, spans))
-    cells = 0
+    cells, length = 0, len(cycle.hits)
     for low, stop in spans:
         first, last = (low + cycle.low) // cycle.grain, (stop - 1 + cycle.high) // cycle.grain
         cells += last - first + 1
         if cells > _MOST_CELLS:
             return None
-        for cell in range(first, last + 1):
-            if cycle.hits[cell % len(cycle.hits)]:
-                found.append((cell * cycle.grain - cycle.high, (cell + 1) * cycle.grain - cycle.low))
+        cell = first
+        while cell <= last:
+            start, at = cell - cell % length, cell % length
+            hit = cycle.hits.find(1, at)
+            miss = length if hit < 0 else cycle.hits.find(0, hit)
+            cell = start + (length if miss < 0 else miss)
+            if hit >= 0 and start + hit <= last:
+                stop_cell = min(cell, last + 1)
+                found.append(((start + hit) * cycle.grain - cycle.high, stop_cell * cycle.grain - cycle.low))
     reach = merged(found)
     return reach if len(reach) <= _MOST_SPANS else None
 
