@@ -22,6 +22,7 @@ cdef enum Fault:
     COUNT = 10
     OTHER = 11
     ACCESS = 12
+    TEXT = 13
 
 cdef struct Cursor:
     const uint8_t* at

@@ -34,6 +34,8 @@ cdef class RowTaker:
     cdef int64_t most_bytes
     cdef bint big_endian
     cdef bint int96
+    # Whether byte arrays must be UTF-8.
+    cdef bint text
     cdef bint optional
     cdef bint has_dictionary
     # Whether strings are taken as numbers of their entries, which `identity` has as values of the dictionary.
@@ -59,6 +61,7 @@ cdef class RowTaker:
     cdef int take(self, Cursor chunk, int64_t values, int codec) noexcept nogil
     cdef int _pages(self, Cursor chunk, int64_t values, int codec) noexcept nogil
     cdef int _set_dictionary(self, int64_t entries) noexcept nogil
+    cdef bint _are_texts(self, int64_t entries, int64_t longest) noexcept nogil
     cdef int _set_codes(self, int64_t entries) noexcept nogil
     cdef int _data_page(self, Cursor page, const PageHeader* header, int codec) noexcept nogil
     cdef int _whole(self, Cursor levels, Values source, int64_t values, int64_t nulls) noexcept nogil

@@ -15,7 +15,7 @@ from libc.string cimport memcpy, memmove, memset
 
 from deltaskip.sparkexpr.kernels.arrow cimport NO_MEMORY, ByteBuffer, HeldBytes, check, zeros
 from deltaskip.kernels.byte_cursor cimport (
-    ACCESS, CODEC, COUNT, ENCODING, FINE, HEADER, INDEX, LONG, NUMBER, ORDER, OTHER, SHORT, WIDTH,
+    ACCESS, CODEC, COUNT, ENCODING, FINE, HEADER, INDEX, LONG, NUMBER, ORDER, OTHER, SHORT, TEXT, WIDTH,
     Cursor, cursor_over, pass_by, pass_bytes,
 )
 from deltaskip.sparkexpr.kernels.byte_order cimport byteswap64
@@ -36,6 +36,7 @@ from deltaskip.kernels.parquet_hybrid cimport (
     popcount32,
     whole_words,
 )
+from deltaskip.sparkexpr.kernels.utf8_check cimport ASCII, BYTES, UTF8, Texts, are_texts, kind_of
 
 __all__ = ["CODECS", "RowTaker"]
 
@@ -60,6 +61,7 @@ REASONS = {
     HEADER: "its header is not one of Parquet",
     ENCODING: "its encoding is not read here",
     CODEC: "it cannot be decompressed",
+    TEXT: "a string is not UTF-8",
     COUNT: "it has other numbers of values or bytes than its header says",
     OTHER: "the file is not one that is read here",
     ACCESS: "the file cannot be opened or read",
@@ -95,7 +97,8 @@ cdef class RowTaker:
     Args:
         positions: Buffer of int64: the rows to take, ascending; None for all.
         rows: Number of rows of all column chunks.
-        width: Bytes of a value in the pages; 0 for byte arrays, -1 for booleans, -2 for INT96, which become microseconds.
+        width: Bytes of a value in the pages; 0 for byte arrays, -1 for booleans, -2 for INT96, which become microseconds,
+            -3 for byte arrays that must be UTF-8, of which every entry of a dictionary is checked.
         out_width: Bytes of a value in the result, for fixed widths: less keeps the low ones, more extends the sign.
         big_endian: Whether values are big-endian numbers, to be turned.
         optional: Whether the column can be null.
@@ -111,8 +114,11 @@ cdef class RowTaker:
         int64_t most_bytes=INT32_MAX, bint codes=False,
     ):
         cdef HeldBytes held
-        if not 0 <= rows <= INT64_MAX // 32 or not -2 <= width <= 32 or (width > 0 and not 1 <= out_width <= 32) or most_bytes > INT32_MAX:
+        if not 0 <= rows <= INT64_MAX // 32 or not -3 <= width <= 32 or (width > 0 and not 1 <= out_width <= 32) or most_bytes > INT32_MAX:
             raise ValueError("these are no widths of values, or too many bytes")
+        self.text = width == -3
+        if self.text:
+            width = 0
         if codes and width != 0:
             raise ValueError("only byte arrays are taken as numbers of entries")
         self.codes = codes
@@ -270,7 +276,7 @@ cdef class RowTaker:
     cdef int _set_dictionary(self, int64_t entries) noexcept nogil:
         """Take `self.dictionary`, encoded as PLAIN, as the dictionary."""
         cdef Cursor cursor = self.dictionary
-        cdef int64_t i
+        cdef int64_t i, before, longest = 0
         cdef int fault
         if self.width < 0:
             return ENCODING
@@ -284,17 +290,36 @@ cdef class RowTaker:
             if self.starts.reserve(entries * 8 + 8) != 0:
                 return NO_MEMORY
             for i in range(entries):
-                (<int64_t*>self.starts.data)[i] = cursor.at - self.dictionary.at
+                before = cursor.at - self.dictionary.at
+                (<int64_t*>self.starts.data)[i] = before
                 fault = pass_bytes(&cursor)
                 if fault:
                     return fault
+                longest = max(longest, cursor.at - self.dictionary.at - before - 4)
         else:
             cursor.at += entries * self.width
         if cursor.at != cursor.end:
             return COUNT
+        if self.text and not self._are_texts(entries, longest):
+            return TEXT
         self.entries = entries
         self.has_dictionary = True
         return FINE
+
+    cdef bint _are_texts(self, int64_t entries, int64_t longest) noexcept nogil:
+        """Whether the entries of `self.dictionary` are UTF-8; longest: the most bytes of one."""
+        cdef const uint8_t* data = self.dictionary.at
+        cdef int64_t* starts = <int64_t*>self.starts.data
+        cdef int64_t i, size = self.dictionary.end - data
+        cdef Texts kind = kind_of(data, size)
+        # A length up to 127 is four bytes of ASCII, which are no part of a character.
+        if kind == ASCII or (kind == UTF8 and longest < 128):
+            return True
+        starts[entries] = size
+        for i in range(entries):
+            if kind_of(data + starts[i] + 4, starts[i + 1] - starts[i] - 4) == BYTES:
+                return False
+        return True
 
     cdef int _set_codes(self, int64_t entries) noexcept nogil:
         """Take the entries of `self.dictionary` as texts, and their numbers as the values of the dictionary."""
@@ -320,6 +345,8 @@ cdef class RowTaker:
             self.identity.append_int32(<int32_t>i)
         if cursor.at != cursor.end:
             return COUNT
+        if self.text and not are_texts(self.texts.data, <const int32_t*>self.text_offsets.data, entries):
+            return TEXT
         self.dictionary.at = self.identity.data
         self.dictionary.end = self.identity.data + self.identity.size
         self.entries = entries
@@ -331,7 +358,7 @@ cdef class RowTaker:
         cdef Cursor levels
         cdef Values source
         cdef uint32_t size
-        cdef int64_t nulls
+        cdef int64_t nulls, first
         cdef int fault, width
         memset(&source, 0, sizeof(source))
         levels.at = levels.end = page.at
@@ -386,10 +413,18 @@ cdef class RowTaker:
         elif header.encoding != PLAIN or self.codes:
             return ENCODING
         nulls = header.nulls if header.kind == DATA_PAGE_V2 else -1
+        first = self.done
         if self.every:
-            return self._every(levels, &source, header.values, nulls)
-        fault = self._whole(levels, source, header.values, nulls)
-        return fault if fault else self._some(levels, &source, header.values)
+            fault = self._every(levels, &source, header.values, nulls)
+        else:
+            fault = self._whole(levels, source, header.values, nulls)
+            if fault == FINE:
+                fault = self._some(levels, &source, header.values)
+        if fault == FINE and self.text and not source.hybrid:
+            # Pages are small enough to be in the processor's cache still.
+            if not are_texts(self.values.data, <const int32_t*>self.offsets.data + first, self.done - first):
+                return TEXT
+        return fault
 
     cdef int _whole(self, Cursor levels, Values source, int64_t values, int64_t nulls) noexcept nogil:
         """Check a page as taking all of its rows does; nulls: their number, -1 if it is not known."""

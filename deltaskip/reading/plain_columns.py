@@ -21,8 +21,8 @@ PHYSICAL_TYPES = {
 }
 """Codes of physical types (parquet.thrift, Type) by pyarrow's names."""
 
-# Array of bytes of any length; bits; times as INT96.
-_OF_ANY_LENGTH, _BITS, _INT96 = 0, -1, -2
+# Array of bytes of any length; bits; times as INT96; strings, which are checked.
+_OF_ANY_LENGTH, _BITS, _INT96, _TEXT = 0, -1, -2, -3
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class PlainColumn:
     Attributes:
         arrow: Its Arrow type.
         number: Its index among the Parquet columns.
-        width: Bytes of a value in pages; 0 for byte arrays, -1 for booleans, -2 for INT96.
+        width: Bytes of a value in pages; 0 for byte arrays, -1 for booleans, -2 for INT96, -3 for strings.
         out_width: Bytes of a value in Arrow.
         big_endian: Whether values in pages are big-endian.
         optional: Whether it can be null.
@@ -110,7 +110,9 @@ def _widths(arrow: pa.DataType, column: pq.ColumnSchema) -> tuple[int, int, bool
             return 4, 4, False
         case "DOUBLE" if arrow == pa.float64():
             return 8, 8, False
-        case "BYTE_ARRAY" if arrow in (pa.string(), pa.binary()):
+        case "BYTE_ARRAY" if arrow == pa.string():
+            return _TEXT, 0, False
+        case "BYTE_ARRAY" if arrow == pa.binary():
             return _OF_ANY_LENGTH, 0, False
         case "FIXED_LEN_BYTE_ARRAY" if pa.types.is_decimal128(arrow) and 0 < column.length <= 16:
             return column.length, 16, True

@@ -297,7 +297,7 @@ class StoredRows:
             numbers = arrow_array(np.searchsorted(opened.starts, numbers, "right") - 1, pa.int64())
             constants = {name: each.take(numbers) for name, each in constants.items()}
         rows = range(opened.starts[-1]) if positions is None else positions
-        return self._batch(batch, layout, constants, rows, self._root)
+        return self._batch(batch, layout, constants, rows, self._root, found)
 
     def count_row_groups(self, read: int) -> None:
         """Count row groups that are read."""
@@ -318,6 +318,7 @@ class StoredRows:
         with self._naming(opened.location):
             chosen_rows = [group], layout.leaves, positions - start
             found = decode_columns(opened.source, parquet.metadata, opened.schema, *chosen_rows, opened.own_footer)
+            decoded = frozenset(found)
             left = [name for name in layout.names if name not in found]
             if left:
                 columns = layout.paths_of(left)
@@ -328,7 +329,7 @@ class StoredRows:
         batch = pa.RecordBatch.from_arrays([found[name] for name in layout.names], names=list(layout.names))
         if may_be_julian(parquet.metadata):
             self._check_calendar(batch, opened.location)
-        return self._batch(batch, layout, constants, positions, opened.location)
+        return self._batch(batch, layout, constants, positions, opened.location, decoded)
 
     def row_groups(self, file: pa.Table) -> RowGroups:
         """Return the row groups of one file to read; file: as for `live`."""
@@ -427,43 +428,48 @@ class StoredRows:
             if not layout.names:
                 for first in range(start, start + rows, _BATCH_ROWS):
                     following = range(first, min(first + _BATCH_ROWS, start + rows))
-                    yield self._batch(None, layout, constants, following, location)
+                    yield self._batch(None, layout, constants, following, location, ())
                 continue
             end = start + rows
             with self._naming(location):
-                for batch in self._record_batches(opened, numbers, layout, rows):
+                batches, decoded = self._record_batches(opened, numbers, layout, rows)
+                for batch in batches:
                     if legacy:
                         self._check_calendar(batch, location)
                     following = range(start, start + batch.num_rows)
-                    yield self._batch(batch, layout, constants, following, location)
+                    yield self._batch(batch, layout, constants, following, location, decoded)
                     start += batch.num_rows
                 self._check_rows(start, end, location)
 
     def _record_batches(
         self, opened: OpenFile, numbers: list[int], layout: FileLayout, rows: int
-    ) -> Iterable[pa.RecordBatch]:
-        """The rows of consecutive row groups: at once if they are small, which is faster."""
+    ) -> tuple[Iterable[pa.RecordBatch], Collection[str]]:
+        """The rows of consecutive row groups, and the columns that the kernels decode; at once if they are small, which
+        is faster.
+        """
         parquet = opened.parquet
         encoded = self._encoded_in(opened, layout, numbers) if self._encoded else []
         size = sum(parquet.metadata.row_group(number).total_byte_size for number in numbers)
         threads = self._threads and size > _LITTLE_BYTES
         found: dict[str, pa.Array | pa.ChunkedArray] = {}
+        decoded: Collection[str] = ()
         at_once = size <= _AT_ONCE_BYTES
         if at_once and opened.own_footer is not None:
             whole = numbers, layout.leaves, None, opened.own_footer, threads, encoded
             found |= decode_columns(opened.source, parquet.metadata, opened.schema, *whole)
+            decoded = frozenset(found)
         left = [name for name in layout.names if name not in found]
         if not set(encoded).isdisjoint(left):
             parquet = ParquetInput(opened.source, parquet.metadata, read_dictionary=encoded)
         if not at_once:
             batches: Iterable[pa.RecordBatch] = parquet.iter_batches(_BATCH_ROWS, numbers, columns=layout.paths)
-            return batches
+            return batches, decoded
         if left:
             rest = parquet.read_row_groups(numbers, columns=layout.paths_of(left), use_threads=threads)
             self._check_rows(len(rest), rows, opened.location)
             found |= {name: rest[name] for name in left}
         table = pa.table([found[name] for name in layout.names], list(layout.names))
-        return table.to_batches()  # type: ignore[no-any-return]
+        return table.to_batches(), decoded
 
     def _encoded_in(self, opened: OpenFile, layout: FileLayout, numbers: Sequence[int]) -> list[str]:
         """The columns, by their names in a file, that row groups have as dictionaries."""
@@ -534,8 +540,13 @@ class StoredRows:
         constants: Mapping[str, pa.Array],
         positions: npt.NDArray[Any] | range,
         location: str,
+        decoded: Collection[str],
     ) -> StoredBatch:
-        """Rows of files in the table's types; constants: Partition values, one for all rows or one for each."""
+        """Rows of files in the table's types.
+
+        constants: Partition values, one for all rows or one for each.
+        decoded: The columns that the kernels have decoded, which check that strings are UTF-8.
+        """
         rows = len(positions)
         columns: dict[str, pa.Array] = {}
         for field in self._fields:
@@ -546,7 +557,7 @@ class StoredRows:
             elif batch is None or name is None:
                 columns[field.name] = pa.nulls(rows, self._stored_types[field.name])
             else:
-                columns[field.name] = self._stored(batch.column(name), field, location)
+                columns[field.name] = self._stored(batch.column(name), field, location, name in decoded)
         for field in self._extra:
             if batch is not None and field.name in layout.names:
                 columns[field.name] = batch.column(field.name)
@@ -554,8 +565,8 @@ class StoredRows:
                 columns[field.name] = pa.nulls(rows, stored_type(field.type))
         return StoredBatch(positions, columns)
 
-    def _stored(self, array: pa.Array, field: StructField, location: str) -> pa.Array:
-        if not has_utf8(array):
+    def _stored(self, array: pa.Array, field: StructField, location: str, decoded: bool) -> pa.Array:
+        if not decoded and not has_utf8(array):
             raise UnsupportedFeature(
                 f"The data file {location} has a value in the column {field.name!r} that is not UTF-8, which cannot be "
                 f"read without Spark. {self._cure}",

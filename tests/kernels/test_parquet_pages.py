@@ -25,6 +25,7 @@ from tests.kernels.parquet_pages_twin import (
     struct_bytes,
     varint,
 )
+from tests.sparkexpr.kernels.test_utf8_check import is_utf8
 
 PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
 UNCOMPRESSED, SNAPPY, GZIP, LZO, BROTLI, ZSTD = 0, 1, 2, 3, 4, 6
@@ -106,6 +107,35 @@ def test_codes_of_strings(width: int, levels: list[bool], runs: list[bool], data
     offsets, texts = taker.entries_taken()
     assert pa.Array.from_buffers(pa.binary(), len(words), [None, offsets, texts]).to_pylist() == words
     assert taken(taker, pa.int32(), len(levels)) == expected
+
+
+WORDS = st.lists(
+    st.one_of(
+        st.text(max_size=4).map(str.encode),
+        st.sampled_from([b"", b"a" * 127, b"a" * 200, "\xe4".encode() * 64, "\u6f22".encode() * 60]),
+        st.sampled_from([b"\xff", b"\xc3", b"\xa4", b"x" * 194 + b"\xc3", b"\xa4" + b"x" * 127, b"\xf0\x9f\x98"]),
+    ),
+    min_size=1,
+    max_size=9,
+)
+
+
+@given(WORDS, st.booleans(), st.sampled_from(["plain", "dictionary", "codes"]))
+def test_strings_are_refused_that_are_not_utf8(words: list[bytes], some_rows: bool, form: str) -> None:
+    """Each by itself: the bytes of several may be UTF-8 together, also with the lengths that are among them."""
+    rows = np.arange(len(words), dtype=np.int64) if some_rows and form != "codes" else None
+    pages = data_page(None, plain_bytes(words), len(words), PLAIN)
+    if form != "plain":
+        body = bytes([4]) + hybrid(list(range(len(words))), 4, [])
+        pages = dictionary_page(plain_bytes(words), len(words)) + data_page(None, body, len(words), RLE_DICTIONARY)
+    taker = RowTaker(rows, len(words), -3, 0, False, False, codes=form == "codes")
+    if not all(map(is_utf8, words)):
+        with pytest.raises(ValueError, match="not UTF-8"):
+            taker.take_chunk(pages, len(words), UNCOMPRESSED)
+        return
+    taker.take_chunk(pages, len(words), UNCOMPRESSED)
+    if form != "codes":
+        assert taken(taker, pa.binary(), len(words)) == words
 
 
 def test_codes_that_no_dictionary_has_are_refused() -> None:

@@ -32,7 +32,7 @@ def test_arrays_are_checked_as_python_decodes(values, type_, skip, before):
 
 def test_every_start_of_a_sequence_is_decided_at_every_place_of_a_block() -> None:
     cases = itertools.product(
-        LEADS, SECONDS, (b"", b"\x80", b"\xbf", b"a"), (b"", b"\x80", b"\xc0"), (0, 61, 62, 63, 125)
+        LEADS, SECONDS, (b"", b"\x80", b"\xbf", b"a"), (b"", b"\x80", b"\xc0"), (0, 61, 62, 63, 94, 125, 189)
     )
 
     def check(case: tuple[int, int, bytes, bytes, int]) -> None:
@@ -53,3 +53,14 @@ def test_the_bytes_of_nulls_do_not_count() -> None:
     broken = arrow([b"a", b"\xff"], pa.string(), 0)
     valid = pa.array([True, None]).buffers()[0]
     assert are_utf8(pa.Array.from_buffers(pa.string(), 2, [valid, *broken.buffers()[1:]]))
+
+
+def test_a_byte_changed_anywhere_in_much_text_is_decided_as_python_does() -> None:
+    text = "Stra\xdfe \u6f22\u5b57 \U0001f600 na\xefve ".encode() * 12
+
+    def check(place: int) -> None:
+        for byte in (*LEADS, *SECONDS, 0x00, 0x41):
+            value = text[:place] + bytes([byte]) + text[place + 1 :]
+            assert are_utf8(pa.array([b"x", value], pa.binary())) == is_utf8(value), (place, byte)
+
+    each(range(len(text)), check)
