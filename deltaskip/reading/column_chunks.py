@@ -34,6 +34,8 @@ ROWS_PER_MATCH = 8
 
 # Bytes of column chunks that are read at once.
 _AT_ONCE_BYTES = 16 << 20
+# Bytes of strings of a column that are decoded at once; a dictionary may have a long one for many rows.
+_MOST_STRING_BYTES = 128 << 20
 # In larger chunks, pages are skipped by the page index.
 _WHOLE_BYTES = 1 << 15
 
@@ -81,7 +83,7 @@ class _Column:
         which pyarrow raises the error."""
         rows = self.num_values if positions is None else len(positions)
         try:
-            taker = RowTaker(positions, self.num_values, *self.column.stored_as, codes=self.encoded)
+            taker = RowTaker(positions, self.num_values, *self.column.stored_as, _MOST_STRING_BYTES, codes=self.encoded)
             for (_, codec, values, first_row), pages in zip(self.parts, data, strict=True):
                 taker.take_chunk(pages, values, codec, first_row)
             buffers = taker.finish()

@@ -55,8 +55,11 @@ SESSION_CURE = "Pass a session as spark, or write the rows as a DataFrame of one
 """The advice after the message that rows cannot be changed without Spark."""
 
 _BATCH_ROWS = 1 << 16
-# Row groups up to this size in uncompressed bytes are read at once.
+_LONG_BATCH_ROWS = 1 << 13
+# Row groups up to this size in uncompressed bytes are read at once, if their values are not much larger: a byte may
+# encode thousands of equal values.
 _AT_ONCE_BYTES = 64 << 20
+_AT_ONCE_VALUES = 16 << 20
 # Decoding fewer bytes takes less time than waking up other threads.
 _LITTLE_BYTES = 1 << 18
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())
@@ -453,7 +456,7 @@ class StoredRows:
         threads = self._threads and size > _LITTLE_BYTES
         found: dict[str, pa.Array | pa.ChunkedArray] = {}
         decoded: Collection[str] = ()
-        at_once = size <= _AT_ONCE_BYTES
+        at_once = size <= _AT_ONCE_BYTES and _values_in(parquet.metadata, numbers, layout) <= _AT_ONCE_VALUES
         if at_once and opened.own_footer is not None:
             whole = numbers, layout.leaves, None, opened.own_footer, threads, encoded
             found |= decode_columns(opened.source, parquet.metadata, opened.schema, *whole)
@@ -461,9 +464,12 @@ class StoredRows:
         left = [name for name in layout.names if name not in found]
         if not set(encoded).isdisjoint(left):
             parquet = ParquetInput(opened.source, parquet.metadata, read_dictionary=encoded)
-        if not at_once:
-            batches: Iterable[pa.RecordBatch] = parquet.iter_batches(_BATCH_ROWS, numbers, columns=layout.paths)
-            return batches, decoded
+        # Strings that the kernels leave may be long ones of a dictionary, for many rows.
+        long = rows > _BATCH_ROWS and any(_has_any_length(opened.schema.field(name).type) for name in left)
+        if long or not at_once:
+            most = _LONG_BATCH_ROWS if long and at_once else _BATCH_ROWS
+            batches: Iterable[pa.RecordBatch] = parquet.iter_batches(most, numbers, columns=layout.paths)
+            return batches, ()
         if left:
             rest = parquet.read_row_groups(numbers, columns=layout.paths_of(left), use_threads=threads)
             self._check_rows(len(rest), rows, opened.location)
@@ -640,6 +646,20 @@ def listed_twice(table: str, location: str) -> CorruptLog:
 def without_dictionary(array: pa.Array) -> pa.Array:
     """Return the values of an array that may be a dictionary."""
     return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+
+
+def _values_in(footer: pq.FileMetaData, numbers: Sequence[int], layout: FileLayout) -> int:
+    """The number of values to read in row groups, of every column if one of those to read is nested."""
+    groups = map(footer.row_group, numbers)
+    if len(layout.leaves) == len(layout.names):
+        return sum(group.num_rows for group in groups) * len(layout.names)
+    return sum(group.column(leaf).num_values for group in groups for leaf in range(footer.num_columns))
+
+
+def _has_any_length(kind: pa.DataType) -> bool:
+    """Whether values are strings or binary."""
+    kinds = pa.types
+    return any(is_kind(kind) for is_kind in (kinds.is_string, kinds.is_binary, kinds.is_large_string))
 
 
 def _is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
@@ -86,6 +87,64 @@ def test_a_query_that_ends_early_leaves_no_thread_that_reads(large: Path) -> Non
     assert (ran.returncode, ran.stderr) == (0, "")
     rows, grown = map(float, ran.stdout.split())
     assert rows == 5 and grown < SIZE / 8
+
+
+FIRST_ROWS = """
+import io, re, sys
+from contextlib import redirect_stdout
+import pandas, polars, duckdb
+import deltaskip as ds
+from deltaskip.cli.commands import main
+
+def peak():
+    # The largest set of getrusage is that of the process that started this one, if that was larger.
+    with open("/proc/self/status") as status:
+        return int(re.search(r"VmHWM:\\s*(\\d+)", status.read())[1]) * 1024
+
+def command(*arguments):
+    try:
+        main([*arguments])
+    except SystemExit as ended:
+        assert not ended.code, ended.code
+
+small, path = sys.argv[1:]
+for where in (small, path):
+    before = peak()
+    table = ds.DeltaTable(where)
+    one = table.scan(limit=1)
+    assert len(one.to_arrow()) == len(one.to_pandas()) == len(one.to_polars()) == 1
+    assert len(next(iter(table.scan().to_batches()))) > 0
+    with redirect_stdout(io.StringIO()):
+        command("head", where, "-n", "1")
+        command("query", f"SELECT * FROM '{where}' LIMIT 1")
+print(peak() - before)
+"""
+# Columns whose values take a hundred times the bytes of their pages, or more: 240 MB, 1 GB and 240 MB.
+ENCODED = {
+    "BIGINT": lambda: pa.repeat(pa.scalar(7), 30_000_000),
+    "STRING": lambda: pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), 500_000), ["x" * 2000]),
+    "ARRAY<BIGINT>": lambda: pa.ListArray.from_arrays(
+        pa.array(np.arange(20_000_001, dtype=np.int32)), pa.repeat(pa.scalar(7), 20_000_000)
+    ),
+}
+
+
+@pytest.mark.parametrize(("declared", "most"), [("BIGINT", 60e6), ("STRING", 400e6), ("ARRAY<BIGINT>", 60e6)])
+def test_the_first_rows_take_little_memory_also_where_few_bytes_encode_many(
+    tmp_path: Path, declared: str, most: float
+) -> None:
+    for library in ("pandas", "polars", "duckdb"):
+        pytest.importorskip(library)
+    small, path = tmp_path / "small", tmp_path / "t"
+    values = ENCODED[declared]()
+    for where, rows in ((small, values[:9]), (path, values)):
+        table = ds.DeltaTable.create(where, f"c {declared}")
+        pq.write_table(pa.table({"c": rows}), where / "f.parquet", row_group_size=len(rows), store_schema=False)
+        table.add_files(["f.parquet"])
+    program = [sys.executable, "-c", FIRST_ROWS, str(small), str(path)]
+    ran = subprocess.run(program, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert float(ran.stdout) < most, ran.stdout
 
 
 @dataclass
