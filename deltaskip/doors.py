@@ -4,7 +4,8 @@ Calls of other libraries convert their errors to the classes in `errors`, with i
 public function, method and class. It converts any other error to a StorageError, OutOfMemory or UnexpectedError that
 names the function, the table and the reason. A call that does not fit the signature raises InvalidArgumentType.
 Interrupts, exceptions that a signal handler of the program raises, warnings that a filter turns into errors, and
-exceptions that do not derive from Exception pass, except panics of libraries that are written in Rust.
+exceptions that do not derive from Exception pass, except panics of libraries that are written in Rust. Messages, and
+the texts of public objects, have no control characters.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from deltaskip.errors import (
     nearest,
 )
 from deltaskip.fork_safety import cached_property
+from deltaskip.printable import LINES, printable
 from deltaskip.redaction import redacted
 
 T = TypeVar("T")
@@ -44,6 +46,7 @@ _SPECIAL = frozenset(
     ("__arrow_c_stream__", "__call__", "__contains__", "__enter__", "__exit__", "__init__", "__iter__", "__len__",
      "__next__", "__repr__", "__str__", "_repr_html_")
 )  # fmt: skip
+_TEXT_MEMBERS = ("__repr__", "__str__")
 # The attributes of exceptions that contain their text, besides `args`.
 _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
 _OF_ARGUMENTS = (InvalidArgument, InvalidArgumentType, PredicateError)
@@ -177,7 +180,7 @@ def _mark_member(cls: type, name: str) -> None:
         return
     match member:
         case FunctionType():
-            setattr(cls, name, _guarded(member))
+            setattr(cls, name, _guarded(_printed(member) if name in _TEXT_MEMBERS else member))
         case classmethod():
             setattr(cls, name, classmethod(_guarded(member.__func__)))
         case staticmethod():
@@ -188,6 +191,14 @@ def _mark_member(cls: type, name: str) -> None:
             setattr(cls, name, guarded)
         case property() if member.fget is not None:
             setattr(cls, name, property(_guarded(member.fget), member.fset, member.fdel, member.__doc__))
+
+
+def _printed(function: Callable[[Any], str]) -> Callable[[Any], str]:
+    @wraps(function)
+    def printed(of: Any) -> str:
+        return printable(function(of), LINES)
+
+    return printed
 
 
 def _guarded(function: Callable[..., Any]) -> Any:
@@ -387,7 +398,7 @@ def _name_of(value: object) -> str:
 
 
 def _redact(error: DeltaSkipError) -> None:
-    args = tuple(_bounded(each) if isinstance(each, str) else each for each in error.args)
+    args = tuple(printable(_bounded(each), LINES) if isinstance(each, str) else each for each in error.args)
     if args != error.args:
         error.args = args
     for name in _TEXTS:

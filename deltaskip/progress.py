@@ -18,13 +18,23 @@ from threading import Timer
 from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 from deltaskip.fork_safety import new_lock
+from deltaskip.printable import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Display
     from rich.progress import TaskID
 
+
+def _printable(record: logging.LogRecord) -> bool:
+    """Escape names in a record, which is logged."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(printable(each) if isinstance(each, str) else each for each in record.args)
+    return True
+
+
 LOGGER = logging.getLogger("deltaskip")
 """Logs each read in this process and each commit at level INFO, and each plan of a scan at DEBUG."""
+LOGGER.addFilter(_printable)
 
 SWITCH = "DELTASKIP_PROGRESS"
 """The environment variable that turns bars off."""
@@ -56,7 +66,7 @@ class Progress:
         *,
         blocks: bool = False,
     ) -> None:
-        self._label = label
+        self._label = printable(label)
         self._total = total
         self._unit = unit
         self._done = 0

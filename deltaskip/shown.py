@@ -7,6 +7,8 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
+from deltaskip.printable import LINES, printable
+
 _WIDTH = 100
 _MOST_CHARACTERS = 200
 _MOST_VALUES = 5
@@ -63,7 +65,7 @@ def _items(result: Any) -> list[tuple[str, str]]:
             label = _label(name)
             # Otherwise a number of files and their bytes have the same label.
             label = name.replace("_", " ") if label != name and label in names else label
-            found.append((label, _text(name, value)))
+            found.append((label, printable(_text(name, value), LINES)))
     return found
 
 
@@ -138,7 +140,7 @@ def escaped(text: str) -> str:
     """Return text as HTML that is the same in every encoding of a page: entities stand for characters beyond ASCII."""
     from html import escape
 
-    return escape(text).encode("ascii", "xmlcharrefreplace").decode("ascii")
+    return escape(printable(text, LINES)).encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
 def html_table(rows: Iterable[tuple[str, str]]) -> str:

@@ -7,6 +7,7 @@ import sys
 import warnings
 from types import FrameType
 
+from deltaskip.printable import LINES, printable
 from deltaskip.redaction import redacted
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
@@ -22,7 +23,7 @@ def warn(message: str, category: type[Warning]) -> None:
         frame = frame.f_back
         level += 1
     # If all frames belong to the package, as on the command line, the line of this function's caller is used.
-    warnings.warn(redacted(message), category, stacklevel=2 if frame is None else level)
+    warnings.warn(printable(redacted(message), LINES), category, stacklevel=2 if frame is None else level)
 
 
 def _is_inside(frame: FrameType) -> bool:

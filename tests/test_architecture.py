@@ -22,6 +22,7 @@ LEVELS = {
     "errors": 0,
     "fork_safety": -1,
     "path_bytes": -1,
+    "printable": -1,
     "json_text": 0,
     "progress": 0,
     "settings": 1,

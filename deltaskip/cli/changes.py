@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deltaskip.cli.command_line import CommandTable, float_bounds_option, opens_table, program, takes_predicate
-from deltaskip.cli.display import counted, json_records, print_table, printable, write_files_json
+from deltaskip.cli.display import counted, json_records, print_table, write_files_json
+from deltaskip.printable import printable
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deltaskip.cli.command_line import CommandTable, opens_table, program, show
-from deltaskip.cli.display import counted, print_line, printable
+from deltaskip.cli.display import counted, print_line
+from deltaskip.printable import printable
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:

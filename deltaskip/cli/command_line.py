@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deltaskip.printable import printable
 from deltaskip.records import dataclass
 
 if TYPE_CHECKING:
@@ -267,7 +268,7 @@ def show(found: Any, as_json: bool, print_text: Callable[[Any], None]) -> None:
 
 def one_line(text: str) -> str:
     """Return the text without line breaks and control characters."""
-    return " ".join("".join(c if c.isprintable() or c.isspace() else repr(c)[1:-1] for c in text).split())
+    return printable(" ".join(text.split()))
 
 
 def show_warning(

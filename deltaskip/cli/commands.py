@@ -46,6 +46,7 @@ from deltaskip.cli import (  # noqa: F401
 )
 from deltaskip.cli.command_line import one_line, program, show_warning
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, advised_in
+from deltaskip.printable import LINES, printable
 from deltaskip.redaction import redacted
 
 OK = 0
@@ -130,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return PIPE_CLOSED
     except Exception as error:  # every error becomes a sentence here
         if "--debug" in given:
-            click.echo(redacted(traceback.format_exc()), err=True, nl=False)
+            click.echo(printable(redacted(traceback.format_exc()), LINES), err=True, nl=False)
         _print_error(_sentence(error))
         return REFUSED if isinstance(error, (click.UsageError, InvalidArgument, InvalidArgumentType)) else FAILED
     return status if isinstance(status, int) else OK

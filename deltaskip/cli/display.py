@@ -14,6 +14,8 @@ from functools import partial
 from itertools import zip_longest
 from typing import IO, TYPE_CHECKING, Any
 
+from deltaskip.printable import printable
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -137,7 +139,7 @@ def print_lines(texts: Iterable[str]) -> None:
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     """Print labels and texts, one fact on a line; in a terminal, texts are wrapped between words."""
-    shown = [(label, printable(text)) for label, text in facts]
+    shown = [(printable(label), printable(text)) for label, text in facts]
     label_width = max((len(label) for label, _ in shown), default=0) + 1
     width = terminal_width()
     for label, text in shown:
@@ -226,11 +228,6 @@ def _columns(text: str) -> int:
 def _padded(text: str, width: int, side: str) -> str:
     space = " " * (width - _columns(text))
     return space + text if side == "right" else text + space
-
-
-def printable(text: str, keep: str = "") -> str:
-    """Escape control characters except those in `keep`, because names in a log can contain any character."""
-    return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in text)
 
 
 def average(n: float | None) -> str:

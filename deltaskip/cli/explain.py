@@ -9,6 +9,7 @@ import click
 
 from deltaskip.cli.command_line import CommandTable, float_bounds_option, opens_table, program, show, takes_predicate
 from deltaskip.cli.display import counted, print_line, print_table
+from deltaskip.printable import printable
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def _explain(source: CommandTable, as_json: bool, chosen: dict[str, Any], plot: 
     explained = source.open().scan(**chosen).explain()
     if plot is not None:
         explained.save_plot(plot)
-        click.echo(f"wrote the plot to {plot}", err=True)
+        click.echo(printable(f"wrote the plot to {plot}"), err=True)
     show(explained, as_json, print_explanation)
 
 

@@ -13,7 +13,8 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from deltaskip.cli.command_line import CommandTable, float_bounds_option, opens_table, program, takes_predicate
-from deltaskip.cli.display import counted, json_records, printable, terminal_width, write_files_json
+from deltaskip.cli.display import counted, json_records, terminal_width, write_files_json
+from deltaskip.printable import printable
 from deltaskip.shown import human_bytes
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def _files(source: CommandTable, as_json: bool, chosen: dict[str, Any], limit: i
     opened = source.open()
     if paths:
         scan = opened.scan(**chosen, limit=limit)
-        sys.stdout.writelines(f"{path}\n" for path in scan.paths())
+        text = printable if sys.stdout.isatty() else str
+        sys.stdout.writelines(f"{text(path)}\n" for path in scan.paths())
         return
     # Counting reads the complete list of files, planning only a part of it; they run in parallel.
     with counting(opened, always=as_json) as total_files:

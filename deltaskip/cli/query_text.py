@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from deltaskip.cli.open_table import given_catalog, open_table
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
+from deltaskip.printable import printable
 from deltaskip.records import dataclass
 from deltaskip.redaction import redacted
 from deltaskip.sparkexpr import parse_sql
@@ -70,7 +71,7 @@ def query_rows(text: str, time_zone: str, storage_options: Mapping[str, str]) ->
         names = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
         have = "has" if len(others) == 1 else "have"
         said = f"DuckDB runs this query, so that {names} {have} the meaning of DuckDB and not that of Spark."
-        click.echo(said, err=True)
+        click.echo(printable(said), err=True)
     return rows
 
 

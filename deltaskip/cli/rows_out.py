@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 import click
 
 from deltaskip.cli.command_line import FileFormat
+from deltaskip.printable import LINES, printable, printable_json
 
 _FORMATS = {"table": (), "csv": (".csv",), "json": (".json", ".jsonl", ".ndjson"), "parquet": (".parquet", ".pq")}
 # The number of rows that a terminal shows; a table needs all of its rows before its first line.
@@ -56,11 +58,15 @@ def write_rows(rows: Any, file_format: str | None, output: Path | None) -> None:
         _write_table(rows)
         return
     with _sink(output) as sink:
-        count = {"csv": _write_csv, "json": _write_json, "parquet": _write_parquet}[found](rows, sink)
+        if found == "csv":
+            # In a file, names are those of the table.
+            count = _write_csv(rows, sink, rows.schema.names if output else [*map(printable, rows.schema.names)])
+        else:
+            count = (_write_json if found == "json" else _write_parquet)(rows, sink)
     if output is not None:
         from deltaskip.cli.display import counted
 
-        click.echo(f"wrote {counted(count, 'row')} to {output}", err=True)
+        click.echo(printable(f"wrote {counted(count, 'row')} to {output}"), err=True)
 
 
 def _format_of(output: Path | None) -> str:
@@ -78,11 +84,30 @@ def _format_of(output: Path | None) -> str:
 def _sink(output: Path | None) -> Iterator[Any]:
     if output is None:
         sys.stdout.flush()
-        yield sys.stdout.buffer
+        yield _Terminal() if sys.stdout.isatty() else sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     with output.open("wb") as sink:
         yield sink
+
+
+class _Terminal:
+    """Standard output, if it is a terminal: control characters in names and values are escaped."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+
+    def write(self, data: bytes) -> int:
+        """Write encoded text."""
+        text = self._decoder.decode(bytes(data)).replace("\r\n", "\n")
+        sys.stdout.buffer.write(printable(text, LINES).encode())
+        return len(data)
+
+    def flush(self) -> None:
+        """Write what is buffered."""
+        sys.stdout.buffer.flush()
 
 
 def _write_table(rows: Any) -> None:
@@ -99,7 +124,7 @@ def print_rows(names: Sequence[str], sides: Sequence[str], rows: Iterable[Sequen
         sides: "left", "right" or "prose" for each, see `print_table`.
         rows: The values, of `text_of`.
     """
-    from deltaskip.cli.display import print_line, print_table, printable, terminal_width
+    from deltaskip.cli.display import print_line, print_table, terminal_width
 
     if terminal_width() is None:
         for row in chain([names], rows):
@@ -125,13 +150,13 @@ def _texts(batch: Any) -> list[tuple[str, ...]]:
     return list(zip(*columns, strict=True)) if columns else [()] * batch.num_rows
 
 
-def _write_csv(rows: Any, sink: Any) -> int:
+def _write_csv(rows: Any, sink: Any, names: list[str]) -> int:
     """NULL is an empty value and the empty string is `""`; structs, arrays and maps are JSON."""
     import pyarrow as pa
     import pyarrow.csv as pc_csv
 
     kinds = [each.type if _is_plain(each.type) else pa.string() for each in rows.schema]
-    schema = pa.schema(list(zip(rows.schema.names, kinds, strict=True)))
+    schema = pa.schema(list(zip(names, kinds, strict=True)))
     count = 0
     with pc_csv.CSVWriter(sink, schema) as writer:
         for batch in rows:
@@ -161,7 +186,7 @@ def _write_json(rows: Any, sink: Any) -> int:
         for start in range(0, whole.num_rows, _BATCH_ROWS):
             batch = whole.slice(start, _BATCH_ROWS)
             values = [_values(column) for column in batch.columns]
-            lines = (encode(dict(zip(names, row, strict=True))) for row in zip(*values, strict=True))
+            lines = (printable_json(encode(dict(zip(names, row, strict=True)))) for row in zip(*values, strict=True))
             sink.write("".join(f"{line}\n" for line in lines).encode())
         count += whole.num_rows
     return count

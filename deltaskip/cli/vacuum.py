@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from deltaskip.cli.command_line import debug_option, dry_run_option, json_option, program, show, written_table
-from deltaskip.cli.display import counted, file_progress, print_line, printable
+from deltaskip.cli.display import counted, file_progress, print_line
 from deltaskip.cli.open_table import open_table
+from deltaskip.printable import printable
 from deltaskip.shown import human_bytes
 
 _SHOWN_FILES = 20

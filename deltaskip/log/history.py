@@ -14,6 +14,7 @@ from deltaskip.errors import InvalidArgument, VersionNotFound
 from deltaskip.log.commit_times import CommitTimes, read_commit_infos
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import earliest_rebuildable
+from deltaskip.printable import printable
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown, escaped, html_rows
 from deltaskip.storage import Storage
@@ -206,7 +207,7 @@ def _cells(entry: HistoryEntry) -> tuple[str, ...]:
     if len(parameters) > _SHOWN_CHARACTERS:
         parameters = f"{parameters[:_SHOWN_CHARACTERS]}…"
     cells = (str(entry.version), shown_time(entry.timestamp_ms), entry.operation, parameters, entry.engine_info)
-    return tuple(cell if cell.isprintable() else repr(cell)[1:-1] for cell in (cell or "" for cell in cells))
+    return tuple(printable(cell or "") for cell in cells)
 
 
 def shown_time(timestamp_ms: int) -> str:

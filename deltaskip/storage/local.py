@@ -280,5 +280,4 @@ def _named(error: OSError | ValueError, path: str) -> OSError:
     if code in (errno.ENXIO, errno.ENODEV):
         return not_a_file(path, "socket or device")
     reason = (isinstance(error, OSError) and error.strerror) or first_line(error)
-    # A path from the log may have characters that the file system does not allow, such as NUL.
-    return StorageError(f"Cannot read {path if path.isprintable() else ascii(path)}: {reason}.")
+    return StorageError(f"Cannot read {path}: {reason}.")

@@ -61,8 +61,3 @@ def test_a_long_listing_is_one_json_document() -> None:
 )
 def test_sizes_have_binary_units(size: int, text: str) -> None:
     assert human_bytes(size) == text
-
-
-def test_control_characters_are_escaped() -> None:
-    assert display.printable("a\x1b[31mü\n") == r"a\x1b[31mü\n"
-    assert display.printable("a\nb", keep="\n") == "a\nb"

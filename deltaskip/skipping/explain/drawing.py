@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from deltaskip.printable import printable
 from deltaskip.records import dataclass
 
 _LINES = 1024
@@ -131,7 +132,7 @@ def drawing(
     lefts = [i * (column + gap) + (2 * _GAP if i == rows - 1 and rows > 1 else 0) for i in range(rows)]
     line = max(1, _HEIGHT // bins) if bins else 0
     height = bins * line
-    texts = [Text(_MARGIN, 22, _printable(title))]
+    texts = [Text(_MARGIN, 22, printable(title))]
     if height:
         texts.append(Text(_LEFT - 8, _TOP + 9, "first file", True, "right"))
         texts.append(Text(_LEFT - 8, _TOP + height, "last file", True, "right"))
@@ -185,9 +186,5 @@ def _notes(matrix: Matrix, legend: Sequence[tuple[str, str]]) -> list[tuple[str,
 
 
 def _shortened(text: str) -> str:
-    text = _printable(text)
+    text = printable(text)
     return text if len(text) <= _LEGEND_CHARACTERS else text[: _LEGEND_CHARACTERS - 1] + "…"
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from deltaskip.doors import NotCalled
 from deltaskip.errors import InvalidArgumentType, SchemaError
 from deltaskip.json_text import parse_json
+from deltaskip.printable import printable
 from deltaskip.records import dataclass
 
 if TYPE_CHECKING:
@@ -323,8 +324,8 @@ def _struct_lines(struct: StructType, indent: str) -> Iterator[str]:
         comment = each.metadata.get(COMMENT_KEY)
         notes = [f"nullable = {_flag(each.nullable)}"]
         if isinstance(comment, str) and comment:
-            notes.append(f"comment = {_printable(textwrap.shorten(comment, _COMMENT_WIDTH, placeholder=' …'))}")
-        yield f"{indent}|-- {_printable(each.name)}: {_tree_name(each.type, each, each.name)} ({', '.join(notes)})"
+            notes.append(f"comment = {printable(textwrap.shorten(comment, _COMMENT_WIDTH, placeholder=' …'))}")
+        yield f"{indent}|-- {printable(each.name)}: {_tree_name(each.type, each, each.name)} ({', '.join(notes)})"
         yield from _content_lines(each.type, each, each.name, f"{indent}|    ")
 
 
@@ -352,18 +353,14 @@ def _tree_name(data_type: DataType, field: StructField, path: str) -> str:
             identifier = declared.get(path) if isinstance(declared, Mapping) else None
             if not isinstance(identifier, str):
                 return "string"
-            return f"string collate {_printable(collation_name(identifier))}"
+            return f"string collate {printable(collation_name(identifier))}"
         case DecimalType(precision, scale):
             return f"decimal({precision},{scale})"
         case PrimitiveType() | UnknownType():
-            return _printable(data_type.name)
+            return printable(data_type.name)
         case _:
             return type(data_type).__name__.removesuffix("Type").lower()
 
 
 def _flag(value: bool) -> str:
     return "true" if value else "false"
-
-
-def _printable(text: str) -> str:
-    return text if text.isprintable() else repr(text)[1:-1]
