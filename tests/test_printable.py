@@ -134,8 +134,8 @@ def test_records_of_the_log_and_labels_of_progress(tmp_path: Path, caplog: pytes
 
 
 COMMANDS = (
-    "describe T", "describe T --json", "history T", "history T --json", "files T", "files T --paths", "files T --json", "stats T",
-    "stats T --json", "head T", "head T --format csv", "head T --format json", "explain T --where W",
+    "describe T", "describe T --json", "history T", "history T --json", "files T", "files T --paths", "files T --json",
+    "stats T", "stats T --json", "head T", "head T --format csv", "head T --format json", "explain T --where W",
     "explain T --where W --json", "changes T --start 0", "inspect T", "vacuum T --dry-run", "optimize T --dry-run",
     "checkpoint T", "delete T --where W --dry-run", "head T --where Z", "alter T --drop-column Z", "create T",
     "sql Q", "collations T", "diff T 0 1", "restore T --version 1 --dry-run", "head T --columns Z", "append T F",
