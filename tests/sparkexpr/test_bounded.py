@@ -38,3 +38,37 @@ sys.exit(0 if more < 1 << 20 else f"{more >> 10} MB")
         command = [sys.executable, "-c", program, folder]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_arrays_inside_arrays_and_long_replacements_are_bounded_before_they_are_made() -> None:
+    program = """
+import resource, sys
+import pyarrow as pa
+import deltaskip as ds
+
+table = ds.DeltaTable.create(sys.argv[1], "id INT, n INT, a ARRAY<INT>, b ARRAY<ARRAY<INT>>")
+table.append(pa.table({"id": pa.array([1, 2], pa.int32()), "n": pa.array([10000, 40], pa.int32()),
+                       "a": pa.array([[1], [2]], pa.list_(pa.int32())),
+                       "b": pa.array([[[1]], [[2]]], pa.list_(pa.list_(pa.int32())))}))
+table.scan(where="id = 1").to_arrow()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+many = "array_repeat(array_repeat(1, 10000), 10000)"
+for text in (f"array_append({many}, a) IS NULL", f"{many} = b", f"to_json({many}) = 'x'", f"array_contains({many}, a)",
+             f"CAST({many} AS STRING) = 'x'", f"hash({many}) = 1", f"size(flatten({many})) = 1",
+             f"array_union({many}, b) = b", f"array_sort({many}) = b",
+             "regexp_replace(repeat('a', 1000000), 'a', repeat('b', 1000000)) = 'x'"):
+    scan = table.scan(where=text)
+    assert len(scan.paths()) == 1, text
+    try:
+        scan.to_arrow()
+    except ds.UnsupportedFeature as error:
+        assert "left to Spark" in str(error)
+    else:
+        raise AssertionError(text)
+more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+sys.exit(0 if more < 1 << 20 else f"{more >> 10} MB")
+"""
+    with TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", program, folder]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]

@@ -42,7 +42,10 @@ from deltaskip.sparkexpr.types.data_types import DATE, DATETIMES, DOUBLE, FLOAT,
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, Zone, near_clock_change, zone_of
 from deltaskip.sparkexpr.values.casts import cast_value, try_cast_value
 from deltaskip.sparkexpr.values.order import compare_values
-from deltaskip.sparkexpr.values.strings import cased, like
+from deltaskip.sparkexpr.values.strings import cased, elements_in, like
+
+# The most elements, at every depth, of one array, and of the arrays that functions make for one value.
+_MOST_INSIDE, _MOST_MADE = 1 << 22, 1 << 24
 
 # Logical path of a column → its value in the value domain.
 Row = Mapping[tuple[str, ...], object]
@@ -108,13 +111,14 @@ def parts_left_to_spark(node: Node) -> list[Call | Opaque | SessionExpression]:
 class _Evaluation:
     """Evaluates one row, with a time zone and an order of collated strings."""
 
-    __slots__ = ("order", "row", "variables", "zone")
+    __slots__ = ("made", "order", "row", "variables", "zone")
 
     def __init__(self, row: Row, zone: Zone, order: Order | None) -> None:
         self.row = row
         self.zone = zone
         self.order = order
         self.variables: dict[str, object] = {}
+        self.made = 0
 
     def value(self, node: Node) -> object:
         match node:
@@ -149,7 +153,10 @@ class _Evaluation:
                         return self.value(value)
                 return None if otherwise is None else self.value(otherwise)
             case Call():
-                return self.call(node)
+                found = self.call(node)
+                if isinstance(found, tuple):
+                    self.check_size(elements_in(found))
+                return found
             case Lambda():
                 return self.function(node)
             case Variable(name):
@@ -160,6 +167,12 @@ class _Evaluation:
                 raise Undecided(f"The column {'.'.join(parts)} is not bound.")
             case _:
                 raise Undecided("The expression is left to Spark.")
+
+    def check_size(self, elements: int) -> None:
+        """Raise Undecided for an array that is too long, or with the arrays before it."""
+        self.made += elements
+        if elements > _MOST_INSIDE or self.made > _MOST_MADE:
+            raise Undecided("Very long arrays are left to Spark.")
 
     def connective(self, children: tuple[Node, ...], decisive: bool) -> object:
         """The value of AND (FALSE decides) or OR (TRUE decides)."""

@@ -51,7 +51,6 @@ from deltaskip.sparkexpr.types.resolve import fold_name
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.lists import (
-    MOST_ELEMENTS,
     Lists,
     chained,
     check_zeros,
@@ -62,7 +61,7 @@ from deltaskip.sparkexpr.values.lists import (
     lists_of,
 )
 from deltaskip.sparkexpr.values.order import compare_values
-from deltaskip.sparkexpr.values.strings import concat
+from deltaskip.sparkexpr.values.strings import MOST_ELEMENTS, concat
 from deltaskip.sparkexpr.values.vectors import (
     MOST_TOGETHER,
     NotByColumn,
@@ -77,6 +76,7 @@ from deltaskip.sparkexpr.values.vectors import (
     numbers,
     ordered_floats,
     rows_of,
+    sized,
 )
 
 
@@ -290,7 +290,7 @@ def _repeat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     size = counts.sum() * (1 + value.nbytes // max(1, len(value)))
     if counts.max(initial=0) > MOST_ELEMENTS or size > MOST_TOGETHER:
         raise NotByColumn
-    return listed(counts, there, value.take(arrow_array(np.repeat(np.arange(len(value)), counts))))
+    return sized(listed(counts, there, value.take(arrow_array(np.repeat(np.arange(len(value)), counts)))))
 
 
 def _compacted(array: pa.Array) -> pa.Array:

@@ -34,7 +34,7 @@ from deltaskip.sparkexpr.values.lists import (
     lists_of,
     repeats,
 )
-from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, scattered
+from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, scattered, sized
 
 # Longer arrays are left to Spark: the sort checks the comparison function for every pair.
 _MOST_SORTED = 64
@@ -330,7 +330,7 @@ def _aggregate_column(args: Sequence[Any], call: Call, zone: Zone) -> Values:
         owners = np.flatnonzero(taken)
         elements = array.values.take(arrow_array(lists.starts[owners] + step))
         merged = merge([found.take(arrow_array(owners)), elements], owners)
-        found = pc.if_else(arrow_array(taken), scattered(merged, taken), found)
+        found = pc.if_else(arrow_array(taken), scattered(sized(merged), taken), found)
     if len(args) == 4:
         found = args[3]([found], np.arange(len(found)))
     return pc.if_else(arrow_array(lists.valid), found, pa.nulls(1, found.type)[0])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,8 @@ from deltaskip.sparkexpr.values.vectors import (
 )
 
 _EACH = 2**62
+_MOST_BYTES, _MOST_PIECES = 1 << 31, 1 << 27
+_TOO_LONG = "Strings of more than 2 GiB in one batch are left to Spark."
 _EMPTY = constant_of("", pa.string())
 _ONE = constant_of(1, pa.int32())
 _CHARACTER = r"(?s)."
@@ -122,7 +125,7 @@ def _strings(data: npt.NDArray[np.uint8], starts: Longs, ends: Longs, offsets: L
             arrow_array(offsets),
         )  # fmt: skip
     except OverflowError as error:
-        raise Undecided("Strings of more than 2 GiB in one batch are left to Spark.") from error
+        raise Undecided(_TOO_LONG) from error
     return pa.Array.from_buffers(pa.string(), len(offsets) - 1, [None, sizes, out])
 
 
@@ -228,7 +231,9 @@ def _replace(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
 def _replaced(rows: pa.Array, pattern: Pattern, replacement: str) -> Partly | Values:
     parts: list[bytes | int] = []
     try:
-        parts += _parts(replacement, pattern.groups)
+        for literal, found in groupby(_parts(replacement, pattern.groups), lambda part: isinstance(part, bytes)):
+            same = list(found)
+            parts += [b"".join(same)] if literal else same  # type: ignore[arg-type]
     except EvaluationError:
         # Java parses the replacement only if a row matches.
         if len(_search(rows, pattern, (0,), 1).starts):
@@ -238,6 +243,9 @@ def _replaced(rows: pa.Array, pattern: Pattern, replacement: str) -> Partly | Va
     if len(matches.starts):
         _check_repeated(pattern, *numbers)
     data = _data(rows)
+    size = sum(len(part) for part in parts if isinstance(part, bytes))
+    if len(matches.starts) * size >= _MOST_BYTES or len(matches.starts) * (1 + len(parts)) > _MOST_PIECES:
+        raise Undecided(_TOO_LONG)
     starts, ends = _pieces(matches, len(parts))
     taken = 1
     width, total = 1 + len(parts), len(data)

@@ -21,8 +21,9 @@ from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, Zone, instant_of, local_of
 from deltaskip.sparkexpr.values.dates import add_months
 from deltaskip.sparkexpr.values.interval_types import INTERVALS, YEAR_MONTHS
-from deltaskip.sparkexpr.values.lists import MOST_ELEMENTS, listed
-from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, numbers, rows_of, valid
+from deltaskip.sparkexpr.values.lists import listed
+from deltaskip.sparkexpr.values.strings import MOST_ELEMENTS
+from deltaskip.sparkexpr.values.vectors import MOST_TOGETHER, NotByColumn, Values, numbers, rows_of, valid
 
 _MOST_MICROS = 1 << 62
 
@@ -132,7 +133,7 @@ def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     if wrong.any():
         raise NotByColumn
     lengths = np.where(there, (stop - start) // np.where(step == 0, 1, step) + 1, 0)
-    if lengths.max(initial=0) >= MOST_ELEMENTS or lengths.sum() >= 1 << 27:
+    if lengths.max(initial=0) >= MOST_ELEMENTS or lengths.sum() > MOST_TOGETHER >> 3:
         raise NotByColumn
     ends = np.cumsum(lengths)
     number = np.arange(ends[-1] if rows else 0) - np.repeat(ends - lengths, lengths)

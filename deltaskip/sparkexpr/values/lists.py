@@ -17,9 +17,6 @@ from deltaskip.sparkexpr.kernels.list_codes import codes_among, repeated_codes
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.vectors import NotByColumn, numbers, ordered_floats
 
-MOST_ELEMENTS = 1 << 20
-"""Longer arrays are left to Spark."""
-
 _NAN = object()
 
 

@@ -18,6 +18,9 @@ from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 ANY_STRING = "%"
 ANY_CHARACTER = "_"
 
+MOST_ELEMENTS = 1 << 20
+"""Longer arrays are left to Spark."""
+
 _MOST_CHARACTERS = 1 << 24
 _MOST_EDITS = 1 << 24
 # Characters whose case is known to be equal in every version of Unicode.
@@ -241,6 +244,11 @@ def check_length(characters: int) -> None:
     """Raise Undecided if a result may be too long."""
     if characters > _MOST_CHARACTERS:
         raise Undecided(f"A string of up to {characters:,} characters is left to Spark.")
+
+
+def elements_in(value: object) -> int:
+    """The elements of an array at every depth, as far as the first element of each tells; 0 for other values."""
+    return len(value) * max(1, elements_in(value[0])) if isinstance(value, tuple) and value else 0
 
 
 class _Part:

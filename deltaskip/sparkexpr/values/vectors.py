@@ -33,6 +33,7 @@ Values: TypeAlias = Any
 
 MOST_TOGETHER = 1 << 28
 """The most bytes that a function makes for the rows of a batch."""
+_TOO_LARGE = f"Results of more than {MOST_TOGETHER >> 20} MB for some rows are left to Spark."
 
 _STORED: dict[pa.DataType, pa.DataType] = {pa.date32(): pa.int32()}
 _BITS = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
@@ -73,7 +74,7 @@ def bounded(values: Iterable[object]) -> Iterator[object]:
     for value in values:
         size += _size(value)
         if size > MOST_TOGETHER:
-            raise Undecided(f"Results of more than {MOST_TOGETHER >> 20} MB for some rows are left to Spark.")
+            raise Undecided(_TOO_LARGE)
         yield value
 
 
@@ -82,6 +83,13 @@ def _size(value: object) -> int:
     if isinstance(value, str | bytes):
         return len(value)
     return len(value) * (8 + _size(value[0])) if isinstance(value, tuple) and value else 1
+
+
+def sized(values: pa.Array) -> pa.Array:
+    """The values of a function that may multiply its arguments. Raises Undecided above MOST_TOGETHER bytes."""
+    if values.nbytes > MOST_TOGETHER:
+        raise Undecided(_TOO_LARGE)
+    return values
 
 
 def changed_together(values: pa.Array, change: Callable[[str], str], between: str) -> pa.Array:
