@@ -114,6 +114,8 @@ def _misfit(storage: Storage, location: str, fields: Sequence[pa.Field]) -> str 
     try:
         with storage_for(location, near=storage).open_input(location) as source:
             parquet = ParquetInput(source)
+            if parquet.has_foreign_types:
+                return "has decimals or maps in a form that pyarrow does not read"
             schema, metadata = parquet.schema_arrow, parquet.metadata
             misread = parquet.misread(field.name for field in fields if _is_int96(metadata, field))
     except FileNotFoundError as error:

@@ -31,6 +31,7 @@ from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.state_actions import STATE_ACTIONS, StateAction, StateChange, state_of
 from deltaskip.path_bytes import real_path
 from deltaskip.records import dataclass
+from deltaskip.sparkexpr.values.arrow_nested import ENTRIES, with_maps
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values
 from deltaskip.stats.believed_bounds import hybrid_calendar
 from deltaskip.storage import FileInfo, NotAFile, Storage, is_local, join, uri_of
@@ -120,7 +121,7 @@ class CheckpointPart:
         groups = range(self.metadata.num_row_groups) if row_groups is None else row_groups
         with _reading(self.root, self.version, self.path), self._opened() as file:
             numbers = self._numbers(present)
-            table: pa.Table = file.read_row_groups(list(groups), column_indices=numbers, use_threads=False)
+            table = self._as_read(file.read_row_groups(list(groups), column_indices=numbers, use_threads=False))
             # Arrow does not check that text is UTF-8, and kernels do not check offsets.
             table.validate(full=True)
             return table
@@ -168,8 +169,20 @@ class CheckpointPart:
         with _reading(self.root, self.version, self.path), self._opened() as file:
             numbers = self._numbers(columns)
             for batch in file.iter_batches(rows, [group], column_indices=numbers, use_threads=len(columns) > 1):
+                batch = self._as_read(batch)
                 batch.validate(full=True)
                 yield batch
+
+    def _as_read(self, rows: Any) -> Any:
+        """A table or batch of the file, with maps for those with optional keys, which pyarrow reads as lists."""
+        if not any(ENTRIES in path for path in self.columns):
+            return rows
+        from deltaskip.stats.parquet_input import as_read
+
+        schema = with_maps(rows.schema)
+        if isinstance(rows, pa.RecordBatch):
+            return as_read(rows, schema)
+        return pa.Table.from_batches([as_read(batch, schema) for batch in rows.to_batches()], schema)
 
     def stream(self, actions: Sequence[str], group: int) -> Iterator[pa.RecordBatch]:
         """Yield rows of a row group in small batches, up to the last of these actions that the footer counts."""
@@ -293,7 +306,8 @@ class CheckpointPart:
     @cached_property
     def _arrow_schema(self) -> pa.Schema:
         with _reading(self.root, self.version, self.path):
-            return self.metadata.schema.to_arrow_schema()
+            schema = self.metadata.schema.to_arrow_schema()
+        return with_maps(schema)
 
     @cached_property
     def _struct_columns(self) -> frozenset[str]:
@@ -532,10 +546,10 @@ def open_reader(source: pa.NativeFile, metadata: pq.FileMetaData | None = None, 
     reader = ParquetReader()
     try:
         reader.open(source, **options)
-    except OSError:
-        from deltaskip.stats.parquet_input import footer_of_unknown_groups
+    except (OSError, pa.ArrowInvalid):
+        from deltaskip.stats.parquet_input import readable_footer
 
-        found = None if metadata is not None else footer_of_unknown_groups(source)
+        found = None if metadata is not None else readable_footer(source)
         if found is None:
             raise
         reader.open(source, **{**options, "metadata": found})

@@ -11,6 +11,9 @@ import pyarrow.compute as pc
 from deltaskip.sparkexpr.types.data_types import ArrayType, DataType, MapType, StructType
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
 
+ENTRIES = "entries of a map with optional keys"
+"""The name of the elements of a list as which pyarrow reads a map; see `stats.parquet_input.readable_footer`."""
+
 
 def changed_inside(array: pa.Array, data_type: DataType, change: Callable[[pa.Array, DataType], pa.Array]) -> pa.Array:
     """Return a column with its direct fields, elements, keys and values changed; a flat column is returned unchanged.
@@ -94,3 +97,23 @@ def list_offsets(lists: pa.Array) -> pa.Array:
     offsets = np.zeros(len(lists) + 1, np.int64)
     np.cumsum(np.asarray(lengths), out=offsets[1:])
     return arrow_array(offsets).cast(pa.int32())
+
+
+def with_maps(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with maps for lists of entries, or the schema itself if it has no such list."""
+    fields = [field.with_type(_with_maps(field.type)) for field in schema]
+    return pa.schema(fields, schema.metadata) if fields != list(schema) else schema
+
+
+def _with_maps(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_with_maps(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(*(each.with_type(_with_maps(each.type)) for each in (kind.key_field, kind.item_field)))
+    if not pa.types.is_list(kind):
+        return kind
+    field = kind.value_field.with_type(_with_maps(kind.value_type))
+    if field.name != ENTRIES:
+        return pa.list_(field)
+    key, item = field.type
+    return pa.map_(key.with_nullable(False), item)
