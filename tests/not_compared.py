@@ -20,6 +20,7 @@ from tests.catalogs.database import postgres
 
 DELTA_JARS = "DELTASKIP_DELTA_JARS"
 HADOOP_JARS = "DELTASKIP_HADOOP_JARS"
+NEWEST_PYTHON = "DELTASKIP_NEWEST_PYTHON"
 SPARKS = ("3.5", "4.0", "4.1", "4.3")
 _FETCH = "bash .ci/run fetches them with Maven"
 
@@ -47,6 +48,11 @@ def _absent() -> Iterator[str]:
         f"Spark {', '.join(others)} ({here} installed): in an environment of its own, pip install -e '.[spark,sql]' "
         f"'pyspark=={others[0]}.*', then python -m tests.spark.matrix; bash .ci/run does so for each"
     )
+    if not os.environ.get(NEWEST_PYTHON):
+        yield (
+            f"the newest DuckDB and Polars: in an environment of its own, pip install -e . duckdb polars, and name its "
+            f"python in {NEWEST_PYTHON}"
+        )
     if postgres.programs() is None:
         yield f"Postgres: {postgres.CURE}"
     packages = {

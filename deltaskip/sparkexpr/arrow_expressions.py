@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.exact import Inexact, Translation, arrow_constant
-from deltaskip.sparkexpr.nodes import And, Column, In, IsNull, Literal, Node, Not, Or
+from deltaskip.sparkexpr.nodes import And, Case, Column, Literal, Node, Not, Or
 from deltaskip.sparkexpr.types.data_types import BOOLEAN, STRING, StructType
 
 _COMPARISONS = {
@@ -32,6 +32,7 @@ _NAME = r"\.((?:[^.\[\\]|\\.)*)"
 _NAMES = rf"(?:{_NAME})+"
 # SetLookupOptions.NullMatchingBehavior: whether NULL in the list matches NULL.
 _MATCH, _SKIP = 0, 1
+_NULL = pa.scalar(None, pa.bool_())
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class ArrowTranslation(Translation):
         match tree:
             case ArrowField():
                 return self.condition(self._column_of(tree))
-            case pa.BooleanScalar() if tree.is_valid:
+            case pa.BooleanScalar():
                 return Literal(tree.as_py(), BOOLEAN)
             case ArrowCall(name, (left, right)) if name in _COMPARISONS:
                 return self.compared(_COMPARISONS[name], self._operand(left), self._operand(right))
@@ -115,25 +116,22 @@ class ArrowTranslation(Translation):
             case ArrowCall("is_nan", (child,)):
                 return self.is_nan(self._column_of(child))
             case ArrowCall("is_in", (child,), options):
-                return self._is_in(self._column_of(child), options)
+                # is_in is never NULL.
+                return self.listed(self._column_of(child), *_listed(options))
+            case ArrowCall("if_else", (ArrowCall("is_valid", (child,)), ArrowCall("is_in", (same,), options), no)) if (
+                child == same and no == _NULL
+            ):
+                # DuckDB 2.0 writes IN so: NULL for NULL, as in SQL.
+                return self.is_in(
+                    self._column_of(child), [each for each in _listed(options)[0] if each.value is not None]
+                )
+            case ArrowCall("if_else", (ArrowCall("is_valid" | "is_null") as condition, yes, no)):
+                return Case(((self.node(condition), self.node(yes)),), self.node(no))
             case ArrowCall("starts_with", (child,), {"pattern": str() as prefix, "ignore_case": False}):
                 return self.starts_with(self._column_of(child), Literal(prefix, STRING))
             case ArrowCall(name):
                 raise Inexact(f"{name} is not translated")
         raise Inexact("a constant is no condition")
-
-    def _is_in(self, column: Column, options: Mapping[str, Any]) -> Node:
-        """The node of is_in. It is never NULL, and TRUE for NULL if the list has NULL and the options match NULL."""
-        values, nulls = options.get("value_set"), options.get("null_matching_behavior")
-        if not isinstance(values, pa.Array) or nulls not in (_MATCH, _SKIP):
-            raise Inexact("its list of values is not known")
-        known = [found for found in map(arrow_constant, values) if found.value is not None]
-        nothing = nulls == _MATCH and len(known) < len(values)
-        if not known and nothing:
-            return self.is_null(column)
-        found = self.is_in(column, known)
-        assert isinstance(found, In)
-        return Or((found, IsNull(column))) if nothing else And((found, Not(IsNull(column))))
 
     def _operand(self, tree: Any) -> Column | Literal:
         return arrow_constant(tree) if isinstance(tree, pa.Scalar) else self._column_of(tree)
@@ -142,6 +140,14 @@ class ArrowTranslation(Translation):
         if not isinstance(tree, ArrowField):
             raise Inexact(f"{tree.name if isinstance(tree, ArrowCall) else 'a constant'} is not a column")
         return self.column(*tree.path)
+
+
+def _listed(options: Mapping[str, Any]) -> tuple[Sequence[Literal], bool]:
+    """The values of is_in, and whether NULL in the list is found. Raises Inexact if they are not known."""
+    values, nulls = options.get("value_set"), options.get("null_matching_behavior")
+    if not isinstance(values, pa.Array) or nulls not in (_MATCH, _SKIP):
+        raise Inexact("its list of values is not known")
+    return list(map(arrow_constant, values)), nulls == _MATCH
 
 
 def _tree(key: bytes, value: bytes, rest: Iterator[tuple[bytes, bytes]], row: pa.RecordBatch) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import MAXYEAR, MINYEAR, date
 from math import inf, isfinite, isnan
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.errors import PredicateError
+from deltaskip.records import dataclass
 from deltaskip.sparkexpr.collations.collation_id import BINARY_NAME
 from deltaskip.sparkexpr.literal_list import SHORTEST
 from deltaskip.sparkexpr.nodes import (
@@ -60,6 +62,7 @@ from deltaskip.sparkexpr.values.numerals import EXACT, exactly
 _WHOLE = {FLOAT: 1 << 24, DOUBLE: 1 << 53}
 _SAME = (STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _COMPARED = (*INTEGRAL_BITS, FLOAT, DOUBLE, *_SAME)
+_DAY_MICROS = 86_400_000_000
 
 
 class Inexact(Exception):
@@ -77,6 +80,29 @@ class Inexact(Exception):
         super().__init__(why)
         self.sql = sql
         self.part: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimePart:
+    """The date, or the year, of a column with dates or times. Those of a TIMESTAMP are in UTC."""
+
+    column: Column
+    is_year: bool
+
+    def periods(self, kind: DataType, value: Literal) -> tuple[Literal, Literal]:
+        """Return where the time of a date or year begins and ends, of the type of the column. Raises Inexact."""
+        if kind not in (DATE, TIMESTAMP, TIMESTAMP_NTZ) or value.type != (LONG if self.is_year else DATE):
+            raise Inexact(f"a part of {display_name(self.column.parts)} is compared with {to_sql(value)}")
+        if not self.is_year:
+            days = [value.value, value.value + 1]
+        elif MINYEAR <= value.value < MAXYEAR:
+            days = [(date(value.value + more, 1, 1) - date(1970, 1, 1)).days for more in (0, 1)]
+        else:
+            raise Inexact(f"the year {value.value} is beyond those of dates")
+        numbers = [day * (1 if kind == DATE else _DAY_MICROS) for day in days]
+        if max(map(abs, numbers)) >= 2 ** (31 if kind == DATE else 63):
+            raise Inexact("the date is beyond those of times")
+        return Literal(numbers[0], kind), Literal(numbers[1], kind)
 
 
 class Translation(ABC):
@@ -138,11 +164,13 @@ class Translation(ABC):
             raise Inexact(f"{display_name(column.parts)} is not a BOOLEAN")
         return column
 
-    def compared(self, op: str, left: Column | Literal, right: Column | Literal) -> Node:
+    def compared(self, op: str, left: Column | TimePart | Literal, right: Column | TimePart | Literal) -> Node:
         """Return a comparison, `<=>` included, of a column with a constant or another column. Raises Inexact."""
         match left, right:
-            case Literal(), Column():
+            case Literal(), Column() | TimePart():
                 return self.compared(MIRRORED[op], right, left)
+            case TimePart(column), Literal(value) if op != "<=>" and value is not None:
+                return self._period_compared(op, column, *left.periods(self._resolved(column).type, right))
             case Column(), Literal(value):
                 if op == "<=>" and value is None:
                     return self.is_null(left)
@@ -160,7 +188,18 @@ class Translation(ABC):
             case _:
                 raise Inexact("constants are compared")
 
-    def between(self, column: Column, lower: Literal, upper: Literal, closed: str) -> Node:
+    def _period_compared(self, op: str, column: Column, first: Literal, after: Literal) -> Node:
+        """Return a comparison of a column with a period, which begins at `first` and ends before `after`."""
+        match op:
+            case "=":
+                return And((Compare(">=", column, first), Compare("<", column, after)))
+            case "!=":
+                return Or((Compare("<", column, first), Compare(">=", column, after)))
+            case "<" | ">=":
+                return Compare(op, column, first)
+        return Compare({"<=": "<", ">": ">="}[op], column, after)
+
+    def between(self, column: Column | TimePart, lower: Literal, upper: Literal, closed: str) -> Node:
         """Return whether a column lies between constants; closed: "both", "left", "right" or "none"."""
         low = self.compared(">=" if closed in ("both", "left") else ">", column, lower)
         return And((low, self.compared("<=" if closed in ("both", "right") else "<", column, upper)))
@@ -175,16 +214,33 @@ class Translation(ABC):
         """Return whether a column is NaN, which is NULL for NULL."""
         return Not(self._is_number(column))
 
-    def is_in(self, column: Column, values: Sequence[Literal]) -> Node:
-        """Return `column IN (values)`; the values are not NULL. Raises Inexact for an empty list, zeros and NaN."""
+    def is_in(self, column: Column | TimePart, values: Sequence[Literal]) -> Node:
+        """Return `column IN (values)`; the values are not NULL. Raises Inexact for an empty list and for NaN."""
         if not values:
             raise Inexact("the list of values is empty")
+        if isinstance(column, TimePart):
+            return _joined(Or, [self.compared("=", column, each) for each in values])
         resolved = self._resolved(column)
-        if resolved.type in _WHOLE and any(not each.value for each in values):
+        # The libraries that order NaN as Spark does find -0.0 in a list with 0.0, too; pyarrow does not.
+        if resolved.type in _WHOLE and not self._nan_is_greatest and any(not each.value for each in values):
             raise Inexact("0.0 and -0.0 are one number in one library and two in another")
         known = [self._constant(column, each) for each in values]
         many = long_list([each.value for each in known]) if len(known) >= SHORTEST and _is_short(resolved) else None
         return In(self._column(column), many or tuple(known))
+
+    def listed(self, column: Column | TimePart, values: Sequence[Literal], null_is_found: bool) -> Node:
+        """Return whether a column has one of some values, FALSE instead of NULL. Raises Inexact as `is_in` does.
+
+        Args:
+            column: The column.
+            values: The values, of which any may be NULL.
+            null_is_found: Whether NULL in the list is a value that NULL in the column is equal to.
+        """
+        is_null = self.is_null(column.column if isinstance(column, TimePart) else column)
+        known = [each for each in values if each.value is not None]
+        if not null_is_found or len(known) == len(values):
+            return And((self.is_in(column, known), Not(is_null)))
+        return Or((self.is_in(column, known), is_null)) if known else is_null
 
     def starts_with(self, column: Column, prefix: Literal) -> Node:
         """Return whether a string column begins with a constant."""

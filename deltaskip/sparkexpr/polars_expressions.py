@@ -5,16 +5,18 @@ The JSON differs between versions of Polars: a part of unknown structure is not 
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from deltaskip.json_text import parse_json
-from deltaskip.sparkexpr.exact import Inexact, Translation, arrow_constant
-from deltaskip.sparkexpr.nodes import And, Column, Literal, Node, Not, Or
+from deltaskip.sparkexpr.exact import Inexact, TimePart, Translation, arrow_constant
+from deltaskip.sparkexpr.nodes import And, Call, Case, Column, Literal, Node, Not, Or
 from deltaskip.sparkexpr.text.render import to_sql
 from deltaskip.sparkexpr.types.data_types import (
     BINARY,
@@ -22,11 +24,13 @@ from deltaskip.sparkexpr.types.data_types import (
     DATE,
     DOUBLE,
     FLOAT,
+    INTEGRAL_BITS,
     LONG,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
+    DataType,
     DecimalType,
     StructType,
 )
@@ -106,8 +110,14 @@ class PolarsTranslation(Translation):
                 return self._boolean(function, given)
             case {"Function": {"input": [column, prefix], "function": {"StringExpr": "StartsWith"}}}:
                 return self.starts_with(self._column_of(column), polars_literal(prefix))
+            case {"Function": {"input": [child, otherwise], "function": "FillNull"}}:
+                return Call("coalesce", (self.node(child), self.node(otherwise)))
+            case {"Ternary": {"predicate": condition, "truthy": yes, "falsy": no}}:
+                return Case(((self.node(condition), self.node(yes)),), self.node(no))
             case {"Literal": {"Scalar": {"Boolean": bool() as value}}}:
                 return Literal(value, BOOLEAN)
+            case {"Literal": {"Scalar": {"Null": _}}}:
+                return Literal(None, BOOLEAN)
             case {"Column": _} | {"Function": {"function": {"StructExpr": _}}}:
                 return self.condition(self._column_of(tree))
         raise Inexact(f"{_part(tree)} is not translated")
@@ -126,15 +136,31 @@ class PolarsTranslation(Translation):
                 return Not(self.is_nan(self._column_of(child)))
             case {"IsBetween": {"closed": ("Both" | "Left" | "Right" | "None") as closed}}, [child, lower, upper]:
                 bounds = polars_literal(lower), polars_literal(upper)
-                return self.between(self._column_of(child), *bounds, closed.lower())
+                return self.between(self._measured(child), *bounds, closed.lower())
             case {"IsIn": {"nulls_equal": False}}, [child, values]:
                 # NULL in the list matches no value and makes no result NULL.
                 known = [each for each in _listed(values) if each.value is not None]
-                return self.is_in(self._column_of(child), known)
+                return self.is_in(self._measured(child), known)
+            case {"IsIn": {"nulls_equal": True}}, [child, values]:
+                return self.listed(self._measured(child), _listed(values), True)
         raise Inexact(f"{function_name(function).rpartition('.')[2]} is not translated")
 
-    def _operand(self, tree: Any) -> Column | Literal:
-        return polars_literal(tree) if isinstance(tree, dict) and "Literal" in tree else self._column_of(tree)
+    def _operand(self, tree: Any) -> Column | TimePart | Literal:
+        return polars_literal(tree) if _is_constant(tree) else self._measured(tree)
+
+    def _measured(self, tree: Any) -> Column | TimePart:
+        """A column, or its date or year; without casts that change no value and no order of values."""
+        match tree:
+            case {"Function": {"input": [inner], "function": {"TemporalExpr": ("Date" | "Year") as part}}}:
+                return TimePart(self._column_of(inner), part == "Year")
+            case {"Cast": {"expr": inner, "dtype": {"Literal": "Date"}}}:
+                return TimePart(self._column_of(inner), False)
+            case {"Cast": {"expr": inner, "dtype": {"Literal": kind}}}:
+                column = self._column_of(inner)
+                if not _holds(kind, self._resolved(column).type):
+                    raise Inexact(f"{_part(tree)} is not translated")
+                return column
+        return self._column_of(tree)
 
     def _column_of(self, tree: Any) -> Column:
         fields: list[str] = []
@@ -164,7 +190,41 @@ def polars_literal(tree: Any) -> Literal:
         case {"Literal": {"Scalar": {**members}}} if len(members) == 1:
             [(kind, scalar)] = members.items()
             return _scalar(str(kind), scalar)
+    if "Literal" not in tree and _is_constant(tree):
+        return _computed(tree)
     raise Inexact(f"{_part(tree)} is not a constant")
+
+
+def _is_constant(tree: Any) -> bool:
+    """Whether an expression has the same value for every row of every frame."""
+    match tree:
+        case {"Literal": _}:
+            return True
+        case {"Function": {"input": [*given], "function": {"TemporalExpr": _} | {"StringExpr": _}}}:
+            return all(map(_is_constant, given))
+    return False
+
+
+def _computed(tree: Any) -> Literal:
+    """The value of an expression of constants, such as `pl.datetime(2026, 1, 1)`, as Polars computes it."""
+    import polars
+
+    try:
+        expression = polars.Expr.deserialize(BytesIO(json.dumps(tree).encode()), format="json")
+        [value] = polars.select(expression).to_series().to_arrow()
+    except (polars.exceptions.PolarsError, ValueError) as error:
+        raise Inexact(f"{_part(tree)} has no value") from error
+    return arrow_constant(value)
+
+
+def _holds(kind: Any, stored: DataType) -> bool:
+    """Whether a type of Polars has all values of a type, in their order."""
+    match kind, stored:
+        case (("Int8" | "Int16" | "Int32" | "Int64"), _) if stored in INTEGRAL_BITS:
+            return int(kind.removeprefix("Int")) >= INTEGRAL_BITS[stored]
+        case {"Decimal": [int() as precision, int() as scale]}, DecimalType():
+            return scale >= stored.scale and precision - scale >= stored.precision - stored.scale
+    return False
 
 
 def _scalar(kind: str, value: Any) -> Literal:
@@ -197,7 +257,9 @@ def _scalar(kind: str, value: Any) -> Literal:
 
 def _listed(tree: Any) -> list[Literal]:
     match tree:
-        case {"Literal": {"Scalar": {"List": [*numbers]}}} | {
+        case {"Alias": [inner, _]}:
+            return _listed(inner)
+        case {"Literal": {"Scalar": {"List": [*numbers]}} | {"Series": [*numbers]}} | {
             "Function": {"input": [{"Literal": {"Scalar": {"List": [*numbers]}}}]}
         }:
             try:

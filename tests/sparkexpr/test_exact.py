@@ -81,7 +81,7 @@ def polars_leaf(rng: random.Random) -> Any:
     name = rng.choice(list(VALUES))
     value = rng.choice([each for each in VALUES[name][2] if each is not None])
     column = pl.col(name)
-    match rng.randrange(9):
+    match rng.randrange(13):
         case 0:
             return column.is_null()
         case 1:
@@ -100,6 +100,26 @@ def polars_leaf(rng: random.Random) -> Any:
             return pl.col("st").struct.field("x") == rng.randrange(3)
         case 7 if name in "ilfgc":
             return compare(rng.randrange(6), column, rng.choice([0, 5, 2**24, 2**53, 0.5, 0.1]))
+        case 8:
+            return column.is_in([value, *rng.choices(VALUES[name][2], k=2)], nulls_equal=True)
+        case 9 if name in "dtn":
+            days = [date(2024, 1, 1), date(1970, 1, 1), date(1969, 12, 31)]
+            part = column.dt.date() if rng.random() < 0.5 else column.cast(pl.Date)
+            return part.is_in(days[:2]) if rng.random() < 0.3 else compare(rng.randrange(6), part, rng.choice(days))
+        case 10 if name in "dtn":
+            year = column.dt.year()
+            return year.is_in([1970, 2024]) if rng.random() < 0.3 else compare(rng.randrange(6), year, 1970)
+        case 11 if name in "ilc":
+            kind = pl.Decimal(38, rng.choice([0, 2, 9])) if name == "c" else rng.choice([pl.Int32, pl.Int64])
+            return compare(rng.randrange(6), column.cast(kind, strict=False), rng.choice([0, 5, 7]))
+        case 12 if name in "tn":
+            zone = "UTC" if name == "t" else None
+            return compare(rng.randrange(6), column, pl.datetime(2024, 1, 1, time_zone=zone))
+        case 12:
+            known = compare(rng.randrange(6), column, value)
+            return (
+                known.fill_null(False) if rng.random() < 0.5 else pl.when(known).then(True).otherwise(column.is_null())
+            )
     return compare(rng.randrange(6), column, value)
 
 
@@ -108,7 +128,7 @@ def arrow_leaf(rng: random.Random) -> Any:
     _, arrow, values = VALUES[name]
     value = rng.choice([each for each in values if each is not None])
     column = pc.field(name)
-    match rng.randrange(7):
+    match rng.randrange(9):
         case 0:
             return column.is_null() if rng.random() < 0.5 else column.is_valid()
         case 1:
@@ -123,6 +143,12 @@ def arrow_leaf(rng: random.Random) -> Any:
             return compare(rng.randrange(6), pc.field("st", "x"), rng.randrange(3))
         case 5 if name in "ilfgc":
             return compare(rng.randrange(6), column, rng.choice([0, 5, 2**24, 0.5, 0.1]))
+        case 6:
+            null = pa.scalar(None, pa.bool_())
+            return pc.if_else(column.is_valid(), column.isin(pa.array([value, *rng.choices(values, k=2)], arrow)), null)
+        case 7:
+            condition = column.is_null() if rng.random() < 0.5 else column.is_valid()
+            return pc.if_else(condition, pc.field("i") > 0, column == pa.scalar(value, arrow))
     return compare(rng.randrange(6), column, pa.scalar(value, arrow))
 
 
@@ -197,6 +223,16 @@ def test_forms_have_the_predicate_that_is_expected() -> None:
         (pc.struct_field(pc.field("st"), "x") == 5, "st.x = 5"),
         (~pc.struct_field(pc.field("st"), ["x"]).is_valid(), "NOT (st.x IS NOT NULL)"),
         (~((pc.field("st", "x") == 5) & (pc.field("i") == 1)), "NOT (st.x = 5 AND i = 1)"),
+        (pl.col("d").dt.year() == 2024, "d >= DATE'2024-01-01' AND d < DATE'2025-01-01'"),
+        (pl.lit(date(2024, 1, 1)) < pl.col("n").dt.date(), "n >= TIMESTAMP_NTZ'2024-01-02 00:00:00'"),
+        (
+            pl.col("t").cast(pl.Date) != date(2024, 1, 1),
+            "t < TIMESTAMP'2024-01-01 00:00:00 UTC' OR t >= TIMESTAMP'2024-01-02 00:00:00 UTC'",
+        ),
+        (pl.col("i").cast(pl.Int64) == 5, "i = 5"),
+        (pl.col("d") >= pl.lit("2024-01-01").str.to_date(), "d >= DATE'2024-01-01'"),
+        (pl.col("i").is_in(pl.Series([1, 2])), "i IN (1, 2)"),
+        (pc.if_else(pc.field("i").is_valid(), pc.field("i").isin([1]), pa.scalar(None, pa.bool_())), "i IN (1)"),
         ((pc.field("i") == 1) & ((pc.field("i") == 2) | ~(pc.field("i") > 3)), "i = 1 AND (i = 2 OR NOT (i > 3))"),
     ]
     for where, text in forms:
