@@ -117,6 +117,7 @@ from .sparkexpr.types.data_types import (
 from .statements.views import RegisteredView, register_view, sql
 from .stats.coverage import Advice, ColumnCoverage, TableCoverage
 from .table.collated_columns import CollatedColumn
+from .table.compatibility import Incompatibility
 from .table.conversion import convert_to_delta
 from .table.detail import LogDetail, TableDetail
 from .table.frames import read_pandas, scan_polars
@@ -176,6 +177,7 @@ __all__ = [
     "Format",
     "History",
     "HistoryEntry",
+    "Incompatibility",
     "InstalledCatalog",
     "InvalidArgument",
     "InvalidArgumentType",

@@ -271,6 +271,7 @@ RESULTS = {
     "FileCount",
     "History",
     "HistoryEntry",
+    "Incompatibility",
     "InstalledCatalog",
     "LeafReport",
     "LogDetail",

@@ -20,6 +20,7 @@ from deltaskip.cli import (  # noqa: F401
     checkpoint,
     clone,
     collations,
+    compatibility,
     create,
     delete,
     demo,

@@ -93,12 +93,13 @@ class TimePart:
         """Return where the time of a date or year begins and ends, of the type of the column. Raises Inexact."""
         if kind not in (DATE, TIMESTAMP, TIMESTAMP_NTZ) or value.type != (LONG if self.is_year else DATE):
             raise Inexact(f"a part of {display_name(self.column.parts)} is compared with {to_sql(value)}")
+        number: Any = value.value
         if not self.is_year:
-            days = [value.value, value.value + 1]
-        elif MINYEAR <= value.value < MAXYEAR:
-            days = [(date(value.value + more, 1, 1) - date(1970, 1, 1)).days for more in (0, 1)]
+            days = [number, number + 1]
+        elif MINYEAR <= number < MAXYEAR:
+            days = [(date(number + more, 1, 1) - date(1970, 1, 1)).days for more in (0, 1)]
         else:
-            raise Inexact(f"the year {value.value} is beyond those of dates")
+            raise Inexact(f"the year {number} is beyond those of dates")
         numbers = [day * (1 if kind == DATE else _DAY_MICROS) for day in days]
         if max(map(abs, numbers)) >= 2 ** (31 if kind == DATE else 63):
             raise Inexact("the date is beyond those of times")
@@ -169,8 +170,8 @@ class Translation(ABC):
         match left, right:
             case Literal(), Column() | TimePart():
                 return self.compared(MIRRORED[op], right, left)
-            case TimePart(column), Literal(value) if op != "<=>" and value is not None:
-                return self._period_compared(op, column, *left.periods(self._resolved(column).type, right))
+            case TimePart(timed), Literal(value) if op != "<=>" and value is not None:
+                return self._period_compared(op, timed, *left.periods(self._resolved(timed).type, right))
             case Column(), Literal(value):
                 if op == "<=>" and value is None:
                     return self.is_null(left)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from deltaskip.reading.distributed_scan import DistributedScan
     from deltaskip.stats.coverage import TableCoverage
     from deltaskip.table.collated_columns import CollatedColumn
+    from deltaskip.table.compatibility import Incompatibility
     from deltaskip.table.detail import TableDetail
     from deltaskip.table.table_transaction import TableTransaction
     from deltaskip.transforms import Transform
@@ -476,6 +477,21 @@ class DeltaTable(
         from deltaskip.table.collated_columns import collated_columns
 
         return collated_columns(self.snapshot)
+
+    def compatibility(self, engines: Sequence[str] | None = None) -> tuple[Incompatibility, ...]:
+        """Return what other engines refuse or get wrong in this table, with the release in which that was run.
+
+        The answer follows from the log; files are not opened, so types of times in files are not considered.
+
+        Args:
+            engines: Of "polars", "duckdb", "deltalake", "pyarrow", "daft", "chdb" and "sail". The default is all.
+
+        Raises:
+            InvalidArgument: An engine is not known.
+        """
+        from deltaskip.table.compatibility import incompatibilities
+
+        return incompatibilities(self.snapshot, engines)
 
     def transaction(
         self,

@@ -28,6 +28,7 @@ from deltaskip.sparkexpr.functions.function import Replaced
 from deltaskip.sparkexpr.functions.spark_functions import ARGUMENT_COUNTS, CHANGING
 from deltaskip.sparkexpr.nodes import Call, Compare, Literal, walk
 from deltaskip.statements.grammar import statement_table
+from deltaskip.table.compatibility import ENGINES, FACTS, FACTS_DATE
 from tests.sparkexpr.edge_values import EDGES
 from tests.sparkexpr.edges import Case, bound, calls
 from tests.sparkexpr.evaluation.test_python_calls import BY_COLUMN, BY_VALUE, OTHERS, SCHEMA, ZONE, texts
@@ -35,7 +36,7 @@ from tests.sparkexpr.evaluation.test_python_calls import BY_COLUMN, BY_VALUE, OT
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "pages"
 PROTOCOL, ERRORS, WRITING = PAGES / "protocol.md", PAGES / "errors.md", PAGES / "writing-logs.md"
-CATALOGS, FUNCTION_PAGE = PAGES / "catalogs.md", PAGES / "functions.md"
+CATALOGS, FUNCTION_PAGE, NEIGHBOURS = PAGES / "catalogs.md", PAGES / "functions.md", PAGES / "neighbours.md"
 EXAMPLES = (PAGES / "pruning.md", PAGES / "statistics.md")
 DATA = "/data"
 
@@ -53,6 +54,25 @@ def with_rule_table(text: str) -> str:
 def with_statement_table(text: str) -> str:
     """The text of catalogs.md with the table of SQL statements between its markers."""
     return _pattern("statements").sub(lambda found: f"{found[1]}\n{statement_table()}\n{found[3]}", text)
+
+
+def with_facts(text: str) -> str:
+    """The text of neighbours.md with the table of facts about other engines between its markers."""
+    return _pattern("facts").sub(lambda found: f"{found[1]}\n{facts_table()}\n{found[3]}", text)
+
+
+def facts_table() -> str:
+    """The releases and the facts about other engines as Markdown."""
+    releases = "; ".join(f"`{name}`: {title}" for name, (title, _) in ENGINES.items())
+    lines = [f"Run on {FACTS_DATE} with {releases}.", ""]
+    lines += ["| in a table | engines | | what they do | what to change in the table |", "|---|---|---|---|---|"]
+    for fact in FACTS:
+        for operation, effects in (("read", fact.reads), ("write", fact.writes)):
+            for engines, effect, does in effects:
+                named = "all" if engines.split() == list(ENGINES) else engines.replace(" ", ", ")
+                change = fact.change.replace("|", "\\|") if operation == "read" else ""
+                lines.append(f"| {fact.rule} | {named} | {operation}: {effect} | {does} | {change} |")
+    return "\n".join(lines) + "\n"
 
 
 def with_functions(text: str) -> str:
@@ -124,6 +144,7 @@ def main() -> None:
     WRITING.write_text(with_rule_table(WRITING.read_text(encoding="utf-8")), encoding="utf-8")
     FUNCTION_PAGE.write_text(with_functions(FUNCTION_PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     CATALOGS.write_text(with_statement_table(CATALOGS.read_text(encoding="utf-8")), encoding="utf-8")
+    NEIGHBOURS.write_text(with_facts(NEIGHBOURS.read_text(encoding="utf-8")), encoding="utf-8")
     ERRORS.write_text(with_bad_input(ERRORS.read_text(encoding="utf-8")), encoding="utf-8")
     for page in EXAMPLES:
         page.write_text(with_output(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -57,6 +57,11 @@ def test_the_table_of_functions_is_that_of_the_registry() -> None:
     assert text.count("\n| `") == len(written)
 
 
+def test_the_facts_about_other_engines_are_those_of_the_program() -> None:
+    text = generated.NEIGHBOURS.read_text(encoding="utf-8")
+    assert generated.with_facts(text) == text, "run python -m tests.docs.generated"
+
+
 def test_bad_input_gets_the_sentences_that_are_shown() -> None:
     text = ERRORS.read_text(encoding="utf-8")
     assert generated.with_bad_input(text) == text, "run python -m tests.docs.generated"
