@@ -56,7 +56,7 @@ _FOLDERS: list[TemporaryDirectory[str]] = []
     ("settings", "variables", "options"),
     [
         (("prec3",), {}, ()),
-        (("basic",), {"PYTHONHASHSEED": "7"}, ("-O",)),
+        (("basic",), {"PYTHONHASHSEED": "7"}, ("-O", "-bb")),
         (("narrow", "1.13"), {"TZ": "Asia/Kathmandu"}, ()),
         (("traps", "1.25"), {}, ("-X", "dev")),
         (("others",), {"PYTHONTZPATH": ""}, ()),

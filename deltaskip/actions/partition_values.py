@@ -130,7 +130,7 @@ def serialize_partition_value(value: Value, data_type: DataType) -> str | None:
     # PROTOCOL (today), Partition Value Serialization: timestamps as ISO-8601 in UTC.
     Raises PartitionValueError for a value that is not valid for the type or that the log cannot represent.
     """
-    if value is None or value in ("", b""):
+    if value is None or (isinstance(value, str | bytes) and not value):
         return None
     match data_type, value:
         case _, str() if data_type == STRING:

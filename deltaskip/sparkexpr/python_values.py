@@ -93,7 +93,9 @@ def literal_node(value: object, what: str = "A literal in a predicate") -> Node:
 
 def is_listed(value: object) -> bool:
     """Whether the value is a list of constants: a collection other than text, bytes and a mapping."""
-    scalar = isinstance(value, str | bytes | bytearray | memoryview | Mapping) or getattr(value, "shape", None) == ()
+    # An IntFlag has its flags as elements.
+    of_one = isinstance(value, str | bytes | bytearray | memoryview | Mapping | int)
+    scalar = of_one or getattr(value, "shape", None) == ()
     return not scalar and (isinstance(value, Collection | range) or hasattr(value, "to_pylist"))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+from enum import IntFlag
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -94,3 +96,14 @@ def test_what_is_nested_too_deeply_is_an_error_of_the_arguments(tmp_path: Any) -
             table.update({"l": deep}, where="l = 5")
     with pytest.raises(ds.InvalidArgument, match="nested too deeply"):
         table.delete(mixed)
+
+
+def test_a_combination_of_flags_is_one_integer_and_no_list_of_flags(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
+    table.append(pa.table({"id": [1, 4, 5]}))
+    both = IntFlag("Mode", ["r", "w", "x"])(5)
+    for scan in (
+        table.scan("id = :mode", params={"mode": both}), table.scan("id IN (:mode)", params={"mode": both}),
+        table.scan("id IN (?)", params=[both]), table.scan(ds.col("id").isin(both)), table.scan(ds.col("id") == both),
+    ):  # fmt: skip
+        assert scan.to_arrow()["id"].to_pylist() == [5]
