@@ -7,16 +7,9 @@ from libc.string cimport memcpy
 
 from deltaskip.sparkexpr.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, check, is_valid, validity_buffer
 
-# 1 for a byte that is a plain RFC 3986 path character without a role in normalization: letters, digits, "-_=".
-# 2 for "/", 3 for ".".
-cdef uint8_t PLAIN[256]
-cdef int _code
-for _code in range(256):
-    PLAIN[_code] = 0
-for _code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=":
-    PLAIN[_code] = 1
-PLAIN[ord("/")] = 2
-PLAIN[ord(".")] = 3
+cdef enum:
+    DOT = 0x2E
+    SLASH = 0x2F
 
 
 def all_plain(object paths):
@@ -26,15 +19,13 @@ def all_plain(object paths):
     and none of whose segments is empty or begins with a dot.
     """
     cdef BinaryView view = binary_view(paths)
-    cdef int64_t i
-    cdef bint plain = True
+    cdef bint plain
     if view.validity != NULL:
         return False
     with nogil:
-        for i in range(view.length):
-            if not _is_plain(view.data + view.start(i), view.end(i) - view.start(i)):
-                plain = False
-                break
+        plain = view.length == 0 or (
+            _have_ends(view) and _have_bytes(view.data + view.start(0), view.end(view.length - 1) - view.start(0))
+        )
     return plain
 
 
@@ -63,15 +54,29 @@ def prefixed(bytes prefix, object values):
     return pa.Array.from_buffers(pa.string(), view.length, [nulls, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
-cdef bint _is_plain(const uint8_t* text, int64_t n) noexcept nogil:
+cdef bint _have_ends(BinaryView view) noexcept nogil:
+    """Whether every path begins with a plain character other than a dot, and none ends with a slash."""
     cdef int64_t i
-    cdef uint8_t kind, before = 2
-    for i in range(n):
-        kind = PLAIN[text[i]]
-        if kind == 0 or (kind >= 2 and before == 2):
+    for i in range(view.length):
+        if view.start(i) == view.end(i) or view.data[view.end(i) - 1] == SLASH:
             return False
-        before = kind
-    return n > 0 and before != 2
+        if view.data[view.start(i)] == SLASH or view.data[view.start(i)] == DOT:
+            return False
+    return True
+
+
+cdef bint _have_bytes(const uint8_t* data, int64_t size) noexcept nogil:
+    """Whether all bytes are plain, and neither a slash nor a dot follows a slash. A loop without branches."""
+    cdef uint8_t odd = 0, c, previous
+    cdef int64_t i
+    for i in range(size):
+        c = data[i]
+        # From "-" to "9" are "-", ".", "/" and digits.
+        odd |= (<uint8_t>((c | 0x20) - 0x61) >= 26) & (<uint8_t>(c - 0x2D) >= 13) & (c != 0x5F) & (c != 0x3D)
+    for i in range(1, size):
+        c, previous = data[i], data[i - 1]
+        odd |= (previous == SLASH) & ((c == SLASH) | (c == DOT))
+    return odd == 0
 
 
 cdef void _prefix(

@@ -15,7 +15,6 @@ from deltaskip.log.state_actions import StateChange, overlay
 from deltaskip.log.tail import tail_of
 from deltaskip.path_bytes import encoded
 from deltaskip.schema.properties import TableProperties
-from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.storage import FileInfo, Storage, join
 from deltaskip.storage.location import LOG_FOLDER
 
@@ -44,22 +43,17 @@ def write_checksum_after(latest: Snapshot, commit: bytes, after: Snapshot | None
     if len(latest.commit_adds) + sum(part.add_rows(group) for part, group in groups) > _COUNTED_FILES:
         return False
     if after is not None:
-        after_sizes = after.adds(["size"])["size"]
-        write_checksum(after, len(after_sizes), exact_sum(after_sizes))
+        write_checksum(after, *after.totals())
         return True
     version = latest.version + 1
     name = commit_name(version)
     file = FileInfo(name, join(latest.root, LOG_FOLDER, name), len(commit), 0)
     tail = tail_of(parse_contents(latest.root, [LogFile(Kind.COMMIT, version, file)], memoryview(commit), [0]))
     state = overlay(latest.state, tail.state)
-    older = latest.adds(["path", "size", "deletion_vector"])
-    sizes = older["size"].filter(tail.files.superseded.live_mask(older["path"], older["deletion_vector"]))
-    added = tail.files.adds["size"]
-    size = exact_sum(sizes) + exact_sum(added)
     timestamp = None
     if state.metadata is not None and TableProperties(state.metadata.configuration, latest.root).in_commit_timestamps:
         timestamp = None if tail.info is None else tail.info.in_commit_timestamp
-    _write(latest.storage, latest.root, version, state, tail.info, timestamp, len(sizes) + len(added), size)
+    _write(latest.storage, latest.root, version, state, tail.info, timestamp, *latest.totals(tail.files))
     return True
 
 

@@ -279,6 +279,21 @@ class Snapshot(Unpicklable):
             counts = pool.map(lambda where: self.add_group(*where).count_live(superseded), groups)
             return sum(counts) + len(self.commit_adds)
 
+    def totals(self, newer: Replay = EMPTY) -> tuple[int, int]:
+        """Return the number of active files and their bytes, after a newer commit if one is given.
+
+        Raises:
+            CorruptLog: A file of the checkpoint is damaged.
+        """
+        superseded, adds = after(self.tail.files, newer).superseded, after(self._files, newer).adds
+        sizes = adds["size"]
+        found = [(len(sizes), exact_sum(sizes))]
+        for part in self.checkpoint_parts:
+            for group in part.row_groups_with("add"):
+                found.append(self.add_group(part, group).totals(superseded))
+        count, size = map(sum, zip(*found, strict=True))
+        return count, size
+
     def verify(self) -> None:
         """Compare the snapshot, and the number and size of its files, with the version checksum, if there is one.
 
@@ -286,11 +301,7 @@ class Snapshot(Unpicklable):
         """
         if self._checksum is None:
             return
-        sizes = self.adds(["size"])["size"]
-        found = [
-            *state_differences(self._checksum, self._state),
-            *file_differences(self._checksum, len(sizes), exact_sum(sizes)),
-        ]
+        found = [*state_differences(self._checksum, self._state), *file_differences(self._checksum, *self.totals())]
         if found:
             raise CorruptLog(
                 f"Version {self.version} of {self.root} differs from its version checksum: {found[0]}; a commit or "

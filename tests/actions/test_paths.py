@@ -1,3 +1,4 @@
+import re
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from deltaskip.actions import (
     table_key,
     table_keys,
 )
+from deltaskip.kernels.paths import all_plain
 from tests import corpus
 from tests.looped import looped
 
@@ -191,3 +193,10 @@ def test_paths_elsewhere_have_their_canonical_path_as_key(root: str) -> None:
 
 def test_a_colon_in_a_key_does_not_make_it_absolute() -> None:
     assert table_key("file:///t", "file:///t/a:/b") == canonical_path("./a:/b") == "./a:/b"
+
+
+@given(st.lists(st.text(st.sampled_from("aZ09-_=./%: @[`{~\xe9"), max_size=5)), st.integers(0, 3))
+def test_paths_are_plain_that_no_rule_changes(paths: list[str], skip: int) -> None:
+    plain = [re.fullmatch(r"(?!\.)[A-Za-z0-9_.=-]+(/(?!\.)[A-Za-z0-9_.=-]+)*", path) is not None for path in paths]
+    assert all_plain(pa.array([*["/"] * skip, *paths], pa.string()).slice(skip)) == all(plain)
+    assert not all_plain(pa.array([*paths, None], pa.string()))

@@ -13,7 +13,7 @@ from deltaskip.errors import CorruptLog
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.replay import Superseded
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.values.arrow_values import one_chunk
+from deltaskip.sparkexpr.values.arrow_values import exact_sum, one_chunk
 from deltaskip.stats.parsed_stats import Instants, stats_texts
 
 _COUNTED_ROWS = 1 << 15
@@ -80,6 +80,15 @@ class AddGroup:
         """Number of adds that nothing newer has superseded."""
         columns = self.logged(["path", *self._vector()])
         return sum(mask.true_count for _, mask in self._batches(columns, superseded, _COUNTED_ROWS))
+
+    def totals(self, superseded: Superseded) -> tuple[int, int]:
+        """Number of adds that nothing newer has superseded, and bytes of their files."""
+        count = size = 0
+        for adds, mask in self._batches(self.logged(["path", *self._vector(), "size"]), superseded, _COUNTED_ROWS):
+            [sizes] = self.decoded(adds, ["size"])
+            count += mask.true_count
+            size += exact_sum(sizes if not mask.false_count else sizes.filter(mask))
+        return count, size
 
     def live_mask(self, superseded: Superseded, paths: pa.Array, vectors: pa.Array) -> pa.BooleanArray:
         """The adds that nothing newer has superseded. paths, vectors: their columns of FILE_SCHEMA."""

@@ -157,7 +157,7 @@ class CheckpointPart:
         key = group, tuple(columns)
         held = self._held.get(key)
         if held is None:
-            held = list(self._decoded(columns, group, _FEW_ROWS))
+            held = list(self._decoded(columns, group, _FEW_ROWS if self.is_held else _COUNTED_ROWS))
             if len(self._held) >= _MOST_HELD:
                 self._held.clear()
             self._held[key] = held
