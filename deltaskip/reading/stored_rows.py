@@ -652,8 +652,9 @@ def _values_in(footer: pq.FileMetaData, numbers: Sequence[int], layout: FileLayo
     """The number of values to read in row groups, of every column if one of those to read is nested."""
     groups = map(footer.row_group, numbers)
     if len(layout.leaves) == len(layout.names):
-        return sum(group.num_rows for group in groups) * len(layout.names)
-    return sum(group.column(leaf).num_values for group in groups for leaf in range(footer.num_columns))
+        return int(sum(group.num_rows for group in groups)) * len(layout.names)
+    found: int = sum(group.column(leaf).num_values for group in groups for leaf in range(footer.num_columns))
+    return found
 
 
 def _has_any_length(kind: pa.DataType) -> bool:
