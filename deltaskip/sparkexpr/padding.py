@@ -1,7 +1,7 @@
 """Columns of type char(n) in expressions, as Spark reads and compares them.
 
-Spark pads a value of fewer than n characters with blanks when it reads the value. It pads further in comparisons of a
-top-level column by its name:
+Spark pads a value of fewer than n characters with blanks when it reads the value, at every depth of a nested one. It
+pads further in comparisons of a top-level column by its name:
 
 * With a constant string, Spark pads the shorter operand to the length of the longer operand. In an IN list of constant
   strings, it pads all operands to the longest length. If the list has NULL or a value of another type, Spark casts the
@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import PredicateError
 from deltaskip.sparkexpr.bind import bind_expression
-from deltaskip.sparkexpr.literal_list import LiteralList, text_list
+from deltaskip.sparkexpr.coerce import is_nested
+from deltaskip.sparkexpr.literal_list import LiteralList, nodes_in, text_list
 from deltaskip.sparkexpr.nodes import (
     PADDED,
     And,
@@ -42,7 +43,8 @@ from deltaskip.sparkexpr.nodes import (
     transform,
     walk,
 )
-from deltaskip.sparkexpr.types.data_types import INTEGER, STRING, VOID, StructType
+from deltaskip.sparkexpr.types.data_types import INTEGER, STRING, VOID, DataType, StructType
+from deltaskip.sparkexpr.types.ddl import type_text
 from deltaskip.sparkexpr.types.json import simple_string
 from deltaskip.sparkexpr.types.lengths import char_length, declared_type, declares_char, holds_char
 from deltaskip.sparkexpr.types.resolve import collation_of, resolve
@@ -99,7 +101,9 @@ class _PaddedComparisons:
     def read(self, node: Node) -> Node:
         match node:
             case Column():
-                length = self._length(node)
+                length, nested = self._length(node), self._nested(node)
+                if nested is not None:
+                    return Call(PADDED, (node, Literal(type_text(nested), STRING)))
                 return node if length is None else _read(node, length)
             case IsNull(Column()):
                 return node
@@ -112,20 +116,34 @@ class _PaddedComparisons:
             ):
                 # nullif(c, v) compares the value of c that Spark reads. CASE with the same meaning pads c further.
                 return node if self._compared(tested) else transform(node, self.read)
+            case Compare(_, left, right) if self._nested(left) and self._nested(right):
+                # Spark pads strings of two columns further, at every depth.
+                return node
+            case In(child, values) if self._nested(child) and any(map(self._nested, nodes_in(values))):
+                return node
             case Compare():
                 return self._comparison(node)
             case In(Column() as child, values) if len(values) and self._compared(child):
                 return self._membership(node, child, values)
         return transform(node, self.read)
 
-    def _length(self, column: Column) -> int | None:
-        """n of a column or field of type char(n) without a collation; None for other columns."""
+    def _declared(self, column: Column) -> DataType | None:
+        """The type of a column or field with its lengths; None for a collated or unknown one."""
         try:
             found = resolve(self._schema, column.parts)
         except PredicateError:
             return None
-        declared = declared_type(self._schema, found.logical)
-        return None if declared is None or collation_of(found) is not None else char_length(declared)
+        return None if collation_of(found) is not None else declared_type(self._schema, found.logical)
+
+    def _nested(self, node: Node) -> DataType | None:
+        """The type with lengths of a nested column that holds char(n); None for other nodes."""
+        declared = self._declared(node) if isinstance(node, Column) else None
+        return declared if declared is not None and is_nested(declared) and holds_char(declared) else None
+
+    def _length(self, column: Column) -> int | None:
+        """n of a column or field of type char(n) without a collation; None for other columns."""
+        declared = self._declared(column)
+        return None if declared is None else char_length(declared)
 
     def _compared(self, node: Node) -> int:
         """n of a char(n) column that Spark pads further in comparisons; 0 for other nodes."""

@@ -366,3 +366,25 @@ def test_a_date_without_quotes_is_a_subtraction_and_named(tmp_path: Path) -> Non
     assert table.scan().to_arrow()["s"].to_pylist() == ["2018"]
     table.update({"s": "'2024-01-05'"})  # without a warning, as are other subtractions
     table.update({"id": "2024 - 1"})
+
+
+def test_values_with_char_fields_are_copied_as_spark_reads_them(tmp_path: Path) -> None:
+    fields = "STRUCT<c: CHAR(5), v: VARCHAR(3)>"
+    ddl = f"id INT, s {fields}, w STRUCT<c: CHAR(7), v: STRING>, a ARRAY<CHAR(4)>, m MAP<CHAR(2), VARCHAR(3)>, "
+    table = DeltaTable.create(tmp_path / "t", f"{ddl} o STRUCT<i: ARRAY<STRUCT<c: CHAR(3)>>>")
+    row = {"id": 1, "s": {"c": "ab", "v": "x"}, "a": ["q", None], "m": [("k", "v")], "o": {"i": [{"c": "z"}]}}
+    types = {field.name: field.type for field in table.schema.to_arrow()}
+    table.append(pa.Table.from_pylist([row, {"id": 2}], pa.schema([(name, types[name]) for name in row])))
+    table.update({"w": "s", "a": "array(a[0], a[1], 'x')", "m": "m", "o": "o"})
+    # delta-spark 4.4: the value that is read, which is padded, is stored.
+    first = pq.ParquetFile(Path(table.snapshot.root) / table.scan().paths()[0]).read().to_pylist()
+    assert first[0] == {
+        **row, "w": {"c": "ab   ", "v": "x"}, "a": ["q   ", None, "x"], "m": [("k ", "v")], "o": {"i": [{"c": "z  "}]}
+    }  # fmt: skip
+    assert [first[1][name] for name in ("s", "w", "m", "o")] == [None] * 4
+    source = pa.table({"id": pa.array([1, 9], pa.int32())})
+    merge = table.merge(source, "t.id = s.id", "s", "t").when_matched_update({"w": "t.s", "a": "t.a"})
+    assert merge.execute().metrics["numTargetRowsUpdated"] == 1
+    where = "s = named_struct('c', 'ab   ', 'v', 'x') AND a[2] = 'x   ' AND map_keys(m) = array('k ')"
+    assert table.scan(where).to_arrow().num_rows == 1
+    assert table.scan("s = named_struct('c', 'ab', 'v', 'x')").to_arrow().num_rows == 0

@@ -42,12 +42,13 @@ def test_a_text_shows_columns_as_they_are_written() -> None:
 
 def test_what_is_not_known_is_named() -> None:
     for sql, path in (
-        ("a[0] = 'k'", ("a",)),
-        ("s = named_struct('c', 'x', 'n', 1)", ("s",)),
+        ("a = a", ("a",)),
+        ("s IN (named_struct('c', 'x', 'n', 1), s)", ("s",)),
         ("nullif(c, 'a') IS NULL", ("c",)),
         ("c = current_user()", ("c",)),
         ("c = 'a' COLLATE UNICODE_CI", ("c",)),
         ("c IN ('a', CAST(NULL AS STRING))", ("c",)),
+        ("a[0] = 'k' AND s = named_struct('c', 'x', 'n', 1)", None),
         ("size(a) = 1 AND s IS NULL AND s.n = 1 AND s.c = 'x' AND c = d AND trim(c) > 'a'", None),
     ):
         found = padded_column(bind_expression(as_read(parse_sql(sql), SCHEMA, "UTC"), SCHEMA), SCHEMA)

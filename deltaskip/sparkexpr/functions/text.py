@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.sparkexpr.coerce import type_of
+from deltaskip.sparkexpr.coerce import is_nested, type_of
 from deltaskip.sparkexpr.collations.collation_id import BINARY_NAME, CollationId
 from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_collated
 from deltaskip.sparkexpr.failures import Undecided
@@ -40,14 +40,17 @@ from deltaskip.sparkexpr.nodes import PADDED, Call, Cast, Collate, Like, Literal
 from deltaskip.sparkexpr.preimages import text_steps as preimages
 from deltaskip.sparkexpr.preimages.monotone import injective
 from deltaskip.sparkexpr.types.data_types import BINARY, BOOLEAN, INTEGER, STRING, VOID, ArrayType, DataType
+from deltaskip.sparkexpr.types.ddl import parse_type_text
+from deltaskip.sparkexpr.types.lengths import char_padded
 from deltaskip.sparkexpr.values import strings
-from deltaskip.sparkexpr.values.arrow_values import NOTHING, is_not_false, numpy_values
+from deltaskip.sparkexpr.values.arrow_values import NOTHING, domain_values, is_not_false, numpy_values
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
 from deltaskip.sparkexpr.values.vectors import (
     NotByColumn,
     Partly,
     Values,
+    array_of,
     arrays_of,
     as_array,
     changed_together,
@@ -379,6 +382,26 @@ def _collated(text: Node, name: Node) -> Node | None:
     return Collate(text, written) if isinstance(written, str) and "." not in written else None
 
 
+def _read_signature(args: tuple[Node, ...]) -> Typed:
+    """Accept a string and its length, or a nested value and the text of its type with lengths."""
+    type_ = type_of(args[0])
+    return (args, type_) if type_ is not None and is_nested(type_) else takes(STRING, STRING, INTEGER)(args)
+
+
+def _read(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    if isinstance(args[1], int):
+        return args[0].ljust(args[1])
+    assert call.type is not None
+    return domain_values(char_padded(array_of([args[0]], call.type), parse_type_text(args[1])))[0]
+
+
+def _read_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    wanted = constant(args[1])
+    if isinstance(wanted, int):
+        return pc.utf8_rpad(column(args[0]), wanted)
+    return char_padded(column(args[0]), parse_type_text(wanted))
+
+
 TEXT: Mapping[str, FunctionRow] = {
     **TEXT_PARTS,
     "startswith": Replaced(StartsWith, 2),
@@ -391,11 +414,7 @@ TEXT: Mapping[str, FunctionRow] = {
         preimage=preimages.start_of(least=1),
     ),
     **{name: value_function(_padded_signature, _padded(name == "lpad"), _padded_column) for name in ("lpad", "rpad")},
-    PADDED: value_function(
-        takes(STRING, STRING, INTEGER),
-        lambda args, call, zone: args[0].ljust(args[1]),
-        lambda args, call, zone: pc.utf8_rpad(column(args[0]), constant(args[1])),
-    ),
+    PADDED: value_function(_read_signature, _read, _read_column),
     "space": value_function(
         with_counts(takes(STRING, INTEGER), 0), lambda args, call, zone: strings.repeated(" ", args[0])
     ),
