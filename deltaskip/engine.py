@@ -212,7 +212,7 @@ def current_collation_version() -> str:
 def is_column(value: object) -> bool:
     """Whether `value` is a column expression of the engine. Loads neither the engine nor its library."""
     kind = type(value)
-    return kind.__module__.partition(".")[0] == _COLUMN_PACKAGE and kind.__name__ != "SparkSession"
+    return kind.__module__.partition(".")[0] == _COLUMN_PACKAGE and kind.__name__ not in ("SparkSession", "Row")
 
 
 def session_function(name: str) -> bool:

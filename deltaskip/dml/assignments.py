@@ -24,6 +24,7 @@ from deltaskip.sparkexpr import (
     is_valid_sql,
     literal_node,
     parameter_names,
+    shaped,
     to_node,
     with_parameters,
 )
@@ -166,7 +167,8 @@ def assignments_of(
         if identity_of(field) is not None:
             raise SchemaError(f"The column {field.name} of {table} is an identity column, which cannot be updated.")
         if not is_default(value):
-            _put(values, path, value, table)
+            shape = shaped(value, resolve(schema, path).type) if isinstance(value, Node) else value
+            _put(values, path, shape, table)
             continue
         _check_default(path, table)
         _put(values, path, default_sql(field), table)

@@ -59,6 +59,7 @@ from deltaskip.sparkexpr.nodes import (
     is_too_large,
     transform,
 )
+from deltaskip.sparkexpr.python_values import holds_dict, shaped
 from deltaskip.sparkexpr.text.render import to_sql
 from deltaskip.sparkexpr.text.type_names import comparison_cure, sql_name
 from deltaskip.sparkexpr.types.data_types import (
@@ -189,13 +190,26 @@ def _typed(node: Node, scope: _Scope) -> Node:
         return _higher_order(node, scope)
     if isinstance(node, Compare) and isinstance(node.right, Column):
         _check_quotes(node.right, scope)
-    node = transform(node, lambda child: _typed(child, scope))
+    node = transform(_with_shapes(node, scope), lambda child: _typed(child, scope))
     try:
         return _coerced(node, scope)
     except TypeMismatch:
         if scope.ansi:
             raise
         return Opaque(to_sql(node), columns_of(node))
+
+
+def _with_shapes(node: Node, scope: _Scope) -> Node:
+    """A comparison whose dicts are structs by the names of the other side's fields; any other dict is a map."""
+    match node:
+        case Compare(op, left, right) if holds_dict(right):
+            return Compare(op, left, shaped(right, type_of(_typed(left, scope))))
+        case In(child, values) if not isinstance(values, LiteralList) and any(map(holds_dict, values)):
+            type_ = type_of(_typed(child, scope))
+            return In(child, tuple(shaped(value, type_) for value in values))
+        case Call("dict()"):
+            return shaped(node, None)
+    return node
 
 
 def _check_quotes(right: Column, scope: _Scope) -> None:
@@ -396,7 +410,8 @@ def _check_comparable(types: Collection[DataType], op: str, ansi: bool) -> bool:
         return False
     if len(kinds) > 1 or not kinds.isdisjoint(("map", "variant", "interval")):
         names = f"IN with {', '.join(map(sql_name, types))}" if op == "IN" else f" {op} ".join(map(sql_name, types))
-        raise PredicateError(f"{names} is not a valid comparison in Spark SQL (DATATYPE_MISMATCH).")
+        cure = ": compare with several values by isin or IN" if "array" in kinds and "atomic" in kinds else ""
+        raise PredicateError(f"{names} is not a valid comparison in Spark SQL (DATATYPE_MISMATCH){cure}.")
     return True
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from deltaskip.errors import InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.sparkexpr.literal_list import SHORTEST, LiteralList, integers, text_list
-from deltaskip.sparkexpr.nodes import Cast, Literal, Node
+from deltaskip.sparkexpr.nodes import Call, Cast, Literal, Node
+from deltaskip.sparkexpr.text.render import to_sql
 from deltaskip.sparkexpr.types.data_types import (
     BINARY,
     BOOLEAN,
@@ -24,8 +25,13 @@ from deltaskip.sparkexpr.types.data_types import (
     STRING,
     TIMESTAMP,
     VOID,
+    ArrayType,
+    DataType,
     DecimalType,
+    MapType,
+    StructType,
 )
+from deltaskip.sparkexpr.types.resolve import fold_name
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import EPOCH, format_timestamp
 from deltaskip.sparkexpr.values.interval_types import DAY_TIME
@@ -35,7 +41,7 @@ _MOST = 10**38
 _EPOCH = datetime(1970, 1, 1)
 _EXPECTED = (
     "None, a bool, int, float, str, bytes, Decimal, date, datetime or timedelta, or a scalar of numpy, pandas or "
-    "pyarrow with such a value"
+    "pyarrow with such a value; or an array, map or struct of them as a list, a dict or a Row"
 )
 _NO_NANOSECONDS = "Spark's times have microseconds"
 # numpy types for times. Spark has no unit below a microsecond.
@@ -54,6 +60,9 @@ def literal_node(value: object, what: str = "A literal in a predicate") -> Node:
         PredicateError: Spark has no such value: a Decimal is not finite or has too many digits, or a time is NaT.
         InvalidArgumentType: The value has another type.
     """
+    nested = _nested_node(value, what)
+    if nested is not None:
+        return nested
     value = _plain(value, what)
     match value:
         case Literal():
@@ -81,14 +90,95 @@ def literal_node(value: object, what: str = "A literal in a predicate") -> Node:
         case timedelta():
             return _interval(value, what)
     error = InvalidArgumentType.of(what, _EXPECTED, value)
-    if isinstance(value, Mapping) or is_listed(value):
+    if is_listed(value):
         raise InvalidArgumentType(
-            f"{error} Write an array, map or struct as SQL text, such as \"array('a', 'b')\" or "
-            f"\"named_struct('city', 'Wien')\", and a comparison with several values as isin."
+            f"{error} Write an array as a list, a struct as a Row or a dict, and several values as isin."
         )
     if type(value).__module__.partition(".")[0] in ("polars", "pyarrow"):
         raise InvalidArgumentType(f"{error} Write an expression as SQL text, or with deltaskip.col.")
     raise error
+
+
+def shaped(node: Node, type_: DataType | None) -> Node:
+    """Return a constant in which each dict is a struct or a map, by the type that it is compared with or stored as.
+
+    A dict is a struct by the names of its keys where the type is a struct, and otherwise a map, as in PySpark.
+
+    Args:
+        node: The result of `literal_node`, or another expression, which stays as it is.
+        type_: The type; None if it is not known.
+
+    Raises PredicateError if a dict has a key that is no field of the struct.
+    """
+    match node, type_:
+        case Call("array", ()), ArrayType():
+            return Literal((), type_)
+        case Call("dict()" | "map", ()), MapType():
+            return Literal((), type_)
+        case Call("dict()", pairs), StructType(fields):
+            members = zip(pairs[::2], pairs[1::2], strict=True)
+            given = {fold_name(str(k.value)): v for k, v in members if type(k) is Literal}
+            unknown = given.keys() - {fold_name(field.name) for field in fields}
+            if unknown or len(given) * 2 < len(pairs):
+                raise PredicateError(
+                    f"The dict has the keys {to_sql(Call('array', pairs[::2]))}, but the struct has the fields "
+                    f"{', '.join(field.name for field in fields)}: give a value by the name of each field."
+                )
+            found: list[Node] = []
+            for field in fields:
+                value = shaped(given.get(fold_name(field.name), Literal(None, VOID)), field.type)
+                found += [Literal(field.name, STRING), value]
+            return Call("named_struct", tuple(found))
+        case Call("dict()", pairs), _:
+            key, item = (type_.key, type_.value) if isinstance(type_, MapType) else (None, None)
+            return Call("map", tuple(shaped(each, item if at % 2 else key) for at, each in enumerate(pairs)))
+        case Call("array", args), _:
+            element = type_.element if isinstance(type_, ArrayType) else None
+            return Call("array", tuple(shaped(each, element) for each in args))
+        case Call("map", args), MapType(key, item):
+            return Call("map", tuple(shaped(each, item if at % 2 else key) for at, each in enumerate(args)))
+        case Call("named_struct", args), StructType(fields) if len(args) == 2 * len(fields):
+            types = [None if at % 2 == 0 else fields[at // 2].type for at in range(len(args))]
+            return Call("named_struct", tuple(shaped(each, one) for each, one in zip(args, types, strict=True)))
+    return node
+
+
+def holds_dict(node: Node) -> bool:
+    """Whether a constant has a dict that `shaped` must decide."""
+    return isinstance(node, Call) and (node.name == "dict()" or any(map(holds_dict, node.args)))
+
+
+def _nested_node(value: object, what: str) -> Node | None:
+    """The call that makes an array, a map or a struct; None for other values."""
+    while isinstance(value, pa.Scalar) and isinstance(inner := getattr(value, "value", None), pa.Scalar):
+        value = inner
+    if isinstance(value, pa.Scalar) and pa.types.is_nested(value.type):
+        return _nested_scalar(value, what)
+    if isinstance(value, Mapping):
+        return Call("dict()", tuple(literal_node(each, what) for pair in value.items() for each in pair))
+    names = getattr(value, "__fields__", None) or getattr(value, "_fields", None)
+    if isinstance(value, tuple) and names:
+        # A Row of PySpark, or a named tuple.
+        return _struct(list(names), value, what)
+    if isinstance(value, list) or (isinstance(value, np.ndarray) and value.ndim) or isinstance(value, pa.Array):
+        return Call("array", tuple(literal_node(each, what) for each in value))
+    return None
+
+
+def _nested_scalar(value: Any, what: str) -> Node | None:
+    if not value.is_valid:
+        return Literal(None, VOID)
+    if pa.types.is_map(value.type):
+        entries = [value.values[at] for at in range(len(value.values))]
+        return Call("map", tuple(literal_node(entry[name], what) for entry in entries for name in ("key", "value")))
+    if pa.types.is_struct(value.type):
+        return _struct([field.name for field in value.type], [value[at] for at in range(len(value.type))], what)
+    return Call("array", tuple(literal_node(each, what) for each in value.values)) if hasattr(value, "values") else None
+
+
+def _struct(names: Sequence[str], values: Sequence[object], what: str) -> Node:
+    members = zip(names, values, strict=True)
+    return Call("named_struct", tuple(each for k, v in members for each in (Literal(k, STRING), literal_node(v, what))))
 
 
 def is_listed(value: object) -> bool:

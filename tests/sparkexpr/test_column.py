@@ -146,7 +146,7 @@ def test_values_without_a_type_are_refused() -> None:
         lambda: col(5),
         lambda: col(None),
         lambda: lit(object()),
-        lambda: lit([1]),
+        lambda: lit({1}),
         lambda: col("i") == object(),
         lambda: col("i").isin(object()),
         lambda: col("s").like("x", 5),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from enum import IntFlag
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -107,3 +107,60 @@ def test_a_combination_of_flags_is_one_integer_and_no_list_of_flags(tmp_path: Pa
         table.scan("id IN (?)", params=[both]), table.scan(ds.col("id").isin(both)), table.scan(ds.col("id") == both),
     ):  # fmt: skip
         assert scan.to_arrow()["id"].to_pylist() == [5]
+
+
+def _nested_table(folder: Path) -> ds.DeltaTable:
+    ddl = "id INT, m MAP<STRING, INT>, st STRUCT<a: INT, b: STRING>, l ARRAY<STRUCT<a: INT>>, o ARRAY<MAP<STRING, INT>>"
+    table = ds.DeltaTable.create(folder / "t", ddl)
+    row = {"id": 1, "m": [("k", 1)], "st": {"a": 1, "b": "x"}, "l": [{"a": 1}], "o": [[("k", 1)]]}
+    table.append(pa.Table.from_pylist([row, {"id": 2}], table.schema.to_arrow()))
+    return table
+
+
+class _Pair(NamedTuple):
+    a: int
+    b: str
+
+
+def test_arrays_maps_and_structs_are_constants(tmp_path: Path) -> None:
+    table, col = _nested_table(tmp_path), ds.col
+    # By name, in any order and letter case; a Row of PySpark, a named tuple and Arrow's scalar have an order.
+    structs = [{"b": "x", "A": 1}, _Pair(1, "x"), pa.scalar({"a": 1, "b": "x"})]
+
+    def matches(predicate: Any, params: Any = None) -> None:
+        assert table.scan(predicate, params=params).to_arrow()["id"].to_pylist() == [1]
+
+    each([lambda v=value: matches(col("st") == v) for value in structs], lambda check: check())
+    each([lambda v=value: matches(col("st").isin([v])) for value in structs], lambda check: check())
+    each([lambda v=value: matches("st = :v", {"v": v}) for value in structs[1:]], lambda check: check())
+    matches(col("l") == [{"a": 1}])
+    matches(col("l") == pa.scalar([{"a": 1}]))
+    matches("m['k'] = map_values(:v)[0] AND id = 1", {"v": {"z": 1}})
+    matches(col("st") > {"a": 0, "b": "y"})
+    with pytest.raises(ds.PredicateError, match=r"keys array\('a', 'c'\), but the struct has the fields a, b"):
+        table.scan(col("st") == {"a": 1, "c": 2}).files()
+    with pytest.raises(ds.PredicateError, match="microseconds: round it first"):
+        table.scan(col("l") == pa.scalar([{"a": pd.Timestamp(NS)}], pa.list_(pa.struct([("a", pa.timestamp("ns"))]))))
+
+
+@pytest.mark.parametrize("by_merge", [False, True])
+def test_new_values_are_arrays_maps_and_structs(tmp_path: Path, by_merge: bool) -> None:
+    table = _nested_table(tmp_path)
+    types = table.schema.to_arrow()
+    new: dict[str, Any] = {"m": {"z": 5, "y": None}, "st": {"b": "q"}, "l": [{"a": 3}, None], "o": [{"q": 2}, {}]}
+    stored = {"m": [("z", 5), ("y", None)], "st": {"a": None, "b": "q"}, "l": [{"a": 3}, None], "o": [[("q", 2)], []]}
+
+    def check(values: dict[str, Any]) -> None:
+        if by_merge:
+            source = pa.table({"id": pa.array([2, 3], pa.int32())})
+            merge = table.merge(source, "t.id = s.id", "s", "t").when_matched_update(values)
+            merge.when_not_matched_insert({"id": "s.id + 10", **values}).execute()
+        else:
+            table.update(values, "id = 2")
+        found = table.scan(f"id {'>' if by_merge else '='} 2 OR id = 2", columns=list(values)).to_arrow().to_pylist()
+        assert all(row == {name: stored[name] for name in values} for row in found)
+
+    check(new)
+    check({name: pa.scalar(stored[name], types.field(name).type) for name in new})
+    with pytest.raises((ds.PredicateError, ds.SchemaError), match="but the struct has the fields a, b"):
+        table.update({"st": {"c": 1}})

@@ -15,8 +15,8 @@ from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.features.identity_columns import identity_of
 from deltaskip.records import dataclass
 from deltaskip.schema.relations import qualifier_length
-from deltaskip.sparkexpr import parse_sql
-from deltaskip.sparkexpr.nodes import Column
+from deltaskip.sparkexpr import parse_sql, shaped
+from deltaskip.sparkexpr.nodes import Column, Node
 from deltaskip.sparkexpr.types import (
     VOID,
     ArrayType,
@@ -159,6 +159,8 @@ def _planned(
                     f"A row to insert into {table} has a value for the whole column {path[0]}, not for its field "
                     f"{display_name(path)}."
                 )
+            if isinstance(value, Node):
+                value = shaped(value, resolve(schema, path).type)
             _set(columns, path, DEFAULT if is_default(value) else AssignedExpression(value), path, table)
     if clause.action != "delete":
         _check_settable(clause.action, columns, schema, table)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
-from deltaskip.sparkexpr.python_values import is_listed, list_of, literal_node
+from deltaskip.sparkexpr.python_values import is_listed, list_of, literal_node, shaped
 from deltaskip.sparkexpr.text.render import exact_sql
 from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
 
@@ -121,12 +121,16 @@ def _positional(where: str, found: list[_Parameter], values: list[object]) -> li
 
 
 def _sql(value: object, what: str) -> str:
-    if not is_listed(value):
-        return exact_sql(literal_node(value, what))
+    if not is_listed(value) or hasattr(value, "_fields") or hasattr(value, "__fields__"):
+        return _constant(value, what)
     members = list_of(value)
     if not members:
         raise PredicateError(f"{what} is an empty list, and Spark SQL has no empty IN (): leave out the condition.")
-    return ", ".join(exact_sql(literal_node(each, f"Each of {what[0].lower()}{what[1:]}")) for each in members)
+    return ", ".join(_constant(each, f"Each of {what[0].lower()}{what[1:]}") for each in members)
+
+
+def _constant(value: object, what: str) -> str:
+    return exact_sql(shaped(literal_node(value, what), None))
 
 
 def _enumerated(names: Sequence[str]) -> str:

@@ -105,6 +105,8 @@ def to_sql(node: Node) -> str:
             kind = "CAST" if name == "cast(variant)" else "TRY_CAST"
             shown = simple_string(target.type).upper() if isinstance(target, Literal) else "?"
             return f"{kind}({to_sql(child)} AS {shown})"
+        case Call("dict()", args):
+            return f"map({', '.join(map(to_sql, args))})"
         case Call(name, (child, _)) if name == PADDED:
             return to_sql(child)
         case Call("as_variant()", (child,)):

@@ -191,7 +191,7 @@ def test_conditions_are_text_columns_or_expressions() -> None:
 
 def test_values_are_expressions_by_name() -> None:
     assert checked_values("values", {"v": "1"}) == {"v": "1"}
-    for wrong in (None, "v", {1: "v"}, {"v": [1]}):
+    for wrong in (None, "v", {1: "v"}, {"v": {1}}):
         with pytest.raises(InvalidArgumentType):
             checked_values("values", wrong)
 
