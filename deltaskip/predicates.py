@@ -14,6 +14,7 @@ import numpy as np
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import InvalidArgumentType, PredicateError, PredicateWarning
 from deltaskip.sparkexpr import ColumnExpr, parse_sql, to_node, with_parameters
+from deltaskip.sparkexpr.bind import with_shapes
 from deltaskip.sparkexpr.meaning import USUAL, SessionMeaning
 from deltaskip.sparkexpr.nodes import Node, Opaque
 from deltaskip.sparkexpr.text.sql_text import quoted_text
@@ -44,11 +45,12 @@ def given_predicate(where: object, params: object, schema: StructType) -> object
             f"or 'id' == 5; write deltaskip.col('id').is_null() or \"id IS NULL\", and leave where out for every row."
         )
     if params is not None or where is None or isinstance(where, str | ColumnExpr | Node):
-        return with_parameters(where, params)
+        where = with_parameters(where, params)
+        return ColumnExpr(with_shapes(to_node(where), schema)) if isinstance(where, ColumnExpr) else where
     if isinstance(where, (list, tuple)):
         from deltaskip.sparkexpr import tuples_node
 
-        return ColumnExpr(tuples_node(where))
+        return ColumnExpr(with_shapes(tuples_node(where), schema))
     module = type(where).__module__
     if module.startswith("polars.") and hasattr(where, "meta"):
         return ColumnExpr(_of_polars(where, schema))

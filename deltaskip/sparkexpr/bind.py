@@ -57,6 +57,7 @@ from deltaskip.sparkexpr.nodes import (
     children_of,
     columns_of,
     is_too_large,
+    operations,
     transform,
 )
 from deltaskip.sparkexpr.python_values import holds_dict, shaped
@@ -154,6 +155,21 @@ def bind_expression(
         return Opaque("an expression nested too deeply, or too large", columns_of(node))
     scope = _Scope(schema, frozenset(fold_name(name) for name in partition_columns), mode, ansi)
     return _fold(_typed(node, scope), time_zone)
+
+
+def with_shapes(node: Node, schema: StructType) -> Node:
+    """Return a predicate in which each dict is a struct, by the names of the fields that it is compared with, or a map.
+
+    Raises PredicateError as `shaped` and `bind` do.
+    """
+    if not any(isinstance(part, Call) and part.name == "dict()" for part in operations(node)):
+        return node
+    scope = _Scope(schema, frozenset(), "none")
+
+    def visited(part: Node) -> Node:
+        return transform(_with_shapes(part, scope), visited)
+
+    return visited(node)
 
 
 class TypeMismatch(PredicateError):

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 import deltaskip as ds
@@ -74,6 +75,17 @@ def test_a_clause_that_writes_no_row_may_lack_a_not_null_column(spark: Any, tmp_
 
     merges_without_a_not_null_column(tmp_path / "jobs", by_jobs)
     merges_without_a_not_null_column(tmp_path / "arrow", lambda given: given, spark=spark)
+
+
+def test_dicts_lists_and_rows_are_values_and_predicates(spark: Any, tmp_path: Path) -> None:
+    ddl = "id INT, m MAP<STRING, INT>, st STRUCT<a: INT, b: STRING>, l ARRAY<STRUCT<a: INT>>"
+    table = made(tmp_path, ddl, pa.table({"id": pa.array([1, 2], pa.int32())}))
+    merge = merging(table, source(spark, (2,), (3,), schema="id INT"))
+    merge = merge.when_matched_update({"st": {"b": "w"}, "m": {}, "l": [{"a": 1}, None]})
+    merge.when_not_matched_insert({"id": "s.id", "st": Row(a=1, b="z"), "m": {"k": None}, "l": []}).execute()
+    assert rows_of(spark, table)[1:] == [(2, {}, (None, "w"), [(1,), None]), (3, {"k": None}, (1, "z"), [])]
+    for predicate in (col("st") == {"B": "z", "a": 1}, col("st").isin([Row(a=1, b="z")]), col("l") == []):
+        assert [row.id for row in table.scan(predicate).to_spark(spark).collect()] == [3]
 
 
 @pytest.mark.long

@@ -46,6 +46,8 @@ def to_column(node: Node) -> Column:
     match node:
         case nodes.Literal(_, data_type) if data_type in INTERVALS:
             return F.expr(interval_text(node))
+        case nodes.Literal(tuple(), data_type):
+            return F.expr(exact_sql(node)).cast(spark_type(data_type))
         case nodes.Literal(value, data_type):
             return literal(value, data_type)
         case nodes.Column(parts) | nodes.FieldRef(parts):
