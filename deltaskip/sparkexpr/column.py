@@ -315,7 +315,8 @@ def lit(value: object) -> ColumnExpr:
         value: None (NULL of any type), bool, int (int, bigint or decimal by its size), float (double), str, bytes,
             Decimal, date, datetime or timedelta (an interval), or a scalar of numpy, pandas or pyarrow with such a
             value. A list is an array. A dict is a struct where it is compared with one or stored in one, and else a
-            map. A Row or named tuple is a struct. A datetime is a timestamp; without tzinfo, it is in the session's time zone.
+            map. A Row or named tuple is a struct. A datetime is a timestamp; without tzinfo, it is in the session's
+            time zone.
 
     Raises:
         PredicateError: A Decimal is not finite or has more than 38 digits, or a time has nanoseconds or is NaT.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from deltaskip.txn.result import WriteResult
 
 
-class _Unrun:
+class Unrun:
     """Warns when the last builder of a merge is dropped and no builder was executed.
 
     Attributes:
@@ -28,8 +28,8 @@ class _Unrun:
 
     __slots__ = ("table",)
 
-    def __init__(self) -> None:
-        self.table: str | None = None
+    def __init__(self, table: str | None = None) -> None:
+        self.table = table
 
     def __del__(self) -> None:
         if self.table is not None and not sys.is_finalizing():
@@ -61,7 +61,7 @@ class MergeBuilder(Unpicklable):
     _run: Callable[[tuple[MergeClause, ...], bool], Any]
     _clauses: tuple[MergeClause, ...] = ()
     _table: str = ""
-    _unrun: _Unrun = field(default_factory=_Unrun, compare=False)
+    _unrun: Unrun = field(default_factory=Unrun, compare=False)
 
     def __copy__(self) -> MergeBuilder:
         """Return the same builder, since its methods do not change it."""
