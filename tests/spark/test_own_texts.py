@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ import deltaskip as ds
 from deltaskip import AddConstraint, DeltaTable
 from deltaskip.delta import DeltaTable as NamedTable
 from deltaskip.errors import RowViolation, UnsupportedFeature
-from deltaskip.spark.session.own_texts import OWN_FUNCTIONS, hidden_functions, own_literal, own_text
+from deltaskip.spark.session.own_texts import OWN_FUNCTIONS, check_functions, hidden_functions, own_literal, own_text
 from deltaskip.sparkexpr.text.sql_text import quoted_name, sql_string
 from deltaskip.sparkexpr.types.ddl import exact_type_text, parse_type_text
+from tests.contracts.doors import connect_session
 from tests.each import each
 from tests.spark.under_settings import NAMES, NTZ, ODD, ODD_SETTINGS, OTHER_SETTINGS, operations
 
@@ -94,10 +96,10 @@ def test_a_function_that_hides_one_of_spark_is_refused(spark: Any, tmp_path: Pat
         rows = own.sql(query)
         own.udf.register("not_of_spark", lambda value: value)
         own.udf.register("upper", lambda value: "mine")
-        assert hidden_functions(own) == {"upper"}
+        assert hidden_functions(own, OWN_FUNCTIONS | {"upper"}) == {"upper"}
         assert table.scan("id = 1").to_spark(own).count() == 1
         own.udf.register(name, lambda *values: "mine")
-        assert hidden_functions(own) == {"upper", name}
+        assert hidden_functions(own, OWN_FUNCTIONS | {"upper"}) == {"upper", name}
         changes = (
             lambda: table.append(rows),
             lambda: table.update({"id": "id + 1"}, "id > 0", spark=own),
@@ -113,6 +115,20 @@ def test_a_function_that_hides_one_of_spark_is_refused(spark: Any, tmp_path: Pat
             assert table.scan().to_spark(own).count() == table.scan().count()
 
     each(("coalesce", "when", "struct"), check)
+
+
+def test_a_server_is_asked_for_its_functions_before_each_use(spark: Any) -> None:
+    own = connect_session(spark)
+    few = {"upper", "coalesce", "cast", "try_cast"}
+    hides = tuple(map(int, own.version.split(".")[:2])) < (4, 2)
+    check_functions(own)
+    assert hidden_functions(own, few) == set()
+    own.udf.register("coalesce", lambda *values: "mine")
+    assert hidden_functions(own, few) == ({"coalesce"} if hides else set())
+    assert hidden_functions(own, {*few, *OWN_FUNCTIONS}) == ({"coalesce"} if hides else set())
+    with pytest.raises(UnsupportedFeature, match="a function coalesce of its own") if hides else nullcontext():
+        check_functions(own)
+    check_functions(own, {"length", "rpad"})
 
 
 def test_the_list_of_own_functions_is_complete() -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Set
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,7 +16,7 @@ from deltaskip.engine import is_column
 from deltaskip.errors import PredicateError
 from deltaskip.predicates import node_and_texts
 from deltaskip.spark.session.java_rules import use_session_rules
-from deltaskip.spark.session.own_texts import hidden_functions, is_of_session, replaces_variables
+from deltaskip.spark.session.own_texts import hidden_functions, replaces_variables
 from deltaskip.spark.session.session_settings import all_settings, is_classic
 from deltaskip.sparkexpr import parse_sql, to_node
 from deltaskip.sparkexpr.functions import FUNCTION_NAMES
@@ -31,8 +30,6 @@ _ANSI, _ZONE = "spark.sql.ansi.enabled", "spark.sql.session.timeZone"
 # Spark 4.1, VariableSubstitution: all of these name settings of the session.
 _OF_SETTINGS = (None, "spark", "sparkconf", "hivevar", "hiveconf")
 
-# Requests to a server at once.
-_REQUESTS = 8
 # By a JVM, or a session of Spark Connect.
 _defaults: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 # Spark 4.1, SQLConf.redactOptions; the defaults of the two settings.
@@ -67,7 +64,8 @@ def session_meaning(
                 texts[each] = found
     read = [texts.get(each) if each in texts else each for each in expressions]
     names = {name for each in read if each is not None for name in called_names(each)}
-    own = frozenset[str]() if at_once and not is_classic(spark) else _own_functions(spark, names & FUNCTION_NAMES)
+    asked = names & FUNCTION_NAMES if is_classic(spark) or not at_once else frozenset[str]()
+    own = hidden_functions(spark, asked, settings)
     variables = frozenset[tuple[str, ...]]()
     if schema is not None:
         unknown = {parts for each in read if each is not None for parts in _unknown_names(each, schema)}
@@ -139,32 +137,6 @@ def _value(spark: SparkSession, settings: Mapping[str, str], prefix: str | None,
     system: Any = spark._jvm.java.lang.System
     found = system.getenv(name) if prefix == "env" else system.getProperty(name)
     return None if found is None else str(found)
-
-
-def _own_functions(spark: SparkSession, names: Set[str]) -> frozenset[str]:
-    """The names of functions of Spark that stand for other functions in the session."""
-    if not names:
-        return frozenset()
-    if is_classic(spark):
-        return hidden_functions(spark) & names
-    known = _defaults.setdefault(spark, {})
-    if "version" not in known:
-        known["version"] = str(spark.version)
-    major, minor = known["version"].split(".")[:2]
-    if (int(major), int(minor)) >= (4, 2):
-        # Spark's functions come first, unless a setting says otherwise.
-        return frozenset()
-    with ThreadPoolExecutor(min(len(names), _REQUESTS), "deltaskip") as pool:
-        answers = pool.map(partial(_is_own, spark), names)
-        return frozenset(name for name, is_own in zip(names, answers, strict=True) if is_own)
-
-
-def _is_own(spark: SparkSession, name: str) -> bool:
-    """Whether a server has a function of its own under the name of one of Spark's."""
-    try:
-        return is_of_session(spark.catalog.getFunction(name).className)
-    except Exception:  # syntax that looks like a function, such as CAST; Connect wraps every error
-        return False
 
 
 def _unknown_names(given: str | Node, schema: StructType) -> list[tuple[str, ...]]:
