@@ -118,7 +118,7 @@ def hidden_functions(spark: SparkSession, names: Set[str], settings: Any = None)
     if built_in.equals(of_session):
         return frozenset()
     others = built_in.toSet().diff(of_session.toSet()).toSeq()
-    return names & frozenset(str(others.apply(i)._1().funcName()).lower() for i in range(others.size()))
+    return frozenset(str(others.apply(i)._1().funcName()).lower() for i in range(others.size())) & names
 
 
 def _hidden_on_server(spark: SparkSession, names: Set[str], settings: Any) -> frozenset[str]:
