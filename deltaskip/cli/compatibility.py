@@ -30,18 +30,8 @@ def _print_found(found: Sequence[Mapping[str, Any]]) -> None:
     if not found:
         click.echo("Nothing is known that these engines refuse or get wrong.")
         return
-    names = ("engine", "rule", "where", "effect", "behaviour", "change")
-    rows = [
-        (
-            each["release"],
-            each["rule"],
-            ", ".join(each["where"]),
-            f"{each['operation']}: {each['effect']}",
-            each["behaviour"],
-            each["change"] or "-",
-        )
-        for each in found
-    ]
+    names = ("release", "rule", "where", "operation", "effect", "behaviour", "change")
+    rows = [[", ".join(v) if isinstance(v := each[name], tuple) else v or "-" for name in names] for each in found]
     print_table([(name, "prose") for name in names], rows)
     for engine, instead in dict.fromkeys((each["engine"], each["instead"]) for each in found):
         click.echo(f"{engine}: to read the rows right, {instead}.")

@@ -31,7 +31,6 @@ from deltaskip.sparkexpr.types import (
     DataType,
     DecimalType,
     MapType,
-    StructField,
     StructType,
     nested_types,
 )
@@ -40,6 +39,7 @@ from deltaskip.table.collated_columns import collated_columns
 
 FACTS_DATE = "2026-11-29"
 Effect = Literal["refused", "wrong"]
+_Finder = Callable[[Snapshot], Sequence[str]]
 
 # For each engine: its name and release and how it reads, and how its users read every table right.
 ENGINES: Mapping[str, tuple[str, str]] = {
@@ -66,7 +66,7 @@ class Fact:
     """
 
     rule: str
-    found: Callable[[Snapshot], Sequence[str]]
+    found: _Finder
     reads: Sequence[tuple[str, Effect, str]] = ()
     writes: Sequence[tuple[str, Effect, str]] = ()
     change: str = ""
@@ -93,7 +93,7 @@ class Incompatibility(Shown):
     rule: str
     where: tuple[str, ...]
     operation: Literal["read", "write"]
-    effect: Effect
+    effect: Literal["refused", "wrong"]
     behaviour: str
     change: str
     instead: str
@@ -128,42 +128,31 @@ def _names(engines: Sequence[str] | None, table: str) -> Sequence[str]:
     return list(dict.fromkeys(engines))
 
 
-def _feature(*names: str) -> Callable[[Snapshot], Sequence[str]]:
+def _feature(*names: str) -> _Finder:
     return lambda snapshot: sorted(features_of(snapshot.protocol).intersection(names))
 
 
-def _columns(wanted: Callable[[DataType], bool], partitions: bool = False) -> Callable[[Snapshot], Sequence[str]]:
-    """Finds the top-level columns with a wanted type in them, or the partition columns of a wanted type."""
-
-    def found(snapshot: Snapshot) -> Sequence[str]:
-        if partitions:
-            return [each.name for each in _partition_fields(snapshot) if wanted(each.type)]
-        return [each.name for each in snapshot.schema.fields if any(map(wanted, nested_types(with_lengths(each).type)))]
-
-    return found
+def _columns(wanted: Callable[[DataType], bool]) -> _Finder:
+    """Finds the top-level columns with a wanted type in them."""
+    return lambda snapshot: [
+        each.name for each in snapshot.schema.fields if any(map(wanted, nested_types(with_lengths(each).type)))
+    ]
 
 
-def _partition_fields(snapshot: Snapshot) -> Sequence[StructField]:
-    return [each for each in snapshot.schema.fields if each.name in snapshot.partition_columns]
+def _partitions(snapshot: Snapshot, *kinds: type | DataType) -> list[str]:
+    fields = [each for each in snapshot.schema.fields if each.name in snapshot.partition_columns]
+    return [each.name for each in fields if each.type in kinds or type(each.type) in kinds]
 
 
-def _values(
-    kinds: tuple[type | DataType, ...], has: Callable[[pa.ChunkedArray], pa.ChunkedArray]
-) -> Callable[[Snapshot], Sequence[str]]:
+def _values(has: Callable[[pa.ChunkedArray], pa.ChunkedArray], *kinds: type | DataType) -> _Finder:
     """Finds the partition columns of some types in whose values of the log something is true."""
 
     def found(snapshot: Snapshot) -> Sequence[str]:
-        names = [each.name for each in _partition_fields(snapshot) if each.type in kinds or type(each.type) in kinds]
-        if not names:
-            return []
-        values = LogScan(snapshot, ReadOptions()).partitions()["partition_values"]
+        names = _partitions(snapshot, *kinds)
+        values = LogScan(snapshot, ReadOptions()).partitions()["partition_values"] if names else ()
         return [name for name in names if pc.any(has(pc.struct_field(values, name))).as_py()]
 
     return found
-
-
-def _mapped_partitions(snapshot: Snapshot) -> Sequence[str]:
-    return snapshot.partition_columns if snapshot.mapping_mode != "none" else []
 
 
 def _folders(snapshot: Snapshot) -> Sequence[str]:
@@ -177,7 +166,7 @@ def _folders(snapshot: Snapshot) -> Sequence[str]:
 
 def _zoned_folders(snapshot: Snapshot) -> Sequence[str]:
     """The partition columns of type TIMESTAMP whose folders have another time than the log, which is in UTC."""
-    names = [each.name for each in _partition_fields(snapshot) if each.type == TIMESTAMP]
+    names = _partitions(snapshot, TIMESTAMP)
     adds = snapshot.adds(["path", "partition_values"]) if names else None
     return [name for name in names if adds is not None and _is_other_time(adds, name)]
 
@@ -189,10 +178,6 @@ def _is_other_time(adds: pa.Table, name: str) -> bool:
     folder = pc.binary_join_element_wise(*(pc.struct_field(parts, each) for each in ("day", "hour", "minute")), " ")
     logged = pc.replace_substring_regex(pc.utf8_slice_codeunits(value, 0, 16), "[T:]", " ")
     return bool(pc.any(pc.and_(pc.ends_with(value, "Z"), pc.not_equal(folder, logged))).as_py())
-
-
-def _collated(snapshot: Snapshot) -> Sequence[str]:
-    return [each.column for each in collated_columns(snapshot)]
 
 
 def _negative_zero(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -221,7 +206,8 @@ FACTS: Sequence[Fact] = (
         ("polars", "refused", _LOG),
         ("deltalake", "wrong", "to_pyarrow_table has NULL in every column that files store; its SQL is right"),
         ("pyarrow", "wrong", "columns have their physical names"))),
-    Fact("partition columns under column mapping", _mapped_partitions, (
+    Fact("partition columns under column mapping", lambda table: (
+        table.partition_columns if table.mapping_mode != "none" else ()), (
         ("duckdb", "wrong", "NULL in every row, and conditions on them find nothing"),)),
     Fact("type widening", _feature("typeWidening"), (("polars deltalake", "refused", _LOG),), (
         ("polars deltalake duckdb", "refused", _LOG),)),
@@ -229,7 +215,9 @@ FACTS: Sequence[Fact] = (
         change="drop_feature('v2Checkpoint')"),
     Fact("VACUUM protocol check", _feature("vacuumProtocolCheck"), (("polars deltalake", "refused", _LOG),), (
         ("polars deltalake", "refused", _LOG),), "drop_feature('vacuumProtocolCheck')"),
-    Fact("collations", _collated, ((_ALL, "wrong", _BYTES),), (("polars duckdb deltalake sail", "refused", _LOG),)),
+    Fact("collations", lambda table: [each.column for each in collated_columns(table)], (
+        (_ALL, "wrong", _BYTES),), (
+        ("polars duckdb deltalake sail", "refused", _LOG),)),
     Fact("CHAR(n) and VARCHAR(n)", _columns(lambda kind: text_length(kind) is not None), (
         (_ALL, "wrong", "CHAR(n) is not padded: 'ab' where Spark has 'ab  '"),), (
         ("polars duckdb deltalake sail", "wrong", "longer strings are written"),)),
@@ -237,12 +225,14 @@ FACTS: Sequence[Fact] = (
         ("chdb", "wrong", "x > 2 leaves out NaN, which NOT (x <= 2) finds"),
         ("daft", "wrong", "-0.0 is less than 0.0 and not equal to it"),
         ("pyarrow", "wrong", "comparisons with NaN are false; in Spark NaN is above all other numbers"))),
-    Fact("-0.0 as a partition value", _values((FLOAT, DOUBLE), _negative_zero), (
+    Fact("partition columns", lambda table: table.partition_columns, (
+        ("deltalake", "wrong", "in SQL and delete(), p + 1 = 2 and CASE with such a column are true for every row"),)),
+    Fact("-0.0 as a partition value", _values(_negative_zero, FLOAT, DOUBLE), (
         ("duckdb deltalake daft", "wrong", "p = 0 does not find it"),)),
-    Fact("negative DECIMAL partition values with a fraction", _values((DecimalType,), _negative_fraction), (
+    Fact("negative DECIMAL partition values with a fraction", _values(_negative_fraction, DecimalType), (
         ("deltalake", "refused", "to_pyarrow_table raises; its SQL reads it"),), (
         ("polars deltalake", "refused", "logs such values as -1.-25, and then raises"),)),
-    Fact("BINARY partition columns", _columns(lambda kind: kind == BINARY, partitions=True), (
+    Fact("BINARY partition columns", lambda table: _partitions(table, BINARY), (
         ("polars", "refused", "raises: unsupported data type"), ("chdb pyarrow", "wrong", "text"))),
     Fact("folders without the names of partitions", _folders, (
         ("polars", "wrong", "the partition columns are NULL"),
