@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import graphlib
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -57,6 +58,21 @@ LEVELS = {
     "demo": 20,
     "cli": 21,
     "__main__": 22,
+}
+
+# The same for the packages below `spark`.
+LEVELS_OF_SPARK = {
+    "session": 0,
+    "catalog": 1,
+    "columns": 1,
+    "read": 2,
+    "source": 2,
+    "planning": 3,
+    "recompute": 3,
+    "write": 4,
+    "dml": 5,
+    "installed_catalog": 5,
+    "spark_engine": 6,
 }
 
 SPARK_ROOMS = {"spark", "delta"}
@@ -219,26 +235,50 @@ def test_every_room_has_its_level() -> None:
     assert rooms <= set(LEVELS), f"rooms without a level: {sorted(rooms - set(LEVELS))}"
 
 
-def upward_imports(path: Path) -> Iterator[str]:
-    here = room_of(path)
+def upward_imports(path: Path, levels: Mapping[str, int], depth: int = 1) -> Iterator[str]:
+    """Imports of a package of the same level or of a higher one; its name stands at `depth` in a dotted name."""
+    own = ["deltaskip", *path.relative_to(PACKAGE).with_suffix("").parts]
+    here = own[depth]
     for found in imports_of(path):
         parts = found.module.split(".")
-        if parts[0] != "deltaskip":
+        if parts[:depth] != own[:depth] or parts[: depth + 1] == own[: depth + 1]:
             continue
-        there = parts[1] if len(parts) > 1 else ""
-        if there == here:
-            continue
-        if there not in LEVELS:
+        there = parts[depth] if len(parts) > depth else ""
+        if there not in levels:
             if here not in {"cli", "demo"}:
                 yield f"{ident(path)}:{found.line}: {found.module}: only cli and demo use the public surface"
-        elif LEVELS[there] >= LEVELS[here]:
+        elif levels[there] >= levels[here]:
             yield f"{ident(path)}:{found.line}: {here} imports {there}"
 
 
 def test_imports_point_down() -> None:
     modules = [path for path in python_modules() if path != PACKAGE / "__init__.py"]
-    wrong = [each for path in modules for each in upward_imports(path)]
+    wrong = [each for path in modules for each in upward_imports(path, LEVELS)]
     assert not wrong, wrong
+
+
+def test_imports_below_spark_point_down() -> None:
+    modules = [path for path in python_modules() if room_of(path) == "spark" and path != PACKAGE / "spark/__init__.py"]
+    wrong = [each for path in modules for each in upward_imports(path, LEVELS_OF_SPARK, depth=2)]
+    assert not wrong, wrong
+
+
+def test_no_modules_of_a_room_import_each_other_in_a_circle() -> None:
+    """At run time, at the top of a module or in a function; between rooms, imports point down anyway."""
+    imports = {
+        path: {
+            target
+            for found in imports_of(path)
+            if not found.for_types_only and found.module.startswith("deltaskip.")
+            for target in [module_path(found.module)]
+            if target is not None and target != path
+        }
+        for path in python_modules()
+        if path.name != "__init__.py"
+    }
+    # StructType.to_arrow is public, and the module of Arrow's types knows those of this package.
+    imports[PACKAGE / "sparkexpr/types/data_types.py"].remove(PACKAGE / "sparkexpr/types/arrow.py")
+    graphlib.TopologicalSorter(imports).prepare()
 
 
 def module_path(dotted: str) -> Path | None:

@@ -1,7 +1,7 @@
 """Each room of the package, and of the tests, has a limit of lines.
 
-A change that makes a room larger raises its number here, and its commit message says why. A change that makes one smaller
-lowers it.
+A change that makes a room larger raises its number here, and its commit message says why. A change that makes one
+smaller lowers it.
 """
 
 from __future__ import annotations

@@ -47,10 +47,14 @@ class DeltaTableBuilder(Unpicklable):
     """
 
     def __init__(
-        self, spark: SparkSession, mode: Literal["create", "createIfNotExists", "replace", "createOrReplace"]
+        self,
+        spark: SparkSession,
+        mode: Literal["create", "createIfNotExists", "replace", "createOrReplace"],
+        made: type[DeltaTable],
     ) -> None:
         self._spark = spark
         self._table = NewTable(mode)
+        self._made = made
 
     @property
     def _jbuilder(self) -> DeltaTableBuilder:
@@ -169,10 +173,8 @@ class DeltaTableBuilder(Unpicklable):
                 allowed.
             UnsupportedOperationException: The catalog of the session cannot register the table.
         """
-        from deltaskip.delta.tables import DeltaTable
-
         opened, name = create_table(self._spark, self._table)
-        return DeltaTable(self._spark, opened, name)
+        return self._made(self._spark, opened, name)
 
 
 def _generator(expected: str, value: object) -> IdentityGenerator:
