@@ -21,6 +21,7 @@ LEVELS = {
     "doors": 1,
     "as_frames": 2,
     "errors": 0,
+    "extras": -1,
     "fork_safety": -1,
     "path_bytes": -1,
     "json_text": 0,
@@ -347,7 +348,7 @@ def test_kernels_use_the_limited_api_of_which_wheels_are_built() -> None:
 
 
 # What the language of expressions imports of the rest of the package.
-BELOW_THE_LANGUAGE = {"arguments", "doors", "errors", "fork_safety", "json_text", "records", "shown"}
+BELOW_THE_LANGUAGE = {"arguments", "doors", "errors", "extras", "fork_safety", "json_text", "records", "shown"}
 # The modules and packages of the language whose names others import; other names come from deltaskip.sparkexpr.
 FACE_MODULES = {
     "arrow_expressions", "bind", "clock", "coerce", "collations", "comparison_collation", "diagnosis", "evaluation",
