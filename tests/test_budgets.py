@@ -44,7 +44,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "": 5_350,
     "actions": 1_350,
     "alter": 2_050,
-    "catalogs": 6_250,
+    "catalogs": 6_300,
     "change_feed": 900,
     "cli": 2_700,
     "contracts": 850,

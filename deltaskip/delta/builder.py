@@ -36,13 +36,13 @@ class IdentityGenerator:
 
 @door
 class DeltaTableBuilder(Unpicklable):
-    """Describes a table step by step; `execute` creates or replaces it.
+    r"""Describes a table step by step; `execute` creates or replaces it.
 
     Made by `DeltaTable.create`, `createIfNotExists`, `replace` and `createOrReplace`. A name or a location is needed:
 
-        DeltaTable.create(spark).location("/data/events") \\
-            .addColumn("id", "BIGINT", generatedAlwaysAs=IdentityGenerator()) \\
-            .addColumn("ts", "TIMESTAMP", nullable=False) \\
+        DeltaTable.create(spark).location("/data/events") \
+            .addColumn("id", "BIGINT", generatedAlwaysAs=IdentityGenerator()) \
+            .addColumn("ts", "TIMESTAMP", nullable=False) \
             .partitionedBy("day").execute()
     """
 

@@ -31,7 +31,7 @@ def write_checksum(snapshot: Snapshot, num_files: int, table_bytes: int) -> None
     if info is None and own is not None:
         info = last_commit_info(read_commits(snapshot.storage, snapshot.root, [own], ["path"]))
     where = snapshot.storage, snapshot.root, snapshot.version
-    _write(*where, snapshot.state, info, snapshot.in_commit_timestamp, num_files, table_bytes)
+    _write(*where, snapshot.state, info, snapshot.in_commit_timestamp, num_files=num_files, table_bytes=table_bytes)
 
 
 def write_checksum_after(latest: Snapshot, commit: bytes, after: Snapshot | None = None) -> bool:
@@ -59,7 +59,8 @@ def write_checksum_after(latest: Snapshot, commit: bytes, after: Snapshot | None
     timestamp = None
     if state.metadata is not None and TableProperties(state.metadata.configuration, latest.root).in_commit_timestamps:
         timestamp = None if tail.info is None else tail.info.in_commit_timestamp
-    _write(latest.storage, latest.root, version, state, tail.info, timestamp, len(sizes) + len(added), size)
+    where, files = (latest.storage, latest.root, version), len(sizes) + len(added)
+    _write(*where, state, tail.info, timestamp, num_files=files, table_bytes=size)
     return True
 
 
@@ -70,6 +71,7 @@ def _write(
     state: StateChange,
     info: CommitInfo | None,
     in_commit_timestamp: int | None,
+    *,
     num_files: int,
     table_bytes: int,
 ) -> None:

@@ -142,6 +142,7 @@ class StoredRows:
         mode: MappingMode,
         columns: Collection[str] | None = None,
         extra: Sequence[StructField] = (),
+        *,
         cure: str = SESSION_CURE,
         pruning: RowGroupPruning | None = None,
         counts: ReadCounts | None = None,
@@ -450,8 +451,8 @@ class StoredRows:
         found: dict[str, pa.Array | pa.ChunkedArray] = {}
         at_once = size <= _AT_ONCE_BYTES
         if at_once and opened.own_footer is not None:
-            whole = numbers, layout.leaves, None, opened.own_footer, threads, encoded
-            found |= decode_columns(opened.source, parquet.metadata, opened.schema, *whole)
+            whole = opened.schema, numbers, layout.leaves, None, opened.own_footer
+            found |= decode_columns(opened.source, parquet.metadata, *whole, threads=threads, encoded=encoded)
         left = [name for name in layout.names if name not in found]
         if not set(encoded).isdisjoint(left):
             parquet = ParquetInput(opened.source, parquet.metadata, read_dictionary=encoded)
