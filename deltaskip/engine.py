@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from deltaskip.doors import door
 from deltaskip.errors import SparkUnavailable
+from deltaskip.extras import install_command
 from deltaskip.sparkexpr.collations import installed_spark_version
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ SESSION_ZONE = "session"
 _COLUMN_PACKAGE = "pyspark"
 _ENGINE = "deltaskip.spark.spark_engine"
 """The module whose constant `ENGINE` is the implementation. Its package is above, so it is loaded by name."""
-_INSTALL = "Run: pip install 'deltaskip[spark]'"
 _T = TypeVar("_T")
 
 
@@ -191,7 +191,7 @@ def engine(act: str) -> Engine:
             missing = "the Spark integration of deltaskip, which this installation does not contain"
         else:
             missing = f"{package.replace('pyspark', 'PySpark')}, which is not installed"
-        raise SparkUnavailable(f"{act} needs {missing}. {_INSTALL}") from error
+        raise SparkUnavailable(f"{act} needs {missing}. Run: {install_command('spark')}") from error
 
 
 def active_engine() -> Engine | None:

@@ -27,7 +27,7 @@ def new_reentrant_lock() -> RLock:
     return _kept(RLock())
 
 
-class cached_property(functools.cached_property[T]):
+class cached_property(functools.cached_property[T]):  # noqa: N801 (the name of functools)
     """functools.cached_property. On Python 3.11 it has a lock, which all objects of the class share."""
 
     def __init__(self, func: Callable[[Any], T]) -> None:

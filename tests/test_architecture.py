@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import graphlib
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,7 @@ LEVELS = {
     "doors": 1,
     "as_frames": 2,
     "errors": 0,
+    "extras": -1,
     "fork_safety": -1,
     "path_bytes": -1,
     "printable": -1,
@@ -58,6 +60,21 @@ LEVELS = {
     "demo": 20,
     "cli": 21,
     "__main__": 22,
+}
+
+# The same for the packages below `spark`.
+LEVELS_OF_SPARK = {
+    "session": 0,
+    "catalog": 1,
+    "columns": 1,
+    "read": 2,
+    "source": 2,
+    "planning": 3,
+    "recompute": 3,
+    "write": 4,
+    "dml": 5,
+    "installed_catalog": 5,
+    "spark_engine": 6,
 }
 
 SPARK_ROOMS = {"spark", "delta"}
@@ -220,26 +237,50 @@ def test_every_room_has_its_level() -> None:
     assert rooms <= set(LEVELS), f"rooms without a level: {sorted(rooms - set(LEVELS))}"
 
 
-def upward_imports(path: Path) -> Iterator[str]:
-    here = room_of(path)
+def upward_imports(path: Path, levels: Mapping[str, int], depth: int = 1) -> Iterator[str]:
+    """Imports of a package of the same level or of a higher one; its name stands at `depth` in a dotted name."""
+    own = ["deltaskip", *path.relative_to(PACKAGE).with_suffix("").parts]
+    here = own[depth]
     for found in imports_of(path):
         parts = found.module.split(".")
-        if parts[0] != "deltaskip":
+        if parts[:depth] != own[:depth] or parts[: depth + 1] == own[: depth + 1]:
             continue
-        there = parts[1] if len(parts) > 1 else ""
-        if there == here:
-            continue
-        if there not in LEVELS:
+        there = parts[depth] if len(parts) > depth else ""
+        if there not in levels:
             if here not in {"cli", "demo"}:
                 yield f"{ident(path)}:{found.line}: {found.module}: only cli and demo use the public surface"
-        elif LEVELS[there] >= LEVELS[here]:
+        elif levels[there] >= levels[here]:
             yield f"{ident(path)}:{found.line}: {here} imports {there}"
 
 
 def test_imports_point_down() -> None:
     modules = [path for path in python_modules() if path != PACKAGE / "__init__.py"]
-    wrong = [each for path in modules for each in upward_imports(path)]
+    wrong = [each for path in modules for each in upward_imports(path, LEVELS)]
     assert not wrong, wrong
+
+
+def test_imports_below_spark_point_down() -> None:
+    modules = [path for path in python_modules() if room_of(path) == "spark" and path != PACKAGE / "spark/__init__.py"]
+    wrong = [each for path in modules for each in upward_imports(path, LEVELS_OF_SPARK, depth=2)]
+    assert not wrong, wrong
+
+
+def test_no_modules_of_a_room_import_each_other_in_a_circle() -> None:
+    """At run time, at the top of a module or in a function; between rooms, imports point down anyway."""
+    imports = {
+        path: {
+            target
+            for found in imports_of(path)
+            if not found.for_types_only and found.module.startswith("deltaskip.")
+            for target in [module_path(found.module)]
+            if target is not None and target != path
+        }
+        for path in python_modules()
+        if path.name != "__init__.py"
+    }
+    # StructType.to_arrow is public, and the module of Arrow's types knows those of this package.
+    imports[PACKAGE / "sparkexpr/types/data_types.py"].remove(PACKAGE / "sparkexpr/types/arrow.py")
+    graphlib.TopologicalSorter(imports).prepare()
 
 
 def module_path(dotted: str) -> Path | None:
@@ -308,7 +349,9 @@ def test_kernels_use_the_limited_api_of_which_wheels_are_built() -> None:
 
 
 # What the language of expressions imports of the rest of the package.
-BELOW_THE_LANGUAGE = {"arguments", "doors", "errors", "fork_safety", "json_text", "printable", "records", "shown"}
+BELOW_THE_LANGUAGE = {
+    "arguments", "doors", "errors", "extras", "fork_safety", "json_text", "printable", "records", "shown",
+}  # fmt: skip
 # The modules and packages of the language whose names others import; other names come from deltaskip.sparkexpr.
 FACE_MODULES = {
     "arrow_expressions", "bind", "clock", "coerce", "collations", "comparison_collation", "diagnosis", "evaluation",
@@ -599,6 +642,30 @@ def test_everything_public_says_what_it_gives() -> None:
             missing.append(f"{ident(path)}: the module itself")
         missing += [f"{ident(path)}: {name}" for name in undocumented(tree, described)]
     assert not missing, f"no docstring: {missing}"
+
+
+def test_a_docstring_says_what_is_returned_before_when_it_is_nothing() -> None:
+    wrong = [
+        f"{ident(path)}:{node.lineno}"
+        for path in python_modules()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        and re.match(r"(Or )?(None|Nothing) ", ast.get_docstring(node) or "")
+    ]
+    assert not wrong, wrong
+
+
+def test_more_arguments_than_seven_are_given_by_their_names() -> None:
+    """Except those of DeltaTable.create, which is public; click gives arguments of commands by their names."""
+    found = {
+        f"{ident(path)}: {node.name}"
+        for path in python_modules()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef)
+        and room_of(path) != "cli"
+        and len([each for each in (*node.args.posonlyargs, *node.args.args) if each.arg not in ("self", "cls")]) > 7
+    }
+    assert found == {"table/table.py: create"}
 
 
 def test_package_files_list_names_only() -> None:

@@ -14,7 +14,7 @@ from tests.test_architecture import PACKAGE, ROOT, tracked_files
 SUFFIXES = {".py", ".pyi", ".pyx", ".pxd"}
 # The goals: sparkexpr 37,000, the other rooms together 92,000, the tests 75,000.
 LIMITS: dict[str, int] = {
-    "": 3_200,
+    "": 3_250,
     "actions": 1_800,
     "alter": 2_850,
     "catalogs": 5_000,
@@ -41,10 +41,10 @@ LIMITS: dict[str, int] = {
     "txn": 5_350,
 }
 LIMITS_OF_TESTS: dict[str, int] = {
-    "": 5_300,
+    "": 5_350,
     "actions": 1_350,
     "alter": 2_050,
-    "catalogs": 6_250,
+    "catalogs": 6_300,
     "change_feed": 900,
     "cli": 2_700,
     "contracts": 850,

@@ -194,7 +194,7 @@ class ChangeScan(AsFrames, Reopened):
             spark: A SparkSession, classic or Connect.
 
         Raises:
-            SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
+            SparkUnavailable: PySpark is not installed.
             DataFileMissing: A file with changes does not exist, because it was vacuumed.
             UnsupportedFeature: This version of Spark cannot read the table.
         """

@@ -211,8 +211,9 @@ class _NoPandas:
 
 @contextmanager
 def _without_pandas(wanted: bool) -> Iterator[None]:
-    """If `wanted`, keep pyarrow from importing pandas when it converts its first value, which takes longer than most
-    commands. Only in a process of the command line: pyarrow remembers that pandas was not there.
+    """If `wanted`, pyarrow does not import pandas for its first value, which takes longer than most commands.
+
+    Only in a process of the command line: pyarrow remembers that pandas was not there.
     """
     if not wanted or "pandas" in sys.modules:
         yield

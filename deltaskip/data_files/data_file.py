@@ -72,6 +72,7 @@ class OpenDataFile:
         codec: str,
         dictionary: list[str],
         without_statistics: frozenset[str],
+        *,
         put: Callable[[str, memoryview], None] | None = None,
     ) -> None:
         self.without_statistics = without_statistics

@@ -357,7 +357,7 @@ class _Writer:
             if in_memory:
                 put = self._put_durable if layout.unsynced is None else layout.unsynced.put
             where = layout.storage, location, path
-            return OpenDataFile(*where, self._parquet, codec, dictionary, without_statistics, put)
+            return OpenDataFile(*where, self._parquet, codec, dictionary, without_statistics, put=put)
 
         def close(file: OpenDataFile) -> AddFile:
             return file.close(self._reader, layout.request, values)

@@ -36,21 +36,25 @@ class IdentityGenerator:
 
 @door
 class DeltaTableBuilder(Unpicklable):
-    """Describes a table step by step; `execute` creates or replaces it.
+    r"""Describes a table step by step; `execute` creates or replaces it.
 
     Made by `DeltaTable.create`, `createIfNotExists`, `replace` and `createOrReplace`. A name or a location is needed:
 
-        DeltaTable.create(spark).location("/data/events") \\
-            .addColumn("id", "BIGINT", generatedAlwaysAs=IdentityGenerator()) \\
-            .addColumn("ts", "TIMESTAMP", nullable=False) \\
+        DeltaTable.create(spark).location("/data/events") \
+            .addColumn("id", "BIGINT", generatedAlwaysAs=IdentityGenerator()) \
+            .addColumn("ts", "TIMESTAMP", nullable=False) \
             .partitionedBy("day").execute()
     """
 
     def __init__(
-        self, spark: SparkSession, mode: Literal["create", "createIfNotExists", "replace", "createOrReplace"]
+        self,
+        spark: SparkSession,
+        mode: Literal["create", "createIfNotExists", "replace", "createOrReplace"],
+        made: type[DeltaTable],
     ) -> None:
         self._spark = spark
         self._table = NewTable(mode)
+        self._made = made
 
     @property
     def _jbuilder(self) -> DeltaTableBuilder:
@@ -169,10 +173,8 @@ class DeltaTableBuilder(Unpicklable):
                 allowed.
             UnsupportedOperationException: The catalog of the session cannot register the table.
         """
-        from deltaskip.delta.tables import DeltaTable
-
         opened, name = create_table(self._spark, self._table)
-        return DeltaTable(self._spark, opened, name)
+        return self._made(self._spark, opened, name)
 
 
 def _generator(expected: str, value: object) -> IdentityGenerator:

@@ -117,22 +117,22 @@ class DeltaTable(Unpicklable):
     @classmethod
     def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
         """Return a builder that creates a table. It fails if the table exists."""
-        return DeltaTableBuilder(_session(sparkSession), "create")
+        return DeltaTableBuilder(_session(sparkSession), "create", DeltaTable)
 
     @classmethod
     def createIfNotExists(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
         """Return a builder that creates a table. A table that exists is not changed."""
-        return DeltaTableBuilder(_session(sparkSession), "createIfNotExists")
+        return DeltaTableBuilder(_session(sparkSession), "createIfNotExists", DeltaTable)
 
     @classmethod
     def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
         """Return a builder that replaces columns and properties of a table, and removes its rows."""
-        return DeltaTableBuilder(_session(sparkSession), "replace")
+        return DeltaTableBuilder(_session(sparkSession), "replace", DeltaTable)
 
     @classmethod
     def createOrReplace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
         """Return a builder that replaces a table, or creates it if it does not exist."""
-        return DeltaTableBuilder(_session(sparkSession), "createOrReplace")
+        return DeltaTableBuilder(_session(sparkSession), "createOrReplace", DeltaTable)
 
     @classmethod
     def convertToDelta(

@@ -39,10 +39,10 @@ def parse_commits(
     *,
     chunk_bytes: int = 1 << 30,
 ) -> ParsedCommits:
-    """Parse newline-delimited JSON commits, which are concatenated in `data`.
+    r"""Parse newline-delimited JSON commits, which are concatenated in `data`.
 
     starts: Byte offset of each commit, ascending, the first 0; commit i ends where i + 1 starts. Commits may be empty,
-    contain blank lines, `\\r\\n` and a byte order mark at their start, and lack the final newline.
+    contain blank lines, `\r\n` and a byte order mark at their start, and lack the final newline.
     columns: Names of FILES_SCHEMA to fill; None for all. commit, is_remove, path and deletion_vector are always filled.
     Other fields are checked as JSON and not copied.
     chunk_bytes: A new chunk of the table begins at the first line after this many bytes of text (1 to 2**30).

@@ -31,13 +31,18 @@ def extract_leaves(stats: pa.Array, paths: Sequence[tuple[str, ...]]) -> list[Le
     """
 
 def extract_int64(stats: pa.Array, paths: Sequence[tuple[str, ...]]) -> list[tuple[pa.Array, pa.Array]]:
-    """As extract_leaves, but (int64 values, uint8 kinds): a value if the number is integral and in range
-    (12, 12.0, 1.2e1), else null. A number of more than 15 digits with a point or an exponent is null, as the double
-    that it is the text of may have lost digits."""
+    """As extract_leaves, but (int64 values, uint8 kinds).
+
+    A value is there if the number is integral and in range (12, 12.0, 1.2e1), else it is null. A number of more than 15
+    digits with a point or an exponent is null, as the double that it is the text of may have lost digits.
+    """
 
 def extract_double(stats: pa.Array, paths: Sequence[tuple[str, ...]]) -> list[tuple[pa.Array, pa.Array]]:
-    """As extract_leaves, but (double values, uint8 kinds): the double nearest to the number, infinite beyond the range;
-    NaN and infinities if written without quotes; else null."""
+    """As extract_leaves, but (double values, uint8 kinds).
+
+    A value is the double nearest to the number, infinite beyond the range; NaN and infinities if written without
+    quotes; else null.
+    """
 
 def count_comparisons(stats: pa.Array, paths: Sequence[tuple[str, ...]]) -> int:
     """Return how many comparisons of a key with a wanted key `extract_leaves` makes; tests bound its work by it."""

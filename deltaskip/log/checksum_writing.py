@@ -30,7 +30,7 @@ def write_checksum(snapshot: Snapshot, num_files: int, table_bytes: int) -> None
     if info is None and own is not None:
         info = last_commit_info(read_commits(snapshot.storage, snapshot.root, [own], ["path"]))
     where = snapshot.storage, snapshot.root, snapshot.version
-    _write(*where, snapshot.state, info, snapshot.in_commit_timestamp, num_files, table_bytes)
+    _write(*where, snapshot.state, info, snapshot.in_commit_timestamp, num_files=num_files, table_bytes=table_bytes)
 
 
 def write_checksum_after(latest: Snapshot, commit: bytes, after: Snapshot | None = None) -> bool:
@@ -53,7 +53,9 @@ def write_checksum_after(latest: Snapshot, commit: bytes, after: Snapshot | None
     timestamp = None
     if state.metadata is not None and TableProperties(state.metadata.configuration, latest.root).in_commit_timestamps:
         timestamp = None if tail.info is None else tail.info.in_commit_timestamp
-    _write(latest.storage, latest.root, version, state, tail.info, timestamp, *latest.totals(tail.files))
+    files, size = latest.totals(tail.files)
+    where = latest.storage, latest.root, version
+    _write(*where, state, tail.info, timestamp, num_files=files, table_bytes=size)
     return True
 
 
@@ -64,6 +66,7 @@ def _write(
     state: StateChange,
     info: CommitInfo | None,
     in_commit_timestamp: int | None,
+    *,
     num_files: int,
     table_bytes: int,
 ) -> None:

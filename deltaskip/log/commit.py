@@ -93,7 +93,7 @@ def commit_pieces(
             else:
                 last = first + 1
                 for data, lines_before in _pieces(storage, root, files[first]):
-                    yield parse_contents(root, files[:last], data, [0] * last, columns, lines_before, also)
+                    yield parse_contents(root, files[:last], data, [0] * last, columns, lines_before, also=also)
             first = last
 
 
@@ -104,6 +104,7 @@ def parse_contents(
     starts: Sequence[int],
     columns: Sequence[str] | None = None,
     lines_before: int = 0,
+    *,
     also: Collection[str] = (),
     fields: ActionFields = ADD_FIELDS,
 ) -> Commits:

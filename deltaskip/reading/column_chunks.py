@@ -79,8 +79,7 @@ class _Column:
         return replace(self, parts=parts)
 
     def taken(self, positions: npt.NDArray[np.int64] | None, data: Sequence[memoryview]) -> pa.Array | None:
-        """Return the values of rows from the bytes of the parts; None for bytes that are not valid, for
-        which pyarrow raises the error."""
+        """Return the values of rows from the bytes of the parts; None for invalid bytes, of which pyarrow raises."""
         rows = self.num_values if positions is None else len(positions)
         try:
             taker = RowTaker(positions, self.num_values, *self.column.stored_as, _MOST_STRING_BYTES, codes=self.encoded)
@@ -102,6 +101,7 @@ def decode_columns(
     leaves: Mapping[str, int],
     positions: npt.NDArray[np.int64] | None,
     own: Footer | None = None,
+    *,
     threads: bool = False,
     encoded: Collection[str] = (),
 ) -> dict[str, pa.Array]:
@@ -125,7 +125,7 @@ def decode_columns(
             return {}
         size = source.size()
         found = [
-            _column(own, footer, schema, groups, name, number, size, name in encoded)
+            _column(own, footer, schema, groups, name, number, size, encoded=name in encoded)
             for name, number in leaves.items()
             if name not in encoded or len(groups) == 1
         ]
@@ -161,6 +161,7 @@ def _column(
     name: str,
     number: int,
     file_bytes: int,
+    *,
     encoded: bool,
 ) -> _Column | None:
     """The column; None if pyarrow must read it."""

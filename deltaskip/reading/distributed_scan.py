@@ -73,7 +73,7 @@ class DistributedScan(SelectingScan):
             columns: As in `files`.
 
         Raises:
-            SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
+            SparkUnavailable: PySpark is not installed.
             UnsupportedFeature: Executors cannot read the log, as it is on HDFS.
             InvalidArgument: A file list has no column of that name, or `stats` is true and not listed in `columns`.
             InvalidArgumentType: `columns` is not a list of str, or `spark` is not a session.
@@ -96,7 +96,7 @@ class DistributedScan(SelectingScan):
             listing: Has no effect: Spark does not list the files.
 
         Raises:
-            SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
+            SparkUnavailable: PySpark is not installed.
             UnsupportedFeature: Executors cannot read the log or a column, or `metadata` is true.
             InvalidArgumentType: An argument has the wrong type.
         """

@@ -44,6 +44,7 @@ class MatchingRows:
         time_zone: str,
         cure: str,
         after_failure: str = "",
+        *,
         collation_version: str | None = None,
         ansi: bool = True,
     ) -> None:

@@ -145,6 +145,7 @@ class StoredRows:
         mode: MappingMode,
         columns: Collection[str] | None = None,
         extra: Sequence[StructField] = (),
+        *,
         cure: str = SESSION_CURE,
         pruning: RowGroupPruning | None = None,
         counts: ReadCounts | None = None,
@@ -447,9 +448,7 @@ class StoredRows:
     def _record_batches(
         self, opened: OpenFile, numbers: list[int], layout: FileLayout, rows: int
     ) -> tuple[Iterable[pa.RecordBatch], Collection[str]]:
-        """The rows of consecutive row groups, and the columns that the kernels decode; at once if they are small, which
-        is faster.
-        """
+        """The rows of consecutive row groups, and the columns that the kernels decode: at once if they are small."""
         parquet = opened.parquet
         encoded = self._encoded_in(opened, layout, numbers) if self._encoded else []
         size = sum(parquet.metadata.row_group(number).total_byte_size for number in numbers)
@@ -458,8 +457,8 @@ class StoredRows:
         decoded: Collection[str] = ()
         at_once = size <= _AT_ONCE_BYTES and _values_in(parquet.metadata, numbers, layout) <= _AT_ONCE_VALUES
         if at_once and opened.own_footer is not None:
-            whole = numbers, layout.leaves, None, opened.own_footer, threads, encoded
-            found |= decode_columns(opened.source, parquet.metadata, opened.schema, *whole)
+            whole = opened.schema, numbers, layout.leaves, None, opened.own_footer
+            found |= decode_columns(opened.source, parquet.metadata, *whole, threads=threads, encoded=encoded)
             decoded = frozenset(found)
         left = [name for name in layout.names if name not in found]
         if not set(encoded).isdisjoint(left):

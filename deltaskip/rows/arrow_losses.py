@@ -59,8 +59,10 @@ def first_loss(array: pa.Array, stored: pa.Array, source: DataType, target: Data
     """Return the index of the first value that changes when it is stored; None if none does.
 
     Args:
-        array: The values of the type `source`.
-        stored: The same values, converted to the type `target`.
+        array: The values.
+        stored: The same values, converted.
+        source: Their type.
+        target: The type to which they are converted.
         zone: The session's time zone.
     """
     start, rows = 0, _FIRST_ROWS

@@ -105,6 +105,7 @@ def plan_rows(
     incoming: StructType,
     schema_mode: SchemaMode = "keep",
     partition_columns: Sequence[str] = (),
+    *,
     where: str | None = None,
     mapping_mode: MappingMode = "none",
     carried: Collection[str] = (),

@@ -105,7 +105,7 @@ class Scan(LogScan):
                 for classic sessions only.
 
         Raises:
-            SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
+            SparkUnavailable: PySpark is not installed.
             DataFileMissing: A data file of the snapshot does not exist.
             UnsupportedFeature: This version of Spark cannot read the table, or `listing` is false with Spark Connect.
             InvalidArgument: `metadata` is true, and the table has a column named `_metadata`.

@@ -124,7 +124,7 @@ class _Bounds:
 
 
 def _bound_leaves(field: StatField, column: Resolved) -> _Bounds | None:
-    """None if the column has no bounds, or its collation is not available."""
+    """The statistics that bound a column; None if the column has no bounds, or its collation is not available."""
     declared = collation_of(column)
     if field.kind is None:
         return None

@@ -18,11 +18,10 @@ from deltaskip.log import Snapshot
 from deltaskip.spark.columns.from_column import column_to_node
 from deltaskip.spark.read.dataframe import scan_to_dataframe
 from deltaskip.spark.read.session_facts import active_collation_version, refuse_other_server, session_collation_version
-from deltaskip.spark.read.session_meaning import session_meaning, substituted
+from deltaskip.spark.read.session_meaning import active_session_meaning, session_meaning, substituted
 from deltaskip.spark.session.active import (
     active_session,
     active_session_function,
-    active_session_meaning,
     in_ansi,
     local_session,
     session_time_zone,
@@ -181,12 +180,12 @@ class SparkEngine(Engine):
 
     def rewriting(self, session: SparkSession, snapshot: Snapshot) -> Rewriting:
         """Return the rewriting of files by jobs."""
-        from deltaskip.spark.write.spark_rewriting import SparkRewriting
+        from deltaskip.spark.dml.spark_rewriting import SparkRewriting
 
         return SparkRewriting(_of_spark(session, f"Rewriting {snapshot.root}"), snapshot)
 
     def writing_session(self, session: SparkSession) -> AbstractContextManager[None]:
-        from deltaskip.spark.write.spark_rewriting import writing_session
+        from deltaskip.spark.dml.spark_rewriting import writing_session
 
         return writing_session(checked(session))
 

@@ -336,9 +336,7 @@ def _is_written(type_: DataType) -> bool:
 
 
 def _wider_decimal(left: DecimalType, right: DecimalType) -> DecimalType:
-    """The decimal type that contains both types; beyond 38 digits, it keeps the integral digits
-    (`boundedPreferIntegralDigits`).
-    """
+    """The decimal type that contains both types; beyond 38 digits, the integral digits: boundedPreferIntegralDigits."""
     scale = max(left.scale, right.scale)
     whole = max(left.precision - left.scale, right.precision - right.scale)
     excess = max(0, whole + scale - _MAX_PRECISION)

@@ -9,6 +9,7 @@ from typing import Any
 
 from deltaskip.engine import engine
 from deltaskip.errors import CatalogError, DeltaSkipError, PredicateError, SparkUnavailable
+from deltaskip.extras import install_command
 from deltaskip.reading.read_plan import METADATA
 from deltaskip.records import dataclass
 from deltaskip.skipping.scan import Scan
@@ -176,5 +177,5 @@ def _required(text: str, columns: Mapping[str, Sequence[str]]) -> dict[str, list
             raise
     raise CatalogError(
         f"A query needs sqlglot {_SQLGLOT}, by which it is known which files to read{found}: "
-        f"pip install 'deltaskip[sql]'."
+        f"{install_command('sql', 'sqlglot')}."
     )

@@ -29,8 +29,10 @@ UNKNOWN = Extremes(None, None, known=False)
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """One column. null_count: None if unknown. extremes: In binary order. collated: In the order of each requested
-    collation, as str."""
+    """One column.
+
+    null_count: None if unknown. extremes: In binary order. collated: In the order of each requested collation, as str.
+    """
 
     null_count: int | None
     extremes: Extremes = UNKNOWN

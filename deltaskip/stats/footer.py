@@ -340,7 +340,7 @@ def _group_null_count(plan: FooterColumn, groups: Sequence[Mapping[int, Any]], r
 
 
 def _extremes(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> Extremes | None:
-    """None if a row group proves nothing."""
+    """The extremes of a column in all row groups; None if a row group proves nothing."""
     if plan.decode is None or plan.convert is None or plan.nodes is None:
         return None
     (to_low, to_high), leaf = plan.convert, plan.nodes[-1].first_leaf

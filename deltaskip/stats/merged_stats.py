@@ -70,8 +70,10 @@ def widened_stats(text: str | None, num_records: int, deleted: int) -> str:
 
 
 def has_statistics(text: str | None, request: StatisticsRequest) -> bool:
-    """Whether a file's statistics contain everything in the request: a row count, null counts, and the bounds of every
-    column that is not null in all rows."""
+    """Whether a file's statistics contain everything in the request.
+
+    That is a row count, null counts, and the bounds of every column that is not null in all rows.
+    """
     stats = _parsed(text)
     return _has_count(stats) and not any(True for _ in _lacking(stats, request))
 

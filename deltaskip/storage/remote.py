@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
 from deltaskip.errors import StorageError
+from deltaskip.extras import install_command
 from deltaskip.path_bytes import encoded, of_process
 from deltaskip.settings import options
 from deltaskip.storage.interface import (
@@ -126,7 +127,7 @@ class ArrowStorage:
         """Raise StorageError: pyarrow's file systems cannot create a file without replacing an existing one."""
         raise StorageError(
             f"Cannot commit to {path}: pyarrow's file systems cannot create a file without replacing an existing one, "
-            f"so concurrent writers could overwrite each other; install obstore (pip install 'deltaskip[cloud]')."
+            f"so concurrent writers could overwrite each other; install obstore ({install_command('cloud')})."
         )
 
     def put(self, path: str, data: bytes, durable: bool = True) -> None:

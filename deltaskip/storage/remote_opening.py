@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.extras import install_command
 from deltaskip.redaction import is_secret_name, keep_secret, redacted, secret_in_url
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.location import HADOOP_SCHEMES, scheme_of, split_authority
@@ -69,7 +70,7 @@ def remote_storage(location: str, storage_options: Mapping[str, str] | None, nea
     if scheme not in _OBJECT_SCHEMES:
         return _hadoop_storage(location, base, scheme, storage_options)
     if find_spec("obstore") is None:
-        raise StorageError(f"Opening {location} needs obstore: pip install 'deltaskip[cloud]'.")
+        raise StorageError(f"Opening {location} needs obstore: {install_command('cloud')}.")
     return _object_storage(location, base, storage_options)
 
 

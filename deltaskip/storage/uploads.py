@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from mmap import ACCESS_READ, mmap
 from threading import Event, Thread
+from typing import Protocol, runtime_checkable
 
 from deltaskip.errors import StorageError
 from deltaskip.fork_safety import new_lock
@@ -38,12 +39,14 @@ def publish_growing(storage: Storage, path: str) -> AbstractContextManager[tuple
         path: Its location.
     """
     below = storage_below(storage)
-    if below.remote:
-        from deltaskip.storage.remote import ObjectStorage
+    return below.publish_growing(path) if isinstance(below, _Growing) else _published_whole(storage, path)
 
-        if isinstance(below, ObjectStorage):
-            return below.publish_growing(path)
-    return _published_whole(storage, path)
+
+@runtime_checkable
+class _Growing(Protocol):
+    """A storage that takes the parts of a file while it is written."""
+
+    def publish_growing(self, path: str) -> AbstractContextManager[tuple[str, Begin]]: ...
 
 
 class _Uploads:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Literal
 
 from deltaskip import arguments
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError, shown
-from deltaskip.log import check_same_table, chosen_version, load_snapshot, refresh
+from deltaskip.log import chosen_version, refresh
 from deltaskip.schema.properties import HOUR_MS, TableProperties
-from deltaskip.storage import open_storage
 from deltaskip.table.methods import TableMethods
-from deltaskip.txn.latest import opening_after
 
 if TYPE_CHECKING:
     from deltaskip.log.symlink_manifests import Manifests
     from deltaskip.maintenance.results import VacuumResult
-    from deltaskip.table.table import DeltaTable
     from deltaskip.txn.result import WriteResult
 
 # Longer than the age of any file.
@@ -27,7 +22,7 @@ _LONGEST_MS = 1 << 50
 
 
 class MaintainingMethods(TableMethods):
-    """Vacuum, restore and clone."""
+    """Vacuum, restore and manifests."""
 
     def vacuum(
         self,
@@ -119,57 +114,6 @@ class MaintainingMethods(TableMethods):
             raise InvalidArgument(f"Specify the version or the timestamp to which {self.snapshot.root} is restored.")
         time = None if timestamp is None else str(timestamp)
         return self._moved(restore(self.snapshot, chosen, time, check_files=checked, dry_run=dry, options=options))
-
-    def clone(
-        self,
-        table: str | os.PathLike[str],
-        version: int | None = None,
-        timestamp: date | str | None = None,
-        *,
-        replace: bool = False,
-        properties: Mapping[str, str] | None = None,
-        storage_options: Mapping[str, str] | None = None,
-        user_metadata: str | None = None,
-    ) -> DeltaTable:
-        """Create a table with the rows, columns and properties of a version, without copying files, and return it.
-
-        The clone refers to the files of this table by their absolute paths: a VACUUM of this table can delete them.
-        New files of the clone are in its own folder, and no operation on the clone changes this table.
-        The clone has its own id, history and row ids.
-
-        Args:
-            table: Location of the clone, as for DeltaTable.
-            version: The version to clone. The default is the version of this object.
-            timestamp: Instead, the latest version that was committed at or before this time.
-            replace: Whether to replace an existing table in one commit; it keeps its id and history. Otherwise
-                TableAlreadyExists is raised.
-            properties: Table properties that are added to the source's properties or replace them.
-            storage_options: Options of object stores for the location of the clone.
-            user_metadata: Text to record with the commit in the table's history.
-
-        Raises:
-            TableAlreadyExists: A table already exists.
-            VersionNotFound: The version does not exist.
-            InvalidArgument: A property is not possible, or the location is this table's.
-            UnsupportedFeature: The table has a feature that deltaskip cannot write.
-            CommitConflict: Another writer changed the table that is replaced.
-            StorageError: Storage failed.
-            InvalidArgumentType: An argument has a wrong type.
-        """
-        from deltaskip.maintenance.clone import clone
-        from deltaskip.table.table import DeltaTable
-
-        storage, root = open_storage(arguments.path("table", table), arguments.storage_settings(storage_options))
-        given = None if properties is None else arguments.texts_by_name("properties", properties)
-        replaced, options = arguments.flag("replace", replace), self._write_options(None, user_metadata, "UTC")
-        chosen = self._chosen_version(version, timestamp)
-        source = self.snapshot
-        if chosen is not None and chosen != source.version:
-            check_same_table(source)
-            source = load_snapshot(source.storage, source.root, chosen)
-        clone(source, storage, root, replace_table=replaced, properties=given, options=options)
-        with opening_after(f"{source.root} was cloned to {root}"):
-            return DeltaTable(table, storage_options=storage_options)
 
     def generate(self, mode: Literal["symlink_format_manifest"] = "symlink_format_manifest") -> Manifests:
         """Write manifests of the latest version for engines that read a list of Parquet files.

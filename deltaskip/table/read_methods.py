@@ -152,7 +152,7 @@ class ReadingMethods(TableMethods):
             params: Values of the parameters of `where`, as for `scan`.
 
         Raises:
-            SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
+            SparkUnavailable: PySpark is not installed.
             UnsupportedFeature: The session runs Spark 3.5.
             PredicateError: The predicate has no SQL text.
             InvalidArgument: An argument has a wrong value.

@@ -242,11 +242,6 @@ class DeltaTable(
         return True
 
     @property
-    def uri(self) -> str:
-        """URI of the table."""
-        return self.snapshot.table_root
-
-    @property
     def version(self) -> int:
         """Version of the snapshot."""
         return self.snapshot.version
@@ -492,6 +487,56 @@ class DeltaTable(
         from deltaskip.table.compatibility import incompatibilities
 
         return incompatibilities(self.snapshot, engines)
+
+    def clone(
+        self,
+        table: str | os.PathLike[str],
+        version: int | None = None,
+        timestamp: date | str | None = None,
+        *,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        user_metadata: str | None = None,
+    ) -> DeltaTable:
+        """Create a table with the rows, columns and properties of a version, without copying files, and return it.
+
+        The clone refers to the files of this table by their absolute paths: a VACUUM of this table can delete them.
+        New files of the clone are in its own folder, and no operation on the clone changes this table.
+        The clone has its own id, history and row ids.
+
+        Args:
+            table: Location of the clone, as for DeltaTable.
+            version: The version to clone. The default is the version of this object.
+            timestamp: Instead, the latest version that was committed at or before this time.
+            replace: Whether to replace an existing table in one commit; it keeps its id and history. Otherwise
+                TableAlreadyExists is raised.
+            properties: Table properties that are added to the source's properties or replace them.
+            storage_options: Options of object stores for the location of the clone.
+            user_metadata: Text to record with the commit in the table's history.
+
+        Raises:
+            TableAlreadyExists: A table already exists.
+            VersionNotFound: The version does not exist.
+            InvalidArgument: A property is not possible, or the location is this table's.
+            UnsupportedFeature: The table has a feature that deltaskip cannot write.
+            CommitConflict: Another writer changed the table that is replaced.
+            StorageError: Storage failed.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.maintenance.clone import clone
+
+        storage, root = open_storage(arguments.path("table", table), arguments.storage_settings(storage_options))
+        given = None if properties is None else arguments.texts_by_name("properties", properties)
+        replaced, options = arguments.flag("replace", replace), self._write_options(None, user_metadata, "UTC")
+        chosen = self._chosen_version(version, timestamp)
+        source = self.snapshot
+        if chosen is not None and chosen != source.version:
+            check_same_table(source)
+            source = load_snapshot(source.storage, source.root, chosen)
+        clone(source, storage, root, replace_table=replaced, properties=given, options=options)
+        with opening_after(f"{source.root} was cloned to {root}"):
+            return DeltaTable(table, storage_options=storage_options)
 
     def transaction(
         self,

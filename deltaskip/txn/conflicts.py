@@ -75,8 +75,8 @@ def _check_removes(intent: Intent, winners: Winners) -> None:
     canonical, raw, versions = winners.paths(is_remove=True)
     if not len(raw):
         return
-    _refuse(intent, "delete-delete", "removed", "removes or adds", intent.touched, canonical, raw, versions)
-    _refuse(intent, "delete-read", "removed", "read", intent.files, canonical, raw, versions)
+    _refuse(intent, "delete-delete", "removed", "removes or adds", intent.touched, canonical, raw, versions=versions)
+    _refuse(intent, "delete-read", "removed", "read", intent.files, canonical, raw, versions=versions)
     uris = absolute_uris(intent.base.table_root, raw)
     for scan in intent.scans:
         gone = pc.is_in(uris, value_set=one_chunk(scan.files(columns=["uri"])["uri"]))
@@ -88,7 +88,7 @@ def _check_adds_again(intent: Intent, winners: Winners) -> None:
     """A winner's add of a path that the transaction also adds would be overwritten."""
     canonical, raw, versions = winners.paths(is_remove=False)
     added = {key: action.path for key, action in intent.adds.items()}
-    _refuse(intent, "add-add", "added again", "adds", added, canonical, raw, versions)
+    _refuse(intent, "add-add", "added again", "adds", added, canonical, raw, versions=versions)
 
 
 def _check_no_adds(intent: Intent, winners: Winners) -> None:
@@ -124,6 +124,7 @@ def _refuse(
     ours: Iterable[str],
     canonical: pa.Array,
     raw: pa.Array,
+    *,
     versions: pa.Array,
 ) -> None:
     keys = list(ours)

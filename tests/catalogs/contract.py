@@ -19,6 +19,7 @@ import deltaskip as ds
 from deltaskip.dml.files_to_change import files_to_change
 from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.storage import join, open_storage
+from tests.catalogs.memory_catalog import MemoryCatalog
 from tests.extent import some
 from tests.storage.s3 import endpoint, s3_options
 
@@ -94,6 +95,11 @@ def _warehouse_on_s3(request: pytest.FixtureRequest) -> Contract:
     return Contract(found, f"{root}/outside", options, frozenset(["rename"]), remote=True)
 
 
+def _memory(request: pytest.FixtureRequest) -> Contract:
+    folder: Path = request.getfixturevalue("tmp_path")
+    return Contract(MemoryCatalog(str(folder / "tables")), str(folder / "outside"))
+
+
 def _sqlite(request: pytest.FixtureRequest) -> Contract:
     pytest.importorskip("sqlalchemy")
     folder: Path = request.getfixturevalue("tmp_path")
@@ -136,6 +142,7 @@ def _spark(request: pytest.FixtureRequest) -> Contract:
 # What makes the catalog of one test, with the marks of its tests. The gate takes two to four of a test, as `some`.
 BACKENDS = [
     pytest.param(_warehouse, id="warehouse"),
+    pytest.param(_memory, id="memory"),
     pytest.param(_sqlite, id="SQLite"),
     pytest.param(_warehouse_on_s3, id="warehouse-on-S3"),
     pytest.param(_unity, id="unity"),

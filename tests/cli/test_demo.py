@@ -71,7 +71,7 @@ def test_a_file_is_no_folder_to_keep_the_table_in(run: Run, tmp_path: Path) -> N
 def test_without_pyspark_the_demo_says_how_to_get_it(run: Run) -> None:
     ran = run("demo")
     assert ran.status == 0
-    assert "needs PySpark, which is not installed. Run: pip install 'deltaskip[spark]'" in ran.out
+    assert "needs PySpark, which is not installed. Run: pip install 'pyspark>=3.5'" in ran.out
 
 
 def test_an_old_java_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

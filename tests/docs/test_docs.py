@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -194,6 +195,17 @@ def test_readme_is_short_and_has_the_test_command_that_ci_runs() -> None:
     assert len(text.splitlines()) <= 110
     assert re.search(r"^bash \.ci/test$", text, re.MULTILINE)
     assert "bash .ci/test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_list_of_tasks_names_what_is_there() -> None:
+    shown = subprocess.run(["bash", ".ci/test", "--help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    modules = re.findall(r"python -m ([\w.]+)", shown)
+    assert {"tests.docs.generated", "tests.mutants", "benchmarks.once"} <= set(modules)
+    paths = [each.replace(".", "/") for each in modules] + re.findall(
+        r" (\.ci/\w+(?:\.txt)?|setup\.py|docs/\S+\.yml)", shown
+    )
+    missing = [path for path in paths if not (ROOT / path).exists() and not (ROOT / f"{path}.py").exists()]
+    assert missing == [] and "bash .ci/run" in shown
 
 
 def test_the_kinds_of_predicate_errors_are_described() -> None:

@@ -259,7 +259,7 @@ def test_a_clone_in_its_own_place_is_refused(tmp_path: Path) -> None:
 def test_another_writer_that_creates_a_table_there_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = source_of(tmp_path / "t")
     storage = Meanwhile(lambda: DeltaTable.create(tmp_path / "c", "x INT"))
-    monkeypatch.setattr("deltaskip.table.maintain_methods.open_storage", lambda *_: (storage, str(tmp_path / "c")))
+    monkeypatch.setattr("deltaskip.table.table.open_storage", lambda *_: (storage, str(tmp_path / "c")))
     with pytest.raises(TableAlreadyExists):
         source.clone(tmp_path / "c")
     assert DeltaTable(tmp_path / "c").schema.names == ("x",)
@@ -270,7 +270,7 @@ def test_a_change_of_the_replaced_table_is_a_conflict(tmp_path: Path, monkeypatc
     target = DeltaTable.create(tmp_path / "c", DDL)
     target.append(rows([1]))
     storage: Any = Meanwhile(lambda: target.append(rows([2])))
-    monkeypatch.setattr("deltaskip.table.maintain_methods.open_storage", lambda *_: (storage, str(tmp_path / "c")))
+    monkeypatch.setattr("deltaskip.table.table.open_storage", lambda *_: (storage, str(tmp_path / "c")))
     with pytest.raises(CommitConflict):
         source.clone(tmp_path / "c", replace=True)
     assert len(rows_of(DeltaTable(tmp_path / "c"))) == 2
@@ -281,9 +281,7 @@ def test_a_clone_that_fails_leaves_no_table(tmp_path: Path, monkeypatch: pytest.
         raise StorageError("The disk is gone.")
 
     source = source_of(tmp_path / "t")
-    monkeypatch.setattr(
-        "deltaskip.table.maintain_methods.open_storage", lambda *_: (Meanwhile(fail), str(tmp_path / "c"))
-    )
+    monkeypatch.setattr("deltaskip.table.table.open_storage", lambda *_: (Meanwhile(fail), str(tmp_path / "c")))
     with pytest.raises(StorageError, match="The disk is gone"):
         source.clone(tmp_path / "c")
     with pytest.raises(TableNotFound):

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from deltaskip.errors import CollationWarning, StatisticsWarning, UnsupportedFeature
+from deltaskip.reading import unused_statistics
 from deltaskip.reading.session_scan import SessionFacts, SessionNeeds, planned_for, read_by
 from deltaskip.reading.table_scan import TableScan
-from deltaskip.sparkexpr.collations import unused_statistics
 from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.types.data_types import LONG, STRING, StructField, StructType
 from deltaskip.table.table import DeltaTable

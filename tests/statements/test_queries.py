@@ -259,8 +259,8 @@ def test_a_query_without_sqlglot_or_with_another_version_says_what_to_install(mo
 
     assert queries._required("SELECT * FROM a WHERE x = 1", {"a": ["x"]}) == {"a": ["`x` = 1"]}
     monkeypatch.setattr(sqlglot, "__version__", "29.1.0")
-    with pytest.raises(CatalogError, match=r"needs sqlglot 30, .*, not 29.1.0: pip install 'deltaskip\[sql\]'"):
+    with pytest.raises(CatalogError, match=r"needs sqlglot 30, .*, not 29.1.0: pip install 'sqlglot>=30\.24,<31'\.$"):
         queries._required("SELECT 1", {})
     monkeypatch.setitem(sys.modules, "sqlglot", None)
-    with pytest.raises(CatalogError, match=r"needs sqlglot 30, .*: pip install 'deltaskip\[sql\]'"):
+    with pytest.raises(CatalogError, match=r"needs sqlglot 30, .*: pip install 'sqlglot>=30\.24,<31'\.$"):
         queries._required("SELECT 1", {})

@@ -57,12 +57,12 @@ print(json.dumps(told))
 URIS = ["s3://b/t", "s3a://b/t", "gs://b/t", "abfss://c@a.dfs.core.windows.net/t", "az://c/t"]
 
 
-def test_every_door_names_the_extra_at_once(tmp_path: Path) -> None:
+def test_every_door_names_the_packages_at_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SCRIPT, str(tmp_path), *URIS]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert len(told) == 6 * len(URIS) + 1
     for door, (seconds, text) in told.items():
-        assert text.startswith("StorageError: ") and "pip install 'deltaskip[cloud]'" in text, (door, text)
+        assert text.startswith("StorageError: ") and "pip install 'obstore>=" in text, (door, text)
         assert seconds < 5, door

@@ -250,9 +250,9 @@ def test_an_unknown_scheme_names_the_known_ones() -> None:
 
 def test_storage_options_without_obstore_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaskip.storage.remote_opening.find_spec", lambda name: None)
-    with pytest.raises(StorageError, match=r"pip install 'deltaskip\[cloud\]'"):
+    with pytest.raises(StorageError, match=r"pip install 'obstore>=0\.11' 'arro3-core>="):
         open_storage("s3://bucket/t", {"aws_region": "eu-west-1"})
-    with pytest.raises(StorageError, match=r"pip install 'deltaskip\[cloud\]'"):
+    with pytest.raises(StorageError, match=r"pip install 'obstore>=0\.11' 'arro3-core>="):
         open_storage("az://container/t")
 
 

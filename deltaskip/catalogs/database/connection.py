@@ -14,6 +14,7 @@ from sqlalchemy.sql import Executable
 
 from deltaskip.catalogs.database.catalog_tables import STEPS, schema_version, upgrade_tables
 from deltaskip.errors import CatalogError, DeltaSkipError, InvalidArgument
+from deltaskip.extras import install_command
 from deltaskip.redaction import HIDDEN, is_secret_name, keep_secret, redacted
 from deltaskip.storage.kill_points import kill_point
 
@@ -155,7 +156,7 @@ class Database:
         try:
             engine = create_engine(self.url, **options)
         except ModuleNotFoundError as error:
-            cure = "pip install 'deltaskip[postgres]'" if error.name == "psycopg2" else "install it"
+            cure = install_command("postgres") if error.name == "psycopg2" else "install it"
             raise CatalogError(
                 f"The database {self.shown} needs the Python package {error.name}, which is not installed: {cure}, or "
                 f"name another driver in the URL."

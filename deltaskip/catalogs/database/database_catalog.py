@@ -21,6 +21,7 @@ from deltaskip.errors import (
     TableAlreadyExists,
     TableNotFound,
 )
+from deltaskip.extras import install_command
 from deltaskip.path_bytes import absolute_path
 from deltaskip.storage import join, parse_location
 
@@ -170,7 +171,7 @@ class SqlCatalog(LocatedCatalog):
 
 
 def _rows(url: str, catalog: str) -> CatalogRows:
-    install = f"pip install 'deltaskip[{'postgres' if url.startswith('postgres') else 'sql'}]'"
+    install = install_command("postgres") if url.startswith("postgres") else install_command("sql", "sqlalchemy")
     try:
         import sqlalchemy
     except ModuleNotFoundError as error:

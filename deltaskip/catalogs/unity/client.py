@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from deltaskip.catalogs.unity.models import Credential, LoadedTable, StagingTable, TableName, entry
 from deltaskip.catalogs.unity.oauth import ClientCredentials
 from deltaskip.errors import CatalogError, DeltaSkipError, InvalidArgument
+from deltaskip.extras import install_command
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
 from deltaskip.redaction import keep_secret, redacted
@@ -93,7 +94,7 @@ class UnityClient:
         try:
             import requests
         except ImportError as error:
-            raise CatalogError("Unity Catalog needs the package requests: pip install 'deltaskip[unity]'.") from error
+            raise CatalogError(f"Unity Catalog needs the package requests: {install_command('unity')}.") from error
         self._requests = requests
         self._session = requests.Session()
         self._session.headers.update({"Accept": "application/json", "User-Agent": engine_info().replace(" ", "/")})

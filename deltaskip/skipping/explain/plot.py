@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deltaskip.errors import InvalidArgument
+from deltaskip.extras import install_command
 from deltaskip.skipping.explain.drawing import (
     ALL_RAMP,
     FRAME,
@@ -128,7 +129,7 @@ def plot_png(matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> b
         from PIL.PngImagePlugin import PngInfo
     except ModuleNotFoundError as error:
         raise InvalidArgument(
-            "A plot as PNG needs Pillow: pip install 'deltaskip[plot]', or name a file that ends in .svg."
+            f"A plot as PNG needs Pillow: {install_command('plot')}, or name a file that ends in .svg."
         ) from error
 
     def width_of(text: str, small: bool) -> int:

@@ -143,8 +143,7 @@ class Explain:
         """Draw which files each leaf keeps or skips, and in a last column the whole predicate.
 
         Args:
-            path: File to write; its suffix, `.png` or `.svg`, determines the format. PNG needs Pillow (`pip install
-                'deltaskip[plot]'`).
+            path: File to write; its suffix, `.png` or `.svg`, determines the format. PNG needs Pillow.
 
         Raises:
             InvalidArgument: The suffix is not `.png` or `.svg`, or it is `.png` and Pillow is not installed.

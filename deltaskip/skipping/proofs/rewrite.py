@@ -105,6 +105,7 @@ def rewrite(
     partition_columns: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
     collations: Collations | None = None,
+    *,
     clock: Clock | None = None,
 ) -> Program:
     """Return the Program of a predicate that expr.bind and expr.normalize have prepared.

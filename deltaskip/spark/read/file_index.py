@@ -43,6 +43,7 @@ def unlisted_scan(
     sizes: Sequence[int],
     times: Sequence[int],
     options: dict[str, str],
+    *,
     values: DataFrame | None = None,
     codes: Sequence[int] | None = None,
 ) -> DataFrame:

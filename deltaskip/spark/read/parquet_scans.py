@@ -322,7 +322,8 @@ def _files(spark: SparkSession, plan: ReadPlan, scan: FileScan, located: bool) -
         values, codes = None, None
         if isinstance(scan, UnlistedScan):
             values, codes = tuples_of(spark, plan.partitions), plan.partitions.codes[list(scan.rows)].tolist()
-        frames = [unlisted_scan(spark, schema, plan.table.root, paths, *given, READER_OPTIONS, values, codes)]
+        listed = plan.table.root, paths, *given, READER_OPTIONS
+        frames = [unlisted_scan(spark, schema, *listed, values=values, codes=codes)]
     if located:
         hidden = METADATA in (name.lower() for name in schema.names)
         frames = [_with_location(frame, hidden, plan.wanted.facts) for frame in frames]

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from deltaskip.engine import is_column
 from deltaskip.errors import PredicateError
 from deltaskip.predicates import node_and_texts
+from deltaskip.spark.session.active import running_session
 from deltaskip.spark.session.java_rules import use_session_rules
 from deltaskip.spark.session.own_texts import hidden_functions, replaces_variables
 from deltaskip.spark.session.session_settings import all_settings, is_classic
@@ -71,6 +72,18 @@ def session_meaning(
         unknown = {parts for each in read if each is not None for parts in _unknown_names(each, schema)}
         variables = frozenset(tuple(map(str.lower, each)) for each in unknown if _is_variable(spark, each))
     return SessionMeaning(meaning.time_zone, meaning.ansi, meaning.settings, texts, own, variables)
+
+
+def active_session_meaning(given: object, schema: StructType | None) -> SessionMeaning | None:
+    """How the active session of this process understands expressions; None if no session answers.
+
+    given: The expression whose functions and unknown names the session is asked for; None for none.
+    """
+    try:
+        active = running_session()
+        return None if active is None else session_meaning(active, [given], schema, at_once=True)
+    except Exception:  # a session that was stopped, or whose server is gone
+        return None
 
 
 def _default(spark: SparkSession, key: str) -> str:

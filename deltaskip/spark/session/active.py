@@ -12,8 +12,6 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from deltaskip.spark.session.java_rules import use_session_rules
-from deltaskip.sparkexpr.meaning import SessionMeaning
-from deltaskip.sparkexpr.types import StructType
 
 _TIME_ZONE = "spark.sql.session.timeZone"
 _CONNECT = "pyspark.sql.connect.session"
@@ -99,20 +97,6 @@ def active_session_ansi() -> bool | None:
     try:
         active = SparkSession.getActiveSession()
         return None if active is None else in_ansi(active)
-    except Exception:  # a session that was stopped, or whose server is gone
-        return None
-
-
-def active_session_meaning(given: object, schema: StructType | None) -> SessionMeaning | None:
-    """How the active session of this process understands expressions; None if no session answers.
-
-    given: The expression whose functions and unknown names the session is asked for; None for none.
-    """
-    from deltaskip.spark.read.session_meaning import session_meaning
-
-    try:
-        active = running_session()
-        return None if active is None else session_meaning(active, [given], schema, at_once=True)
     except Exception:  # a session that was stopped, or whose server is gone
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from deltaskip.extras import install_command
 from deltaskip.json_text import parse_json
 
 SPARK_VERSION = "77.1"
@@ -15,7 +16,7 @@ UNKNOWN_VERSION = "unknown"
 
 _PACKAGES = {
     "77.1": "run: pip install 'pyicu-wheels==2.15.*'",
-    "78.3": "run: pip install 'deltaskip[spark]' (or 'icu4py>=1.2,<1.3', which contains it)",
+    "78.3": f"run: {install_command('spark', 'icu4py')}",
     "76.1": "run: pip install --no-deps --target FOLDER pyicu-wheels==2.14, and set DELTASKIP_ICU_PATH to "
     "FOLDER/pyicu_wheels.libs; where PySpark 4.0 is installed, its own data is used",
 }

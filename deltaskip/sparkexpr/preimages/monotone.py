@@ -67,7 +67,8 @@ def monotone(
             args = (*constants[:at], value_at(source, x), *constants[at:])
             return f(*args) if f is not None else compute(args, call, zone)
 
-        return call.args[at], (_step(value, source, domain, result, directions, cuts, slack, inside, null_instead),)
+        of = value, source, domain, result, directions, cuts, slack
+        return call.args[at], (_step(*of, inside=inside, null_instead=null_instead),)
 
     return inverted
 
@@ -80,6 +81,7 @@ def _step(
     directions: Sequence[int],
     cuts: Sequence[Any],
     slack: int,
+    *,
     inside: Any,
     null_instead: bool,
 ) -> Monotone:

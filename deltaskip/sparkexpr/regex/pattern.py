@@ -186,9 +186,9 @@ def _begins(part: Part) -> bool:
 
 @lru_cache(maxsize=256)
 def beginning_of(pattern: str) -> str:
-    """Return a prefix of every string that contains a match of a pattern; "" if no prefix is known.
+    r"""Return a prefix of every string that contains a match of a pattern; "" if no prefix is known.
 
-    Without (?m), `^` and `\\A` match only at the beginning of the string. So a match of `^p…` begins there. If each
+    Without (?m), `^` and `\A` match only at the beginning of the string. So a match of `^p…` begins there. If each
     part of p is a set of a single character, the string begins with these characters in sequence: p is the prefix.
     The prefix ends before the first alternative or optional part.
     """

@@ -88,7 +88,7 @@ _CATEGORIES = frozenset(group + kind for group, kinds in _KINDS.items() for kind
 
 
 def _property_named(name: str, insensitive: bool) -> Set | None:
-    """The set of `\\p{name}`; None for unknown names, and for names of a letter case under (?i)."""
+    r"""The set of `\p{name}`; None for unknown names, and for names of a letter case under (?i)."""
     if insensitive and name in _OF_CASE:
         return None
     if name in _OF_ASCII:
@@ -240,7 +240,7 @@ class _PatternReader:
         return parts[0] if len(parts) == 1 else Series(tuple(parts))
 
     def quoted(self) -> list[Part]:
-        """The characters between `\\Q` and `\\E`; a quantifier after them repeats the last character."""
+        r"""The characters between `\Q` and `\E`; a quantifier after them repeats the last character."""
         end = self.pattern.find("\\E", self.at + 2)
         text = self.pattern[self.at + 2 : None if end < 0 else end]
         self.at = len(self.pattern) if end < 0 else end + 2

@@ -24,9 +24,9 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """A condition on the position in the text, which consumes no character.
+    r"""A condition on the position in the text, which consumes no character.
 
-    kind: "begin", "end" (`\\z`), "last" (`$` and `\\Z`: at the end, or before a final line terminator), "line begin"
+    kind: "begin", "end" (`\z`), "last" (`$` and `\Z`: at the end, or before a final line terminator), "line begin"
         and "line end" (`^` and `$` under (?m)), "boundary" and "no boundary" of words.
     """
 

@@ -411,7 +411,7 @@ class DdlParser:
         return parse_type(f'"{name}({numbers[0]})"')
 
     def decimal(self, token: SqlToken) -> DataType:
-        """Parse decimal(p, s), after the name; both numbers are optional."""
+        """The type of the numbers (p, s) after the name; both are optional."""
         numbers = self.numbers() if self.peek_symbol("(") else [10]
         try:
             if len(numbers) > 2:

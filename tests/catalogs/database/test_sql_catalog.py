@@ -411,16 +411,16 @@ class TestArguments:
         with pytest.raises(CatalogError, match=r"needs SQLAlchemy 2 or newer, not 1\.4\.54"):
             SqlCatalog("sqlite:///x.db")
         monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-        with pytest.raises(CatalogError, match=r"needs SQLAlchemy: pip install 'deltaskip\[sql\]'"):
+        with pytest.raises(CatalogError, match=r"needs SQLAlchemy: pip install 'sqlalchemy>=2\.0'\."):
             SqlCatalog("sqlite:///x.db")
-        with pytest.raises(CatalogError, match=r"needs SQLAlchemy: pip install 'deltaskip\[postgres\]'"):
+        with pytest.raises(CatalogError, match=r"needs SQLAlchemy: pip install 'sqlalchemy>=2\.0' 'psycopg2-binary"):
             SqlCatalog("postgresql://u@h/d")
 
     @pytest.mark.parametrize("scheme", ["postgresql+psycopg2", "postgresql", "postgres"])
     def test_postgres_without_a_driver_names_its_extra(self, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("psycopg", "psycopg2"):
             monkeypatch.setitem(sys.modules, name, None)
-        with pytest.raises(CatalogError, match=r"package psycopg2, .*: pip install 'deltaskip\[postgres\]'") as raised:
+        with pytest.raises(CatalogError, match=r"package psycopg2, .*: pip install .* 'psycopg2-binary>=") as raised:
             SqlCatalog(f"{scheme}://u:secret@h/d")
         assert "secret" not in str(raised.value)
 

@@ -222,7 +222,7 @@ def test_without_pillow_a_png_names_its_extra_and_an_svg_is_drawn(
     for name in [each for each in sys.modules if each.partition(".")[0] == "PIL"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(InvalidArgument, match=r"needs Pillow: pip install 'deltaskip\[plot\]'"):
+    with pytest.raises(InvalidArgument, match=r"needs Pillow: pip install 'pillow>=11\.3', or"):
         explained.save_plot(tmp_path / "p.png")
     assert not (tmp_path / "p.png").exists()
     explained.save_plot(tmp_path / "p.svg")
