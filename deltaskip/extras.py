@@ -11,8 +11,8 @@ PACKAGES = {
     "cloud": ("obstore>=0.11", "arro3-core>=0.4.6"),
     "sql": (_SQLGLOT, "sqlalchemy>=2.0"),
     "postgres": ("sqlalchemy>=2.0", "psycopg2-binary>=2.9.5"),
-    "unity": ("requests>=2.32.4", "urllib3>=2.6.3"),
-    "plot": ("pillow>=11.3",),
+    "unity": ("requests>=2.33", "urllib3>=2.8"),
+    "plot": ("pillow>=13.0",),
 }
 
 

@@ -6,7 +6,7 @@ from .exact import Inexact, refused
 from .failures import PASS_SESSION, EvaluationError, Undecided, needs_session, public_errors
 from .over_data import CheckedExpression, check, evaluate, filter
 from .padding import as_read, padded_column
-from .python_values import literal_node
+from .python_values import literal_node, shaped
 from .text.expressions import beyond_one_row, columns_in, is_valid_sql, parse_sql, type_of_text
 from .text.parameters import parameter_names, with_parameters
 from .text.render import exact_sql, to_sql
@@ -38,6 +38,7 @@ __all__ = [
     "parse_sql",
     "public_errors",
     "refused",
+    "shaped",
     "sql_name",
     "to_node",
     "to_sql",
