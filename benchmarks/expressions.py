@@ -1,6 +1,6 @@
 """Predicates with expressions over rows, beside deltalake and DuckDB.
 
-    python -m benchmarks.expressions [--rows 1000000] [--rounds 5] [--folder DIR] [--only TEXT ...]
+    python -m benchmarks.expressions [--rows 1000000] [--rounds 5] [--folder DIR] [--only TEXT ...] [--arrow]
 
 Every run opens the table and returns the column `id` of the rows that match, as an Arrow table: a scan of deltaskip
 with `where`, DataFusion's SQL through `deltalake.QueryBuilder`, and a query over `delta_scan` of DuckDB. Their runs
@@ -8,12 +8,14 @@ alternate, the first round warms up and is not counted, and they must find as ma
 UTC, so that all three mean the same. The table shows medians, and how many times longer the peer takes in its best run
 than deltaskip in its own; a peer that has no such expression has no figure. The last column has the same two ratios of
 processor time, of which a busy machine takes nothing away. "Berlin" is the zone of local times where a case says so;
-the peers then convert the column. By asv, deltaskip alone.
+the peers then convert the column. With `--arrow` the rows are an Arrow table in memory, which `sparkexpr.filter`,
+DataFusion (`pip install datafusion`) and DuckDB filter. By asv, deltaskip alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import tempfile
 import time
@@ -27,7 +29,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.reads import _connection
 from benchmarks.sizes import sized
-from deltaskip import DeltaTable
+from deltaskip import DeltaTable, sparkexpr
 
 FILES = 4
 
@@ -254,14 +256,40 @@ def duckdb_rows(path: Path, case: Case) -> pa.Table:
 READERS = {"deltaskip": deltaskip_rows, "deltalake": deltalake_rows, "DuckDB": duckdb_rows}
 
 
-def measure(path: Path, rounds: int, only: list[str]) -> None:
+def filtered_rows(table: pa.Table, case: Case) -> pa.Table:
+    """Rows of an Arrow table by deltaskip, which filters the columns that it needs."""
+    used = [name for name in table.column_names if re.search(rf"\b{name}\b", case.where)]
+    return sparkexpr.filter(case.where, table.select(dict.fromkeys(["id", *used])), time_zone=case.zone).select(["id"])
+
+
+def datafusion_rows(table: pa.Table, case: Case) -> pa.Table:
+    """Rows of an Arrow table by DataFusion."""
+    import datafusion
+
+    context = datafusion.SessionContext()
+    context.register_record_batches("t", [table.to_batches()])
+    where = case.where if case.datafusion is None else case.datafusion
+    return pa.table(context.sql(f"SELECT id FROM t WHERE {where}"))
+
+
+def duckdb_filtered_rows(table: pa.Table, case: Case) -> pa.Table:
+    """Rows of an Arrow table by DuckDB."""
+    where = case.where if case.duckdb is None else case.duckdb
+    return _connection().register("t", table).execute(f"SELECT id FROM t WHERE {where}").to_arrow_table()
+
+
+FILTERS = {"deltaskip": filtered_rows, "deltalake": datafusion_rows, "DuckDB": duckdb_filtered_rows}
+
+
+def measure(rows: Any, rounds: int, only: list[str], given: dict[str, Any]) -> None:
     """Evaluate every predicate with every reader, and print a line for each."""
-    print("| | rows | deltaskip | deltalake | DuckDB | deltalake ÷ deltaskip | DuckDB ÷ deltaskip | processor time |")
+    peer = "DataFusion" if given is FILTERS else "deltalake"
+    print(f"| | rows | deltaskip | {peer} | DuckDB | {peer} ÷ deltaskip | DuckDB ÷ deltaskip | processor time |")
     print("|---|---|---|---|---|---|---|---|")
     for case in CASES:
         if only and not any(text in case.where for text in only):
             continue
-        readers = {name: read for name, read in READERS.items() if getattr(case, _COLUMN[name]) != ""}
+        readers = {name: read for name, read in given.items() if getattr(case, _COLUMN[name]) != ""}
         times: dict[str, list[float]] = {name: [] for name in readers}
         used: dict[str, list[float]] = {name: [] for name in readers}
         counts: dict[str, Any] = {}
@@ -269,7 +297,7 @@ def measure(path: Path, rounds: int, only: list[str]) -> None:
             for name, read in list(readers.items()):
                 started, before = time.perf_counter(), time.process_time()
                 try:
-                    counts[name] = read(path, case).num_rows
+                    counts[name] = read(rows, case).num_rows
                 except Exception as error:
                     if name == "deltaskip":
                         raise
@@ -319,12 +347,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--only", nargs="+", default=[], metavar="TEXT", help="cases that have one of these texts")
+    parser.add_argument("--arrow", action="store_true", help="filter an Arrow table in memory")
     options = parser.parse_args()
+    if options.arrow:
+        measure(rows_of(0, options.rows), options.rounds, options.only, FILTERS)
+        return
     with tempfile.TemporaryDirectory() as temporary:
         path = (options.folder or Path(temporary)) / f"expressions-{options.rows}"
         if not path.exists():
             made(path, options.rows)
-        measure(path, options.rounds, options.only)
+        measure(path, options.rounds, options.only, READERS)
 
 
 if __name__ == "__main__":
