@@ -95,8 +95,10 @@ class StatsStruct:
         found: dict[Path, pa.Array] = {}
         for path, (values, _) in zip(integers, extract_int64(texts, integers), strict=True):
             found[path] = _in_width(values, arrow_type(self._leaves[path]))
-        special = extract_leaves(texts, doubles)
-        for path, (values, _), leaf in zip(doubles, extract_double(texts, doubles), special, strict=True):
+        # Without paths the kernel would read the texts all the same.
+        special = extract_leaves(texts, doubles) if doubles else []
+        numbers = extract_double(texts, doubles) if doubles else []
+        for path, (values, _), leaf in zip(doubles, numbers, special, strict=True):
             found[path] = _doubles(values, leaf.text, leaf.kind, arrow_type(self._leaves[path]))
             if path[1:] in self._widened:
                 found[path] = of_either_type(found[path])

@@ -46,6 +46,8 @@ _GROUP_ROWS = 50_000
 _SIDECAR_ROWS = 250_000
 # Row groups of more bytes are not joined with others, so that memory does not grow with the width of the table.
 _GROUP_BYTES = 64 << 20
+# Parquet columns whose values hardly repeat: a dictionary takes more time and more bytes.
+_DISTINCT = frozenset(("add.path", "add.stats", "remove.path", "sidecar.path"))
 
 
 class CheckpointFile:
@@ -57,7 +59,9 @@ class CheckpointFile:
     def __init__(self, name: str, columns: Mapping[str, pa.StructType]) -> None:
         self._schema = pa.schema(list(columns.items()))
         # Other readers ignore Arrow's own schema in the footer.
-        self._writer: Any = pq.ParquetWriter(name, self._schema, compression="snappy", store_schema=False)
+        repeated = [path for field in self._schema for path in _leaf_paths(field) if path not in _DISTINCT]
+        options: dict[str, Any] = {"compression": "snappy", "use_dictionary": repeated, "store_schema": False}
+        self._writer: Any = pq.ParquetWriter(name, self._schema, **options)
         # Of bounds and partition values.
         self._writer.add_key_value_metadata(CALENDAR_OF_NEW_FILES)
         self.rows = 0
@@ -287,6 +291,22 @@ def _joined(pieces: Iterable[pa.StructArray], rows: int) -> Iterator[pa.StructAr
         count, size = count + len(piece), size + bytes_
     if held:
         yield pa.concat_arrays(held)
+
+
+def _leaf_paths(field: pa.Field) -> Iterator[str]:
+    """Dotted paths of the Parquet columns below a field that is written."""
+    kind = field.type
+    if pa.types.is_struct(kind):
+        children = {child.name: child for child in kind}
+    elif pa.types.is_map(kind):
+        children = {"key_value.key": kind.key_field, "key_value.value": kind.item_field}
+    elif pa.types.is_list(kind):
+        children = {"list.element": kind.value_field}
+    else:
+        yield field.name
+        return
+    for name, child in children.items():
+        yield from (f"{field.name}.{path}" for path in _leaf_paths(child.with_name(name)))
 
 
 def _write_hint(snapshot: Snapshot, made: WrittenCheckpoint) -> None:

@@ -584,6 +584,25 @@ def test_binary_and_collated_bounds_outlive_a_checkpoint_with_structs_only(tmp_p
 
 
 @pytest.mark.parametrize("policy", ["classic", "v2"])
+def test_all_columns_but_those_of_distinct_values_have_dictionaries(tmp_path: Path, policy: str) -> None:
+    properties = {"delta.enableDeletionVectors": "true", "delta.checkpointPolicy": policy}
+    table = ds.DeltaTable.create(
+        tmp_path, "id BIGINT, d DOUBLE, s STRUCT<a: STRING>, p INT", ["p"], properties=properties
+    )
+    table.append(pa.table({"id": [1, 2], "d": [0.5, None], "s": [{"a": "x"}, None], "p": pa.array([1, 2], pa.int32())}))
+    table.delete("id = 1")
+    table.checkpoint()
+    plain = set()
+    for footer in map(pq.read_metadata, (tmp_path / "_delta_log").rglob("*.parquet")):
+        for group in map(footer.row_group, range(footer.num_row_groups)):
+            chunks = [group.column(i) for i in range(group.num_columns)]
+            coded = [chunk for chunk in chunks if chunk.physical_type != "BOOLEAN"]
+            plain |= {chunk.path_in_schema for chunk in coded if "RLE_DICTIONARY" not in chunk.encodings}
+    sidecars = {"sidecar.path"} if policy == "v2" else set()
+    assert plain == {"add.path", "add.stats", "remove.path"} | sidecars
+
+
+@pytest.mark.parametrize("policy", ["classic", "v2"])
 def test_checkpoints_join_small_row_groups(tmp_path: Path, policy: str) -> None:
     def groups(action: str) -> int:
         snapshot = ds.DeltaTable(tmp_path / "t").snapshot
