@@ -12,7 +12,8 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.errors import InvalidArgument, InvalidArgumentType, meant
+from deltaskip import arguments
+from deltaskip.errors import InvalidArgument, meant
 from deltaskip.features.registry import features_of
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
@@ -117,9 +118,7 @@ def incompatibilities(snapshot: Snapshot, engines: Sequence[str] | None) -> tupl
 def _names(engines: Sequence[str] | None, table: str) -> Sequence[str]:
     if engines is None:
         return list(ENGINES)
-    if isinstance(engines, str) or not all(isinstance(each, str) for each in engines):
-        raise InvalidArgumentType.of("engines", "a list of names of engines", engines)
-    for each in engines:
+    for each in arguments.texts("engines", engines):
         if each not in ENGINES:
             raise InvalidArgument(
                 f"engines has {each!r}, of which nothing is known; known are {', '.join(ENGINES)} (table {table})."

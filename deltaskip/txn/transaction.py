@@ -262,7 +262,7 @@ class Transaction(Unpicklable):
             self.undo_by(delete)
         fed = bool(pending.cdc_files)
         self.add(*files)
-        if inserted:
+        if flag("inserted", inserted):
             # The actions that were put last.
             pending.inserted.update(islice(reversed(pending.adds), len(files)))
         pending.rows_checked = True

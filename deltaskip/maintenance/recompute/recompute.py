@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, add_actions, table_key, table_keys, with_stats
+from deltaskip.doors import first_line
 from deltaskip.engine import engine
-from deltaskip.errors import CommitConflict, DataFileMissing
+from deltaskip.errors import CommitConflict, DataFileMissing, InvalidArgument
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
@@ -95,7 +96,13 @@ def commit_statistics(
         _commit(others, result, wanted, parameters, columns, done)
         done.rows += exact_sum(result["num_records"])
         done.bytes += exact_sum(result["size"])
-        progress(done)
+        try:
+            progress(done)
+        except Exception as error:
+            raise InvalidArgument(
+                f"progress failed after statistics of {snapshot.root} were committed: {first_line(error)}. Mend the "
+                f"function, and call recompute_stats again for the other files."
+            ) from error
     return done
 
 

@@ -81,7 +81,8 @@ def test_values_are_those_of_spark() -> None:
                 if attempted(evaluator, [edge], type_) != [UNDECIDED]:
                     wrong.append(f"{case.key} of {edge!r} has a value, and fails in Spark")
         assert not wrong, f"{len(wrong)}: " + "\n".join(wrong[:40])
-        assert agreed > 3 * undecided, (agreed, undecided)
+        # Functions of text take BINARY, and leave bytes that are not UTF-8 to Spark.
+        assert agreed > (2 if type_ == BINARY else 3) * undecided, (agreed, undecided)
 
     each(list(EDGES), check, simple_string)
 
