@@ -86,7 +86,7 @@ def test_an_error_is_that_of_spark_or_names_the_argument() -> None:
     with pytest.raises(InvalidArgumentType, match="data must be a DataFrame of pandas or Polars, or Arrow data"):
         evaluate("id", {"id": [1]})
     with pytest.raises(InvalidArgumentType, match="expression must be SQL text or a Column"):
-        evaluate(5, TABLE)  # type: ignore[arg-type]
+        evaluate(5, TABLE)
     with pytest.raises(InvalidArgument, match=r"The column t of type timestamp.ns. .* cast it before"):
         evaluate("t", pa.table({"t": pa.array([1], pa.timestamp("ns"))}))
     with pytest.raises(InvalidArgument, match="The column s has strings that are not UTF-8"):

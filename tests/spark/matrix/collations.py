@@ -33,7 +33,7 @@ def collated(session: Session) -> None:
 
 @case("statistics of another collation version are warned about, and recomputation mends them", since=(4, 0))
 def another_version(session: Session) -> None:
-    from deltaskip.sparkexpr.collations import unused_statistics
+    from deltaskip.reading import unused_statistics
 
     unused_statistics._warned.clear()
     version = engine("The matrix").collation_version(session.spark)
