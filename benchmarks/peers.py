@@ -34,7 +34,7 @@ class Engine:
 def _deltaskip_import() -> None:
     # Names of the package are imported when they are first used, and the parser when a text needs it; `startup.py` has
     # the time of that.
-    for name in ("", ".table.table", ".expr.sql.expressions", ".skipping.proofs.preimage.preimage"):
+    for name in ("", ".table.table", ".sparkexpr.text.expressions", ".skipping.proofs.preimage.preimage"):
         importlib.import_module(f"deltaskip{name}")
 
 
