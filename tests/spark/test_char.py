@@ -125,6 +125,7 @@ COMPARED = [
     *("(c, id) IN (('ab', 0))", "exists(array('ab', 'ab  '), x -> x = c)", "c IS NULL", "NOT (c < 'ab' OR c IS NULL)"),
     *("s.c = 'ab'", "s.c = 'ab '", "s.c IN ('ab', 'ab ')", "s.c < 'ab'", "s.c = c", "s.c IS NULL", "size(a) = 2"),
     *("p = 'ab'", "p = 'ab     '", "p IN ('ab', 'a')", "p > 'a' AND id > 2", "p LIKE 'ab'", "p = c"),
+    *("a[0] = 'k '", "array_contains(a, 'k')", "s = named_struct('c', 'ab ')"),
 ]  # fmt: skip
 UNKNOWN = [
     *(
@@ -133,7 +134,6 @@ UNKNOWN = [
         "c = 'ab' COLLATE UNICODE_CI",
         "c IN ('ab', CAST(NULL AS STRING))",
     ),
-    *("a[0] = 'k '", "array_contains(a, 'k')", "s = named_struct('c', 'ab ')"),
 ]
 
 

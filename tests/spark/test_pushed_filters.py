@@ -167,7 +167,8 @@ def test_filters_are_taken_where_spark_keeps_the_reads_of_a_dataframe_apart(push
     ("kind", "value", "text"),
     [
         ("EqualTo", datetime(2026, 3, 29, 2, 30), "TIMESTAMP_NTZ'2026-03-29 02:30:00'"),
-        ("EqualTo", [1, 2], None),
+        ("EqualTo", [1, 2], "array(1, 2)"),
+        ("EqualTo", {1, 2}, None),
         ("In", (1, None), "IN (1, NULL)"),
         ("AnotherFilter", 1, None),
     ],
