@@ -20,18 +20,7 @@ from traceback import walk_tb
 from types import FunctionType, GeneratorType
 from typing import Any, ClassVar, NoReturn, TypeVar
 
-from deltaskip.errors import (
-    DeltaSkipError,
-    InvalidArgument,
-    InvalidArgumentType,
-    OutOfMemory,
-    PredicateError,
-    SparkUnavailable,
-    StorageError,
-    UnexpectedError,
-    UnsupportedFeature,
-    nearest,
-)
+from deltaskip import errors
 from deltaskip.fork_safety import cached_property
 from deltaskip.printable import LINES, printable
 from deltaskip.redaction import redacted
@@ -49,7 +38,7 @@ _SPECIAL = frozenset(
 _TEXT_MEMBERS = ("__repr__", "__str__")
 # The attributes of exceptions that contain their text, besides `args`.
 _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
-_OF_ARGUMENTS = (InvalidArgument, InvalidArgumentType, PredicateError)
+_OF_ARGUMENTS = (errors.InvalidArgument, errors.InvalidArgumentType, errors.PredicateError)
 # Names of arguments with the same meaning, in this library and others.
 _SAME_ARGUMENT = (
     ("where", "condition", "filter", "filters", "predicate", "replaceWhere", "partition_filter", "partition_filters"),
@@ -95,7 +84,7 @@ class Unpicklable:
 
     def __reduce__(self) -> NoReturn:
         """Raise InvalidArgumentType: the object cannot be pickled or copied."""
-        raise InvalidArgumentType(
+        raise errors.InvalidArgumentType(
             f"{redacted(repr(self))} cannot be pickled or copied, because it belongs to this process: {self.instead}."
         )
 
@@ -108,7 +97,9 @@ class NotCalled:
     def __call__(self, *args: object, **named: object) -> NoReturn:
         """Raise InvalidArgumentType: the value is an attribute, not a method."""
         name = type(self).__name__
-        raise InvalidArgumentType(f"A {name} is the value of an attribute, not of a method: leave out the parentheses.")
+        raise errors.InvalidArgumentType(
+            f"A {name} is the value of an attribute, not of a method: leave out the parentheses."
+        )
 
 
 def door(of: T) -> T:
@@ -157,7 +148,7 @@ def without_secrets(error: BaseException) -> None:
         if id(each) in seen:
             continue
         seen.add(id(each))
-        if isinstance(each, DeltaSkipError):
+        if isinstance(each, errors.DeltaSkipError):
             _redact(each)
         for name in ("__cause__", "__context__"):
             inner = getattr(each, name)
@@ -255,9 +246,9 @@ def _leaving(
     if isinstance(error, Warning) or spark_s:
         # Functions with delta-spark's names raise the errors of PySpark, as delta-spark does.
         return error
-    found = error if isinstance(error, DeltaSkipError) else _converted(error, function, args, named)
+    found = error if isinstance(error, errors.DeltaSkipError) else _converted(error, function, args, named)
     if isinstance(found, _OF_ARGUMENTS) and (said := _misplaced_session(function, args, named)):
-        found = InvalidArgumentType(said)
+        found = errors.InvalidArgumentType(said)
     if found is not error:
         found.__cause__ = error
     without_secrets(found)
@@ -272,38 +263,40 @@ def _code_of(handler: Any) -> object:
 
 def _converted(
     error: BaseException, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
-) -> DeltaSkipError:
+) -> errors.DeltaSkipError:
     wrong = _wrong_call(function, args, named) if isinstance(error, TypeError) else None
     if wrong is not None:
-        return InvalidArgumentType(wrong)
+        return errors.InvalidArgumentType(wrong)
     doing = f"{function.__qualname__}{_table_of([*args, *named.values()])} failed"
     kind = type(error).__name__
     reason = first_line(error)
     said = reason if reason == kind else f"{kind}: {reason}"
     match error:
         case MemoryError():
-            return OutOfMemory(
+            return errors.OutOfMemory(
                 f"{doing}: there is not enough memory ({reason}); select fewer columns or rows, or use a "
                 f"machine with more."
             )
         case RecursionError():
-            return InvalidArgument(
+            return errors.InvalidArgument(
                 f"{doing}: its arguments are nested too deeply ({reason}): write fewer levels, such as isin for many "
                 f"comparisons, or raise sys.setrecursionlimit."
             )
         case _ if type(error).__module__.partition(".")[0] in SPARK_S:
-            return SparkUnavailable(f"{doing}: {said}; check the Spark session, and create a new one if it has ended.")
+            return errors.SparkUnavailable(
+                f"{doing}: {said}; check the Spark session, and create a new one if it has ended."
+            )
         case ModuleNotFoundError(name=str() as package) if package.partition(".")[0] != "deltaskip":
             package = package.partition(".")[0]
-            return UnsupportedFeature(
+            return errors.UnsupportedFeature(
                 f"{doing}: it needs the Python package {package}, which is not installed: pip install {package}."
             )
         case OSError():
-            return StorageError(f"{doing}: {said}; check the storage, the disk and the limits of the process.")
+            return errors.StorageError(f"{doing}: {said}; check the storage, the disk and the limits of the process.")
         case _:
             library = type(error).__module__.partition(".")[0]
             whose = "Python" if library == "builtins" else library
-            return UnexpectedError(
+            return errors.UnexpectedError(
                 f"{doing}: {said}. {whose} raised this where deltaskip does not expect it; check the arguments and the "
                 f"table's files, otherwise report it with the traceback."
             )
@@ -334,7 +327,7 @@ def _wrong_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict
 def _meant(name: str, parameters: list[str]) -> str | None:
     """The argument that another name means; None if the name is unknown."""
     same = {each for group in _SAME_ARGUMENT if name in group for each in group}
-    return next((each for each in parameters if each in same), None) or nearest(name, parameters)
+    return next((each for each in parameters if each in same), None) or errors.nearest(name, parameters)
 
 
 def _named(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[str, list[str]]:
@@ -397,7 +390,7 @@ def _name_of(value: object) -> str:
     return ""
 
 
-def _redact(error: DeltaSkipError) -> None:
+def _redact(error: errors.DeltaSkipError) -> None:
     args = tuple(printable(_bounded(each), LINES) if isinstance(each, str) else each for each in error.args)
     if args != error.args:
         error.args = args
@@ -418,7 +411,7 @@ def _bounded(text: str) -> str:
 
 def _clean(error: BaseException) -> BaseException:
     """The exception, or a Redacted instead if its text contains a secret."""
-    if isinstance(error, DeltaSkipError):
+    if isinstance(error, errors.DeltaSkipError):
         return error
     try:
         texts = [str(error), repr(error), *getattr(error, "__notes__", ())]

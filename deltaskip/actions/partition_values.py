@@ -18,24 +18,10 @@ import pyarrow as pa
 
 from deltaskip.errors import ReadWarning, shown
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    BOOLEAN,
-    BOOLEAN_TEXTS,
-    DATE,
-    FLOAT,
-    FLOATING,
-    INTEGRAL_BITS,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-    arrow_type,
-    simple_string,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values import (
     SPECIAL_FLOATS,
+    calendar,
     context,
     decimal_of,
     integer_of,
@@ -45,20 +31,6 @@ from deltaskip.sparkexpr.values import (
     to_float,
 )
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, one_chunk, typed_array
-from deltaskip.sparkexpr.values.calendar import (
-    GREATEST_OFFSET_MICROS,
-    INSTANT_MAX,
-    INSTANT_MIN,
-    TRIM_ALL,
-    TimestampText,
-    format_date,
-    format_timestamp,
-    instant_of,
-    parse_date,
-    parse_timestamp_ntz,
-    read_timestamp,
-    zone_of,
-)
 from deltaskip.warning import warn
 
 _INTEGER = re.compile(r"([+-]?)([0-9]*)(\.[0-9]*)?", re.ASCII)
@@ -84,7 +56,7 @@ class TimestampRange:
 Value = bool | int | float | Decimal | str | bytes | TimestampRange | None
 
 
-def parse_partition_value(text: str | None, data_type: DataType, time_zone: str | None = "UTC") -> Value:
+def parse_partition_value(text: str | None, data_type: t.DataType, time_zone: str | None = "UTC") -> Value:
     """Parse a partition value: int days for date, int microseconds for timestamps, widened floats.
 
     None is null. "" is null for every type except string: the protocol defines null and delta-spark reads "", so this
@@ -95,17 +67,17 @@ def parse_partition_value(text: str | None, data_type: DataType, time_zone: str 
     """
     if text is None:
         return None
-    if data_type == STRING:
+    if data_type == t.STRING:
         return text
     if text == "":
         return None
-    if data_type == BINARY:
+    if data_type == t.BINARY:
         return _utf8(text)
-    return _parser(data_type, time_zone)(text.strip(TRIM_ALL))
+    return _parser(data_type, time_zone)(text.strip(calendar.TRIM_ALL))
 
 
 def partition_column(
-    values: pa.Array | pa.ChunkedArray, data_type: DataType, time_zone: str | None = "UTC"
+    values: pa.Array | pa.ChunkedArray, data_type: t.DataType, time_zone: str | None = "UTC"
 ) -> pa.Array:
     """Apply parse_partition_value to a string array, once for each distinct value; returns arrow_type(data_type).
 
@@ -113,18 +85,18 @@ def partition_column(
     parse_partition_value.
     """
     values = one_chunk(values)
-    if data_type == STRING:
+    if data_type == t.STRING:
         return values.cast(pa.string())
     encoded = values.dictionary_encode()
     distinct = [parse_partition_value(text, data_type, time_zone) for text in encoded.dictionary.to_pylist()]
-    if data_type == TIMESTAMP and time_zone is None:
+    if data_type == t.TIMESTAMP and time_zone is None:
         typed = _range_array(distinct)
     else:
-        typed = typed_array(distinct, arrow_type(data_type))
+        typed = typed_array(distinct, t.arrow_type(data_type))
     return typed.take(encoded.indices)
 
 
-def serialize_partition_value(value: Value, data_type: DataType) -> str | None:
+def serialize_partition_value(value: Value, data_type: t.DataType) -> str | None:
     """Return the string of a partition value in the log; None for null and for an empty string or empty bytes.
 
     # PROTOCOL (today), Partition Value Serialization: timestamps as ISO-8601 in UTC.
@@ -133,29 +105,29 @@ def serialize_partition_value(value: Value, data_type: DataType) -> str | None:
     if value is None or (isinstance(value, str | bytes) and not value):
         return None
     match data_type, value:
-        case _, str() if data_type == STRING:
+        case _, str() if data_type == t.STRING:
             return value
-        case _, bool() if data_type == BOOLEAN:
+        case _, bool() if data_type == t.BOOLEAN:
             return "true" if value else "false"
-        case _, int() if data_type in INTEGRAL_BITS and not isinstance(value, bool):
+        case _, int() if data_type in t.INTEGRAL_BITS and not isinstance(value, bool):
             return str(_in_width(value, data_type))
-        case _, float() if data_type in FLOATING:
+        case _, float() if data_type in t.FLOATING:
             return _java_float(value, data_type)
-        case DecimalType(), Decimal():
+        case t.DecimalType(), Decimal():
             return format(_scaled(value, data_type, str(value)), "f")
-        case _, bytes() if data_type == BINARY:
+        case _, bytes() if data_type == t.BINARY:
             return _text_of(value)
-        case _, int() if data_type == DATE:
-            return format_date(value)
-        case _, int() if data_type == TIMESTAMP:
-            return format_timestamp(value, "T", 6) + "Z"
-        case _, int() if data_type == TIMESTAMP_NTZ:
-            return format_timestamp(value, " ", 6).removesuffix(".000000")
+        case _, int() if data_type == t.DATE:
+            return calendar.format_date(value)
+        case _, int() if data_type == t.TIMESTAMP:
+            return calendar.format_timestamp(value, "T", 6) + "Z"
+        case _, int() if data_type == t.TIMESTAMP_NTZ:
+            return calendar.format_timestamp(value, " ", 6).removesuffix(".000000")
         case _:
-            raise PartitionValueError(f"{value!r} is not a partition value of type {simple_string(data_type)}")
+            raise PartitionValueError(f"{value!r} is not a partition value of type {t.simple_string(data_type)}")
 
 
-def partition_texts(values: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Array:
+def partition_texts(values: pa.Array | pa.ChunkedArray, data_type: t.DataType) -> pa.Array:
     """Return the string of each partition value in the log; null for null and for an empty string.
 
     Args:
@@ -170,25 +142,25 @@ def partition_texts(values: pa.Array | pa.ChunkedArray, data_type: DataType) -> 
     return arrow_array(texts, pa.string()).take(encoded.indices)
 
 
-def _parser(data_type: DataType, time_zone: str | None) -> Callable[[str], Value]:
-    if data_type in INTEGRAL_BITS:
+def _parser(data_type: t.DataType, time_zone: str | None) -> Callable[[str], Value]:
+    if data_type in t.INTEGRAL_BITS:
         return lambda text: _integer(text, data_type)
-    if data_type in FLOATING:
+    if data_type in t.FLOATING:
         return lambda text: _float(text, data_type)
-    if isinstance(data_type, DecimalType):
+    if isinstance(data_type, t.DecimalType):
         return lambda text: _decimal(text, data_type)
-    if data_type == BOOLEAN:
+    if data_type == t.BOOLEAN:
         return _boolean
-    if data_type == DATE:
+    if data_type == t.DATE:
         return _date
-    if data_type == TIMESTAMP:
+    if data_type == t.TIMESTAMP:
         return lambda text: _timestamp(text, time_zone)
-    if data_type == TIMESTAMP_NTZ:
+    if data_type == t.TIMESTAMP_NTZ:
         return _local_timestamp
-    raise PartitionValueError(f"{simple_string(data_type)} is not a valid type of a partition column")
+    raise PartitionValueError(f"{t.simple_string(data_type)} is not a valid type of a partition column")
 
 
-def _integer(text: str, data_type: DataType) -> int:
+def _integer(text: str, data_type: t.DataType) -> int:
     found = _INTEGER.fullmatch(text)
     # Spark truncates decimals: "7.9" is 7.
     if found is None or not (found[2] or len(found[3] or "") > 1):
@@ -197,7 +169,7 @@ def _integer(text: str, data_type: DataType) -> int:
     return _in_width(-magnitude if found[1] == "-" else magnitude, data_type)
 
 
-def _float(text: str, data_type: DataType) -> float:
+def _float(text: str, data_type: t.DataType) -> float:
     special = SPECIAL_FLOATS.get(text.lower())
     if special is not None:
         return special
@@ -209,10 +181,10 @@ def _float(text: str, data_type: DataType) -> float:
         value = float(number)
     else:
         raise _malformed(text, data_type)
-    return _nearest_float32(value, number) if data_type == FLOAT else value
+    return _nearest_float32(value, number) if data_type == t.FLOAT else value
 
 
-def _hexadecimal(number: str, text: str, data_type: DataType) -> float:
+def _hexadecimal(number: str, text: str, data_type: t.DataType) -> float:
     try:
         return float.fromhex(number)
     except OverflowError:
@@ -228,7 +200,7 @@ def _nearest_float32(value: float, number: str) -> float:
     return nearest_float(decimal_of(number))
 
 
-def _decimal(text: str, data_type: DecimalType) -> Decimal:
+def _decimal(text: str, data_type: t.DecimalType) -> Decimal:
     text = _with_one_sign(text, data_type.scale)
     if _DECIMAL.fullmatch(text) is None:
         raise _malformed(text, data_type)
@@ -254,7 +226,7 @@ def _with_one_sign(text: str, scale: int) -> str:
     return plain
 
 
-def _scaled(value: Decimal, data_type: DecimalType, text: str) -> Decimal:
+def _scaled(value: Decimal, data_type: t.DecimalType, text: str) -> Decimal:
     try:
         if value.adjusted() >= data_type.precision and value:
             raise _malformed(text, data_type)
@@ -268,9 +240,9 @@ def _scaled(value: Decimal, data_type: DecimalType, text: str) -> Decimal:
 
 
 def _boolean(text: str) -> bool:
-    value = BOOLEAN_TEXTS.get(text.lower())
+    value = t.BOOLEAN_TEXTS.get(text.lower())
     if value is None:
-        raise _malformed(text, BOOLEAN)
+        raise _malformed(text, t.BOOLEAN)
     return value
 
 
@@ -278,50 +250,51 @@ def _timestamp(text: str, time_zone: str | None) -> int | TimestampRange:
     parsed = _parsed(text)
     zone = time_zone if parsed.zone is None else parsed.zone
     if zone is None:
-        local = _instant(parsed.local_micros, text, TIMESTAMP)
+        local = _instant(parsed.local_micros, text, t.TIMESTAMP)
         return TimestampRange(
-            max(local - GREATEST_OFFSET_MICROS, INSTANT_MIN), min(local + GREATEST_OFFSET_MICROS, INSTANT_MAX)
+            max(local - calendar.GREATEST_OFFSET_MICROS, calendar.INSTANT_MIN),
+            min(local + calendar.GREATEST_OFFSET_MICROS, calendar.INSTANT_MAX),
         )
     try:
-        return _instant(instant_of(parsed.local_micros, zone_of(zone)), text, TIMESTAMP)
+        return _instant(calendar.instant_of(parsed.local_micros, calendar.zone_of(zone)), text, t.TIMESTAMP)
     except LookupError as error:
         raise PartitionValueError(f"{shown(text)} is not a timestamp: {error}") from error
 
 
 def _local_timestamp(text: str) -> int:
     try:
-        micros = parse_timestamp_ntz(text)
+        micros = calendar.parse_timestamp_ntz(text)
     except LookupError as error:
         raise PartitionValueError(f"{shown(text)} is not a timestamp: {error}") from error
     if micros is None:
-        raise _malformed(text, TIMESTAMP_NTZ)
+        raise _malformed(text, t.TIMESTAMP_NTZ)
     return micros
 
 
-def _parsed(text: str) -> TimestampText:
-    parsed = read_timestamp(text)
+def _parsed(text: str) -> calendar.TimestampText:
+    parsed = calendar.read_timestamp(text)
     if parsed is None:
-        raise _malformed(text, TIMESTAMP)
+        raise _malformed(text, t.TIMESTAMP)
     return parsed
 
 
-def _instant(micros: int, text: str, data_type: DataType) -> int:
-    if not INSTANT_MIN <= micros <= INSTANT_MAX:
+def _instant(micros: int, text: str, data_type: t.DataType) -> int:
+    if not calendar.INSTANT_MIN <= micros <= calendar.INSTANT_MAX:
         raise _malformed(text, data_type)
     return micros
 
 
 def _date(text: str) -> int:
-    days = parse_date(text)
+    days = calendar.parse_date(text)
     if days is None:
-        raise _malformed(text, DATE)
+        raise _malformed(text, t.DATE)
     return days
 
 
-def _in_width(value: int, data_type: DataType) -> int:
-    half = 1 << (INTEGRAL_BITS[data_type] - 1)
+def _in_width(value: int, data_type: t.DataType) -> int:
+    half = 1 << (t.INTEGRAL_BITS[data_type] - 1)
     if not -half <= value < half:
-        raise PartitionValueError(f"{value} is beyond the range of {simple_string(data_type)}")
+        raise PartitionValueError(f"{value} is beyond the range of {t.simple_string(data_type)}")
     return value
 
 
@@ -341,18 +314,18 @@ def _text_of(value: bytes) -> str:
         ) from error
 
 
-def _malformed(text: str, data_type: DataType) -> PartitionValueError:
-    return PartitionValueError(f"{shown(text)} is not a value of type {simple_string(data_type)}")
+def _malformed(text: str, data_type: t.DataType) -> PartitionValueError:
+    return PartitionValueError(f"{shown(text)} is not a value of type {t.simple_string(data_type)}")
 
 
-def _java_float(value: float, data_type: DataType) -> str:
-    if data_type == FLOAT and math.isfinite(value) and to_float(value) != value:
+def _java_float(value: float, data_type: t.DataType) -> str:
+    if data_type == t.FLOAT and math.isfinite(value) and to_float(value) != value:
         raise PartitionValueError(f"{value!r} is not a 32-bit float")
-    return java_text(value, data_type == FLOAT)
+    return java_text(value, data_type == t.FLOAT)
 
 
 def _range_array(values: list[Any]) -> pa.Array:
-    instant = arrow_type(TIMESTAMP)
+    instant = t.arrow_type(t.TIMESTAMP)
     known = [v if isinstance(v, TimestampRange) or v is None else TimestampRange(v, v) for v in values]
     lows = arrow_array([None if v is None else v.low for v in known], pa.int64()).view(instant)
     highs = arrow_array([None if v is None else v.high for v in known], pa.int64()).view(instant)

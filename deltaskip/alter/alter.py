@@ -11,7 +11,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, AddFile, DomainMetadata, add_actions, hadoop_path, table_key
+from deltaskip import actions
+from deltaskip.alter import table_changes
 from deltaskip.alter.altered_table import AlteredTable, LoggedChange, PhysicalPath, done, with_property
 from deltaskip.alter.column_changes import (
     add_column,
@@ -34,28 +35,6 @@ from deltaskip.alter.constraints import (
 from deltaskip.alter.features import add_feature, drop_feature, needs_protection, protocol_after
 from deltaskip.alter.history_truncation import truncate_history, vector_tombstones
 from deltaskip.alter.property_changes import check_retention, remove_properties, set_comment, set_properties
-from deltaskip.alter.table_changes import (
-    AddColumn,
-    AddConstraint,
-    AddFeature,
-    ClusterBy,
-    DeleteColumn,
-    DropConstraint,
-    DropDefault,
-    DropFeature,
-    MoveColumn,
-    RemoveProperty,
-    RenameColumn,
-    ReplaceColumns,
-    SetComment,
-    SetDefault,
-    SetProperty,
-    SyncIdentity,
-    TableChange,
-    UpdateColumn,
-    UpdateColumnComment,
-    UpdateColumnNullability,
-)
 from deltaskip.alter.type_changes import drop_default, set_default, update_type
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, SchemaError
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, MOST_CLUSTERING_COLUMNS, clustering_domain
@@ -65,15 +44,7 @@ from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.schema.properties import TableProperties
 from deltaskip.skipping.scan import Scan
-from deltaskip.sparkexpr.types import (
-    DataType,
-    StructField,
-    StructType,
-    column_path,
-    display_name,
-    physical_name,
-    resolve,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.stats.stats_columns import STATS_COLUMNS, indexed_columns
 from deltaskip.stats.stats_text import num_records, parsed_stats
@@ -128,7 +99,9 @@ def _readable(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def alter(snapshot: Snapshot, changes: Sequence[TableChange], options: WriteOptions = PLAIN_WRITE) -> WriteResult:
+def alter(
+    snapshot: Snapshot, changes: Sequence[table_changes.TableChange], options: WriteOptions = PLAIN_WRITE
+) -> WriteResult:
     """Commit the changes to the latest version of a table, see DeltaTable.alter."""
     checked = _checked(changes)
 
@@ -146,13 +119,13 @@ def alter(snapshot: Snapshot, changes: Sequence[TableChange], options: WriteOpti
     return result
 
 
-def alter_to(transaction: Transaction, changes: Sequence[TableChange]) -> None:
+def alter_to(transaction: Transaction, changes: Sequence[table_changes.TableChange]) -> None:
     """Add the changes to a transaction, each on top of its earlier changes.
 
     Raises SchemaError, InvalidArgument, RowViolation and UnsupportedFeature as DeltaTable.alter does.
     """
     checked = _checked(changes)
-    if any(isinstance(change, DropFeature) for change in checked):
+    if any(isinstance(change, table_changes.DropFeature) for change in checked):
         raise InvalidArgument(
             f"A feature of {transaction.snapshot.root} cannot be dropped in a transaction with other operations: use "
             f"DeltaTable.drop_feature."
@@ -161,9 +134,9 @@ def alter_to(transaction: Transaction, changes: Sequence[TableChange]) -> None:
     _put(transaction, before, _after(before, checked))
 
 
-def _checked(changes: Sequence[TableChange]) -> tuple[TableChange, ...]:
+def _checked(changes: Sequence[table_changes.TableChange]) -> tuple[table_changes.TableChange, ...]:
     for change in changes:
-        if not isinstance(change, TableChange):
+        if not isinstance(change, table_changes.TableChange):
             raise InvalidArgumentType(
                 f"Each of changes must be a change such as AddColumn(…), not {type(change).__name__}: pass each as an "
                 f"argument of its own, or SQL text to alter_sql."
@@ -179,18 +152,22 @@ def _state_of(transaction: Transaction) -> AlteredTable:
     )
 
 
-def _protects(change: TableChange) -> bool:
-    return isinstance(change, DropFeature) and not change.truncate_history and needs_protection(change.feature)
+def _protects(change: table_changes.TableChange) -> bool:
+    return (
+        isinstance(change, table_changes.DropFeature)
+        and not change.truncate_history
+        and needs_protection(change.feature)
+    )
 
 
-def _after(state: AlteredTable, changes: Sequence[TableChange]) -> AlteredTable:
+def _after(state: AlteredTable, changes: Sequence[table_changes.TableChange]) -> AlteredTable:
     """The state after all changes, with its protocol."""
     before = state
     for kind, alike in groupby(changes, type):
         run: list[Any] = list(alike)
-        if issubclass(kind, SetProperty):
+        if issubclass(kind, table_changes.SetProperty):
             state = set_properties(state, run)
-        elif issubclass(kind, RemoveProperty):
+        elif issubclass(kind, table_changes.RemoveProperty):
             state = remove_properties(state, run)
         else:
             for change in run:
@@ -200,41 +177,41 @@ def _after(state: AlteredTable, changes: Sequence[TableChange]) -> AlteredTable:
     return replace(state, protocol=protocol_after(state))
 
 
-def _changed(state: AlteredTable, change: TableChange) -> AlteredTable:
+def _changed(state: AlteredTable, change: table_changes.TableChange) -> AlteredTable:
     match change:
-        case AddColumn():
+        case table_changes.AddColumn():
             return add_column(state, change)
-        case DeleteColumn():
+        case table_changes.DeleteColumn():
             return delete_column(state, change)
-        case RenameColumn():
+        case table_changes.RenameColumn():
             return rename_column(state, change)
-        case MoveColumn():
+        case table_changes.MoveColumn():
             return move_column(state, change)
-        case UpdateColumn():
+        case table_changes.UpdateColumn():
             return update_type(state, change)
-        case UpdateColumnComment():
+        case table_changes.UpdateColumnComment():
             return update_comment(state, change)
-        case UpdateColumnNullability():
+        case table_changes.UpdateColumnNullability():
             return update_nullability(state, change)
-        case ReplaceColumns():
+        case table_changes.ReplaceColumns():
             return replace_columns(state, change)
-        case SetDefault():
+        case table_changes.SetDefault():
             return set_default(state, change)
-        case DropDefault():
+        case table_changes.DropDefault():
             return drop_default(state, change)
-        case SyncIdentity():
+        case table_changes.SyncIdentity():
             return _sync_identity(state, change)
-        case SetComment():
+        case table_changes.SetComment():
             return set_comment(state, change)
-        case AddConstraint():
+        case table_changes.AddConstraint():
             return add_constraint(state, change)
-        case DropConstraint():
+        case table_changes.DropConstraint():
             return drop_constraint(state, change)
-        case ClusterBy():
+        case table_changes.ClusterBy():
             return _cluster_by(state, change)
-        case AddFeature():
+        case table_changes.AddFeature():
             return add_feature(state, change)
-        case DropFeature():
+        case table_changes.DropFeature():
             return drop_feature(state, change)
         case _:
             raise InvalidArgumentType.of("Each of changes", "a change of this package", change)
@@ -274,7 +251,7 @@ def _put_domains(transaction: Transaction, before: AlteredTable, after: AlteredT
     for feature, name in (("clustering", CLUSTERING_DOMAIN), ("rowTracking", ROW_TRACKING_DOMAIN)):
         domain = transaction.domains.get(name)
         if feature in after.dropped and domain is not None:
-            transaction.set_system_domain(DomainMetadata(name, domain.configuration, removed=True))
+            transaction.set_system_domain(actions.DomainMetadata(name, domain.configuration, removed=True))
 
 
 def _renumber(transaction: Transaction, numbered: bool) -> None:
@@ -286,8 +263,8 @@ def _renumber(transaction: Transaction, numbered: bool) -> None:
     for batch in snapshot.add_batches(_BATCH_FILES):
         has_ids = pc.and_(pc.is_valid(batch["base_row_id"]), pc.is_valid(batch["default_row_commit_version"]))
         some = batch.filter(has_ids if numbered else pc.invert(has_ids))
-        for file in add_actions(pa.Table.from_batches([some.select(FILE_SCHEMA.names)])):
-            if table_key(snapshot.table_root, file.path) in changed:
+        for file in actions.add_actions(pa.Table.from_batches([some.select(actions.FILE_SCHEMA.names)])):
+            if actions.table_key(snapshot.table_root, file.path) in changed:
                 # The transaction has removed the file, or already adds it again.
                 continue
             again = replace(file, data_change=False)
@@ -297,18 +274,18 @@ def _renumber(transaction: Transaction, numbered: bool) -> None:
                 transaction.add_again(_counted(snapshot, again))
 
 
-def _counted(snapshot: Snapshot, file: AddFile) -> AddFile:
+def _counted(snapshot: Snapshot, file: actions.AddFile) -> actions.AddFile:
     """The file with its row count, read from the footer if the statistics lack it."""
     stats = parsed_stats(file.stats)
     if num_records(stats) is not None:
         return file
-    rows = stored_file_rows(snapshot.storage, hadoop_path(snapshot.table_root, file.path))
+    rows = stored_file_rows(snapshot.storage, actions.hadoop_path(snapshot.table_root, file.path))
     counted = {**(stats or {}), "numRecords": rows}
     return replace(file, stats=json.dumps(counted, ensure_ascii=False, separators=(",", ":")))
 
 
 # PROTOCOL, Clustered Table: at most four columns, each with statistics, of a table without partition columns
-def _cluster_by(state: AlteredTable, change: ClusterBy) -> AlteredTable:
+def _cluster_by(state: AlteredTable, change: table_changes.ClusterBy) -> AlteredTable:
     """Return the state with other clustering columns."""
     if state.metadata.partition_columns:
         raise SchemaError(f"{state.table} is partitioned, so it cannot be clustered: a table has one or the other.")
@@ -319,11 +296,11 @@ def _cluster_by(state: AlteredTable, change: ClusterBy) -> AlteredTable:
     paths: list[PhysicalPath] = []
     for column in change.columns:
         try:
-            path = resolve(state.schema, column, state.mode).physical
+            path = t.resolve(state.schema, column, state.mode).physical
         except PredicateError as error:
-            raise SchemaError(f"{state.table} cannot be clustered by {display_name(column)}: {error}") from error
+            raise SchemaError(f"{state.table} cannot be clustered by {t.display_name(column)}: {error}") from error
         if path in paths:
-            raise SchemaError(f"{state.table} cannot be clustered by {display_name(column)} twice.")
+            raise SchemaError(f"{state.table} cannot be clustered by {t.display_name(column)} twice.")
         paths.append(path)
     before = state.clustering or ()
     if tuple(paths) == before:
@@ -361,16 +338,16 @@ def _bounded(state: AlteredTable) -> tuple[set[PhysicalPath], set[PhysicalPath]]
 
 
 def _shown(state: AlteredTable, paths: tuple[PhysicalPath, ...]) -> str:
-    return ",".join(display_name(_logical(state, path)) for path in paths)
+    return ",".join(t.display_name(_logical(state, path)) for path in paths)
 
 
 def _logical(state: AlteredTable, path: PhysicalPath) -> tuple[str, ...]:
     """The logical path of a column; the physical path if the schema does not have it."""
     names: list[str] = []
-    current: DataType = state.schema
+    current: t.DataType = state.schema
     for part in path:
-        fields = current.fields if isinstance(current, StructType) else ()
-        field = next((field for field in fields if physical_name(field, state.mode) == part), None)
+        fields = current.fields if isinstance(current, t.StructType) else ()
+        field = next((field for field in fields if t.physical_name(field, state.mode) == part), None)
         if field is None:
             return path
         names.append(field.name)
@@ -379,9 +356,9 @@ def _logical(state: AlteredTable, path: PhysicalPath) -> tuple[str, ...]:
 
 
 # PROTOCOL, Identity Columns
-def _sync_identity(state: AlteredTable, change: SyncIdentity) -> AlteredTable:
+def _sync_identity(state: AlteredTable, change: table_changes.SyncIdentity) -> AlteredTable:
     """Return the state with the mark of an identity column moved past the column's values."""
-    place = place_of(state.schema, column_path("column", change.column), state.table)
+    place = place_of(state.schema, t.column_path("column", change.column), state.table)
     identity = identity_of(place.field) if len(place.path) == 1 else None
     if identity is None:
         raise SchemaError(f"{place.name} of {state.table} is not an identity column.")
@@ -393,11 +370,11 @@ def _sync_identity(state: AlteredTable, change: SyncIdentity) -> AlteredTable:
     return done(state, "CHANGE COLUMN", {"column": column_json(place)})
 
 
-def _extreme_value(state: AlteredTable, field: StructField, side: Literal["min", "max"]) -> int | None:
+def _extreme_value(state: AlteredTable, field: t.StructField, side: Literal["min", "max"]) -> int | None:
     """Return the least or greatest value of a BIGINT column; None if it has none."""
     scan = Scan(state.written_snapshot)
     try:
-        found = scan.max(display_name([field.name])) if side == "max" else scan.min(display_name([field.name]))
+        found = scan.max(t.display_name([field.name])) if side == "max" else scan.min(t.display_name([field.name]))
     except NotProvable:
         found = None
         for batch in rows_of_files(scan.snapshot, scan.files(columns=CHECKED_COLUMNS), [field.name]):

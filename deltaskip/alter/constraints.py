@@ -25,18 +25,9 @@ from deltaskip.schema.properties import CONSTRAINT_PREFIX
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import columns_in, is_valid_sql, parse_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import type_of
-from deltaskip.sparkexpr.types import (
-    BOOLEAN,
-    VOID,
-    StructField,
-    StructType,
-    display_name,
-    fold_name,
-    resolve,
-    simple_string,
-)
 
 CHECKED_COLUMNS = ("uri", "partition_values", "deletion_vector")
 """Columns of `Scan.files()` that `rows_of_files` needs."""
@@ -111,28 +102,28 @@ def _check_expression(state: AlteredTable, name: str, text: str) -> None:
         raise refused("it is not an SQL condition")
     for parts in columns_in(text, state.schema):
         try:
-            resolve(state.schema, parts[:1])
+            t.resolve(state.schema, parts[:1])
         except PredicateError as error:
-            raise refused(f"it uses {display_name(parts)}. {error}".rstrip(".")) from error
+            raise refused(f"it uses {t.display_name(parts)}. {error}".rstrip(".")) from error
     try:
         found = type_of(bind_expression(parse_sql(text), state.schema))
     except PredicateError:
         # Spark may be able to evaluate it although deltaskip cannot.
         return
-    if found is not None and found not in (BOOLEAN, VOID):
-        raise refused(f"it is of type {simple_string(found).upper()}, and must be a condition")
+    if found is not None and found not in (t.BOOLEAN, t.VOID):
+        raise refused(f"it is of type {t.simple_string(found).upper()}, and must be a condition")
 
 
-def _used(schema: StructType, expression: str) -> list[StructField]:
+def _used(schema: t.StructType, expression: str) -> list[t.StructField]:
     """The columns that an expression uses, nullable; at least one column, to know the number of rows."""
-    names = {fold_name(parts[0]) for parts in columns_in(expression)}
-    found = [field for field in schema.fields if fold_name(field.name) in names]
-    return [StructField(f.name, f.type, True, f.metadata) for f in found or schema.fields[:1]]
+    names = {t.fold_name(parts[0]) for parts in columns_in(expression)}
+    found = [field for field in schema.fields if t.fold_name(field.name) in names]
+    return [t.StructField(f.name, f.type, True, f.metadata) for f in found or schema.fields[:1]]
 
 
-def _checker(rule: RowRule, fields: Sequence[StructField], table: str) -> ArrowRows:
+def _checker(rule: RowRule, fields: Sequence[t.StructField], table: str) -> ArrowRows:
     columns = tuple(PlannedColumn(field, "given", "", field) for field in fields)
-    return ArrowRows(RowPlan(table, StructType(tuple(fields)), columns, rules=(rule,)))
+    return ArrowRows(RowPlan(table, t.StructType(tuple(fields)), columns, rules=(rule,)))
 
 
 def _check_with_spark(snapshot: Snapshot, rule: RowRule, table: str, why: UnsupportedFeature) -> None:

@@ -16,27 +16,7 @@ from deltaskip.rows.defaults import default_problem
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, is_widening
 from deltaskip.schema.user_schema import field_of
-from deltaskip.sparkexpr.types import (
-    COLLATIONS_KEY,
-    DEFAULT_KEY,
-    DOUBLE,
-    GENERATION_KEY,
-    IDENTITY_PREFIX,
-    INTEGRAL_BITS,
-    STRING,
-    TIMESTAMP_NTZ,
-    VOID,
-    ArrayType,
-    ColumnPath,
-    DataType,
-    DecimalType,
-    MapType,
-    StructField,
-    StructType,
-    column_path,
-    simple_string,
-    type_name,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.lengths import holds_all, is_text, stored_field, with_lengths
 
 
@@ -45,20 +25,22 @@ def update_type(state: AlteredTable, change: UpdateColumn) -> AlteredTable:
 
     # PROTOCOL, Void Type: a void column can become any type, since no file has it.
     """
-    place = place_of(state.schema, column_path("column", change.column), state.table)
+    place = place_of(state.schema, t.column_path("column", change.column), state.table)
     given = with_lengths(field_of(place.field.name, change.type))
     old, new = place.type, given.type
     if is_text(old) and is_text(new):
         _refuse_collation(state, place, given)
     if old == new:
         return state
-    if old == VOID:
-        refuse_dependents(state, place.path, f"changed to {simple_string(new).upper()}")
+    if old == t.VOID:
+        refuse_dependents(state, place.path, f"changed to {t.simple_string(new).upper()}")
         return _with_type(state, _collated_like(place, given), new, recorded=False)
-    if isinstance(old, StructType | ArrayType | MapType) or isinstance(new, StructType | ArrayType | MapType):
+    if isinstance(old, t.StructType | t.ArrayType | t.MapType) or isinstance(
+        new, t.StructType | t.ArrayType | t.MapType
+    ):
         raise _refused(state, place, new, "only single types can: change the fields, elements, keys or values in it")
     _refuse_own_rules(state, place, new)
-    refuse_dependents(state, place.path, f"changed to {simple_string(new).upper()}")
+    refuse_dependents(state, place.path, f"changed to {t.simple_string(new).upper()}")
     if is_text(old) != is_text(new):
         raise _refused(state, place, new, "a text does not become another type, nor another type a text")
     if is_text(old):
@@ -79,62 +61,62 @@ def update_type(state: AlteredTable, change: UpdateColumn) -> AlteredTable:
 
 def set_default(state: AlteredTable, change: SetDefault) -> AlteredTable:
     """Return the state with a default of a column."""
-    place = _default_place(state, column_path("column", change.column))
+    place = _default_place(state, t.column_path("column", change.column))
     text = change.expression.strip()
     why = default_problem(place.field, text, state.table)
     if why is not None:
         raise SchemaError(f"{text or 'An empty text'} cannot be the default of {place.name} of {state.table}: {why}.")
-    return set_metadata_key(state, place, DEFAULT_KEY, text)
+    return set_metadata_key(state, place, t.DEFAULT_KEY, text)
 
 
 def drop_default(state: AlteredTable, change: DropDefault) -> AlteredTable:
     """Return the state without the default of a column."""
-    return set_metadata_key(state, _default_place(state, column_path("column", change.column)), DEFAULT_KEY, None)
+    return set_metadata_key(state, _default_place(state, t.column_path("column", change.column)), t.DEFAULT_KEY, None)
 
 
-def _with_type(state: AlteredTable, place: Place, new: DataType, recorded: bool) -> AlteredTable:
-    def changed(field: StructField) -> StructField:
+def _with_type(state: AlteredTable, place: Place, new: t.DataType, recorded: bool) -> AlteredTable:
+    def changed(field: t.StructField) -> t.StructField:
         metadata = {**field.metadata, **place.field.metadata}
         if recorded:
-            change = {"toType": type_name(new), "fromType": type_name(place.type)}
+            change = {"toType": t.type_name(new), "fromType": t.type_name(place.type)}
             if place.inside:
                 change["fieldPath"] = ".".join(place.inside)
             metadata[TYPE_CHANGES_KEY] = [*metadata.get(TYPE_CHANGES_KEY, ()), change]
         return replace(field, type=replace_type(field.type, place.inside, lambda _old: new), metadata=metadata)
 
-    parameters = {"column": column_json(replace(place, type=STRING if is_text(new) else new))}
+    parameters = {"column": column_json(replace(place, type=t.STRING if is_text(new) else new))}
     if not recorded:
         after = stored_field(changed(place.field))
         parameters["column"]["metadata"] = {} if place.inside else dict(after.metadata)
     return done(with_schema(state, with_field(state.schema, place.field_path, changed)), "CHANGE COLUMN", parameters)
 
 
-def _collated_like(place: Place, given: StructField) -> Place:
+def _collated_like(place: Place, given: t.StructField) -> Place:
     """A void place with the collations of its new type."""
     above, size = ".".join((place.field.name, *place.inside)), len(given.name)
-    named = {f"{above}{key[size:]}": text for key, text in (given.metadata.get(COLLATIONS_KEY) or {}).items()}
+    named = {f"{above}{key[size:]}": text for key, text in (given.metadata.get(t.COLLATIONS_KEY) or {}).items()}
     if not named:
         return place
-    known = place.field.metadata.get(COLLATIONS_KEY) or {}
+    known = place.field.metadata.get(t.COLLATIONS_KEY) or {}
     return replace(
-        place, field=replace(place.field, metadata={**place.field.metadata, COLLATIONS_KEY: {**known, **named}})
+        place, field=replace(place.field, metadata={**place.field.metadata, t.COLLATIONS_KEY: {**known, **named}})
     )
 
 
-def _in_iceberg(old: DataType, new: DataType) -> bool:
+def _in_iceberg(old: t.DataType, new: t.DataType) -> bool:
     match old, new:
-        case DecimalType(_, before), DecimalType(_, after):
+        case t.DecimalType(_, before), t.DecimalType(_, after):
             return before == after
-        case _, DecimalType():
+        case _, t.DecimalType():
             return False
         case _:
-            return not (new == TIMESTAMP_NTZ or (old in INTEGRAL_BITS and new == DOUBLE))
+            return not (new == t.TIMESTAMP_NTZ or (old in t.INTEGRAL_BITS and new == t.DOUBLE))
 
 
-def _refuse_collation(state: AlteredTable, place: Place, given: StructField) -> None:
-    declared = place.field.metadata.get(COLLATIONS_KEY) or {}
+def _refuse_collation(state: AlteredTable, place: Place, given: t.StructField) -> None:
+    declared = place.field.metadata.get(t.COLLATIONS_KEY) or {}
     before = declared.get(".".join((place.field.name, *place.inside)))
-    after = (given.metadata.get(COLLATIONS_KEY) or {}).get(given.name)
+    after = (given.metadata.get(t.COLLATIONS_KEY) or {}).get(given.name)
     if before != after:
         change = f"from {before or 'UTF8_BINARY'} to {after or 'UTF8_BINARY'}"
         raise SchemaError(
@@ -143,27 +125,27 @@ def _refuse_collation(state: AlteredTable, place: Place, given: StructField) -> 
         )
 
 
-def _refuse_own_rules(state: AlteredTable, place: Place, new: DataType) -> None:
+def _refuse_own_rules(state: AlteredTable, place: Place, new: t.DataType) -> None:
     metadata = place.field.metadata
-    if GENERATION_KEY in metadata:
+    if t.GENERATION_KEY in metadata:
         raise _refused(state, place, new, "it is generated by an expression of its type")
-    if any(key.startswith(IDENTITY_PREFIX) for key in metadata):
+    if any(key.startswith(t.IDENTITY_PREFIX) for key in metadata):
         raise _refused(state, place, new, "it is an identity column, which must be BIGINT")
 
 
-def _refused(state: AlteredTable, place: Place, new: DataType, why: str) -> SchemaError:
+def _refused(state: AlteredTable, place: Place, new: t.DataType, why: str) -> SchemaError:
     return SchemaError(
-        f"{place.name} of {state.table} cannot change its type from {simple_string(place.type).upper()} to "
-        f"{simple_string(new).upper()}, because {why}."
+        f"{place.name} of {state.table} cannot change its type from {t.simple_string(place.type).upper()} to "
+        f"{t.simple_string(new).upper()}, because {why}."
     )
 
 
-def _default_place(state: AlteredTable, path: ColumnPath) -> Place:
+def _default_place(state: AlteredTable, path: t.ColumnPath) -> Place:
     place = place_of(state.schema, path, state.table)
     if len(place.path) > 1:
         raise SchemaError(f"{place.name} of {state.table} cannot have a default: only top-level columns can.")
-    if GENERATION_KEY in place.field.metadata:
+    if t.GENERATION_KEY in place.field.metadata:
         raise SchemaError(f"{place.name} of {state.table} cannot have a default, because it is generated.")
-    if any(key.startswith(IDENTITY_PREFIX) for key in place.field.metadata):
+    if any(key.startswith(t.IDENTITY_PREFIX) for key in place.field.metadata):
         raise SchemaError(f"{place.name} of {state.table} cannot have a default, because it is an identity column.")
     return place

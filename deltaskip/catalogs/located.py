@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip import arguments
+from deltaskip import arguments, errors
 from deltaskip.actions import decode_path
 from deltaskip.alter.table_changes import ClusterBy, RemoveProperty, SetComment, SetProperty, TableChange
 from deltaskip.catalogs.identifier import (
@@ -25,19 +25,6 @@ from deltaskip.catalogs.staged import StagedTable
 from deltaskip.catalogs.table_catalog import Ident, TransactionalTableCatalog
 from deltaskip.data_files.sort_order import SORT_ORDER_KEY, SortOrder, check_sort_order, sort_order_of, sort_order_text
 from deltaskip.doors import first_line
-from deltaskip.errors import (
-    CatalogError,
-    DeltaSkipError,
-    InvalidArgument,
-    InvalidArgumentType,
-    MaintenanceWarning,
-    NamespaceAlreadyExists,
-    NamespaceNotEmpty,
-    NamespaceNotFound,
-    StorageError,
-    TableAlreadyExists,
-    TableNotFound,
-)
 from deltaskip.log import load_snapshot
 from deltaskip.log.loading import same_table
 from deltaskip.records import dataclass
@@ -214,7 +201,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         if with_files:
             try:
                 self.check_files(entry)
-            except StorageError:
+            except errors.StorageError:
                 if self.find_entry(wanted) is None:
                     # Another writer has dropped it meanwhile.
                     return False
@@ -238,7 +225,7 @@ class LocatedCatalog(TransactionalTableCatalog):
             warn(
                 f"{location} was dropped from the catalog {self.name}, but could not be deleted: {first_line(error)}. "
                 f"Delete it.",
-                MaintenanceWarning,
+                errors.MaintenanceWarning,
             )
 
     def rename_table(self, old: Ident, new: Ident) -> None:
@@ -283,7 +270,9 @@ class LocatedCatalog(TransactionalTableCatalog):
         given = {} if properties is None else arguments.texts_by_name("properties", properties)
         check_new_namespace(found)
         if self.find_namespace(found) is not None:
-            raise NamespaceAlreadyExists(f"The catalog {self.name} already has a namespace {shown_namespace(found)}.")
+            raise errors.NamespaceAlreadyExists(
+                f"The catalog {self.name} already has a namespace {shown_namespace(found)}."
+            )
         self._check_namespace(found[:-1])
         self.add_namespace(found, given)
 
@@ -294,19 +283,19 @@ class LocatedCatalog(TransactionalTableCatalog):
         found = namespace_of(namespace)
         properties = changed_properties(self._check_namespace(found), changes)
         if not found:
-            raise InvalidArgument(f"The root of the catalog {self.name} has no properties.")
+            raise errors.InvalidArgument(f"The root of the catalog {self.name} has no properties.")
         self.set_namespace(found, properties)
 
     def drop_namespace(self, namespace: str | Sequence[str], cascade: bool = False) -> bool:
         found, with_content = namespace_of(namespace), arguments.flag("cascade", cascade)
         if not found:
-            raise InvalidArgument(f"The root of the catalog {self.name} cannot be dropped.")
+            raise errors.InvalidArgument(f"The root of the catalog {self.name} cannot be dropped.")
         if self.find_namespace(found) is None:
             return False
         tables, inside = self.list_tables(found), self.list_namespaces(found)
         if (tables or inside) and not with_content:
             content = str(tables[0]) if tables else shown_namespace(inside[0])
-            raise NamespaceNotEmpty(
+            raise errors.NamespaceNotEmpty(
                 f"The namespace {shown_namespace(found)} of the catalog {self.name} contains {content}: drop that "
                 f"first, or pass cascade=True (CASCADE in SQL)."
             )
@@ -378,11 +367,11 @@ class LocatedCatalog(TransactionalTableCatalog):
                 self._check_namespace(ident.namespace)
                 self.add_entry(entry)
             except BaseException as error:
-                unchanged = isinstance(error, CatalogError) and error.unchanged
+                unchanged = isinstance(error, errors.CatalogError) and error.unchanged
                 added = False if unchanged else self._has_entry(entry)
                 if added is False:
                     withdraw(storage, transaction)
-                if not added or not isinstance(error, CatalogError):
+                if not added or not isinstance(error, errors.CatalogError):
                     raise
             kill_point("entry added")
             with opening_after(f"The table {ident} was created"):
@@ -413,7 +402,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         """The entry of a table. Raises TableNotFound."""
         found = self.find_entry(ident)
         if found is None:
-            raise TableNotFound(f"The catalog {self.name} has no table {ident}.")
+            raise errors.TableNotFound(f"The catalog {self.name} has no table {ident}.")
         return found
 
     def _open(self, entry: TableEntry, version: int | None = None, timestamp: date | str | None = None) -> DeltaTable:
@@ -426,20 +415,20 @@ class LocatedCatalog(TransactionalTableCatalog):
             raise self._no_namespace(namespace)
         return found
 
-    def _no_namespace(self, namespace: Namespace) -> NamespaceNotFound:
-        return NamespaceNotFound(
+    def _no_namespace(self, namespace: Namespace) -> errors.NamespaceNotFound:
+        return errors.NamespaceNotFound(
             f"The catalog {self.name} has no namespace {shown_namespace(namespace)}: create it with create_namespace."
         )
 
     def _check_free(self, ident: CatalogIdentifier) -> None:
         if self.find_entry(ident) is not None:
-            raise TableAlreadyExists(f"The catalog {self.name} already has a table {ident}.")
+            raise errors.TableAlreadyExists(f"The catalog {self.name} already has a table {ident}.")
 
     def _check_location(self, root: str) -> None:
         """Raise InvalidArgument for a location that the catalog chooses, or may choose, for a managed table."""
         for own in self.own_locations():
             if contains(own, root):
-                raise InvalidArgument(
+                raise errors.InvalidArgument(
                     f"{root} is in {own}, the folder of the tables that the catalog {self.name} manages, where a table "
                     f"has one name only: choose a location elsewhere, or rename the table that is there."
                 )
@@ -455,16 +444,16 @@ class LocatedCatalog(TransactionalTableCatalog):
         own = {name: text for name, text in given.items() if name not in (COMMENT, LOCATION, PROVIDER, EXTERNAL)}
         provider = given.get(PROVIDER, "delta")
         if provider.lower() not in PROVIDERS:
-            raise InvalidArgument(
+            raise errors.InvalidArgument(
                 f"The property provider can only be 'delta', not {provider!r}: omit it, and the USING clause. Write a "
                 f"DataFrame by df.writeTo(name).create(), or by df.write.format('deltaskip').saveAsTable(name), which "
                 f"otherwise uses the format of spark.sql.sources.default."
             )
         external = given.get(EXTERNAL, "false").lower()
         if external not in ("true", "false"):
-            raise InvalidArgument(f"The property external must be 'true' or 'false', not {given[EXTERNAL]!r}.")
+            raise errors.InvalidArgument(f"The property external must be 'true' or 'false', not {given[EXTERNAL]!r}.")
         if external == "true" and LOCATION not in given:
-            raise InvalidArgument("An external table needs the property location, the folder of its files.")
+            raise errors.InvalidArgument("An external table needs the property location, the folder of its files.")
         clusters = [each for each in partitions if isinstance(each, ClusterBy)]
         columns = transforms_of([each for each in partitions if not isinstance(each, ClusterBy)], "partitions")
         cluster_by = tuple(display_name(path) for each in clusters for path in each.columns)
@@ -478,7 +467,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         """Whether a table has its entry, although adding it raised; None if the catalog does not answer."""
         try:
             found = self.find_entry(entry.identifier)
-        except DeltaSkipError:
+        except errors.DeltaSkipError:
             return None
         return found is not None and found.location == entry.location
 
@@ -493,7 +482,7 @@ def changed_properties(before: Mapping[str, str], changes: Iterable[SetProperty 
             case RemoveProperty(name):
                 properties.pop(name, None)
             case _:
-                raise InvalidArgumentType.of("Each change", "a SetProperty or RemoveProperty", change)
+                raise errors.InvalidArgumentType.of("Each change", "a SetProperty or RemoveProperty", change)
     return properties
 
 
@@ -511,23 +500,23 @@ def _own_change(change: TableChange) -> TableChange:
     # Spark 4.1, TableCatalog: PROP_COMMENT, PROP_LOCATION, PROP_PROVIDER, PROP_EXTERNAL are reserved.
     """
     if not isinstance(change, TableChange):
-        raise InvalidArgumentType.of("Each change", "a change such as AddColumn('price', 'INT')", change)
+        raise errors.InvalidArgumentType.of("Each change", "a change such as AddColumn('price', 'INT')", change)
     match change:
         case SetProperty(name, value) if name == COMMENT:
             return SetComment(value)
         case RemoveProperty(name) if name == COMMENT:
             return SetComment(None)
         case SetProperty(name) | RemoveProperty(name) if name in (LOCATION, PROVIDER, EXTERNAL):
-            raise InvalidArgument(
+            raise errors.InvalidArgument(
                 f"The property {name} of a table cannot be changed: it belongs to its entry in the catalog, which "
                 f"drop_table and register_table change."
             )
     return change
 
 
-def elsewhere(entry: TableEntry, location: str) -> InvalidArgument:
+def elsewhere(entry: TableEntry, location: str) -> errors.InvalidArgument:
     """Return the error for replacing a table by one at another location."""
-    return InvalidArgument(
+    return errors.InvalidArgument(
         f"The table {entry.identifier} is at {entry.location} and cannot be replaced by one at {location}: drop it "
         f"first, or leave the property location out."
     )
@@ -547,7 +536,7 @@ def withdraw(storage: Storage, transaction: Transaction) -> None:
     try:
         created = load_snapshot(storage, root, 0)
         paths = Scan(created, ReadOptions("true")).files(columns=["path"])["path"].to_pylist()
-    except DeltaSkipError:
+    except errors.DeltaSkipError:
         paths = []
     try:
         files = files_below(storage_below(storage), join(root, LOG_FOLDER), lambda each: each.kind == "directory")
@@ -555,7 +544,7 @@ def withdraw(storage: Storage, transaction: Transaction) -> None:
         files = []
     log = pa.array([file.path[len(root.rstrip("/")) + 1 :] for file in files], pa.string())
     delete_files(storage, root, log.filter(deletable(storage, root, log, log_names)), log_names)
-    with suppress(OSError, DeltaSkipError):
+    with suppress(OSError, errors.DeltaSkipError):
         data = pa.array([decode_path(path) for path in paths], pa.string())
         delete_files(storage, root, data.filter(deletable(storage, root, data, written_names)))
     if transaction.new_folders is not None:

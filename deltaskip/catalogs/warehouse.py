@@ -19,18 +19,9 @@ from os import PathLike
 from urllib.parse import unquote_to_bytes
 from uuid import uuid4
 
-from deltaskip import arguments
+from deltaskip import arguments, errors
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, namespace_of, shown_namespace
 from deltaskip.catalogs.located import LocatedCatalog, TableEntry
-from deltaskip.errors import (
-    CatalogError,
-    InvalidArgument,
-    NamespaceAlreadyExists,
-    NamespaceNotEmpty,
-    TableAlreadyExists,
-    TableNotFound,
-    UnsupportedFeature,
-)
 from deltaskip.json_text import parse_json
 from deltaskip.log.file_names import Kind, commit_name, parse_log_file
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT
@@ -66,7 +57,7 @@ def folder_name(name: str) -> str:
     if encoded.startswith("_"):
         encoded = "%5F" + encoded[1:]
     if len(encoded) > _LONGEST:
-        raise InvalidArgument(
+        raise errors.InvalidArgument(
             f"The name {name[:50]!r}… is too long for a folder: at most {_LONGEST} bytes, of which characters other "
             f"than a-z, 0-9, _ and - take three or more."
         )
@@ -80,7 +71,7 @@ def name_of(folder: str) -> str | None:
     try:
         name = unquote_to_bytes(folder).decode()
         return name if name and folder_name(name) == folder else None
-    except (UnicodeError, InvalidArgument):
+    except (UnicodeError, errors.InvalidArgument):
         return None
 
 
@@ -124,7 +115,7 @@ class WarehouseCatalog(LocatedCatalog):
     def add_entry(self, entry: TableEntry) -> None:
         """The log of a managed table is its entry."""
         folder = self._folder(*entry.identifier.namespace, entry.identifier.name)
-        taken = TableAlreadyExists(f"The catalog {self.name} already has a table {entry.identifier}.")
+        taken = errors.TableAlreadyExists(f"The catalog {self.name} already has a table {entry.identifier}.")
         if entry.managed:
             if self._storage.exists(folder + _POINTER):
                 self.remove_entry(entry)
@@ -165,8 +156,10 @@ class WarehouseCatalog(LocatedCatalog):
     def move_entry(self, entry: TableEntry, new: CatalogIdentifier) -> None:
         old = entry.identifier
         before, after = self._folder(*old.namespace, old.name), self._folder(*new.namespace, new.name)
-        gone = TableNotFound(f"The catalog {self.name} has no table {old}: another writer has renamed or dropped it.")
-        taken = TableAlreadyExists(f"The catalog {self.name} already has a table {new}.")
+        gone = errors.TableNotFound(
+            f"The catalog {self.name} has no table {old}: another writer has renamed or dropped it."
+        )
+        taken = errors.TableAlreadyExists(f"The catalog {self.name} already has a table {new}.")
         if not entry.managed:
             self._put_pointer(after + _POINTER, entry.location, taken)
             # Another table that took the name at the same time may have been withdrawn before this check.
@@ -177,7 +170,7 @@ class WarehouseCatalog(LocatedCatalog):
             return
         self._check_no_namespace(new)
         if not isinstance(self._storage, LocalStorage):
-            raise UnsupportedFeature(
+            raise errors.UnsupportedFeature(
                 f"The table {old} cannot be renamed to {new}, because {before} is in a store without atomic renames of "
                 f"folders: clone it to a location of its own and register that."
             )
@@ -188,7 +181,7 @@ class WarehouseCatalog(LocatedCatalog):
         except FileExistsError as error:
             if self._is_table(after):
                 raise taken from error
-            raise TableAlreadyExists(
+            raise errors.TableAlreadyExists(
                 f"The table {old} cannot be renamed to {new}, because {after} contains files of a table that is being "
                 f"created, or whose creation was interrupted: delete the folder if no writer is at work."
             ) from error
@@ -249,7 +242,7 @@ class WarehouseCatalog(LocatedCatalog):
         try:
             self._storage.put_if_absent(marker, _json({"properties": dict(properties)}))
         except FileExistsError as error:
-            raise NamespaceAlreadyExists(f"The catalog {self.name} already has a namespace {name}.") from error
+            raise errors.NamespaceAlreadyExists(f"The catalog {self.name} already has a namespace {name}.") from error
         try:
             is_table = self._is_table(folder)
         except BaseException:
@@ -257,7 +250,7 @@ class WarehouseCatalog(LocatedCatalog):
             raise
         if is_table:
             self._delete(marker)
-            raise NamespaceAlreadyExists(
+            raise errors.NamespaceAlreadyExists(
                 f"The catalog {self.name} has a table {name}, and a warehouse keeps no namespace in the folder of a "
                 f"table: choose another name."
             )
@@ -271,7 +264,7 @@ class WarehouseCatalog(LocatedCatalog):
         if found and not arguments.flag("cascade", cascade):
             for path, name in self._named_folders(self._folder(*found)):
                 if self._storage.exists(path) and not self._is_table(path) and not self._is_namespace(path):
-                    raise NamespaceNotEmpty(
+                    raise errors.NamespaceNotEmpty(
                         f"The namespace {shown_namespace(found)} of the catalog {self.name} contains files of a table "
                         f"{name} that is being created, or whose creation was interrupted: pass cascade=True "
                         f"(CASCADE in SQL) to delete them."
@@ -281,7 +274,7 @@ class WarehouseCatalog(LocatedCatalog):
     def remove_namespace(self, namespace: Namespace) -> bool:
         folder = self._folder(*namespace)
         marker = join(folder, _MARKER)
-        not_empty = NamespaceNotEmpty(
+        not_empty = errors.NamespaceNotEmpty(
             f"The namespace {shown_namespace(namespace)} of the catalog {self.name} has got a table or a namespace "
             f"while it was being dropped."
         )
@@ -376,12 +369,12 @@ class WarehouseCatalog(LocatedCatalog):
     def _check_no_namespace(self, ident: CatalogIdentifier) -> None:
         """Raise TableAlreadyExists if a namespace uses the folder: VACUUM of the table would delete its tables."""
         if self._is_namespace(self._folder(*ident.namespace, ident.name)):
-            raise TableAlreadyExists(
+            raise errors.TableAlreadyExists(
                 f"The catalog {self.name} has a namespace {ident}, and a warehouse keeps no table in the folder of a "
                 f"namespace: choose another name."
             )
 
-    def _put_pointer(self, path: str, location: str, taken: TableAlreadyExists) -> None:
+    def _put_pointer(self, path: str, location: str, taken: errors.TableAlreadyExists) -> None:
         try:
             self._storage.put_if_absent(path, _json({"location": location}))
         except FileExistsError as error:
@@ -455,21 +448,21 @@ def _content(content: bytes, path: str) -> dict[str, object]:
     try:
         found = parse_json(content)
     except ValueError as error:
-        raise CatalogError(f"The file {path} of a warehouse contains no JSON: restore or delete it.") from error
+        raise errors.CatalogError(f"The file {path} of a warehouse contains no JSON: restore or delete it.") from error
     if not isinstance(found, dict):
-        raise CatalogError(f"The file {path} of a warehouse must contain a JSON object: restore or delete it.")
+        raise errors.CatalogError(f"The file {path} of a warehouse must contain a JSON object: restore or delete it.")
     return found
 
 
 def _location_in(content: bytes, path: str) -> str:
     location = _content(content, path).get("location")
     if not isinstance(location, str):
-        raise CatalogError(f"The file {path} of a warehouse names no location: restore or delete it.")
+        raise errors.CatalogError(f"The file {path} of a warehouse names no location: restore or delete it.")
     return location
 
 
 def _properties_in(content: bytes, path: str) -> dict[str, str]:
     properties = _content(content, path).get("properties", {})
     if not isinstance(properties, dict) or not all(isinstance(text, str) for text in properties.values()):
-        raise CatalogError(f"The properties in {path} must be texts: restore or delete the file.")
+        raise errors.CatalogError(f"The properties in {path} must be texts: restore or delete the file.")
     return properties

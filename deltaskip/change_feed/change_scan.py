@@ -40,14 +40,7 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.nodes import Node, columns_of
 from deltaskip.sparkexpr.types import StructType, schema_to_json
-from deltaskip.sparkexpr.values.arrow_values import (
-    NOTHING,
-    arrow_array,
-    arrow_scalar,
-    numpy_values,
-    one_chunk,
-    true_rows,
-)
+from deltaskip.sparkexpr.values import arrow_values
 
 if TYPE_CHECKING:
     from deltaskip.reading.read_ahead import Reads
@@ -248,7 +241,7 @@ class ChangeScan(AsFrames, Reopened):
     def _found(self) -> _FilesByReading:
         chosen = list(each_candidate(self.snapshot, self._scan.compiled.program, self._kept))
         if not chosen:
-            listed, rows = files_schema(self.snapshot, _LISTED).empty_table(), arrow_array([], pa.int64())
+            listed, rows = files_schema(self.snapshot, _LISTED).empty_table(), arrow_values.arrow_array([], pa.int64())
         else:
             [(listed, rows)] = chosen
         return _FilesByReading.of(self.snapshot, listed, _taken(self._changes, rows), self._times)
@@ -271,18 +264,18 @@ class _FilesByReading:
     @classmethod
     def of(cls, snapshot: Snapshot, listed: pa.Table, changes: FeedFiles, times: dict[int, int]) -> _FilesByReading:
         """The files of entries. listed: their columns of `_LISTED`."""
-        inserts = true_rows(pc.equal(changes.types, arrow_scalar("insert", pa.string())))
-        typed = numpy_values(changes.types.is_valid())
-        before, after = (numpy_values(each.is_valid()) for each in (changes.before, changes.after))
+        inserts = arrow_values.true_rows(pc.equal(changes.types, arrow_values.arrow_scalar("insert", pa.string())))
+        typed = arrow_values.numpy_values(changes.types.is_valid())
+        before, after = (arrow_values.numpy_values(each.is_valid()) for each in (changes.before, changes.after))
         part = typed & np.where(inserts, before, after)
         positions = RowPositions(_differences(snapshot, changes, np.flatnonzero(part)))
-        gone = pc.if_else(arrow_array(inserts, pa.bool_()), changes.after, changes.before)
+        gone = pc.if_else(arrow_values.arrow_array(inserts, pa.bool_()), changes.after, changes.before)
         counts = _counts(listed, gone, typed, part, positions)
-        numbers, at = np.unique(numpy_values(changes.versions), return_inverse=True)
+        numbers, at = np.unique(arrow_values.numpy_values(changes.versions), return_inverse=True)
         stamps = np.array([times[version] for version in numbers.tolist()], np.int64)[at]
         columns = {
             "version": changes.versions,
-            "timestamp": arrow_array(stamps).cast(pa.timestamp("ms", "UTC")),
+            "timestamp": arrow_values.arrow_array(stamps).cast(pa.timestamp("ms", "UTC")),
             "change_type": changes.types,
             **{name: listed[name] for name in ("path", "uri", "size", "partition_values")},
             "num_rows": counts,
@@ -301,7 +294,7 @@ class _FilesByReading:
         return cls(
             _where(files, some),
             FileGroup(_where(files, ~typed), pa.nulls(int((~typed).sum()), DELETION_VECTOR)),
-            FileGroup(_where(files, whole), gone.filter(arrow_array(whole, pa.bool_()))),
+            FileGroup(_where(files, whole), gone.filter(arrow_values.arrow_array(whole, pa.bool_()))),
             partly,
         )
 
@@ -334,19 +327,21 @@ def _differences(snapshot: Snapshot, changes: FeedFiles, rows: np.ndarray[Any, A
     For deletes these are the rows that the later vector adds, for inserts the rows that it lacks.
     """
     for start in range(0, len(rows), _VECTORS_AT_ONCE):
-        some = arrow_array(rows[start : start + _VECTORS_AT_ONCE], pa.int64())
+        some = arrow_values.arrow_array(rows[start : start + _VECTORS_AT_ONCE], pa.int64())
         # Statistics of changes do not describe whole files.
         files = pa.table({"uri": changes.adds["path"].take(some)})
         before, after = (
-            read_deleted_rows(snapshot.storage, snapshot.table_root, files, one_chunk(each.take(some)))
+            read_deleted_rows(snapshot.storage, snapshot.table_root, files, arrow_values.one_chunk(each.take(some)))
             for each in (changes.before, changes.after)
         )
         for kind, old, new in zip(changes.types.take(some).to_pylist(), before, after, strict=True):
             marked, other = (old, new) if kind == "insert" else (new, old)
             assert marked is not None
             if other is not None:
-                left = np.setdiff1d(numpy_values(marked), numpy_values(other), assume_unique=True)
-                marked = arrow_array(left, pa.int64())
+                left = np.setdiff1d(
+                    arrow_values.numpy_values(marked), arrow_values.numpy_values(other), assume_unique=True
+                )
+                marked = arrow_values.arrow_array(left, pa.int64())
             yield marked
 
 
@@ -358,16 +353,16 @@ def _counts(
     positions: RowPositions,
 ) -> pa.Int64Array:
     """The number of changes of each entry; null if the log does not have it."""
-    deleted = pc.fill_null(pc.struct_field(gone, ["cardinality"]), arrow_scalar(0, pa.int64()))
-    counts = pc.subtract(one_chunk(listed["num_records"]), pc.cast(deleted, pa.int64()))
+    deleted = pc.fill_null(pc.struct_field(gone, ["cardinality"]), arrow_values.arrow_scalar(0, pa.int64()))
+    counts = pc.subtract(arrow_values.one_chunk(listed["num_records"]), pc.cast(deleted, pa.int64()))
     exact = np.zeros(len(part), np.int64)
     exact[part] = positions.counts
-    counts = pc.if_else(arrow_array(part, pa.bool_()), arrow_array(exact), counts)
-    return pc.if_else(arrow_array(typed, pa.bool_()), counts, pa.nulls(len(part), pa.int64()))
+    counts = pc.if_else(arrow_values.arrow_array(part, pa.bool_()), arrow_values.arrow_array(exact), counts)
+    return pc.if_else(arrow_values.arrow_array(typed, pa.bool_()), counts, pa.nulls(len(part), pa.int64()))
 
 
 def _where(table: pa.Table, mask: np.ndarray[Any, Any]) -> pa.Table:
-    return table.filter(arrow_array(mask, pa.bool_())).combine_chunks()
+    return table.filter(arrow_values.arrow_array(mask, pa.bool_())).combine_chunks()
 
 
 def _taken(changes: FeedFiles, rows: pa.Int64Array) -> FeedFiles:
@@ -378,7 +373,9 @@ def _taken(changes: FeedFiles, rows: pa.Int64Array) -> FeedFiles:
 def _nothing() -> FeedFiles:
     none = pa.nulls(0, DELETION_VECTOR)
     adds = pa.Table.from_batches([], FILE_SCHEMA)
-    return FeedFiles(adds, arrow_array([], pa.int64()), arrow_array([], pa.string()), none, none)
+    return FeedFiles(
+        adds, arrow_values.arrow_array([], pa.int64()), arrow_values.arrow_array([], pa.string()), none, none
+    )
 
 
 def _restored(reference: SnapshotReference, start: int, end: int, options: ReadOptions) -> dict[str, Any]:
@@ -412,34 +409,38 @@ def _with_older_statistics(changes: FeedFiles, snapshot: Snapshot, start: int) -
 
     Files without statistics in that version are unchanged; so are all files if its log files were deleted.
     """
-    lacking = pc.and_(pc.equal(changes.types, arrow_scalar("delete", pa.string())), pc.is_null(changes.adds["stats"]))
-    rows = np.flatnonzero(true_rows(one_chunk(lacking)))
+    lacking = pc.and_(
+        pc.equal(changes.types, arrow_values.arrow_scalar("delete", pa.string())), pc.is_null(changes.adds["stats"])
+    )
+    rows = np.flatnonzero(arrow_values.true_rows(arrow_values.one_chunk(lacking)))
     if not start or not len(rows):
         return changes
-    index = arrow_array(rows, pa.int64())
-    paths = canonical_paths(one_chunk(changes.adds["path"].take(index)))
-    vectors = pc.fill_null(dv_ids(changes.before.take(index)), NOTHING)
+    index = arrow_values.arrow_array(rows, pa.int64())
+    paths = canonical_paths(arrow_values.one_chunk(changes.adds["path"].take(index)))
+    vectors = pc.fill_null(dv_ids(changes.before.take(index)), arrow_values.NOTHING)
     try:
         older = load_snapshot(snapshot.storage, snapshot.root, start - 1)
         found = _files(older, paths)
     except (VersionNotFound, CorruptLog):
         return changes
     # At one version a path has one add, which covers the rows of its own deletion vector; without one, of the file.
-    at = pc.index_in(paths, value_set=canonical_paths(one_chunk(found["path"])))
-    there = numpy_values(at.is_valid())
-    place = numpy_values(pc.fill_null(at, arrow_scalar(0, pa.int32()))).astype(np.int64)
+    at = pc.index_in(paths, value_set=canonical_paths(arrow_values.one_chunk(found["path"])))
+    there = arrow_values.numpy_values(at.is_valid())
+    place = arrow_values.numpy_values(pc.fill_null(at, arrow_values.arrow_scalar(0, pa.int32()))).astype(np.int64)
     if len(found):
-        its = pc.fill_null(dv_ids(one_chunk(found["deletion_vector"])), NOTHING).take(arrow_array(place))
-        same = pc.or_(pc.equal(its, vectors), pc.equal(its, NOTHING))
-        there = there & numpy_values(same)
+        its = pc.fill_null(dv_ids(arrow_values.one_chunk(found["deletion_vector"])), arrow_values.NOTHING).take(
+            arrow_values.arrow_array(place)
+        )
+        same = pc.or_(pc.equal(its, vectors), pc.equal(its, arrow_values.NOTHING))
+        there = there & arrow_values.numpy_values(same)
     if not there.any():
         return changes
     own = np.arange(len(changes.adds), dtype=np.int64)
     own[rows[there]] = len(changes.adds) + place[there]
-    columns = {name: one_chunk(changes.adds[name]) for name in FILE_SCHEMA.names}
+    columns = {name: arrow_values.one_chunk(changes.adds[name]) for name in FILE_SCHEMA.names}
     for name in _COPIED:
-        joined = pa.concat_arrays([columns[name], one_chunk(found[name])])
-        columns[name] = joined.take(arrow_array(own))
+        joined = pa.concat_arrays([columns[name], arrow_values.one_chunk(found[name])])
+        columns[name] = joined.take(arrow_values.arrow_array(own))
     return replace(changes, adds=pa.table(columns, schema=FILE_SCHEMA))
 
 

@@ -14,17 +14,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema import mapping_mode
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.type_widening import is_widening
-from deltaskip.sparkexpr.types import (
-    ArrayType,
-    DataType,
-    MappingMode,
-    MapType,
-    StructField,
-    StructType,
-    parse_schema,
-    physical_name,
-    simple_string,
-)
+from deltaskip.sparkexpr import types as t
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +124,7 @@ def _check_schema(state: _VersionState, snapshot: Snapshot, cure: str) -> None:
         return
     properties = TableProperties(state.metadata.configuration, snapshot.root)
     mode = mapping_mode(state.protocol, properties)
-    schema = parse_schema(state.metadata.schema_string)
+    schema = t.parse_schema(state.metadata.schema_string)
     where = f"between version {state.version} and version {snapshot.version} of {snapshot.root}"
     for reason in _differences(schema, mode, snapshot.schema, snapshot.mapping_mode, ""):
         raise SchemaError(f"{reason} {where}, so one DataFrame cannot have the rows of both: {cure}.")
@@ -144,13 +134,13 @@ def _check_schema(state: _VersionState, snapshot: Snapshot, cure: str) -> None:
         raise SchemaError(f"The partition columns changed {where}, so they cannot be read together: {cure}.")
 
 
-def _partitioning(metadata: Metadata, schema: StructType, mode: MappingMode) -> list[str]:
+def _partitioning(metadata: Metadata, schema: t.StructType, mode: t.MappingMode) -> list[str]:
     by_name = {field.name: field for field in schema.fields}
-    return [physical_name(by_name[name], mode) for name in metadata.partition_columns if name in by_name]
+    return [t.physical_name(by_name[name], mode) for name in metadata.partition_columns if name in by_name]
 
 
 def _differences(
-    old: StructType, old_mode: MappingMode, new: StructType, new_mode: MappingMode, path: str
+    old: t.StructType, old_mode: t.MappingMode, new: t.StructType, new_mode: t.MappingMode, path: str
 ) -> Iterator[str]:
     """Why rows of the old schema cannot be read with the new one. Columns are the same if their physical names are."""
     by_physical = {_key(field, old_mode): field for field in old.fields}
@@ -166,21 +156,21 @@ def _differences(
 
 
 def _type_differences(
-    old: DataType, old_mode: MappingMode, new: DataType, new_mode: MappingMode, name: str
+    old: t.DataType, old_mode: t.MappingMode, new: t.DataType, new_mode: t.MappingMode, name: str
 ) -> Iterator[str]:
     match old, new:
-        case StructType(), StructType():
+        case t.StructType(), t.StructType():
             yield from _differences(old, old_mode, new, new_mode, f"{name}.")
-        case ArrayType(element), ArrayType(other):
+        case t.ArrayType(element), t.ArrayType(other):
             yield from _type_differences(element, old_mode, other, new_mode, f"{name}.element")
-        case MapType(key, value), MapType(other_key, other_value):
+        case t.MapType(key, value), t.MapType(other_key, other_value):
             yield from _type_differences(key, old_mode, other_key, new_mode, f"{name}.key")
             yield from _type_differences(value, old_mode, other_value, new_mode, f"{name}.value")
         case _ if old != new and not is_widening(old, new):
-            yield f"The type of column {name!r} changed from {simple_string(old)} to {simple_string(new)}"
+            yield f"The type of column {name!r} changed from {t.simple_string(old)} to {t.simple_string(new)}"
 
 
-def _key(field: StructField, mode: MappingMode) -> str:
+def _key(field: t.StructField, mode: t.MappingMode) -> str:
     """The physical name; without column mapping, names are compared without case."""
-    name = physical_name(field, mode)
+    name = t.physical_name(field, mode)
     return name.lower() if mode == "none" else name

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.command_line import (
-    debug_option,
-    input_options,
-    json_option,
-    program,
-    show,
-    time_zone_option,
-    txn_option,
-    written_table,
-)
+from deltaskip.cli import command_line
 from deltaskip.cli.display import counted, nothing_done, print_line, print_table
 from deltaskip.cli.open_table import open_table
 from deltaskip.shown import human_bytes
@@ -36,15 +27,15 @@ _ORIGINS = {
 }
 
 
-@program.command("append", short_help="Append the rows of Parquet, CSV or JSON lines files.")
-@written_table
+@command_line.program.command("append", short_help="Append the rows of Parquet, CSV or JSON lines files.")
+@command_line.written_table
 @click.argument("files", nargs=-1, required=True)
-@input_options
-@txn_option("Append nothing if the table contains this version of the application or a later one.")
-@time_zone_option("Time zone of times without one.")
+@command_line.input_options
+@command_line.txn_option("Append nothing if the table contains this version of the application or a later one.")
+@command_line.time_zone_option("Time zone of times without one.")
 @click.option("--dry-run", is_flag=True, help="Read and check all rows, and write nothing.")
-@json_option
-@debug_option
+@command_line.json_option
+@command_line.debug_option
 def _append(
     table: str,
     storage_options: dict[str, str],
@@ -67,7 +58,7 @@ def _append(
     bar = not as_json and sys.stderr.isatty()
     if dry_run:
         plan = _append_plan(opened, source, chosen["schema_mode"], chosen["time_zone"], bar)
-        show(plan, as_json, _print_append_plan)
+        command_line.show(plan, as_json, _print_append_plan)
         return
     start = perf_counter()
     with errors_of(source), progress(source, bar):
@@ -80,7 +71,7 @@ def _append(
         "nothing_written": result.nothing_written,
         "seconds": perf_counter() - start,
     }
-    show(done, as_json, _print_appended)
+    command_line.show(done, as_json, _print_appended)
 
 
 def _append_plan(table: DeltaTable, source: InputFiles, schema_mode: Any, time_zone: str, bar: bool) -> dict[str, Any]:

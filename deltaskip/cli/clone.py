@@ -7,30 +7,22 @@ from typing import Any
 
 import click
 
-from deltaskip.cli.command_line import (
-    debug_option,
-    dry_run_option,
-    json_option,
-    pairs_option,
-    program,
-    show,
-    written_table,
-)
+from deltaskip.cli import command_line
 from deltaskip.cli.display import counted, print_line
 from deltaskip.cli.open_table import open_table
 from deltaskip.shown import human_bytes
 
 
-@program.command("clone", short_help="Make a table with the rows of another one.")
-@written_table
+@command_line.program.command("clone", short_help="Make a table with the rows of another one.")
+@command_line.written_table
 @click.argument("target")
 @click.option("--version", type=click.IntRange(min=0), metavar="N", help="Version to clone. [default: latest]")
 @click.option("--timestamp", metavar="TIME", help="Clone the latest version at this time.")
 @click.option("--replace", is_flag=True, help="Replace a table that is at TARGET.")
-@pairs_option("--property", "properties", help="Table property of the clone.")
-@dry_run_option
-@json_option
-@debug_option
+@command_line.pairs_option("--property", "properties", help="Table property of the clone.")
+@command_line.dry_run_option
+@command_line.json_option
+@command_line.debug_option
 def _clone(
     table: str,
     storage_options: dict[str, str],
@@ -62,7 +54,7 @@ def _clone(
         "dry_run": dry_run,
         "metrics": dict(result.metrics),
     }
-    show(done, as_json, _print_cloned)
+    command_line.show(done, as_json, _print_cloned)
 
 
 def _print_cloned(done: Mapping[str, Any]) -> None:

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.command_line import (
-    columns_option,
-    debug_option,
-    json_option,
-    pairs_option,
-    program,
-    show,
-    written_table,
-)
+from deltaskip.cli import command_line
 from deltaskip.cli.definition import protocol_facts, table_state, typed_columns
 from deltaskip.cli.display import print_facts, print_line, print_table
 from deltaskip.cli.open_table import given_catalog, open_catalog, session_for_location
@@ -25,12 +17,12 @@ if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
 
 
-@program.command("create")
-@written_table
+@command_line.program.command("create")
+@command_line.written_table
 @click.argument("columns", metavar="DDL")
 @click.option("--partition-by", multiple=True, metavar="NAME", help="Partition column. Can be repeated.")
-@columns_option("--cluster-by", help="Clustering columns.")
-@pairs_option("--property", "properties", help="Table property, such as delta.enableDeletionVectors=true.")
+@command_line.columns_option("--cluster-by", help="Clustering columns.")
+@command_line.pairs_option("--property", "properties", help="Table property, such as delta.enableDeletionVectors=true.")
 @click.option("--comment", metavar="TEXT", help="Description of the table.")
 @click.option(
     "--mode",
@@ -40,8 +32,8 @@ if TYPE_CHECKING:
     help="What happens if there is a table: an error, nothing, or its columns are replaced and its rows removed.",
 )
 @click.option("--if-not-exists", is_flag=True, help="Short for --mode ignore.")
-@json_option
-@debug_option
+@command_line.json_option
+@command_line.debug_option
 def _create(
     table: str,
     storage_options: dict[str, str],
@@ -69,7 +61,7 @@ def _create(
     done = {"location": made.uri, "version": made.version,
             **table_state(made.schema, made.protocol, made.properties),
             "partition_columns": list(made.partition_columns)}  # fmt: skip
-    show(done, as_json, _print_created)
+    command_line.show(done, as_json, _print_created)
 
 
 def _created_by_name(

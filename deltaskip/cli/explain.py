@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.command_line import CommandTable, float_bounds_option, opens_table, program, show, takes_predicate
+from deltaskip.cli import command_line
 from deltaskip.cli.display import counted, print_line, print_table
 from deltaskip.printable import printable
 from deltaskip.shown import human_bytes
@@ -22,10 +22,10 @@ def _plot_file(_context: click.Context, _parameter: click.Parameter, path: Path 
     return path
 
 
-@program.command("explain")
-@opens_table
-@takes_predicate
-@float_bounds_option
+@command_line.program.command("explain")
+@command_line.opens_table
+@command_line.takes_predicate
+@command_line.float_bounds_option
 @click.option(
     "--plot",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -33,7 +33,7 @@ def _plot_file(_context: click.Context, _parameter: click.Parameter, path: Path 
     callback=_plot_file,
     help="Draw which files each part of the predicate skips, to a .svg file, or with Pillow a .png file.",
 )
-def _explain(source: CommandTable, as_json: bool, chosen: dict[str, Any], plot: Path | None) -> None:
+def _explain(source: command_line.CommandTable, as_json: bool, chosen: dict[str, Any], plot: Path | None) -> None:
     """Show which files each part of a predicate skips.
 
     For parts that skip no files, or fewer than they could, also show the reason.
@@ -42,7 +42,7 @@ def _explain(source: CommandTable, as_json: bool, chosen: dict[str, Any], plot: 
     if plot is not None:
         explained.save_plot(plot)
         click.echo(printable(f"wrote the plot to {plot}"), err=True)
-    show(explained, as_json, print_explanation)
+    command_line.show(explained, as_json, print_explanation)
 
 
 def print_explanation(explained: Explain) -> None:

@@ -30,24 +30,8 @@ from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, InvalidArgument, SchemaError, StorageError
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.coerce import is_nested
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    DATE,
-    DATETIMES,
-    FLOATING,
-    STRING,
-    TIMESTAMP,
-    VARIANT,
-    ArrayType,
-    DataType,
-    MapType,
-    StructType,
-    arrow_type,
-    fold_name,
-    nested_types,
-    simple_string,
-)
 from deltaskip.sparkexpr.values.calendar import Zone, parse_date, parse_timestamp, parse_timestamp_ntz, zone_of
 from deltaskip.stats.parquet_input import ParquetInput
 
@@ -68,7 +52,7 @@ _BATCH_ROWS = 1 << 16
 
 
 def input_files(
-    names: Sequence[str], file_format: str | None, delimiter: str | None, schema: StructType, time_zone: str
+    names: Sequence[str], file_format: str | None, delimiter: str | None, schema: t.StructType, time_zone: str
 ) -> InputFiles:
     """Return the files that names and patterns stand for.
 
@@ -106,7 +90,7 @@ def input_files(
         shutil.copyfileobj(sys.stdin.buffer, spooled, _BLOCK_BYTES)
         spooled.flush()
         paths = [spooled.name]
-    types = {fold_name(each.name): each.type for each in schema.fields}
+    types = {t.fold_name(each.name): each.type for each in schema.fields}
     kinds = set(_float_names(schema))
     floats = frozenset(name for name, is_float in kinds if is_float and (name, False) not in kinds)
     return InputFiles(tuple(paths), found, delimiter, types, zone, floats, spooled=spooled)
@@ -131,7 +115,7 @@ class InputFiles:
     paths: tuple[str, ...]
     file_format: str
     delimiter: str | None
-    types: Mapping[str, DataType]
+    types: Mapping[str, t.DataType]
     zone: Zone
     float_names: frozenset[str] = frozenset()
     error: DeltaSkipError | None = None
@@ -172,7 +156,7 @@ class InputFiles:
                 return file.schema_arrow.remove_metadata()
         if self.file_format == "csv":
             names = self._header(path)
-            if self.types and not any(fold_name(name) in self.types for name in names):
+            if self.types and not any(t.fold_name(name) in self.types for name in names):
                 raise SchemaError(
                     f"The first line of {_shown(path)} has no name of a column of the table, but "
                     f"{', '.join(map(repr, names[:3]))}: write the names of the columns there."
@@ -234,7 +218,7 @@ class InputFiles:
 
     def _type_name(self, column: str) -> str:
         data_type = self._type(column)
-        return simple_string(data_type) if is_nested(data_type) else simple_string(data_type).upper()
+        return t.simple_string(data_type) if is_nested(data_type) else t.simple_string(data_type).upper()
 
     def _value(self, column: str, text: str) -> pa.Scalar:
         return pa.scalar(text).cast(self._read_type(column)) if text else None
@@ -297,13 +281,15 @@ class InputFiles:
         text, nested = self._nested(text)
         written = {key: key.decode("utf-8", "replace") for key in set(_KEY.findall(text))}
         keys = set(written.values())
-        floats = [re.escape(key) for key, name in written.items() if fold_name(name) in self.float_names]
+        floats = [re.escape(key) for key, name in written.items() if t.fold_name(name) in self.float_names]
         if floats and _NOT_A_NUMBER.search(text):
             # pyarrow reads them without quotes.
             values = rb'"(?:%b)"\s*:\s*(?:"(?:NaN|-?Infinity)"|\[[^][{}]*\])' % b"|".join(floats)
             text = re.sub(values, lambda found: _NOT_A_NUMBER.sub(rb"\1", found[0]), text)
         # The types of variants are inferred, and the column is refused by its name.
-        known = {key: self._read_type(key) for key in keys if VARIANT not in nested_types(self._type(key, VARIANT))}
+        known = {
+            key: self._read_type(key) for key in keys if t.VARIANT not in t.nested_types(self._type(key, t.VARIANT))
+        }
         explicit = pa.schema([pa.field(name, kind) for name, kind in sorted(known.items())])
         parse = pa_json.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="infer")
         read = pa_json.ReadOptions(block_size=len(text) + 1, use_threads=False)
@@ -329,8 +315,8 @@ class InputFiles:
             name: from_values(found, name, self._type(name), self.zone) for name, found in values.items()
         }
 
-    def _type(self, column: str, default: DataType = STRING) -> DataType:
-        return self.types.get(fold_name(column), default)
+    def _type(self, column: str, default: t.DataType = t.STRING) -> t.DataType:
+        return self.types.get(t.fold_name(column), default)
 
     def _delimiter(self, path: str) -> str:
         return self.delimiter or ("\t" if ".tsv" in Path(path).suffixes else ",")
@@ -338,17 +324,17 @@ class InputFiles:
     def _read_type(self, name: str) -> pa.DataType:
         """The type as which the text of a column is read."""
         data_type = self._type(name)
-        is_text = data_type in (*DATETIMES, BINARY) or (is_nested(data_type) and self.file_format == "csv")
-        return pa.string() if is_text else arrow_type(data_type)
+        is_text = data_type in (*t.DATETIMES, t.BINARY) or (is_nested(data_type) and self.file_format == "csv")
+        return pa.string() if is_text else t.arrow_type(data_type)
 
     def _stored(self, name: str, found: pa.DataType | None = None) -> pa.DataType:
         """The type of a column after times were read."""
-        data_type = self.types.get(fold_name(name))
+        data_type = self.types.get(t.fold_name(name))
         if data_type is None:
             return pa.string() if found is None else found
-        if VARIANT in nested_types(data_type):
+        if t.VARIANT in t.nested_types(data_type):
             raise SchemaError(f"The column {name} has type VARIANT, which is read from Parquet only: write Parquet.")
-        return arrow_type(data_type)
+        return t.arrow_type(data_type)
 
     def _aligned(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         """The rows with the columns of all files."""
@@ -359,17 +345,17 @@ class InputFiles:
                 arrays.append(pa.nulls(batch.num_rows, each.type))
                 continue
             values = batch.column(index)
-            data_type = self.types.get(fold_name(each.name))
-            if self.file_format != "parquet" and data_type in DATETIMES and pa.types.is_string(values.type):
+            data_type = self.types.get(t.fold_name(each.name))
+            if self.file_format != "parquet" and data_type in t.DATETIMES and pa.types.is_string(values.type):
                 values = self._times(values, each.name, data_type)
-            if self.file_format != "parquet" and data_type == BINARY and pa.types.is_string(values.type):
+            if self.file_format != "parquet" and data_type == t.BINARY and pa.types.is_string(values.type):
                 values = _bytes(values, each.name)
             if self.file_format == "csv" and data_type is not None and is_nested(data_type):
                 values = from_texts(values.to_pylist(), each.name, data_type, self.zone)
             arrays.append(values if values.type == each.type else values.cast(each.type))
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def _times(self, texts: pa.StringArray, column: str, data_type: DataType | None) -> pa.Array:
+    def _times(self, texts: pa.StringArray, column: str, data_type: t.DataType | None) -> pa.Array:
         """Dates or timestamps from strings; each distinct string is read once."""
         encoded = texts.dictionary_encode()
         found = []
@@ -381,14 +367,14 @@ class InputFiles:
             if value is None:
                 raise WrongValue(column, text)
             found.append(value)
-        storage = pa.int32() if data_type == DATE else pa.int64()
-        kind = pa.date32() if data_type == DATE else pa.timestamp("us", "UTC" if data_type == TIMESTAMP else None)
+        storage = pa.int32() if data_type == t.DATE else pa.int64()
+        kind = pa.date32() if data_type == t.DATE else pa.timestamp("us", "UTC" if data_type == t.TIMESTAMP else None)
         return pa.array(found, storage).cast(kind).take(encoded.indices)
 
-    def _time(self, text: str, data_type: DataType | None) -> int | None:
-        if data_type == DATE:
+    def _time(self, text: str, data_type: t.DataType | None) -> int | None:
+        if data_type == t.DATE:
             return parse_date(text)
-        return parse_timestamp(text, self.zone) if data_type == TIMESTAMP else parse_timestamp_ntz(text)
+        return parse_timestamp(text, self.zone) if data_type == t.TIMESTAMP else parse_timestamp_ntz(text)
 
 
 def _bytes(texts: pa.StringArray, column: str) -> pa.Array:
@@ -403,19 +389,19 @@ def _bytes(texts: pa.StringArray, column: str) -> pa.Array:
     return pa.array(found, pa.binary()).take(encoded.indices)
 
 
-def _float_names(data_type: DataType) -> Iterator[tuple[str, bool]]:
+def _float_names(data_type: t.DataType) -> Iterator[tuple[str, bool]]:
     """The names of fields at any depth, and whether their values are numbers that may be NaN, or arrays of them."""
     match data_type:
-        case StructType(fields=fields):
+        case t.StructType(fields=fields):
             for each in fields:
-                yield fold_name(each.name), _element(each.type) in FLOATING
+                yield t.fold_name(each.name), _element(each.type) in t.FLOATING
                 yield from _float_names(each.type)
-        case ArrayType(element=inner) | MapType(value=inner):
+        case t.ArrayType(element=inner) | t.MapType(value=inner):
             yield from _float_names(inner)
 
 
-def _element(data_type: DataType) -> DataType:
-    return data_type.element if isinstance(data_type, ArrayType) else data_type
+def _element(data_type: t.DataType) -> t.DataType:
+    return data_type.element if isinstance(data_type, t.ArrayType) else data_type
 
 
 def _expanded(name: str) -> list[str]:

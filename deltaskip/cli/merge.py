@@ -7,22 +7,13 @@ from typing import Any
 
 import click
 
-from deltaskip.cli.command_line import (
-    debug_option,
-    input_options,
-    json_option,
-    program,
-    show,
-    time_zone_option,
-    txn_option,
-    written_table,
-)
+from deltaskip.cli import command_line
 from deltaskip.cli.display import counted, nothing_done, print_line
 from deltaskip.cli.open_table import open_table
 
 
-@program.command("merge", short_help="Merge Parquet, CSV or JSON lines files into a table.")
-@written_table
+@command_line.program.command("merge", short_help="Merge Parquet, CSV or JSON lines files into a table.")
+@command_line.written_table
 @click.argument("files", nargs=-1, required=True)
 @click.option(
     "--on",
@@ -53,11 +44,11 @@ from deltaskip.cli.open_table import open_table
     show_default=True,
     help="What happens to a row of the table that no row of the files matches.",
 )
-@input_options
-@txn_option("Change nothing if the table contains this version of the application or a later one.")
-@time_zone_option("Time zone of times without one.")
-@json_option
-@debug_option
+@command_line.input_options
+@command_line.txn_option("Change nothing if the table contains this version of the application or a later one.")
+@command_line.time_zone_option("Time zone of times without one.")
+@command_line.json_option
+@command_line.debug_option
 def _merge(
     table: str,
     storage_options: dict[str, str],
@@ -109,4 +100,4 @@ def _merge(
         ]
         print_line(f"version {result.version}: {', '.join(counts)}")
 
-    show(done, as_json, print_merged)
+    command_line.show(done, as_json, print_merged)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import click
 
-from deltaskip.cli.command_line import debug_option, json_option, pairs_option, program, show, storage_option
+from deltaskip.cli import command_line
 from deltaskip.cli.display import print_lines
 from deltaskip.cli.open_table import open_catalog
 
 
-@program.command("namespaces")
+@command_line.program.command("namespaces")
 @click.argument("parent", default="")
 @click.option("--create", "new", metavar="NAME", help="Create a namespace.")
-@pairs_option("--property", "properties", help="Property of the new namespace, such as comment=orders.")
+@command_line.pairs_option("--property", "properties", help="Property of the new namespace, such as comment=orders.")
 @click.option("--drop", "old", metavar="NAME", help="Drop a namespace.")
 @click.option("--cascade", is_flag=True, help="Drop it with its tables and namespaces.")
-@storage_option
-@json_option
-@debug_option
+@command_line.storage_option
+@command_line.json_option
+@command_line.debug_option
 def _namespaces(
     parent: str,
     new: str | None,
@@ -39,4 +39,4 @@ def _namespaces(
         catalog.create_namespace(new, properties)
     if old is not None and not catalog.drop_namespace(old, cascade=cascade):
         catalog.load_namespace(namespace_of(old))  # raises NamespaceNotFound
-    show([shown_namespace(each) for each in catalog.list_namespaces(parent)], as_json, print_lines)
+    command_line.show([shown_namespace(each) for each in catalog.list_namespaces(parent)], as_json, print_lines)

@@ -17,29 +17,8 @@ import pyarrow as pa
 
 from deltaskip.cli.input_errors import WrongValue, value_text
 from deltaskip.json_text import parse_json
+from deltaskip.sparkexpr import types
 from deltaskip.sparkexpr.coerce import is_nested
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DATETIMES,
-    DOUBLE,
-    FLOAT,
-    FLOATING,
-    INTEGRAL_BITS,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructType,
-    arrow_type,
-    fold_name,
-    nested_types,
-    simple_string,
-)
 from deltaskip.sparkexpr.values import JSON_FLOATS, context, exactly, of_unscaled
 from deltaskip.sparkexpr.values.arrow_values import typed_array
 from deltaskip.sparkexpr.values.calendar import Zone, parse_date, parse_timestamp, parse_timestamp_ntz
@@ -49,22 +28,22 @@ _BEYOND_FLOAT = float(2**128 - 2**103)
 _DECODER = JSONDecoder(parse_float=exactly)
 
 
-def is_read_here(data_type: DataType) -> bool:
+def is_read_here(data_type: types.DataType) -> bool:
     """Return whether pyarrow cannot read values of a nested type from JSON.
 
     It cannot read maps, times and bytes in it, and NaN and infinities in arrays of arrays.
     """
-    inner = list(nested_types(data_type))
-    floats = FLOAT in inner or DOUBLE in inner
+    inner = list(types.nested_types(data_type))
+    floats = types.FLOAT in inner or types.DOUBLE in inner
     return is_nested(data_type) and any(
-        isinstance(t, MapType)
-        or t in (BINARY, *DATETIMES)
-        or (floats and isinstance(t, ArrayType) and isinstance(t.element, ArrayType))
+        isinstance(t, types.MapType)
+        or t in (types.BINARY, *types.DATETIMES)
+        or (floats and isinstance(t, types.ArrayType) and isinstance(t.element, types.ArrayType))
         for t in inner
     )
 
 
-def from_texts(texts: Sequence[str | None], column: str, data_type: DataType, zone: Zone) -> pa.Array:
+def from_texts(texts: Sequence[str | None], column: str, data_type: types.DataType, zone: Zone) -> pa.Array:
     """Return the values of JSON strings. Raises WrongValue for a string that is not a value of the type."""
     values = []
     for text in texts:
@@ -76,7 +55,7 @@ def from_texts(texts: Sequence[str | None], column: str, data_type: DataType, zo
 
 
 def from_values(
-    values: Sequence[Any], column: str, data_type: DataType, zone: Zone, texts: Sequence[Any] | None = None
+    values: Sequence[Any], column: str, data_type: types.DataType, zone: Zone, texts: Sequence[Any] | None = None
 ) -> pa.Array:
     """Return JSON values as an array.
 
@@ -95,7 +74,7 @@ def from_values(
             found.append(_value(value, data_type, zone, ""))
         except (ValueError, LookupError) as error:
             raise WrongValue(column, (texts or values)[at], str(error)) from error
-    return typed_array(found, arrow_type(data_type))
+    return typed_array(found, types.arrow_type(data_type))
 
 
 def without_columns(text: str, columns: Collection[str]) -> tuple[str, dict[str, list[Any]]]:
@@ -140,24 +119,24 @@ def _after(mark: str, line: str, at: int) -> int:
     return found.end()
 
 
-def _value(value: Any, data_type: DataType, zone: Zone, path: str) -> Any:
+def _value(value: Any, data_type: types.DataType, zone: Zone, path: str) -> Any:
     """A JSON value for `typed_array`. Raises ValueError with what is wrong."""
     if value is None:
         return None
     match data_type:
-        case StructType(fields) if isinstance(value, dict):
-            given = {fold_name(name): each for name, each in value.items()}
+        case types.StructType(fields) if isinstance(value, dict):
+            given = {types.fold_name(name): each for name, each in value.items()}
             for name in value:
-                if fold_name(name) not in {fold_name(each.name) for each in fields}:
+                if types.fold_name(name) not in {types.fold_name(each.name) for each in fields}:
                     raise ValueError(f"{path[1:] or 'it'} has the field {name}, which the column lacks")
-            return tuple(_value(given.get(fold_name(f.name)), f.type, zone, f"{path}.{f.name}") for f in fields)
-        case ArrayType(element) if isinstance(value, list):
+            return tuple(_value(given.get(types.fold_name(f.name)), f.type, zone, f"{path}.{f.name}") for f in fields)
+        case types.ArrayType(element) if isinstance(value, list):
             return tuple(_value(each, element, zone, f"{path}.element") for each in value)
-        case MapType(key, item) if isinstance(value, dict) or _is_pairs(value):
+        case types.MapType(key, item) if isinstance(value, dict) or _is_pairs(value):
             pairs = value
             if isinstance(value, dict):
                 # Names of an object are strings.
-                is_text = key in (STRING, BINARY, *DATETIMES) or isinstance(key, DecimalType)
+                is_text = key in (types.STRING, types.BINARY, *types.DATETIMES) or isinstance(key, types.DecimalType)
                 pairs = [(name if is_text else parse_json(name, parse_float=exactly), it) for name, it in value.items()]
             if any(k is None for k, _ in pairs):
                 raise ValueError(f"{path[1:] or 'it'} has a key that is NULL")
@@ -166,7 +145,9 @@ def _value(value: Any, data_type: DataType, zone: Zone, path: str) -> Any:
             )
     found = _atom(value, data_type, zone)
     if found is None:
-        raise ValueError(path and f"{path[1:]} is {value_text(value)}, which is not of type {simple_string(data_type)}")
+        raise ValueError(
+            path and f"{path[1:]} is {value_text(value)}, which is not of type {types.simple_string(data_type)}"
+        )
     return found
 
 
@@ -174,33 +155,33 @@ def _is_pairs(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, list) and len(each) == 2 for each in value)
 
 
-def _atom(value: Any, data_type: DataType, zone: Zone) -> Any:
+def _atom(value: Any, data_type: types.DataType, zone: Zone) -> Any:
     """The value; None if the type has no such value."""
     is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
     match data_type:
-        case _ if data_type in INTEGRAL_BITS:
-            bits = INTEGRAL_BITS[data_type]
+        case _ if data_type in types.INTEGRAL_BITS:
+            bits = types.INTEGRAL_BITS[data_type]
             return value if is_number and isinstance(value, int) and -(1 << bits - 1) <= value < 1 << bits - 1 else None
-        case _ if data_type in FLOATING:
+        case _ if data_type in types.FLOATING:
             if isinstance(value, float) or (isinstance(value, str) and value in JSON_FLOATS):
                 return float(value)
             found = float(value) if is_number else math.inf
-            return found if abs(found) < (_BEYOND_FLOAT if data_type == FLOAT else math.inf) else None
-        case DecimalType(precision, scale):
+            return found if abs(found) < (_BEYOND_FLOAT if data_type == types.FLOAT else math.inf) else None
+        case types.DecimalType(precision, scale):
             return _decimal(value, precision, scale) if is_number or isinstance(value, str) else None
-        case _ if data_type == BOOLEAN:
+        case _ if data_type == types.BOOLEAN:
             return value if isinstance(value, bool) else None
         case _ if not isinstance(value, str):
             return None
-        case _ if data_type == STRING:
+        case _ if data_type == types.STRING:
             return value
-        case _ if data_type == DATE:
+        case _ if data_type == types.DATE:
             return parse_date(value)
-        case _ if data_type == TIMESTAMP:
+        case _ if data_type == types.TIMESTAMP:
             return parse_timestamp(value, zone)
-        case _ if data_type == TIMESTAMP_NTZ:
+        case _ if data_type == types.TIMESTAMP_NTZ:
             return parse_timestamp_ntz(value)
-        case _ if data_type == BINARY:
+        case _ if data_type == types.BINARY:
             return b64decode(value, validate=True)
     return None
 

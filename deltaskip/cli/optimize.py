@@ -9,19 +9,7 @@ from typing import Any
 
 import click
 
-from deltaskip.cli.command_line import (
-    columns_option,
-    debug_option,
-    dry_run_option,
-    json_option,
-    param_option,
-    program,
-    show,
-    time_zone_option,
-    txn_option,
-    where_option,
-    written_table,
-)
+from deltaskip.cli import command_line
 from deltaskip.cli.display import counted, print_line, progress_bar
 from deltaskip.cli.open_table import open_table
 from deltaskip.shown import human_bytes
@@ -40,11 +28,11 @@ def _bytes(_context: click.Context, _parameter: click.Parameter, value: str | No
     return int(digits) * _UNITS[unit]
 
 
-@program.command("optimize", short_help="Join small files, purge deleted rows, and order rows.")
-@written_table
-@where_option
-@param_option
-@columns_option("--zorder-by", help="Columns to order rows by.")
+@command_line.program.command("optimize", short_help="Join small files, purge deleted rows, and order rows.")
+@command_line.written_table
+@command_line.where_option
+@command_line.param_option
+@command_line.columns_option("--zorder-by", help="Columns to order rows by.")
 @click.option(
     "--target-file-size",
     "target_file_bytes",
@@ -54,11 +42,11 @@ def _bytes(_context: click.Context, _parameter: click.Parameter, value: str | No
 )
 @click.option("--full", is_flag=True, help="Cluster all files of a clustered table again.")
 @click.option("--purge", is_flag=True, help="Rewrite every file of which rows are deleted, and no other.")
-@txn_option("Optimize nothing if the table contains this version of the application or a later one.")
-@time_zone_option("Time zone of --where.")
-@dry_run_option
-@json_option
-@debug_option
+@command_line.txn_option("Optimize nothing if the table contains this version of the application or a later one.")
+@command_line.time_zone_option("Time zone of --where.")
+@command_line.dry_run_option
+@command_line.json_option
+@command_line.debug_option
 def _optimize(
     table: str,
     storage_options: dict[str, str],
@@ -78,7 +66,7 @@ def _optimize(
     with progress_bar(not as_json and not chosen["dry_run"] and sys.stderr.isatty(), "bar", "bytes", "time") as update:
         result = opened.optimize(predicates, progress=lambda done, total: update(completed=done, total=total), **chosen)
     done = {"table": opened.uri, **result.to_dict(), "seconds": perf_counter() - start}
-    show(done, as_json, _print_optimized)
+    command_line.show(done, as_json, _print_optimized)
 
 
 def _print_optimized(done: Mapping[str, Any]) -> None:

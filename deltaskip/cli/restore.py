@@ -9,20 +9,20 @@ from typing import Any
 
 import click
 
-from deltaskip.cli.command_line import debug_option, dry_run_option, json_option, program, show, written_table
+from deltaskip.cli import command_line
 from deltaskip.cli.display import counted, file_progress, print_line
 from deltaskip.cli.open_table import open_table
 from deltaskip.shown import human_bytes
 
 
-@program.command("restore")
-@written_table
+@command_line.program.command("restore")
+@command_line.written_table
 @click.option("--version", type=click.IntRange(min=0), metavar="N", help="Version to restore.")
 @click.option("--timestamp", metavar="TIME", help="Restore the latest version at this time, such as 2026-01-31T12:00Z.")
 @click.option("--no-check-files", is_flag=True, help="Do not check that the version's files exist.")
-@dry_run_option
-@json_option
-@debug_option
+@command_line.dry_run_option
+@command_line.json_option
+@command_line.debug_option
 def _restore(
     table: str,
     storage_options: dict[str, str],
@@ -51,7 +51,7 @@ def _restore(
         "metrics": dict(result.metrics),
         "seconds": perf_counter() - start,
     }
-    show(done, as_json, _print_restored)
+    command_line.show(done, as_json, _print_restored)
 
 
 def _print_restored(done: Mapping[str, Any]) -> None:

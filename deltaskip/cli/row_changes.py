@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.command_line import (
-    debug_option,
-    json_option,
-    param_option,
-    show,
-    time_zone_option,
-    txn_option,
-    where_option,
-)
+from deltaskip.cli import command_line
 from deltaskip.cli.display import counted, nothing_done, print_line, print_table, progress_bar
 from deltaskip.cli.open_table import session
 from deltaskip.shown import human_bytes
@@ -39,14 +31,14 @@ def changes_rows(command: Callable[..., None]) -> Callable[..., None]:
     The command receives the table and storage options, the predicate's parts, and the others as `chosen`.
     """
 
-    @where_option
-    @param_option
-    @txn_option("Change nothing if the table contains this version of the application or a later one.")
-    @time_zone_option("Time zone of expressions.")
+    @command_line.where_option
+    @command_line.param_option
+    @command_line.txn_option("Change nothing if the table contains this version of the application or a later one.")
+    @command_line.time_zone_option("Time zone of expressions.")
     @click.option("--spark", "with_spark", is_flag=True, help="Let a local Spark session read and write rows.")
     @click.option("--dry-run", is_flag=True, help="Show which files could be touched, and change nothing.")
-    @json_option
-    @debug_option
+    @command_line.json_option
+    @command_line.debug_option
     @wraps(command)
     def run(time_zone: str, txn: tuple[str, int] | None, with_spark: bool, dry_run: bool, **more: Any) -> None:
         command(chosen={"time_zone": time_zone, "txn": txn, "with_spark": with_spark, "dry_run": dry_run}, **more)
@@ -73,7 +65,7 @@ def change_rows(
     change: receives the predicate and the keyword arguments of `DeltaTable.delete` and `update`.
     """
     if chosen["dry_run"]:
-        show(_planned(change(where, time_zone=chosen["time_zone"], dry_run=True)), as_json, _print_plan)
+        command_line.show(_planned(change(where, time_zone=chosen["time_zone"], dry_run=True)), as_json, _print_plan)
         return
     start = perf_counter()
     with ExitStack() as stack:
@@ -91,7 +83,7 @@ def change_rows(
         "nothing_written": result.nothing_written,
         "seconds": perf_counter() - start,
     }
-    show(done, as_json, _print_changed)
+    command_line.show(done, as_json, _print_changed)
 
 
 def _print_changed(done: Mapping[str, Any]) -> None:

@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from deltaskip.cli.command_line import (
-    CommandTable,
-    columns_option,
-    float_bounds_option,
-    opens_table,
-    param_option,
-    program,
-    show,
-)
+from deltaskip.cli import command_line
 from deltaskip.cli.display import average, counted, print_line, print_table, progress_bar
 from deltaskip.cli.open_table import session
 from deltaskip.records import dataclass
@@ -38,9 +30,9 @@ _BATCH_FILES = 20_000
 _LATEST_COMMITS = 20
 
 
-@program.command("stats")
-@opens_table
-@float_bounds_option
+@command_line.program.command("stats")
+@command_line.opens_table
+@command_line.float_bounds_option
 @click.option("--recompute", is_flag=True, help="Compute statistics and commit them.")
 @click.option("--spark", "with_spark", is_flag=True, help="With --recompute: let a local Spark session read the files.")
 @click.option("--dry-run", is_flag=True, help="With --recompute: show what would be computed, and change nothing.")
@@ -50,8 +42,8 @@ _LATEST_COMMITS = 20
     metavar="SQL",
     help="Recompute only files that can contain rows matching this predicate. Can be repeated: all of them must hold.",
 )
-@param_option
-@columns_option("--column", "columns", help="Recompute these columns.")
+@command_line.param_option
+@command_line.columns_option("--column", "columns", help="Recompute these columns.")
 @click.option(
     "--collation-version",
     "collation_versions",
@@ -74,7 +66,7 @@ _LATEST_COMMITS = 20
     help="Skip files that an interrupted run already finished.",
 )
 def _stats(
-    source: CommandTable, as_json: bool, recompute: bool, with_spark: bool, dry_run: bool, **chosen: Any
+    source: command_line.CommandTable, as_json: bool, recompute: bool, with_spark: bool, dry_run: bool, **chosen: Any
 ) -> None:
     """Report or recompute column stats.
 
@@ -83,17 +75,17 @@ def _stats(
     """
     if not recompute:
         _check_report_only()
-        show(statistics_report(source.open()), as_json, print_report)
+        command_line.show(statistics_report(source.open()), as_json, print_report)
         return
     if not source.is_latest:
         raise click.UsageError("--recompute works on the latest version; remove --version and --timestamp.")
     opened = source.open()
     wanted = recompute_arguments(**chosen)
     if dry_run:
-        show(opened.recompute_plan(**wanted), as_json, print_plan)
+        command_line.show(opened.recompute_plan(**wanted), as_json, print_plan)
         return
     done = recompute_stats(opened, wanted, with_spark, bar=not as_json and sys.stderr.isatty())
-    show(done, as_json, print_recomputed)
+    command_line.show(done, as_json, print_recomputed)
 
 
 def _check_report_only() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from deltaskip.cli.command_line import debug_option, dry_run_option, json_option, program, show, written_table
+from deltaskip.cli import command_line
 from deltaskip.cli.display import counted, file_progress, print_line
 from deltaskip.cli.open_table import open_table
 from deltaskip.printable import printable
@@ -17,8 +17,8 @@ from deltaskip.shown import human_bytes
 _SHOWN_FILES = 20
 
 
-@program.command("vacuum", short_help="Delete files that no retained version needs.")
-@written_table
+@command_line.program.command("vacuum", short_help="Delete files that no retained version needs.")
+@command_line.written_table
 @click.option(
     "--retention",
     metavar="TIME",
@@ -26,9 +26,9 @@ _SHOWN_FILES = 20
 )
 @click.option("--lite", is_flag=True, help="Find files by the commits in the log, without listing the folder.")
 @click.option("--no-enforce-retention", is_flag=True, help="Allow a retention that is shorter than the table's.")
-@dry_run_option
-@json_option
-@debug_option
+@command_line.dry_run_option
+@command_line.json_option
+@command_line.debug_option
 def _vacuum(
     table: str,
     storage_options: dict[str, str],
@@ -68,7 +68,7 @@ def _vacuum(
         "metrics": dict(result.metrics),
         "seconds": dict(result.seconds),
     }
-    show(done, as_json, _print_vacuum)
+    command_line.show(done, as_json, _print_vacuum)
 
 
 def _hours(retention: str | None) -> float | str | None:

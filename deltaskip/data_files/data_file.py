@@ -17,18 +17,7 @@ from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.path_bytes import absolute_path, encoded
 from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, parquet_id
-from deltaskip.sparkexpr.types import (
-    VARIANT_STORAGE,
-    VOID,
-    ArrayType,
-    DataType,
-    MappingMode,
-    MapType,
-    StructField,
-    StructType,
-    arrow_type,
-    physical_name,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats.believed_bounds import CALENDAR_OF_NEW_FILES
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
@@ -234,7 +223,7 @@ def _has_floats(kind: pa.DataType) -> bool:
     return pa.types.is_floating(kind) or (pa.types.is_struct(kind) and any(_has_floats(f.type) for f in kind))
 
 
-def parquet_schema(schema: StructType, columns: Sequence[int], mode: MappingMode) -> tuple[pa.Schema, list[int]]:
+def parquet_schema(schema: t.StructType, columns: Sequence[int], mode: t.MappingMode) -> tuple[pa.Schema, list[int]]:
     """Return the Arrow schema of the data files and the columns that it consists of.
 
     Names are physical, and ids of column mapping become Parquet field ids. All fields are optional, as delta-spark
@@ -249,7 +238,7 @@ def parquet_schema(schema: StructType, columns: Sequence[int], mode: MappingMode
         SchemaError: A column's type is not supported, or column mapping lacks a name.
     """
     # PROTOCOL, Void Type: "void columns are never written to data files".
-    kept = [i for i in columns if schema.fields[i].type != VOID]
+    kept = [i for i in columns if schema.fields[i].type != t.VOID]
     return pa.schema([_field(schema.fields[i], mode) for i in kept]), kept
 
 
@@ -270,10 +259,10 @@ def _leaf_paths(name: str, data_type: pa.DataType) -> Iterator[str]:
 
 def viewed(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     """Return the array under a type that differs in names, ids and nullability, and lacks void fields of structs."""
-    if data_type == VARIANT_STORAGE and array.null_count:
+    if data_type == t.VARIANT_STORAGE and array.null_count:
         # Both members are required, also below a null.
         members = [pc.fill_null(member, b"") for member in array.flatten()]
-        return pa.StructArray.from_arrays(members, fields=list(VARIANT_STORAGE), mask=array.is_null())
+        return pa.StructArray.from_arrays(members, fields=list(t.VARIANT_STORAGE), mask=array.is_null())
     if array.type == data_type:
         return array
     if not pa.types.is_struct(data_type):
@@ -285,27 +274,27 @@ def viewed(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     return pa.StructArray.from_arrays(arrays, fields=fields, mask=array.is_null() if array.null_count else None)
 
 
-def _field(field: StructField, mode: MappingMode) -> pa.Field:
-    name = physical_name(field, mode)
+def _field(field: t.StructField, mode: t.MappingMode) -> pa.Field:
+    name = t.physical_name(field, mode)
     nested = field.metadata.get(NESTED_IDS_KEY) if mode != "none" else None
     ids: Mapping[str, Any] = nested if isinstance(nested, Mapping) else {}
     data_type = _type(field.type, mode, name, ids)
     return pa.field(name, data_type, True, parquet_id(field_id(field) if mode != "none" else None))
 
 
-def _type(data_type: DataType, mode: MappingMode, path: str, ids: Mapping[str, Any]) -> pa.DataType:
+def _type(data_type: t.DataType, mode: t.MappingMode, path: str, ids: Mapping[str, Any]) -> pa.DataType:
     """The Arrow type with physical names. ids: of elements, keys and values below `path`."""
     match data_type:
-        case StructType(fields):
-            return pa.struct([_field(field, mode) for field in fields if field.type != VOID])
-        case ArrayType(element):
+        case t.StructType(fields):
+            return pa.struct([_field(field, mode) for field in fields if field.type != t.VOID])
+        case t.ArrayType(element):
             inner = f"{path}.element"
             return pa.list_(pa.field("element", _type(element, mode, inner, ids), True, parquet_id(ids.get(inner))))
-        case MapType(key, value):
+        case t.MapType(key, value):
             of_key, of_value = f"{path}.key", f"{path}.value"
             return pa.map_(
                 pa.field("key", _type(key, mode, of_key, ids), False, parquet_id(ids.get(of_key))),
                 pa.field("value", _type(value, mode, of_value, ids), True, parquet_id(ids.get(of_value))),
             )
         case _:
-            return arrow_type(data_type)
+            return t.arrow_type(data_type)

@@ -36,22 +36,9 @@ from deltaskip.skipping.add_columns import CommitAdds
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import columns_in, is_valid_sql, parse_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import Column, Literal, Node, transform
 from deltaskip.sparkexpr.text.sql_text import quoted_name
-from deltaskip.sparkexpr.types import (
-    GENERATION_KEY,
-    VOID,
-    ArrayType,
-    DataType,
-    MappingMode,
-    MapType,
-    StructField,
-    StructType,
-    fold_name,
-    from_arrow_type,
-    physical_name,
-    storage_type,
-)
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, has_utf8
 from deltaskip.stats.parquet_input import ParquetInput
 from deltaskip.storage import Storage, storage_for
@@ -77,7 +64,7 @@ class NewFile:
     misread: bool = False
 
 
-def check_rules(transaction: Transaction, files: Sequence[NewFile], mode: MappingMode, time_zone: str = "UTC") -> int:
+def check_rules(transaction: Transaction, files: Sequence[NewFile], mode: t.MappingMode, time_zone: str = "UTC") -> int:
     """Check that every row of the files satisfies the rules of the table with the transaction's changes.
 
     Args:
@@ -97,7 +84,7 @@ def check_rules(transaction: Transaction, files: Sequence[NewFile], mode: Mappin
     snapshot = _snapshot_of(transaction, [file.add for file in files])
     schema = snapshot.schema
     rules = [*rules_of(schema, snapshot.table_properties)]
-    rules += [generation_rule(field) for field in schema.fields if GENERATION_KEY in field.metadata]
+    rules += [generation_rule(field) for field in schema.fields if t.GENERATION_KEY in field.metadata]
     unproved = [_unproved(snapshot, rule, time_zone) for rule in rules]
     wanted = [i for i in range(len(files)) if any(mask[i] for mask in unproved)]
     if not wanted:
@@ -151,8 +138,8 @@ def _unproved(snapshot: Snapshot, rule: RowRule, time_zone: str) -> NDArray[np.b
         found = _may_violate(snapshot, node, time_zone)
     except PredicateError:
         return np.ones(len(snapshot.commit_adds), bool)
-    partitions = {fold_name(field.name): field for field in snapshot.partition_fields}
-    used = {fold_name(parts[0]) for parts in columns_in(rule.sql)}
+    partitions = {t.fold_name(field.name): field for field in snapshot.partition_fields}
+    used = {t.fold_name(parts[0]) for parts in columns_in(rule.sql)}
     if not found.any() or not partitions.keys() & used:
         return found
     for texts, rows in _by_partition(snapshot, found).items():
@@ -176,7 +163,7 @@ def _may_violate(snapshot: Snapshot, where: Node, time_zone: str) -> NDArray[np.
 
 def _by_partition(snapshot: Snapshot, wanted: NDArray[np.bool_]) -> Mapping[tuple[str | None, ...], NDArray[np.int64]]:
     """The rows of the wanted files by their partition values; empty if there are too many partitions."""
-    names = [physical_name(field, snapshot.mapping_mode) for field in snapshot.partition_fields]
+    names = [t.physical_name(field, snapshot.mapping_mode) for field in snapshot.partition_fields]
     found: dict[tuple[str | None, ...], list[int]] = {}
     maps = snapshot.commit_adds["partition_values"].to_pylist()
     for i in np.flatnonzero(wanted):
@@ -190,7 +177,7 @@ def _by_partition(snapshot: Snapshot, wanted: NDArray[np.bool_]) -> Mapping[tupl
 def _values(snapshot: Snapshot, texts: tuple[str | None, ...], time_zone: str) -> dict[str, Literal]:
     fields = snapshot.partition_fields
     return {
-        fold_name(field.name): Literal(parse_partition_value(text, field.type, time_zone), field.type)
+        t.fold_name(field.name): Literal(parse_partition_value(text, field.type, time_zone), field.type)
         for field, text in zip(fields, texts, strict=True)
     }
 
@@ -198,14 +185,14 @@ def _values(snapshot: Snapshot, texts: tuple[str | None, ...], time_zone: str) -
 def _with_values(node: Node, values: Mapping[str, Literal]) -> Node:
     """The unbound expression with partition columns replaced by their values."""
     if isinstance(node, Column) and len(node.parts) == 1:
-        return values.get(fold_name(node.parts[0]), node)
+        return values.get(t.fold_name(node.parts[0]), node)
     return transform(node, lambda child: _with_values(child, values))
 
 
 class _Check:
     """Evaluates rules over the rows of files, by pyarrow and by the active session."""
 
-    def __init__(self, snapshot: Snapshot, rules: Sequence[RowRule], mode: MappingMode, time_zone: str) -> None:
+    def __init__(self, snapshot: Snapshot, rules: Sequence[RowRule], mode: t.MappingMode, time_zone: str) -> None:
         self._snapshot = snapshot
         self._mode = mode
         self._time_zone = time_zone
@@ -253,7 +240,7 @@ class _Check:
         columns = []
         for field in fields:
             data_type = written_type(field.type, (field.name,), snapshot.root)
-            written = StructField(field.name, data_type, field.nullable, field.metadata)
+            written = t.StructField(field.name, data_type, field.nullable, field.metadata)
             columns.append(PlannedColumn(written, "given", quoted_name(field.name), written))
         partitions = tuple(name for name in snapshot.partition_columns if name in names)
         return RowPlan(
@@ -265,14 +252,14 @@ class _Check:
             allow_reflection=snapshot.allow_reflection,
         )
 
-    def _needed(self, rule: RowRule) -> tuple[StructField, ...]:
-        fields = tuple(field for field in self._snapshot.schema.fields if field.type != VOID)
+    def _needed(self, rule: RowRule) -> tuple[t.StructField, ...]:
+        fields = tuple(field for field in self._snapshot.schema.fields if field.type != t.VOID)
         if rule.kind in ("not null", "length"):
             return tuple(field for field in fields if field.name == rule.path[0][1])
         if not is_valid_sql(rule.sql):
             return fields
-        used = {fold_name(parts[0]) for parts in columns_in(rule.sql)}
-        return tuple(field for field in fields if fold_name(field.name) in used) or fields[:1]
+        used = {t.fold_name(parts[0]) for parts in columns_in(rule.sql)}
+        return tuple(field for field in fields if t.fold_name(field.name) in used) or fields[:1]
 
 
 def _named(error: RowViolation, path: str) -> RowViolation:
@@ -288,7 +275,7 @@ def _named(error: RowViolation, path: str) -> RowViolation:
 
 
 def _batches(
-    snapshot: Snapshot, file: NewFile, fields: Sequence[StructField], mode: MappingMode, time_zone: str
+    snapshot: Snapshot, file: NewFile, fields: Sequence[t.StructField], mode: t.MappingMode, time_zone: str
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a file in some columns of the table, under logical names."""
     storage: Storage = storage_for(file.location, None, snapshot.storage)
@@ -304,7 +291,7 @@ def _batches(
                 for field in fields:
                     at = found.get(field.name)
                     if field.name in partitions:
-                        text = file.add.partition_values[physical_name(field, mode)]
+                        text = file.add.partition_values[t.physical_name(field, mode)]
                         one = partition_column(pa.array([text], pa.string()), field.type, time_zone)
                         arrays.append(one.take(pa.array(np.zeros(batch.num_rows, np.int64))))
                     elif at is None:
@@ -317,7 +304,7 @@ def _batches(
                                 f"so its rules cannot be checked without Spark. Write its rows as a DataFrame."
                             )
                         renamed = values if mode == "none" else values.view(_logical(values.type, field.type, mode))
-                        given = from_arrow_type(storage_type(renamed.type))
+                        given = t.from_arrow_type(t.storage_type(renamed.type))
                         arrays.append(plain_array(renamed, given, (field.name,), snapshot.root))
                 yield pa.RecordBatch.from_arrays(arrays, names=[field.name for field in fields])
     except DeltaSkipError:
@@ -327,10 +314,10 @@ def _batches(
         raise StorageError(f"The data file {file.location} cannot be read: {reason}; restore it.") from error
 
 
-def _logical(arrow: pa.DataType, data_type: DataType, mode: MappingMode) -> pa.DataType:
+def _logical(arrow: pa.DataType, data_type: t.DataType, mode: t.MappingMode) -> pa.DataType:
     """The Arrow type of a file's column with the logical names of its fields."""
     match data_type:
-        case StructType(fields) if pa.types.is_struct(arrow):
+        case t.StructType(fields) if pa.types.is_struct(arrow):
             by_key = {field_key(field, mode): field for field in fields}
             inner = []
             for i in range(arrow.num_fields):
@@ -338,9 +325,9 @@ def _logical(arrow: pa.DataType, data_type: DataType, mode: MappingMode) -> pa.D
                 field = by_key[stored_key(part, mode)]
                 inner.append(pa.field(field.name, _logical(part.type, field.type, mode), part.nullable))
             return pa.struct(inner)
-        case ArrayType(element) if pa.types.is_list(arrow):
+        case t.ArrayType(element) if pa.types.is_list(arrow):
             return pa.list_(pa.field("element", _logical(arrow.value_type, element, mode)))
-        case MapType(key, value) if pa.types.is_map(arrow):
+        case t.MapType(key, value) if pa.types.is_map(arrow):
             return pa.map_(
                 pa.field("key", _logical(arrow.key_type, key, mode), False),
                 pa.field("value", _logical(arrow.item_type, value, mode)),

@@ -12,41 +12,14 @@ from deltaskip.errors import SchemaError
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import field_id
 from deltaskip.schema.type_widening import is_widening
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    VOID,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MappingMode,
-    MapType,
-    StructField,
-    StructType,
-    display_name,
-    fold_name,
-    nested_types,
-    parse_schema,
-    physical_name,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.ddl import type_text
 from deltaskip.stats.footer import Footer
 from deltaskip.stats.footer_columns import ParquetNode, parquet_root
 
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _INT96 = 3
-_INTEGERS = (BYTE, SHORT, INTEGER)
+_INTEGERS = (t.BYTE, t.SHORT, t.INTEGER)
 _OF_VARIANT = {"metadata", "value", "typed_value"}
 # Fields of SchemaElement, and members of LogicalType.
 _NAME, _CONVERTED, _SCALE, _PRECISION, _ID, _LOGICAL = 4, 6, 7, 8, 9, 10
@@ -63,9 +36,9 @@ _STRING, _MAP, _LIST, _ENUM, _DECIMAL, _DATE, _TIMESTAMP, _INTEGER, _JSON, _BSON
     13,
     16,
 )
-_SIGNED: dict[int, DataType] = {8: BYTE, 16: SHORT, 32: INTEGER, 64: LONG}
+_SIGNED: dict[int, t.DataType] = {8: t.BYTE, 16: t.SHORT, 32: t.INTEGER, 64: t.LONG}
 # The narrowest type that contains all values.
-_UNSIGNED: dict[int, DataType] = {8: SHORT, 16: INTEGER, 32: LONG, 64: DecimalType(20, 0)}
+_UNSIGNED: dict[int, t.DataType] = {8: t.SHORT, 16: t.INTEGER, 32: t.LONG, 64: t.DecimalType(20, 0)}
 _LOGICAL_OF: dict[int, dict[int, Any]] = {
     0: {_STRING: {}},
     1: {_MAP: {}},
@@ -85,7 +58,7 @@ _LOGICAL_OF: dict[int, dict[int, Any]] = {
 }
 
 
-def file_schema(footer: Footer) -> StructType:
+def file_schema(footer: Footer) -> t.StructType:
     """Return the schema of a file's rows as Spark infers it; everything is nullable at the top level.
 
     The schema that Spark has written into the footer is used if the file can be read with it.
@@ -96,12 +69,12 @@ def file_schema(footer: Footer) -> StructType:
     text = footer.key_values.get(_SPARK_SCHEMA)
     if text is not None:
         try:
-            found = parse_schema(text.decode())
+            found = t.parse_schema(text.decode())
         except (SchemaError, UnicodeDecodeError, ValueError):
             found = None
         if found is not None and FileColumns(found, exact=True).misfit(root) is None:
             return found
-    return StructType(tuple(StructField(each.name, _type_of(each, (each.name,))) for each in root.children))
+    return t.StructType(tuple(t.StructField(each.name, _type_of(each, (each.name,))) for each in root.children))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +92,9 @@ class FileColumns:
         exact: Whether the file must have exactly these columns.
     """
 
-    schema: StructType
+    schema: t.StructType
     partition_columns: tuple[str, ...] = ()
-    mode: MappingMode = "none"
+    mode: t.MappingMode = "none"
     widening: bool = False
     int96: bool = True
     needs_ids: bool = False
@@ -130,37 +103,39 @@ class FileColumns:
 
     def misfit(self, root: ParquetNode) -> str | None:
         """Return why a file with these columns cannot be read as rows of the table; None if it can."""
-        partitions = frozenset() if self.needs_partitions else frozenset(map(fold_name, self.partition_columns))
-        aside = {fold_name(n) for f in self.schema.fields if fold_name(f.name) in partitions for n in self._names(f)}
-        fields = [field for field in self.schema.fields if fold_name(field.name) not in partitions]
-        children = [child for child in root.children if fold_name(child.name) not in aside]
+        partitions = frozenset() if self.needs_partitions else frozenset(map(t.fold_name, self.partition_columns))
+        aside = {
+            t.fold_name(n) for f in self.schema.fields if t.fold_name(f.name) in partitions for n in self._names(f)
+        }
+        fields = [field for field in self.schema.fields if t.fold_name(field.name) not in partitions]
+        children = [child for child in root.children if t.fold_name(child.name) not in aside]
         if self.mode == "id" and children and not any(_ID in child.element for child in children):
             return "it has no Parquet field ids, by which the table maps its columns (column mapping mode id)"
         if self.needs_partitions:
             for field in fields:
                 if field.name in self.partition_columns and self.node_of(root, field) is None:
                     return (
-                        f"it lacks the partition column {display_name([field.name])}, which files of this table must "
+                        f"it lacks the partition column {t.display_name([field.name])}, which files of this table must "
                         f"contain (materializePartitionColumns or IcebergCompat)"
                     )
         return self._struct(children, fields, ())
 
-    def node_of(self, root: ParquetNode, field: StructField) -> ParquetNode | None:
+    def node_of(self, root: ParquetNode, field: t.StructField) -> ParquetNode | None:
         """Return the node of a top-level column; None if the file lacks it."""
         return next((child for child in root.children if self._is(child, field)), None)
 
-    def _names(self, field: StructField) -> tuple[str, str]:
-        return field.name, physical_name(field, self.mode)
+    def _names(self, field: t.StructField) -> tuple[str, str]:
+        return field.name, t.physical_name(field, self.mode)
 
     def _struct(
-        self, children: Sequence[ParquetNode], fields: Sequence[StructField], path: tuple[str, ...]
+        self, children: Sequence[ParquetNode], fields: Sequence[t.StructField], path: tuple[str, ...]
     ) -> str | None:
         left = {id(child): child for child in children}
         for field in fields:
             inner = (*path, field.name)
             found = [child for child in children if self._is(child, field)]
             if len(found) > 1:
-                return f"it has the column {display_name(inner)} {len(found)} times"
+                return f"it has the column {t.display_name(inner)} {len(found)} times"
             if not found:
                 missing = self._missing(field, children, inner)
                 if missing is not None:
@@ -172,47 +147,47 @@ class FileColumns:
                 return why
         for child in left.values():
             what = "column" if not path else "field"
-            names = ", ".join(display_name([self._names(f)[1]]) for f in fields) or "none"
-            return f"it has the {what} {display_name((*path, child.name))}, which the table lacks; it has {names}"
+            names = ", ".join(t.display_name([self._names(f)[1]]) for f in fields) or "none"
+            return f"it has the {what} {t.display_name((*path, child.name))}, which the table lacks; it has {names}"
         return None
 
-    def _is(self, child: ParquetNode, field: StructField) -> bool:
+    def _is(self, child: ParquetNode, field: t.StructField) -> bool:
         number = field_id(field) if self.mode == "id" else None
-        return child.name == physical_name(field, self.mode) if number is None else child.element.get(_ID) == number
+        return child.name == t.physical_name(field, self.mode) if number is None else child.element.get(_ID) == number
 
-    def _missing(self, field: StructField, children: Sequence[ParquetNode], path: tuple[str, ...]) -> str | None:
-        name = physical_name(field, self.mode)
-        other = next((child.name for child in children if fold_name(child.name) == fold_name(name)), None)
+    def _missing(self, field: t.StructField, children: Sequence[ParquetNode], path: tuple[str, ...]) -> str | None:
+        name = t.physical_name(field, self.mode)
+        other = next((child.name for child in children if t.fold_name(child.name) == t.fold_name(name)), None)
         if other is not None and self.mode != "id":
             return (
-                f"it has the column {display_name((*path[:-1], other))} for {display_name((*path[:-1], name))}, and "
-                f"readers that compare letter case would find no values"
+                f"it has the column {t.display_name((*path[:-1], other))} for {t.display_name((*path[:-1], name))}, "
+                f"and readers that compare letter case would find no values"
             )
-        if self.exact and field.type != VOID:
-            return f"it lacks {display_name(path)}"
+        if self.exact and field.type != t.VOID:
+            return f"it lacks {t.display_name(path)}"
         if not field.nullable and len(path) == 1:
-            return f"it lacks the column {display_name(path)}, which is NOT NULL"
+            return f"it lacks the column {t.display_name(path)}, which is NOT NULL"
         return None
 
-    def _field(self, node: ParquetNode, field: StructField, path: tuple[str, ...]) -> str | None:
-        if field.type == VOID:
-            return f"it has the column {display_name(path)}, which is void: files must not contain it"
+    def _field(self, node: ParquetNode, field: t.StructField, path: tuple[str, ...]) -> str | None:
+        if field.type == t.VOID:
+            return f"it has the column {t.display_name(path)}, which is void: files must not contain it"
         number = field_id(field) if self.mode != "none" else None
         if number is not None and node.element.get(_ID, number if not self.needs_ids else None) != number:
-            return f"its column {display_name(path)} does not have the Parquet field id {number}"
+            return f"its column {t.display_name(path)} does not have the Parquet field id {number}"
         return self._type(node, field.type, path)
 
-    def _type(self, node: ParquetNode, wanted: DataType, path: tuple[str, ...], single: bool = False) -> str | None:
+    def _type(self, node: ParquetNode, wanted: t.DataType, path: tuple[str, ...], single: bool = False) -> str | None:
         """single: the node is the repeated field of a list, and each of its values one element."""
-        name = display_name(path)
-        if node.is_repeated and not single and not isinstance(wanted, ArrayType):
+        name = t.display_name(path)
+        if node.is_repeated and not single and not isinstance(wanted, t.ArrayType):
             return f"its column {name} is repeated, and {_shown(wanted)} in the table"
         match wanted:
-            case StructType(fields):
+            case t.StructType(fields):
                 if node.is_leaf or _kind(node) not in ("struct", "variant"):
                     return self._other(node, wanted, path)
                 return self._struct(node.children, fields, path)
-            case ArrayType(element):
+            case t.ArrayType(element):
                 inner = (*path, "element")
                 if node.is_repeated and not single:
                     return self._type(node, element, inner, True)
@@ -220,23 +195,23 @@ class FileColumns:
                 if found is None:
                     return self._other(node, wanted, path)
                 return self._type(found[0], element, inner, found[1])
-            case MapType(key, value):
+            case t.MapType(key, value):
                 entry = None if node.is_leaf or _kind(node) != "map" else _entry(node)
                 if entry is None:
                     return self._other(node, wanted, path)
                 return self._type(entry[0], key, (*path, "key")) or self._type(entry[1], value, (*path, "value"))
-            case _ if wanted == VARIANT:
+            case _ if wanted == t.VARIANT:
                 names = {child.name for child in node.children}
                 fits = len(names) == len(node.children) > 1 and {"metadata"} < names <= _OF_VARIANT
                 return None if fits else self._other(node, wanted, path)
             case _:
                 return self._leaf(node, wanted, path)
 
-    def _leaf(self, node: ParquetNode, wanted: DataType, path: tuple[str, ...]) -> str | None:
+    def _leaf(self, node: ParquetNode, wanted: t.DataType, path: tuple[str, ...]) -> str | None:
         if not node.is_leaf:
             return self._other(node, wanted, path)
-        if node.physical_type == _INT96 and wanted == TIMESTAMP and not self.int96:
-            return f"its column {display_name(path)} has timestamps of INT96, which its IcebergCompat version forbids"
+        if node.physical_type == _INT96 and wanted == t.TIMESTAMP and not self.int96:
+            return f"its column {t.display_name(path)} has timestamps of INT96, which its IcebergCompat version forbids"
         try:
             found = _leaf_type(node, path)
         except SchemaError as error:
@@ -255,24 +230,24 @@ class FileColumns:
             )
         return self._other(node, wanted, path)
 
-    def _other(self, node: ParquetNode, wanted: DataType, path: tuple[str, ...]) -> str:
+    def _other(self, node: ParquetNode, wanted: t.DataType, path: tuple[str, ...]) -> str:
         try:
             found = _shown(_type_of(node, path))
         except SchemaError as error:
             return f"its column cannot be read: {str(error).rstrip('.')}"
-        return f"its column {display_name(path)} is {found}, and {_shown(wanted)} in the table"
+        return f"its column {t.display_name(path)} is {found}, and {_shown(wanted)} in the table"
 
 
-def is_shredded(footer: Footer, schema: StructType) -> bool:
+def is_shredded(footer: Footer, schema: t.StructType) -> bool:
     """Whether a file has parts of variants in typed columns. schema: The table's schema."""
-    variants = any(each == VARIANT for field in schema.fields for each in nested_types(field.type))
+    variants = any(each == t.VARIANT for field in schema.fields for each in t.nested_types(field.type))
     return variants and any(element.get(_NAME) == b"typed_value" for element in footer.elements)
 
 
-def _shown(data_type: DataType) -> str:
+def _shown(data_type: t.DataType) -> str:
     # Names of fields keep their letter case.
     text = type_text(data_type)
-    return text if isinstance(data_type, StructType | ArrayType | MapType) else text.upper()
+    return text if isinstance(data_type, t.StructType | t.ArrayType | t.MapType) else text.upper()
 
 
 def _logical(node: ParquetNode) -> dict[int, Any]:
@@ -283,27 +258,27 @@ def _logical(node: ParquetNode) -> dict[int, Any]:
     return found
 
 
-def _type_of(node: ParquetNode, path: tuple[str, ...], single: bool = False) -> DataType:
+def _type_of(node: ParquetNode, path: tuple[str, ...], single: bool = False) -> t.DataType:
     """The type that Spark infers. Raises SchemaError if it reads none."""
     if node.is_repeated and not single:
-        return ArrayType(_type_of(node, path, True), True)
+        return t.ArrayType(_type_of(node, path, True), True)
     if node.is_leaf:
         return _leaf_type(node, path)
     kind = _kind(node)
     if kind == "list":
         element = _element(node)
         if element is not None:
-            return ArrayType(_type_of(element[0], (*path, "element"), element[1]), True)
+            return t.ArrayType(_type_of(element[0], (*path, "element"), element[1]), True)
     elif kind == "map":
         entry = _entry(node)
         if entry is not None:
-            return MapType(_type_of(entry[0], (*path, "key")), _type_of(entry[1], (*path, "value")), True)
+            return t.MapType(_type_of(entry[0], (*path, "key")), _type_of(entry[1], (*path, "value")), True)
     elif kind == "variant":
-        return VARIANT
+        return t.VARIANT
     else:
-        fields = (StructField(child.name, _type_of(child, (*path, child.name))) for child in node.children)
-        return StructType(tuple(fields))
-    raise SchemaError(f"{display_name(path)} is a {kind} of a form that Spark does not read.")
+        fields = (t.StructField(child.name, _type_of(child, (*path, child.name))) for child in node.children)
+        return t.StructType(tuple(fields))
+    raise SchemaError(f"{t.display_name(path)} is a {kind} of a form that Spark does not read.")
 
 
 def _kind(node: ParquetNode) -> str:
@@ -332,34 +307,34 @@ def _entry(node: ParquetNode) -> tuple[ParquetNode, ParquetNode] | None:
     return key, value
 
 
-def _leaf_type(node: ParquetNode, path: tuple[str, ...]) -> DataType:
+def _leaf_type(node: ParquetNode, path: tuple[str, ...]) -> t.DataType:
     logical = _logical(node)
     found = next(_candidates(node, logical), None)
     if found is None:
-        raise SchemaError(f"{display_name(path)} has a type of Parquet that Spark does not read as a type of Delta.")
+        raise SchemaError(f"{t.display_name(path)} has a type of Parquet that Spark does not read as a type of Delta.")
     return found
 
 
-def _candidates(node: ParquetNode, logical: dict[int, Any]) -> Iterator[DataType]:
+def _candidates(node: ParquetNode, logical: dict[int, Any]) -> Iterator[t.DataType]:
     # The numbers of parquet.thrift's Type: BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED.
     physical = node.physical_type
     if _DECIMAL in logical and physical in (1, 2, 6, 7):
         scale, precision = logical[_DECIMAL].get(1, 0), logical[_DECIMAL].get(2, 0)
         if 0 < precision <= 38 and 0 <= scale <= precision:
-            yield DecimalType(precision, scale)
+            yield t.DecimalType(precision, scale)
     elif physical in (1, 2) and (not logical or _INTEGER in logical):
         width = logical.get(_INTEGER, {}).get(1, 32 * physical)
         signed = logical.get(_INTEGER, {}).get(2, True)
         if (width <= 32) == (physical == 1):
             yield from filter(None, [(_SIGNED if signed else _UNSIGNED).get(width)])
     elif physical == 1 and _DATE in logical:
-        yield DATE
+        yield t.DATE
     elif physical == 2 and _TIMESTAMP in logical:
         if 3 not in logical[_TIMESTAMP].get(2, {}):
-            yield TIMESTAMP if logical[_TIMESTAMP].get(1, True) else TIMESTAMP_NTZ
+            yield t.TIMESTAMP if logical[_TIMESTAMP].get(1, True) else t.TIMESTAMP_NTZ
     elif physical == 6 and (_STRING in logical or _ENUM in logical or _JSON in logical):
-        yield STRING
+        yield t.STRING
     elif (physical == 6 and (not logical or _BSON in logical)) or (physical == 7 and not logical):
-        yield BINARY
+        yield t.BINARY
     elif not logical and physical in (0, 3, 4, 5):
-        yield {0: BOOLEAN, 3: TIMESTAMP, 4: FLOAT, 5: DOUBLE}[physical]
+        yield {0: t.BOOLEAN, 3: t.TIMESTAMP, 4: t.FLOAT, 5: t.DOUBLE}[physical]

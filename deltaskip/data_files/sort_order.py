@@ -10,20 +10,7 @@ from deltaskip.arguments import flag
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.types import (
-    VARIANT,
-    VOID,
-    DecimalType,
-    MappingMode,
-    PrimitiveType,
-    StructType,
-    collation_of,
-    column_path,
-    display_name,
-    parse_names,
-    resolve,
-    simple_string,
-)
+from deltaskip.sparkexpr import types as t
 
 SORT_ORDER_KEY = "deltaskip.sortOrder"
 """The table property with the sort order, a JSON list of strings such as `id ASC NULLS FIRST`."""
@@ -51,7 +38,7 @@ class SortOrder:
     nulls_first: bool | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "column", column_path("column", self.column))
+        object.__setattr__(self, "column", t.column_path("column", self.column))
         flag("descending", self.descending)
         if self.nulls_first is None:
             object.__setattr__(self, "nulls_first", not self.descending)
@@ -64,7 +51,7 @@ class SortOrder:
 
     def __str__(self) -> str:
         direction = "DESC" if self.descending else "ASC"
-        return f"{display_name(tuple(self.column))} {direction} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
+        return f"{t.display_name(tuple(self.column))} {direction} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
 
 
 def sort_order_of(given: object, argument: str = "sort_order") -> tuple[SortOrder, ...]:
@@ -89,28 +76,28 @@ def _sort_order(each: object, argument: str) -> SortOrder:
         raise InvalidArgument(f"{argument} must be columns such as 'ts DESC NULLS LAST', not {each!r}.")
     descending, nulls = (found["direction"] or "").upper() == "DESC", found["nulls"]
     try:
-        [path] = parse_names(found["column"], argument, InvalidArgument)
+        [path] = t.parse_names(found["column"], argument, InvalidArgument)
     except (InvalidArgument, ValueError) as error:
         raise InvalidArgument(f"{argument} must be columns such as 'ts DESC NULLS LAST', not {each!r}.") from error
     return SortOrder(path, descending, None if nulls is None else nulls.upper() == "FIRST")
 
 
-def check_sort_order(order: Sequence[SortOrder], schema: StructType, table: str) -> None:
+def check_sort_order(order: Sequence[SortOrder], schema: t.StructType, table: str) -> None:
     """Raise InvalidArgument unless rows with these columns can be sorted in this order.
 
     Strings with a collation are refused, because the versions of a collation order them differently.
     """
     for each in order:
         try:
-            found = resolve(schema, tuple(each.column))
+            found = t.resolve(schema, tuple(each.column))
         except PredicateError as error:
             raise InvalidArgument(f"The rows of {table} cannot be sorted by {each}: {error}") from error
-        collation = collation_of(found)
-        is_ordered = isinstance(found.type, PrimitiveType | DecimalType) and found.type not in (VARIANT, VOID)
+        collation = t.collation_of(found)
+        is_ordered = isinstance(found.type, t.PrimitiveType | t.DecimalType) and found.type not in (t.VARIANT, t.VOID)
         if not is_ordered or collation is not None:
             raise InvalidArgument(
-                f"The rows of {table} cannot be sorted by {display_name(found.logical)}, which is "
-                f"{simple_string(found.type).upper()}{'' if collation is None else f' COLLATE {collation}'}: sort by "
+                f"The rows of {table} cannot be sorted by {t.display_name(found.logical)}, which is "
+                f"{t.simple_string(found.type).upper()}{'' if collation is None else f' COLLATE {collation}'}: sort by "
                 f"numbers, strings without collation, binaries, dates and timestamps."
             )
 
@@ -156,8 +143,8 @@ class SortColumn:
 
 def sort_columns(
     properties: Mapping[str, str],
-    schema: StructType,
-    mode: MappingMode,
+    schema: t.StructType,
+    mode: t.MappingMode,
     partition_columns: Sequence[str],
     table: str,
 ) -> tuple[SortColumn, ...]:
@@ -171,7 +158,7 @@ def sort_columns(
             check_sort_order([each], schema, table)
         except InvalidArgument:
             break
-        column = resolve(schema, tuple(each.column), mode)
+        column = t.resolve(schema, tuple(each.column), mode)
         if len(column.logical) > 1 or column.logical[0] not in partition_columns:
             found.append(SortColumn(column.logical, column.physical, each.descending, bool(each.nulls_first)))
     return tuple(found)

@@ -17,34 +17,21 @@ from pyspark.errors import (
     UnsupportedOperationException,
 )
 
+from deltaskip import errors
 from deltaskip.delta import exceptions
 from deltaskip.delta.exceptions import conflict_class
-from deltaskip.errors import (
-    AmbiguousMerge,
-    CommitConflict,
-    DeltaSkipError,
-    InvalidArgument,
-    InvalidCommit,
-    PredicateError,
-    SchemaError,
-    TableAlreadyExists,
-    TableNotFound,
-    UnsupportedFeature,
-    VersionNotFound,
-    advice_in,
-)
 
-_E = TypeVar("_E", bound=DeltaSkipError)
+_E = TypeVar("_E", bound=errors.DeltaSkipError)
 
-_CLASSES: dict[type[DeltaSkipError], type[Exception]] = {
-    TableNotFound: AnalysisException,
-    TableAlreadyExists: AnalysisException,
-    VersionNotFound: AnalysisException,
-    SchemaError: AnalysisException,
-    PredicateError: AnalysisException,
-    InvalidCommit: AnalysisException,
-    UnsupportedFeature: UnsupportedOperationException,
-    AmbiguousMerge: UnsupportedOperationException,
+_CLASSES: dict[type[errors.DeltaSkipError], type[Exception]] = {
+    errors.TableNotFound: AnalysisException,
+    errors.TableAlreadyExists: AnalysisException,
+    errors.VersionNotFound: AnalysisException,
+    errors.SchemaError: AnalysisException,
+    errors.PredicateError: AnalysisException,
+    errors.InvalidCommit: AnalysisException,
+    errors.UnsupportedFeature: UnsupportedOperationException,
+    errors.AmbiguousMerge: UnsupportedOperationException,
 }
 
 
@@ -66,9 +53,9 @@ def spark_errors(argument: type[Exception] = IllegalArgumentException) -> Iterat
         argument: The class for an argument with a wrong value.
     """
     try:
-        with advice_in(_WORDS):
+        with errors.advice_in(_WORDS):
             yield
-    except DeltaSkipError as error:
+    except errors.DeltaSkipError as error:
         if isinstance(error, (PySparkException, _java_error())):
             raise
         raise spark_error(error, argument).with_traceback(error.__traceback__) from error.__cause__
@@ -81,27 +68,27 @@ def spark_error(error: _E, argument: type[Exception] = IllegalArgumentException)
         error: The error.
         argument: The class for an argument with a wrong value.
     """
-    if isinstance(error, CommitConflict):
+    if isinstance(error, errors.CommitConflict):
         conflict: Any = _made(conflict_class(error.kind), error)
         return conflict  # type: ignore[no-any-return]
-    classes = {**_CLASSES, InvalidArgument: argument}
+    classes = {**_CLASSES, errors.InvalidArgument: argument}
     parent = next((classes[each] for each in type(error).__mro__ if each in classes), None)
     return error if parent is None else _made(_both(type(error), parent), error)
 
 
-def parse_error(error: SchemaError) -> SchemaError:
+def parse_error(error: errors.SchemaError) -> errors.SchemaError:
     """Return the error of a text as an error that is also PySpark's ParseException."""
     return _made(_both(type(error), ParseException), error)
 
 
-def feature_error(code: str, message: str) -> InvalidArgument:
+def feature_error(code: str, message: str) -> errors.InvalidArgument:
     """Return the error of a table feature, which delta-spark raises in the JVM.
 
     Args:
         code: The error class of Delta, such as DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT.
         message: The message.
     """
-    return _made(_both(InvalidArgument, _java_error()), InvalidArgument(f"[{code}] {message}"))
+    return _made(_both(errors.InvalidArgument, _java_error()), errors.InvalidArgument(f"[{code}] {message}"))
 
 
 @cache
@@ -161,8 +148,8 @@ def convert_conflicts() -> None:
     captured.convert_exception = convert_exception
 
 
-def converted_conflict(text: str) -> CommitConflict | None:
+def converted_conflict(text: str) -> errors.CommitConflict | None:
     """Return the conflict that the JVM describes by its class and message; None for another error."""
     name, _, message = text.partition(": ")
     kind = exceptions.KINDS.get(name.removeprefix(_PREFIX)) if name.startswith(_PREFIX) else None
-    return None if kind is None else spark_error(CommitConflict(message, kind))
+    return None if kind is None else spark_error(errors.CommitConflict(message, kind))

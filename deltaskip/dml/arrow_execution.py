@@ -35,13 +35,13 @@ from deltaskip.rows.arrow_conversion import ArrowRows, RunningCollations
 from deltaskip.rows.plan import RowPlan
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import PASS_SESSION, as_read, needs_session, padded_column, public_errors, to_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.clock import at_time
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.evaluation import Evaluator, column_at, left_to_spark
 from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.nodes import Column, FieldRef, Node, top_level_columns
-from deltaskip.sparkexpr.types import VOID, DataType, MappingMode, StructField, StructType, display_name, leaves
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_micros
 
@@ -112,16 +112,16 @@ class ArrowExecution(RowExecution):
         self._held = {uri: [batch for _, batch in rows.live(files.slice(i, 1))] for i, uri in enumerate(uris)}
         return _HeldRows(self._held)
 
-    def copies_here(self, parts: Sequence[RowsOfFiles], schema: StructType) -> bool:
+    def copies_here(self, parts: Sequence[RowsOfFiles], schema: t.StructType) -> bool:
         return True
 
     def write(
-        self, parts: Sequence[RowsOfFiles], schema: StructType, row_ids: RowIdColumns | None, layout: DataFileLayout
+        self, parts: Sequence[RowsOfFiles], schema: t.StructType, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
         return write_data_files(self.rows(parts, schema, row_ids, layout.mapping_mode), layout, divided=True)
 
     def write_planned(
-        self, files: pa.Table, schema: StructType, plan: RowPlan, row_ids: RowIdColumns | None, layout: DataFileLayout
+        self, files: pa.Table, schema: t.StructType, plan: RowPlan, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
         rows = self.rows([RowsOfFiles(files)], schema, row_ids, layout.mapping_mode)
         return write_data_files(ArrowRows(plan, self._time_zone).stream(rows), layout, divided=True)
@@ -142,13 +142,13 @@ class ArrowExecution(RowExecution):
         return ChangedRows(change.whole, change.partly, updated=found, new=new, updates_whole=True)
 
     def rows(
-        self, parts: Sequence[RowsOfFiles], schema: StructType, row_ids: RowIdColumns | None, mode: MappingMode
+        self, parts: Sequence[RowsOfFiles], schema: t.StructType, row_ids: RowIdColumns | None, mode: t.MappingMode
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows that `write` writes. Small files are read ahead."""
-        columns = [field.name for field in schema.fields if field.type != VOID]
+        columns = [field.name for field in schema.fields if field.type != t.VOID]
         snapshot = self._snapshot
         held = self._held if row_ids is None and schema == snapshot.schema and mode == snapshot.mapping_mode else {}
-        row_bytes = _VALUE_BYTES * max(1, len(leaves(schema)))
+        row_bytes = _VALUE_BYTES * max(1, len(t.leaves(schema)))
 
         def reads() -> Iterator[tuple[int, Callable[[], Iterator[pa.RecordBatch]]]]:
             for part in parts:
@@ -204,12 +204,12 @@ class ArrowUpdates(NewRows):
         fields = {field.name: field for field in assignments.schema.fields}
         self._values = {name: self._bound(value, fields[name].type) for name, value in assignments.values.items()}
         incoming = [
-            StructField(field.name, self._type(self._values[field.name], field.type))
+            t.StructField(field.name, self._type(self._values[field.name], field.type))
             if field.name in self._values
             else field
             for field in assignments.given
         ]
-        plan = assignments.plan(StructType(tuple(incoming)))
+        plan = assignments.plan(t.StructType(tuple(incoming)))
         computed = [name for name, value in self._values.items() if _is_computed(value)]
         self._rules = ArrowRows(plan, execution.time_zone, now_micros=self._now, computed=computed)
 
@@ -282,7 +282,7 @@ class ArrowUpdates(NewRows):
             if field.name in self._values
             else columns[field.name]
             for field in self._assignments.given
-            if field.type != VOID
+            if field.type != t.VOID
         }
         return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
 
@@ -290,19 +290,19 @@ class ArrowUpdates(NewRows):
         self,
         value: Node | _Bound,
         path: tuple[str, ...],
-        data_type: DataType,
+        data_type: t.DataType,
         columns: Mapping[str, pa.Array],
         rows: int,
     ) -> pa.Array:
         if isinstance(value, Node):
             return self._evaluated(value, columns, rows)
-        assert isinstance(data_type, StructType)
+        assert isinstance(data_type, t.StructType)
         inner = {
             field.name: self._computed(value[field.name], (*path, field.name), field.type, columns, rows)
             if field.name in value
             else column_at(columns, (*path, field.name))
             for field in data_type.fields
-            if field.type != VOID
+            if field.type != t.VOID
         }
         return pa.StructArray.from_arrays(list(inner.values()), names=list(inner))
 
@@ -312,10 +312,10 @@ class ArrowUpdates(NewRows):
         with public_errors(lambda: _described(node), self._table, PASS_SESSION):
             return Evaluator(node, self._execution.time_zone, self._collations).values(columns, rows)
 
-    def _bound(self, value: NewValue | Fields, data_type: DataType) -> Node | _Bound:
+    def _bound(self, value: NewValue | Fields, data_type: t.DataType) -> Node | _Bound:
         """The new value with its columns resolved; for a struct, the new values of its fields."""
         if isinstance(value, Fields):
-            assert isinstance(data_type, StructType)
+            assert isinstance(data_type, t.StructType)
             types = {field.name: field.type for field in data_type.fields}
             return {name: self._bound(each, types[name]) for name, each in value.values.items()}
         node = new_value_node(value, self._table)
@@ -338,20 +338,20 @@ class ArrowUpdates(NewRows):
         padded = padded_column(node, self._assignments.schema)
         if padded is not None:
             path, declared = padded
-            why = f"{display_name(path)} is {declared} and padded by Spark."
+            why = f"{t.display_name(path)} is {declared} and padded by Spark."
             raise needs_session(_described(node), self._table, why, PASS_SESSION)
 
-    def _type(self, value: Node | _Bound, data_type: DataType) -> DataType:
+    def _type(self, value: Node | _Bound, data_type: t.DataType) -> t.DataType:
         """The type of a new value."""
         if isinstance(value, Node):
-            return type_of(value) or VOID
-        assert isinstance(data_type, StructType)
+            return type_of(value) or t.VOID
+        assert isinstance(data_type, t.StructType)
         fields = (
-            StructField(f.name, self._type(value[f.name], f.type), True, f.metadata) if f.name in value else f
+            t.StructField(f.name, self._type(value[f.name], f.type), True, f.metadata) if f.name in value else f
             for f in data_type.fields
-            if f.type != VOID
+            if f.type != t.VOID
         )
-        return StructType(tuple(fields))
+        return t.StructType(tuple(fields))
 
 
 def _described(value: Node) -> str:
@@ -397,12 +397,12 @@ class _OtherRowGroups:
             yield from self._stored.live(files, RowGroups.of(footer, numbers), opened)
 
 
-def _are_little(files: pa.Table, schema: StructType) -> bool:
+def _are_little(files: pa.Table, schema: t.StructType) -> bool:
     """Whether the values of the files fit into the cache."""
     records = files["num_records"]
     if records.null_count:
         return False
-    return (pc.sum(records).as_py() or 0) * _VALUE_BYTES * max(1, len(leaves(schema))) <= _HELD_BYTES
+    return (pc.sum(records).as_py() or 0) * _VALUE_BYTES * max(1, len(t.leaves(schema))) <= _HELD_BYTES
 
 
 def _chosen(batch: StoredBatch, positions: pa.Int64Array | None, only: bool) -> StoredBatch:

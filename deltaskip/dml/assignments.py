@@ -28,17 +28,8 @@ from deltaskip.sparkexpr import (
     to_node,
     with_parameters,
 )
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import Column, FieldRef, Node, columns_of
-from deltaskip.sparkexpr.types import (
-    GENERATION_KEY,
-    InsideCollection,
-    MappingMode,
-    StructField,
-    StructType,
-    display_name,
-    fold_name,
-    resolve,
-)
 
 _DEFAULT = "DEFAULT"
 
@@ -69,24 +60,24 @@ class Assignments:
         computed: The generated columns that are computed when the row is stored, since their source is set.
     """
 
-    schema: StructType
+    schema: t.StructType
     properties: TableProperties
     partition_columns: tuple[str, ...]
-    mapping_mode: MappingMode
+    mapping_mode: t.MappingMode
     values: Mapping[str, NewValue | Fields]
     computed: frozenset[str]
 
     @property
-    def changed(self) -> list[StructField]:
+    def changed(self) -> list[t.StructField]:
         """The columns whose values may change, in the table's order."""
         return [field for field in self.schema.fields if field.name in self.values or field.name in self.computed]
 
     @property
-    def given(self) -> list[StructField]:
+    def given(self) -> list[t.StructField]:
         """The columns of a row with its new values: all except those that are computed when it is stored."""
         return [field for field in self.schema.fields if field.name not in self.computed]
 
-    def plan(self, incoming: StructType) -> RowPlan:
+    def plan(self, incoming: t.StructType) -> RowPlan:
         """Return the plan by which updated rows are written.
 
         Args:
@@ -146,10 +137,10 @@ def given_values(given: object, where: object = None, params: object = None) -> 
 
 
 def assignments_of(
-    schema: StructType,
+    schema: t.StructType,
     properties: TableProperties,
     partition_columns: Sequence[str],
-    mapping_mode: MappingMode,
+    mapping_mode: t.MappingMode,
     given: Mapping[str, NewValue],
 ) -> Assignments:
     """Return the assignments of a table's columns for new values by name.
@@ -167,16 +158,16 @@ def assignments_of(
         if identity_of(field) is not None:
             raise SchemaError(f"The column {field.name} of {table} is an identity column, which cannot be updated.")
         if not is_default(value):
-            shape = shaped(value, resolve(schema, path).type) if isinstance(value, Node) else value
+            shape = shaped(value, t.resolve(schema, path).type) if isinstance(value, Node) else value
             _put(values, path, shape, table)
             continue
         _check_default(path, table)
         _put(values, path, default_sql(field), table)
-        if GENERATION_KEY in field.metadata:
+        if t.GENERATION_KEY in field.metadata:
             again.add(field.name)
-    touched = {fold_name(name) for name in values}
+    touched = {t.fold_name(name) for name in values}
     for field in schema.fields:
-        made = field.metadata.get(GENERATION_KEY)
+        made = field.metadata.get(t.GENERATION_KEY)
         if made is not None and field.name not in values and not touched.isdisjoint(_sources(str(made), schema)):
             again.add(field.name)
     values = {name: value for name, value in values.items() if name not in again}
@@ -206,13 +197,13 @@ def _value(name: str, value: object, params: Mapping[str, object] | None) -> New
     return literal_node(value, f"The new value of {name} in set")
 
 
-def _path(name: str, schema: StructType, table: str) -> tuple[str, ...]:
+def _path(name: str, schema: t.StructType, table: str) -> tuple[str, ...]:
     """The path of a column or field, as the table spells it."""
     try:
         node = col(name).node
         parts = node.parts if isinstance(node, Column) else (name,)
-        return resolve(schema, parts).logical
-    except InsideCollection as error:
+        return t.resolve(schema, parts).logical
+    except t.InsideCollection as error:
         raise UnsupportedFeature(
             f"{name} of {table} cannot be updated, because it is inside an array or map: set the whole column, with "
             f"functions such as transform."
@@ -223,7 +214,9 @@ def _path(name: str, schema: StructType, table: str) -> tuple[str, ...]:
 
 def _check_default(path: tuple[str, ...], table: str) -> None:
     if len(path) > 1:
-        raise SchemaError(f"The field {display_name(path)} of {table} cannot be set to DEFAULT: only columns have one.")
+        raise SchemaError(
+            f"The field {t.display_name(path)} of {table} cannot be set to DEFAULT: only columns have one."
+        )
 
 
 def _put(values: dict[str, Any], path: tuple[str, ...], value: NewValue | None, table: str) -> None:
@@ -239,12 +232,12 @@ def _put(values: dict[str, Any], path: tuple[str, ...], value: NewValue | None, 
 
 
 def _twice(path: tuple[str, ...], table: str) -> SchemaError:
-    return SchemaError(f"{display_name(path)} of {table} is set twice: by name, or as part of another column.")
+    return SchemaError(f"{t.display_name(path)} of {table} is set twice: by name, or as part of another column.")
 
 
-def _sources(sql: str, schema: StructType) -> Collection[str]:
+def _sources(sql: str, schema: t.StructType) -> Collection[str]:
     """The columns that an expression uses, folded."""
     if not is_valid_sql(sql):
         # An expression that cannot be parsed may use any column.
-        return set(map(fold_name, schema.names))
-    return {fold_name(parts[0]) for parts in columns_in(sql)}
+        return set(map(t.fold_name, schema.names))
+    return {t.fold_name(parts[0]) for parts in columns_in(sql)}

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, AddFile, absolute_uris, add_actions, parse_partition_value
+from deltaskip import actions
 from deltaskip.actions.partition_values import partition_column
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
@@ -24,14 +24,7 @@ from deltaskip.skipping.file_list import batch_files, files_schema
 from deltaskip.skipping.partition_columns import equal_values, map_values
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.types import BINARY, MappingMode, StructField, arrow_type, physical_name
-from deltaskip.sparkexpr.values.arrow_values import (
-    arrow_array,
-    exact_sum,
-    in_schema,
-    numpy_values,
-    one_chunk,
-    typed_array,
-)
+from deltaskip.sparkexpr.values import arrow_values
 from deltaskip.txn.cost import FileCount
 from deltaskip.txn.removed_files import RemovedFiles
 
@@ -64,18 +57,18 @@ class DataFiles:
             return self
         if not positions:
             return DataFiles(self.listed.slice(0, 0), self.logged.slice(0, 0), self.live_rows.slice(0, 0))
-        chosen = arrow_array(list(positions), pa.int64())
+        chosen = arrow_values.arrow_array(list(positions), pa.int64())
         return DataFiles(self.listed.take(chosen), self.logged.take(chosen), self.live_rows.take(chosen))
 
     @property
     def num_rows(self) -> int | None:
         """Number of rows that are not deleted; None if the log does not have it for every file."""
-        return None if self.live_rows.null_count else exact_sum(self.live_rows)
+        return None if self.live_rows.null_count else arrow_values.exact_sum(self.live_rows)
 
     @property
     def size_in_bytes(self) -> int:
         """Size of the files."""
-        return exact_sum(self.logged["size"])
+        return arrow_values.exact_sum(self.logged["size"])
 
     @property
     def num_vectors(self) -> int:
@@ -86,9 +79,9 @@ class DataFiles:
         """Return the files as a transaction removes them. root: `Snapshot.table_root`. deletion_timestamp: in ms."""
         return RemovedFiles.of(root, self.logged, deletion_timestamp)
 
-    def adds(self) -> list[AddFile]:
+    def adds(self) -> list[actions.AddFile]:
         """Return the add action of each file; all columns of FILE_SCHEMA must have been read."""
-        return list(add_actions(self.logged))
+        return list(actions.add_actions(self.logged))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +96,7 @@ def files_to_change(scan: Scan) -> FilesToChange:
     """Return the files that contain rows for which the predicate of the scan is TRUE, as far as the log proves it."""
     snapshot = scan.snapshot
     found = list(each_candidate(snapshot, scan.compiled.program, partial(_divided, scan)))
-    partly = _joined(snapshot, FILE_SCHEMA.names, [each[1] for each in found if each[1] is not None])
+    partly = _joined(snapshot, actions.FILE_SCHEMA.names, [each[1] for each in found if each[1] is not None])
     whole = [each[0] for each in found if each[0] is not None]
     return FilesToChange(_joined(snapshot, _REMOVED, whole) if whole else partly.take([]), partly)
 
@@ -111,12 +104,12 @@ def files_to_change(scan: Scan) -> FilesToChange:
 def kept_files(scan: Scan) -> DataFiles:
     """Return the files that may contain rows for which the predicate of the scan is TRUE."""
     found = list(each_candidate(scan.snapshot, scan.compiled.program, partial(_kept_of, scan)))
-    return _joined(scan.snapshot, FILE_SCHEMA.names, found)
+    return _joined(scan.snapshot, actions.FILE_SCHEMA.names, found)
 
 
 def no_files(snapshot: Snapshot) -> DataFiles:
     """Return no files, with the columns of `kept_files`."""
-    return _joined(snapshot, FILE_SCHEMA.names, [])
+    return _joined(snapshot, actions.FILE_SCHEMA.names, [])
 
 
 def files_of_partitions(scan: Scan, partitions: Collection[PartitionKey]) -> DataFiles:
@@ -131,7 +124,7 @@ def files_of_partitions(scan: Scan, partitions: Collection[PartitionKey]) -> Dat
     """
     snapshot = scan.snapshot
     columns = zip(snapshot.partition_fields, zip(*partitions, strict=True), strict=True)
-    wanted = [partition_column(arrow_array(texts, pa.string()), field.type) for field, texts in columns]
+    wanted = [partition_column(arrow_values.arrow_array(texts, pa.string()), field.type) for field, texts in columns]
     found = list(each_candidate(snapshot, scan.compiled.program, partial(_of_partitions, scan, wanted)))
     return _joined(snapshot, _REMOVED, found)
 
@@ -155,18 +148,20 @@ def chosen_files(
 
 
 def new_files(
-    snapshot: Snapshot, fields: Sequence[StructField], mode: MappingMode, adds: Sequence[AddFile]
+    snapshot: Snapshot, fields: Sequence[StructField], mode: MappingMode, adds: Sequence[actions.AddFile]
 ) -> pa.Table:
     """Return files that are not committed yet in the form of `DataFiles.listed`.
 
     fields: The partition columns. mode: The column mapping mode.
     """
-    paths = arrow_array([add.path for add in adds], pa.string())
+    paths = arrow_values.arrow_array([add.path for add in adds], pa.string())
     columns = []
     for field in fields:
         texts = [add.partition_values[physical_name(field, mode)] for add in adds]
-        values = {text: None if text is None else parse_partition_value(text, field.type) for text in set(texts)}
-        columns.append(typed_array([values[text] for text in texts], arrow_type(field.type)))
+        values = {
+            text: None if text is None else actions.parse_partition_value(text, field.type) for text in set(texts)
+        }
+        columns.append(arrow_values.typed_array([values[text] for text in texts], arrow_type(field.type)))
     named = [pa.field(field.name, arrow_type(field.type)) for field in fields]
     partitions = (
         pa.StructArray.from_arrays(columns, fields=named)
@@ -174,38 +169,40 @@ def new_files(
         else pa.Array.from_buffers(pa.struct([]), len(adds), [None])
     )
     nothing = pa.nulls(len(adds), pa.int64())
-    columns = [absolute_uris(snapshot.table_root, paths), partitions, nothing]
-    return pa.table([*columns, pa.nulls(len(adds), DELETION_VECTOR), nothing, nothing], names=list(_LISTED))
+    columns = [actions.absolute_uris(snapshot.table_root, paths), partitions, nothing]
+    return pa.table([*columns, pa.nulls(len(adds), actions.DELETION_VECTOR), nothing, nothing], names=list(_LISTED))
 
 
 def size_of_table(snapshot: Snapshot) -> FileCount:
     """Return the number and size of the active files."""
     total = FileCount()
     for batch in snapshot.add_batches(1 << 16, ["size"]):
-        total += FileCount(len(batch), exact_sum(batch["size"]))
+        total += FileCount(len(batch), arrow_values.exact_sum(batch["size"]))
     return total
 
 
 def _divided(scan: Scan, batch: FileBatch) -> tuple[DataFiles | None, DataFiles | None]:
     """The files of a batch that lose all rows, and the files that may lose some; None if there are none."""
     kept = _kept(scan, batch)
-    unsure = numpy_values(scan.compiled.negated.kept(batch).to_arrow())[kept]
+    unsure = arrow_values.numpy_values(scan.compiled.negated.kept(batch).to_arrow())[kept]
     whole, partly = kept[~unsure], kept[unsure]
     return (
         _files(scan, batch, whole, _REMOVED) if len(whole) else None,
-        _files(scan, batch, partly, FILE_SCHEMA.names) if len(partly) else None,
+        _files(scan, batch, partly, actions.FILE_SCHEMA.names) if len(partly) else None,
     )
 
 
 def _kept_of(scan: Scan, batch: FileBatch) -> DataFiles:
-    return _files(scan, batch, _kept(scan, batch), FILE_SCHEMA.names)
+    return _files(scan, batch, _kept(scan, batch), actions.FILE_SCHEMA.names)
 
 
 def _of_partitions(scan: Scan, wanted: Sequence[pa.Array], batch: FileBatch) -> DataFiles:
     files = _files(scan, batch, _kept(scan, batch), _REMOVED)
-    fields, logged = scan.snapshot.partition_fields, one_chunk(files.logged["partition_values"])
+    fields, logged = scan.snapshot.partition_fields, arrow_values.one_chunk(files.logged["partition_values"])
     columns = []
-    for field, values, found in zip(fields, wanted, one_chunk(files.listed["partition_values"]).flatten(), strict=True):
+    for field, values, found in zip(
+        fields, wanted, arrow_values.one_chunk(files.listed["partition_values"]).flatten(), strict=True
+    ):
         columns.append(equal_values(pa.concat_arrays([values, found]), field))
         if field.type == BINARY:
             # "" is read as NULL, but delta-spark reads empty bytes: it is not the partition of NULL.
@@ -219,31 +216,31 @@ def tuple_codes(columns: Iterable[pa.Array], rows: int) -> npt.NDArray[Any]:
     """Return the number of each row's tuple of values, from 0."""
     codes = np.zeros(rows, np.int64)
     for column in columns:
-        encoded = one_chunk(column).dictionary_encode(null_encoding="encode")
-        codes = codes * (len(encoded.dictionary) + 1) + numpy_values(encoded.indices)
+        encoded = arrow_values.one_chunk(column).dictionary_encode(null_encoding="encode")
+        codes = codes * (len(encoded.dictionary) + 1) + arrow_values.numpy_values(encoded.indices)
         codes = np.unique(codes, return_inverse=True)[1].reshape(-1).astype(np.int64)
     return codes
 
 
 def _kept(scan: Scan, batch: FileBatch) -> npt.NDArray[Any]:
     found = scan.compiled.listed(batch)
-    return np.arange(batch.num_rows, dtype=np.int64) if found is None else numpy_values(found)
+    return np.arange(batch.num_rows, dtype=np.int64) if found is None else arrow_values.numpy_values(found)
 
 
 def _files(scan: Scan, batch: FileBatch, rows: npt.NDArray[Any], columns: Sequence[str]) -> DataFiles:
-    indices = None if len(rows) == batch.num_rows else arrow_array(rows, pa.int64())
+    indices = None if len(rows) == batch.num_rows else arrow_values.arrow_array(rows, pa.int64())
     listed = batch_files(batch, indices, list(_LISTED), scan.time_zone)
-    schema = pa.schema([FILE_SCHEMA.field(name) for name in columns])
-    logged = in_schema(pa.table(batch.rows(list(columns), indices), names=list(columns)), schema)
+    schema = pa.schema([actions.FILE_SCHEMA.field(name) for name in columns])
+    logged = arrow_values.in_schema(pa.table(batch.rows(list(columns), indices), names=list(columns)), schema)
     return DataFiles(listed, logged, live_row_counts(batch, indices))
 
 
 def _joined(snapshot: Snapshot, columns: Sequence[str], found: Sequence[DataFiles]) -> DataFiles:
     if len(found) == 1:
         return found[0]
-    schema = pa.schema([FILE_SCHEMA.field(name) for name in columns])
+    schema = pa.schema([actions.FILE_SCHEMA.field(name) for name in columns])
     listed = [files_schema(snapshot, _LISTED).empty_table(), *(each.listed for each in found)]
-    counts = [arrow_array([], pa.int64()), *(each.live_rows for each in found)]
+    counts = [arrow_values.arrow_array([], pa.int64()), *(each.live_rows for each in found)]
     return DataFiles(
         pa.concat_tables(listed).combine_chunks(),
         pa.concat_tables([schema.empty_table(), *(each.logged for each in found)]).combine_chunks(),

@@ -21,18 +21,7 @@ from deltaskip.log import Snapshot
 from deltaskip.reading.julian import may_be_julian
 from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.settings import options
-from deltaskip.sparkexpr.types import (
-    BOOLEAN,
-    DATETIMES,
-    DOUBLE,
-    FLOAT,
-    INTEGRAL_BITS,
-    DataType,
-    StructField,
-    StructType,
-    leaves,
-    nested_types,
-)
+from deltaskip.sparkexpr import types as t
 
 _TEXT_COUNTS_AS = 6
 _MOST_REMOTE_FILES = 64
@@ -52,7 +41,7 @@ def is_little_to_read(snapshot: Snapshot, files: pa.Table, columns: Collection[s
 
 
 def is_little_to_copy(
-    snapshot: Snapshot, parts: Sequence[RowsOfFiles], schema: StructType, same_machine: bool = False
+    snapshot: Snapshot, parts: Sequence[RowsOfFiles], schema: t.StructType, same_machine: bool = False
 ) -> bool:
     """Return whether this process writes rows of files into new files before a job would have.
 
@@ -60,14 +49,14 @@ def is_little_to_copy(
     """
     files = [part.files for part in parts]
     most = options.values_copied_locally if same_machine else options.values_copied_here
-    if not _is_little(snapshot, files, len(leaves(schema)), most):
+    if not _is_little(snapshot, files, len(t.leaves(schema)), most):
         return False
     return _are_readable(snapshot, files, _stored(snapshot, schema, schema.names))
 
 
-def is_little_to_collect(rows: int, schema: StructType) -> bool:
+def is_little_to_collect(rows: int, schema: t.StructType) -> bool:
     """Return whether this number of rows of a table may be held in the memory of this process."""
-    return not _all_by_jobs() and rows * len(leaves(schema)) <= options.values_copied_here
+    return not _all_by_jobs() and rows * len(t.leaves(schema)) <= options.values_copied_here
 
 
 def is_little_source(size_in_bytes: int) -> bool:
@@ -103,11 +92,11 @@ def _is_little(snapshot: Snapshot, files: Sequence[pa.Table], width: int, most: 
     return len(counts) <= _MOST_REMOTE_FILES and values * _REMOTE_COUNTS_AS <= most
 
 
-def _are_readable(snapshot: Snapshot, files: Sequence[pa.Table], stored: Sequence[StructField]) -> bool:
+def _are_readable(snapshot: Snapshot, files: Sequence[pa.Table], stored: Sequence[t.StructField]) -> bool:
     """Whether the footers of the files prove that no column has dates of the Julian calendar."""
-    if not any(each in DATETIMES for field in stored for each in nested_types(field.type)):
+    if not any(each in t.DATETIMES for field in stored for each in t.nested_types(field.type)):
         return True
-    rows = StoredRows(snapshot, StructType(()), "none")
+    rows = StoredRows(snapshot, t.StructType(()), "none")
 
     def is_gregorian(file: pa.Table) -> bool:
         with rows.open(file) as opened:
@@ -121,11 +110,11 @@ def _are_readable(snapshot: Snapshot, files: Sequence[pa.Table], stored: Sequenc
         return all(pool.map(is_gregorian, each))
 
 
-def _stored(snapshot: Snapshot, schema: StructType, columns: Collection[str]) -> list[StructField]:
+def _stored(snapshot: Snapshot, schema: t.StructType, columns: Collection[str]) -> list[t.StructField]:
     """The columns that are stored in files."""
     partitions = frozenset(snapshot.partition_columns)
     return [field for field in schema.fields if field.name in columns and field.name not in partitions]
 
 
-def _is_narrow(type_: DataType) -> bool:
-    return type_ in INTEGRAL_BITS or type_ in DATETIMES or type_ in (FLOAT, DOUBLE, BOOLEAN)
+def _is_narrow(type_: t.DataType) -> bool:
+    return type_ in t.INTEGRAL_BITS or type_ in t.DATETIMES or type_ in (t.FLOAT, t.DOUBLE, t.BOOLEAN)

@@ -24,9 +24,8 @@ from deltaskip.records import dataclass
 from deltaskip.rows.plan import SchemaMode
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
-from deltaskip.sparkexpr import exact_sql
+from deltaskip.sparkexpr import exact_sql, nodes
 from deltaskip.sparkexpr import nodes as n
-from deltaskip.sparkexpr.nodes import And, Column, In, Node, Or, UnprintableExpression, walk
 from deltaskip.sparkexpr.types import StructField, StructType, physical_name
 from deltaskip.transforms import Transform
 from deltaskip.txn.operation import commit_operation
@@ -95,7 +94,7 @@ def predicate_text(where: object, params: object, schema: StructType) -> str | N
     if where is None or isinstance(where, str):
         return where
     node = written_node(where)
-    without_text = next((part for part in walk(node) if isinstance(part, UnprintableExpression)), None)
+    without_text = next((part for part in nodes.walk(node) if isinstance(part, nodes.UnprintableExpression)), None)
     if without_text is not None:
         raise PredicateError(
             f"The expression {without_text.sql} of where cannot be written as SQL text: pass where as text."
@@ -213,23 +212,23 @@ def _change_of_partitions(snapshot: Snapshot, written: WrittenRows, execution: R
     return RowsToChange(execution, scan, FilesToChange(whole, whole.take([])))
 
 
-def _of_partitions(fields: Sequence[StructField], partitions: set[PartitionKey]) -> Node:
+def _of_partitions(fields: Sequence[StructField], partitions: set[PartitionKey]) -> nodes.Node:
     """A predicate that is TRUE in these partitions; if they are many, it may be TRUE in others with the same values."""
     if len(partitions) <= _MOST_PARTITIONS:
-        return Or(tuple(And(tuple(map(_is, fields, key))) for key in sorted(partitions, key=repr)))
+        return nodes.Or(tuple(nodes.And(tuple(map(_is, fields, key))) for key in sorted(partitions, key=repr)))
     columns = [sorted(set(texts), key=repr) for texts in zip(*partitions, strict=True)]
-    return And(tuple(_is_one_of(field, texts) for field, texts in zip(fields, columns, strict=True)))
+    return nodes.And(tuple(_is_one_of(field, texts) for field, texts in zip(fields, columns, strict=True)))
 
 
-def _is(field: StructField, text: str | None) -> Node:
-    return n.Compare("<=>", Column((field.name,)), n.Literal(_value(field, text), field.type))
+def _is(field: StructField, text: str | None) -> nodes.Node:
+    return n.Compare("<=>", nodes.Column((field.name,)), n.Literal(_value(field, text), field.type))
 
 
-def _is_one_of(field: StructField, texts: Sequence[str | None]) -> Node:
-    column = Column((field.name,))
+def _is_one_of(field: StructField, texts: Sequence[str | None]) -> nodes.Node:
+    column = nodes.Column((field.name,))
     values = tuple(n.Literal(_value(field, text), field.type) for text in texts if text is not None)
-    legs: list[Node] = [In(column, values)] if values else []
-    return Or((*legs, n.IsNull(column))) if None in texts else Or(tuple(legs))
+    legs: list[nodes.Node] = [nodes.In(column, values)] if values else []
+    return nodes.Or((*legs, n.IsNull(column))) if None in texts else nodes.Or(tuple(legs))
 
 
 def _value(field: StructField, text: str | None) -> Any:

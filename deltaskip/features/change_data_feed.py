@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from deltaskip.sparkexpr.types import LONG, PHYSICAL_NAME_KEY, STRING, TIMESTAMP, DataType, StructField
+from deltaskip.sparkexpr import types as t
 
 CHANGE_FOLDER = "_change_data"
 """The folder of change data files, below the table's root."""
@@ -15,10 +15,10 @@ COMMIT_VERSION = "_commit_version"
 COMMIT_TIMESTAMP = "_commit_timestamp"
 
 
-def _field(name: str, data_type: DataType) -> StructField:
+def _field(name: str, data_type: t.DataType) -> t.StructField:
     # The column of the change type has the same name in change data files under every column mapping mode.
-    return StructField(name, data_type, True, {PHYSICAL_NAME_KEY: name})
+    return t.StructField(name, data_type, True, {t.PHYSICAL_NAME_KEY: name})
 
 
-FEED_FIELDS = (_field(CHANGE_TYPE, STRING), _field(COMMIT_VERSION, LONG), _field(COMMIT_TIMESTAMP, TIMESTAMP))
+FEED_FIELDS = (_field(CHANGE_TYPE, t.STRING), _field(COMMIT_VERSION, t.LONG), _field(COMMIT_TIMESTAMP, t.TIMESTAMP))
 FEED_NAMES = tuple(field.name for field in FEED_FIELDS)

@@ -11,23 +11,10 @@ from typing import Any
 from deltaskip.features.registry import FEATURES, feature_names
 from deltaskip.schema.properties import TableProperties, TableProperty
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
-from deltaskip.sparkexpr.types import (
-    COLLATIONS_KEY,
-    DEFAULT_KEY,
-    GENERATION_KEY,
-    IDENTITY_PREFIX,
-    INVARIANTS_KEY,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    DataType,
-    StructType,
-    nested_fields,
-    nested_types,
-    simple_string,
-)
+from deltaskip.sparkexpr import types as t
 
 
-def uses_of(properties: TableProperties, schema: StructType) -> dict[tuple[str, ...], str]:
+def uses_of(properties: TableProperties, schema: t.StructType) -> dict[tuple[str, ...], str]:
     """Return the features that properties and columns use: alternative names of each, and a description of the use."""
     uses: dict[tuple[str, ...], str] = {}
     for definition, names in _USING_PROPERTIES:
@@ -35,24 +22,24 @@ def uses_of(properties: TableProperties, schema: StructType) -> dict[tuple[str, 
             uses[names] = f"the property {definition.name}"
     for name in properties.constraints:
         uses["checkConstraints",] = f"the constraint {name}"
-    for field in nested_fields(schema):
+    for field in t.nested_fields(schema):
         for key in field.metadata:
             found = next((names for prefix, names in _USING_KEYS.items() if key.startswith(prefix)), None)
             if found is not None:
                 uses.setdefault(found, f"{key} of the column {field.name}")
         for type_, names in _USING_TYPES.items():
             # A field of a struct is reported by its own name.
-            if type_ in nested_types(field.type, into_structs=False):
-                uses.setdefault(names, f"the type {simple_string(type_)} of the column {field.name}")
+            if type_ in t.nested_types(field.type, into_structs=False):
+                uses.setdefault(names, f"the type {t.simple_string(type_)} of the column {field.name}")
     return uses
 
 
-def is_used(name: str, properties: TableProperties, schema: StructType) -> bool:
+def is_used(name: str, properties: TableProperties, schema: t.StructType) -> bool:
     """Whether the table uses a feature that it has; True for features whose use cannot be detected."""
     if name in _PROPERTY:
         return properties.uses(_PROPERTY[name])
     if name in _FIELD_KEY:
-        return any(key.startswith(_FIELD_KEY[name]) for field in nested_fields(schema) for key in field.metadata)
+        return any(key.startswith(_FIELD_KEY[name]) for field in t.nested_fields(schema) for key in field.metadata)
     return name != "checkConstraints" or bool(properties.constraints)
 
 
@@ -79,15 +66,15 @@ _USING_PROPERTIES: tuple[tuple[TableProperty[Any], tuple[str, ...]], ...] = (
 PROPERTY_OF: Mapping[str, TableProperty[Any]] = {name: used for used, names in _USING_PROPERTIES for name in names}
 """For each feature that a table property uses, the property."""
 _USING_KEYS: Mapping[str, tuple[str, ...]] = {
-    INVARIANTS_KEY: ("invariants", "columnInvariants"),
-    GENERATION_KEY: ("generatedColumns",),
-    IDENTITY_PREFIX: ("identityColumns",),
+    t.INVARIANTS_KEY: ("invariants", "columnInvariants"),
+    t.GENERATION_KEY: ("generatedColumns",),
+    t.IDENTITY_PREFIX: ("identityColumns",),
     TYPE_CHANGES_KEY: _WIDENING,
-    DEFAULT_KEY: ("allowColumnDefaults",),
-    COLLATIONS_KEY: feature_names("collations"),
+    t.DEFAULT_KEY: ("allowColumnDefaults",),
+    t.COLLATIONS_KEY: feature_names("collations"),
 }
-_USING_TYPES: Mapping[DataType, tuple[str, ...]] = {
-    TIMESTAMP_NTZ: ("timestampNtz", "timestampNTZ"),
-    VARIANT: feature_names("variantType"),
+_USING_TYPES: Mapping[t.DataType, tuple[str, ...]] = {
+    t.TIMESTAMP_NTZ: ("timestampNtz", "timestampNTZ"),
+    t.VARIANT: feature_names("variantType"),
 }
 _FIELD_KEY = {name: key for key, names in _USING_KEYS.items() for name in names if FEATURES[name].checks != "log"}

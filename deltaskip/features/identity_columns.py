@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.types import IDENTITY_PREFIX, LONG, LONG_MAX, LONG_MIN, StructField, StructType, fold_name
+from deltaskip.sparkexpr import types as t
 
-IDENTITY_MARK = f"{IDENTITY_PREFIX}highWaterMark"
-_NUMBERS = (f"{IDENTITY_PREFIX}start", f"{IDENTITY_PREFIX}step", IDENTITY_MARK)
-_EXPLICIT = f"{IDENTITY_PREFIX}allowExplicitInsert"
+IDENTITY_MARK = f"{t.IDENTITY_PREFIX}highWaterMark"
+_NUMBERS = (f"{t.IDENTITY_PREFIX}start", f"{t.IDENTITY_PREFIX}step", IDENTITY_MARK)
+_EXPLICIT = f"{t.IDENTITY_PREFIX}allowExplicitInsert"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class IdentityColumn:
         return value > other if self.step > 0 else value < other
 
     def _checked(self, value: int) -> int:
-        if not LONG_MIN <= value <= LONG_MAX:
+        if not t.LONG_MIN <= value <= t.LONG_MAX:
             raise SchemaError(
                 f"The identity column {self.column} has no values left: the next one, {value}, is beyond BIGINT. "
                 f"Nothing was written."
@@ -118,7 +118,7 @@ class IdentityColumn:
         return value
 
 
-def identity_of(field: StructField) -> IdentityColumn | None:
+def identity_of(field: t.StructField) -> IdentityColumn | None:
     """Return the numbering of an identity column; None for another column. Raises SchemaError if it is malformed."""
     try:
         numbers = identity_numbers(field)
@@ -126,21 +126,21 @@ def identity_of(field: StructField) -> IdentityColumn | None:
         raise SchemaError(f"The schema in the log is damaged: {error}.") from error
     if numbers is None:
         return None
-    if field.type != LONG:
+    if field.type != t.LONG:
         raise SchemaError(f"The identity column {field.name} is not of type BIGINT.")
     return IdentityColumn(field.name, *numbers, field.metadata[_EXPLICIT])
 
 
-def identity_numbers(field: StructField) -> tuple[int, int, int | None] | None:
+def identity_numbers(field: t.StructField) -> tuple[int, int, int | None] | None:
     """Return start, step and mark of an identity column; None if the column is not one. Raises SchemaError."""
-    if not any(key.startswith(IDENTITY_PREFIX) for key in field.metadata):
+    if not any(key.startswith(t.IDENTITY_PREFIX) for key in field.metadata):
         return None
     values: list[int | None] = []
     for key in _NUMBERS:
         value = field.metadata.get(key)
         if value is None and key == IDENTITY_MARK:
             values.append(None)
-        elif isinstance(value, bool) or not isinstance(value, int) or not LONG_MIN <= value <= LONG_MAX:
+        elif isinstance(value, bool) or not isinstance(value, int) or not t.LONG_MIN <= value <= t.LONG_MAX:
             raise SchemaError(f"the identity column {field.name} has {key} {value!r}, which must be a 64-bit integer")
         else:
             values.append(value)
@@ -153,20 +153,20 @@ def identity_numbers(field: StructField) -> tuple[int, int, int | None] | None:
     return start, step, mark
 
 
-def with_mark(schema: StructType, identity: IdentityColumn) -> StructType:
+def with_mark(schema: t.StructType, identity: IdentityColumn) -> t.StructType:
     """Return the schema with the state of an identity column in its metadata; the same object if nothing changes."""
     fields = tuple(_marked(field, identity) if field.name == identity.column else field for field in schema.fields)
-    return schema if all(a is b for a, b in zip(fields, schema.fields, strict=True)) else StructType(fields)
+    return schema if all(a is b for a, b in zip(fields, schema.fields, strict=True)) else t.StructType(fields)
 
 
-def keep_marks(before: StructType, after: StructType) -> StructType:
+def keep_marks(before: t.StructType, after: t.StructType) -> t.StructType:
     """Return `after` with the farther mark of each identity column that both schemas have with the same step sign.
 
     RESTORE, CLONE and REPLACE must not generate a value again.
     """
-    known = {fold_name(field.name): identity_of(field) for field in before.fields}
+    known = {t.fold_name(field.name): identity_of(field) for field in before.fields}
     for field in after.fields:
-        new, old = identity_of(field), known.get(fold_name(field.name))
+        new, old = identity_of(field), known.get(t.fold_name(field.name))
         if new is None or old is None or old.mark is None or (old.step > 0) != (new.step > 0):
             continue
         if new.mark is None or new._beyond(old.mark, new.mark):
@@ -174,8 +174,8 @@ def keep_marks(before: StructType, after: StructType) -> StructType:
     return after
 
 
-def _marked(field: StructField, identity: IdentityColumn) -> StructField:
+def _marked(field: t.StructField, identity: IdentityColumn) -> t.StructField:
     if identity.mark is None or field.metadata.get(IDENTITY_MARK) == identity.mark:
         return field
     metadata = {**field.metadata, IDENTITY_MARK: identity.mark}
-    return StructField(field.name, field.type, field.nullable, metadata)
+    return t.StructField(field.name, field.type, field.nullable, metadata)

@@ -16,7 +16,7 @@ from functools import partial, wraps
 from itertools import islice
 from typing import Any, TypeVar
 
-from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError, TableNotFound, VersionNotFound, nearest
+from deltaskip import errors
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.column_cache import ColumnCache
@@ -83,9 +83,9 @@ def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Sn
             found = _load(storage, read_listing(root, listed(version_prefix(hint))), version)
             if _is_whole(found):
                 return found
-        except TableNotFound:
+        except errors.TableNotFound:
             raise
-        except (CorruptLog, VersionNotFound, FileNotFoundError, NotADirectoryError):
+        except (errors.CorruptLog, errors.VersionNotFound, FileNotFoundError, NotADirectoryError):
             listed = partial(_list, storage, root)
     listing = _log_in(storage, root, partial(listed, "0"))
     for _ in range(_LOOKS):
@@ -94,7 +94,7 @@ def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Sn
             if _is_whole(found):
                 return found
             listing = list_log(storage, root)
-        except (CorruptLog, CutShort) as error:
+        except (errors.CorruptLog, CutShort) as error:
             # A file that another process deletes during the read is not damage.
             again = list_log(storage, root)
             if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError | None):
@@ -126,7 +126,7 @@ def _log_in(storage: Storage, root: str, listed: Callable[[], list[FileInfo]]) -
     """The log in a listing. Raises TableNotFound if there is none."""
     try:
         listing = read_listing(root, listed())
-    except TableNotFound:
+    except errors.TableNotFound:
         # The catalog of the table says why.
         raise
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -167,7 +167,7 @@ def advanced(snapshot: Snapshot, text: bytes) -> Snapshot | None:
     version = old.version + 1
     try:
         info = storage.info(join(old.root, LOG_FOLDER, commit_name(version)))
-    except (FileNotFoundError, NotADirectoryError, StorageError):
+    except (FileNotFoundError, NotADirectoryError, errors.StorageError):
         return None
     if info.size != len(text):
         return None
@@ -176,7 +176,7 @@ def advanced(snapshot: Snapshot, text: bytes) -> Snapshot | None:
     try:
         tail = tail_of(parse_contents(old.root, [own], memoryview(text), [0])).following(snapshot.tail)
         return _following(Snapshot(storage, segment, snapshot.checkpoint, tail, None, snapshot.cache), snapshot)
-    except DeltaSkipError:
+    except errors.DeltaSkipError:
         # A commit may need a feature that deltaskip cannot read; reading the log raises the error.
         return None
 
@@ -192,7 +192,7 @@ def _log_changed(snapshot: Snapshot) -> int | None:
         return None
     try:
         return snapshot.storage.changed_ns(join(snapshot.root, LOG_FOLDER))
-    except (FileNotFoundError, NotADirectoryError, StorageError):
+    except (FileNotFoundError, NotADirectoryError, errors.StorageError):
         return None
 
 
@@ -258,7 +258,7 @@ def _refreshed(snapshot: Snapshot, own: bytes | None) -> Snapshot:
     storage, root, old = snapshot.storage, snapshot.root, snapshot.segment
     try:
         listing = read_listing(root, _list(storage, root, version_prefix(snapshot.version)))
-    except TableNotFound:
+    except errors.TableNotFound:
         # The catalog of the table says why.
         raise
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -299,18 +299,18 @@ def same_table(snapshot: Snapshot) -> Iterator[None]:
     """Return a context in which files that cannot be read raise TableNotFound if the table no longer exists."""
     try:
         yield
-    except TableNotFound:
+    except errors.TableNotFound:
         raise
-    except (CorruptLog, FileNotFoundError, NotADirectoryError, StorageError) as error:
+    except (errors.CorruptLog, FileNotFoundError, NotADirectoryError, errors.StorageError) as error:
         try:
             check_same_table(snapshot)
             if isinstance(error, FileNotFoundError):
                 # Another process may be deleting the table, and its log last.
                 time.sleep(_LOOK_SECONDS)
                 check_same_table(snapshot)
-        except TableNotFound as gone:
+        except errors.TableNotFound as gone:
             raise gone from error
-        except DeltaSkipError:
+        except errors.DeltaSkipError:
             pass
         raise
 
@@ -331,14 +331,14 @@ def _is_there(snapshot: Snapshot) -> bool:
         return False
     try:
         return storage.info(anchor.path) == anchor.file
-    except (FileNotFoundError, NotADirectoryError, StorageError):
+    except (FileNotFoundError, NotADirectoryError, errors.StorageError):
         return False
 
 
 def _loaded_again(snapshot: Snapshot) -> Snapshot:
     latest = load_snapshot(snapshot.storage, snapshot.root)
     if latest.metadata.id != snapshot.metadata.id:
-        raise TableNotFound(
+        raise errors.TableNotFound(
             f"The table {snapshot.root} was replaced by another table: version {snapshot.version} was read from the "
             f"table {snapshot.metadata.id}, and the path now contains version {latest.version} of the table "
             f"{latest.metadata.id}; open it again."
@@ -384,7 +384,7 @@ def _is_gone(storage: Storage, segment: LogSegment) -> bool:
 
 
 def _load(storage: Storage, listing: LogListing, version: int | None) -> Snapshot:
-    unusable: CorruptLog | None = None
+    unusable: errors.CorruptLog | None = None
     damaged = 0
     for segment in candidate_segments(listing, version):
         if segment.checkpoint is not None and damaged >= _MOST_DAMAGED:
@@ -399,7 +399,7 @@ def _load(storage: Storage, listing: LogListing, version: int | None) -> Snapsho
             if segment.checkpoint is not None:
                 try:
                     checkpoint = open_checkpoint(storage, segment.root, segment.checkpoint, progress.advance)
-                except CorruptLog as error:
+                except errors.CorruptLog as error:
                     unusable = unusable or error
                     damaged += 1
                     continue
@@ -441,7 +441,7 @@ def _read_together(
         return None
     try:
         data, starts = storage.read_joined(wanted)
-    except (FileNotFoundError, StorageError, MemoryError):
+    except (FileNotFoundError, errors.StorageError, MemoryError):
         return None
     return None if len(data) - starts[-1] > _CHECKSUM_BYTES else (data, starts)
 
@@ -450,33 +450,35 @@ def _list(storage: Storage, root: str, start_name: str) -> list[FileInfo]:
     return storage.list_from(join(root, LOG_FOLDER), start_name)
 
 
-def _table_not_found(storage: Storage, root: str) -> TableNotFound:
+def _table_not_found(storage: Storage, root: str) -> errors.TableNotFound:
     """Return the error for a root without a log, or with a log without commits and checkpoints."""
     if root.rpartition("/")[2] == LOG_FOLDER:
-        return TableNotFound(f"{root} is the log of a table, not the table: open {parent(root)} instead.")
+        return errors.TableNotFound(f"{root} is the log of a table, not the table: open {parent(root)} instead.")
     if not storage.exists(root):
-        return TableNotFound(
+        return errors.TableNotFound(
             f"There is no table at {root}: no such path.{_around(storage, root) or _in_catalog(root) or _beside(root)}"
         )
     files = _files_in(storage, root)
     if files is None:
-        return TableNotFound(f"{root} is a file, not a Delta table: specify a folder.{_around(storage, root)}")
+        return errors.TableNotFound(f"{root} is a file, not a Delta table: specify a folder.{_around(storage, root)}")
     if storage.exists(join(root, LOG_FOLDER)):
-        return TableNotFound(
+        return errors.TableNotFound(
             f"{root} is not a Delta table: its {LOG_FOLDER} contains no commit and no checkpoint. If there was a "
             f"table, it was deleted in part: restore its log, or delete the folder."
         )
     around = _around(storage, root)
     if around:
-        return TableNotFound(f"{root} is not a Delta table: it has no {LOG_FOLDER} folder.{around}")
+        return errors.TableNotFound(f"{root} is not a Delta table: it has no {LOG_FOLDER} folder.{around}")
     if any(file.name.endswith(".parquet") for file in files):
-        return TableNotFound(
+        return errors.TableNotFound(
             f"{root} is a folder of Parquet files, not a Delta table (it has no {LOG_FOLDER}): convert it to a table "
             f"with deltaskip.convert_to_delta(path) or CONVERT TO DELTA, or read it with spark.read.parquet."
         )
     if not files and not storage.remote:
-        return TableNotFound(f"{root} is not a Delta table: it contains neither files nor a {LOG_FOLDER} folder.")
-    return TableNotFound(f"{root} is not a Delta table: it has no {LOG_FOLDER} folder; check the path.")
+        return errors.TableNotFound(
+            f"{root} is not a Delta table: it contains neither files nor a {LOG_FOLDER} folder."
+        )
+    return errors.TableNotFound(f"{root} is not a Delta table: it has no {LOG_FOLDER} folder; check the path.")
 
 
 def _files_in(storage: Storage, root: str) -> list[FileInfo] | None:
@@ -484,7 +486,7 @@ def _files_in(storage: Storage, root: str) -> list[FileInfo] | None:
         return [file for file in storage.list_from(root, "") if file.is_file]
     except (NotADirectoryError, FileNotFoundError):
         return None
-    except StorageError:
+    except errors.StorageError:
         return []
 
 
@@ -509,7 +511,7 @@ def _beside(root: str) -> str:
             names = [decoded(each.name) for each in islice(entries, _MOST_BESIDE)]
     except OSError:
         return ""
-    near = nearest(os.path.basename(root), names, 0.75)
+    near = errors.nearest(os.path.basename(root), names, 0.75)
     found = None if near is None else os.path.join(os.path.dirname(root), near)
     return (
         f" Did you mean {found}?"
@@ -530,7 +532,7 @@ def _in_catalog(root: str) -> str:
 def _has_log(storage: Storage, folder: str) -> bool:
     try:
         return storage.exists(join(folder, LOG_FOLDER))
-    except StorageError:
+    except errors.StorageError:
         return False
 
 

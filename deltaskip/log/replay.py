@@ -19,19 +19,11 @@ import pyarrow.compute as pc
 from deltaskip.actions import FILE_SCHEMA, canonical_paths, dv_ids
 from deltaskip.fork_safety import cached_property
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.values.arrow_values import (
-    NOTHING,
-    TRUE,
-    arrow_array,
-    arrow_scalar,
-    in_schema,
-    numpy_values,
-    one_chunk,
-)
+from deltaskip.sparkexpr.values import arrow_values
 
 # Between path and dvId in a key. No path contains it, since no file name can.
 _SEPARATOR = "\0"
-_BETWEEN = arrow_scalar(_SEPARATOR, pa.string())
+_BETWEEN = arrow_values.arrow_scalar(_SEPARATOR, pa.string())
 _FEW = 512
 _MANY = 100_000
 
@@ -58,15 +50,15 @@ class Superseded:
         paths: as logged. dv: deletion vector structs with the fields of FILE_SCHEMA or of the log, or dvIds as strings;
         None if no file has a deletion vector. Raises ValueError for a path that does not decode to UTF-8.
         """
-        raw = one_chunk(paths)
+        raw = arrow_values.one_chunk(paths)
         if not self:
-            return pa.repeat(TRUE, len(raw))
+            return pa.repeat(arrow_values.TRUE, len(raw))
         return self._live(canonical_paths(raw), None if dv is None else dv_ids(dv))
 
     def _live(self, paths: pa.Array, ids: pa.Array | None) -> pa.BooleanArray:
         if ids is None or ids.null_count == len(ids):
             if len(paths) <= _FEW and self._ended is not None:
-                return arrow_array([path not in self._ended for path in paths.to_pylist()], pa.bool_())
+                return arrow_values.arrow_array([path not in self._ended for path in paths.to_pylist()], pa.bool_())
             return pc.invert(pc.is_in(paths, value_set=pa.concat_arrays([self.added, self.removed])))
         dead = pc.is_in(paths, value_set=self.added)
         if len(self.removed):
@@ -107,17 +99,17 @@ def replay(actions: pa.Table) -> Replay:
     """
     if not len(actions):
         return EMPTY
-    coded = canonical_paths(one_chunk(actions["path"])).dictionary_encode()
-    path_code = numpy_values(coded.indices)
-    commit = numpy_values(actions["commit"])
-    is_remove = numpy_values(actions["is_remove"])
+    coded = canonical_paths(arrow_values.one_chunk(actions["path"])).dictionary_encode()
+    path_code = arrow_values.numpy_values(coded.indices)
+    commit = arrow_values.numpy_values(actions["commit"])
+    is_remove = arrow_values.numpy_values(actions["is_remove"])
     add_rows = np.flatnonzero(~is_remove)
     remove_rows = np.flatnonzero(is_remove)
     newest_add = np.full(len(coded.dictionary), -1, np.int64)
     # Rows ascend, and the last assignment to a repeated index wins.
     newest_add[path_code[add_rows]] = add_rows
     live = np.sort(newest_add[newest_add >= 0])
-    added = coded.dictionary.take(arrow_array(np.flatnonzero(newest_add >= 0)))
+    added = coded.dictionary.take(arrow_values.arrow_array(np.flatnonzero(newest_add >= 0)))
     removed, removed_dv = _NO_KEYS, _NO_KEYS
     if len(remove_rows):
         ids = dv_ids(actions["deletion_vector"])
@@ -125,12 +117,12 @@ def replay(actions: pa.Table) -> Replay:
         newest_remove = np.full(int(key.max()) + 1, -1, np.int64)
         newest_remove[key[remove_rows]] = commit[remove_rows]
         live = live[newest_remove[key[live]] <= commit[live]]
-        removed, removed_dv = _removed_keys(coded, ids, arrow_array(remove_rows))
+        removed, removed_dv = _removed_keys(coded, ids, arrow_values.arrow_array(remove_rows))
     adds = actions.select(FILE_SCHEMA.names)
     if len(live) < len(actions):
         follow = 0 < len(live) <= _FEW and live[-1] - live[0] == len(live) - 1
-        adds = adds.slice(int(live[0]), len(live)) if follow else adds.take(arrow_array(live))
-    return Replay(in_schema(adds, FILE_SCHEMA), Superseded(added, removed, removed_dv))
+        adds = adds.slice(int(live[0]), len(live)) if follow else adds.take(arrow_values.arrow_array(live))
+    return Replay(arrow_values.in_schema(adds, FILE_SCHEMA), Superseded(added, removed, removed_dv))
 
 
 def superseded_by(actions: pa.Table) -> Superseded:
@@ -138,7 +130,10 @@ def superseded_by(actions: pa.Table) -> Superseded:
 
     Raises ValueError for a path that does not decode to UTF-8.
     """
-    paths, is_remove = canonical_paths(one_chunk(actions["path"])), one_chunk(actions["is_remove"])
+    paths, is_remove = (
+        canonical_paths(arrow_values.one_chunk(actions["path"])),
+        arrow_values.one_chunk(actions["is_remove"]),
+    )
     added = pc.unique(paths.filter(pc.invert(is_remove)))
     removes = pc.indices_nonzero(is_remove)
     if not len(removes):
@@ -168,12 +163,14 @@ def after(older: Replay, newer: Replay) -> Replay:
 
 def repeated_key(actions: pa.Table) -> str | None:
     """Return a path with two actions of one logical file, or with two adds; None if the actions are reconciled."""
-    paths = canonical_paths(one_chunk(actions["path"]))
-    adds = paths.filter(pc.invert(one_chunk(actions["is_remove"])))
-    keys = file_keys(paths, pc.fill_null(dv_ids(actions["deletion_vector"]), NOTHING))
+    paths = canonical_paths(arrow_values.one_chunk(actions["path"]))
+    adds = paths.filter(pc.invert(arrow_values.one_chunk(actions["is_remove"])))
+    keys = file_keys(paths, pc.fill_null(dv_ids(actions["deletion_vector"]), arrow_values.NOTHING))
     for values in (adds, keys):
         counts = values.value_counts()
-        again = counts.field("values").filter(pc.greater(counts.field("counts"), arrow_scalar(1, pa.int64())))
+        again = counts.field("values").filter(
+            pc.greater(counts.field("counts"), arrow_values.arrow_scalar(1, pa.int64()))
+        )
         if len(again):
             return str(again[0].as_py()).partition(_SEPARATOR)[0]
     return None
@@ -184,10 +181,10 @@ def _key_codes(path_code: Any, ids: pa.Array) -> Any:
     if ids.null_count == len(ids):
         return path_code
     coded = ids.dictionary_encode()
-    without = arrow_scalar(len(coded.dictionary), pa.int32())
-    dv_code = numpy_values(pc.fill_null(coded.indices, without)).astype(np.int64)
+    without = arrow_values.arrow_scalar(len(coded.dictionary), pa.int32())
+    dv_code = arrow_values.numpy_values(pc.fill_null(coded.indices, without)).astype(np.int64)
     combined = path_code.astype(np.int64) * (len(coded.dictionary) + 1) + dv_code
-    return numpy_values(arrow_array(combined).dictionary_encode().indices)
+    return arrow_values.numpy_values(arrow_values.arrow_array(combined).dictionary_encode().indices)
 
 
 def _removed_keys(coded: pa.DictionaryArray, ids: pa.Array, rows: pa.Array) -> tuple[pa.Array, pa.Array]:

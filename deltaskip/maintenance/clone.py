@@ -12,16 +12,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import (
-    FILE_SCHEMA,
-    DeletionVectorDescriptor,
-    Metadata,
-    Protocol,
-    add_actions,
-    hadoop_path,
-    hadoop_paths,
-    remove_of,
-)
+from deltaskip import actions
 from deltaskip.actions.paths import encode_location
 from deltaskip.errors import InvalidArgument, TableAlreadyExists, TableNotFound
 from deltaskip.features import CommitSummary, check_writable
@@ -116,7 +107,7 @@ def clone(
     if target is None:
         _create(transaction, source, metadata, features)
         files = _absolute(source, source.adds())
-        removed = FILE_SCHEMA.empty_table()
+        removed = actions.FILE_SCHEMA.empty_table()
     else:
         files, removed = _replace(transaction, source, target, metadata, features)
         if len(removed):
@@ -125,9 +116,9 @@ def clone(
                 target.protocol, target.table_properties, target.schema, where, CommitSummary(removes_rows=True)
             )
     milliseconds = current_ms()
-    transaction.remove(*(remove_of(add, milliseconds) for add in add_actions(removed)))
+    transaction.remove(*(actions.remove_of(add, milliseconds) for add in actions.add_actions(removed)))
     # The clone assigns new row ids.
-    adds = (replace(add, base_row_id=None, default_row_commit_version=None) for add in add_actions(files))
+    adds = (replace(add, base_row_id=None, default_row_commit_version=None) for add in actions.add_actions(files))
     transaction.add_written(*adds)
     sizes = source.adds(["size"])["size"]
     metrics = {
@@ -173,7 +164,7 @@ def _configuration(source: Snapshot, given: Mapping[str, str]) -> tuple[dict[str
     return configuration, features
 
 
-def _create(transaction: Transaction, source: Snapshot, metadata: Metadata, features: list[str]) -> None:
+def _create(transaction: Transaction, source: Snapshot, metadata: actions.Metadata, features: list[str]) -> None:
     base = transaction.snapshot
     configuration = metadata.configuration
     if TableProperties(configuration, base.root).row_tracking:
@@ -188,7 +179,7 @@ def _create(transaction: Transaction, source: Snapshot, metadata: Metadata, feat
             transaction.set_system_domain(source.domains[name])
 
 
-def _protocol(source: Protocol) -> Protocol:
+def _protocol(source: actions.Protocol) -> actions.Protocol:
     """The source's protocol without the protection of its history, and without the catalog that manages it."""
     features = features_of(source)
     if not features & _NOT_OF_CLONES:
@@ -197,7 +188,7 @@ def _protocol(source: Protocol) -> Protocol:
 
 
 def _replace(
-    transaction: Transaction, source: Snapshot, target: Snapshot, metadata: Metadata, features: list[str]
+    transaction: Transaction, source: Snapshot, target: Snapshot, metadata: actions.Metadata, features: list[str]
 ) -> tuple[pa.Table, pa.Table]:
     """Copy the source's state to an existing table; return the files to add and to remove.
 
@@ -230,27 +221,27 @@ def _replace(
 
 def _absolute(source: Snapshot, files: pa.Table) -> pa.Table:
     """The files with absolute paths, also for deletion vectors; they change data."""
-    position = FILE_SCHEMA.get_field_index("path")
+    position = actions.FILE_SCHEMA.get_field_index("path")
     paths = _logged(source, one_chunk(files["path"]))
-    files = with_data_change(files).set_column(position, FILE_SCHEMA.field(position), paths)
+    files = with_data_change(files).set_column(position, actions.FILE_SCHEMA.field(position), paths)
     vectors = one_chunk(files["deletion_vector"])
     if vectors.null_count == len(vectors):
         return files
-    position = FILE_SCHEMA.get_field_index("deletion_vector")
+    position = actions.FILE_SCHEMA.get_field_index("deletion_vector")
     values = [None if each is None else _absolute_vector(source, each) for each in vectors.to_pylist()]
-    return files.set_column(position, FILE_SCHEMA.field(position), pa.array(values, vectors.type))
+    return files.set_column(position, actions.FILE_SCHEMA.field(position), pa.array(values, vectors.type))
 
 
 def _logged(source: Snapshot, paths: pa.Array) -> pa.Array:
     """The absolute URI of each path."""
     if all_plain(paths):
-        return prefixed(encode_location(hadoop_path(source.table_root, "x"))[:-1].encode(), paths)
-    locations = hadoop_paths(source.table_root, paths).to_pylist()
+        return prefixed(encode_location(actions.hadoop_path(source.table_root, "x"))[:-1].encode(), paths)
+    locations = actions.hadoop_paths(source.table_root, paths).to_pylist()
     return arrow_array([encode_location(location) for location in locations], pa.string())
 
 
 def _absolute_vector(source: Snapshot, vector: dict[str, object]) -> dict[str, object]:
-    descriptor = DeletionVectorDescriptor(str(vector["storage_type"]), str(vector["path_or_inline_dv"]), 0, 0)
+    descriptor = actions.DeletionVectorDescriptor(str(vector["storage_type"]), str(vector["path_or_inline_dv"]), 0, 0)
     location = vector_location(source.table_root, descriptor)
     if location is None:
         return vector

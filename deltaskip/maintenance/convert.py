@@ -18,21 +18,7 @@ from deltaskip.data_files.parquet_types import file_schema
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.rows.schema_merge import replaced_schema
-from deltaskip.sparkexpr.types import (
-    BYTE,
-    DATE,
-    INTEGER,
-    LONG,
-    SHORT,
-    TIMESTAMP,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-    display_name,
-    fold_name,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.ddl import type_text
 from deltaskip.stats.footer import Footer, read_footer
 from deltaskip.storage import Storage
@@ -40,9 +26,9 @@ from deltaskip.txn.transaction import Transaction
 
 CONVERT = "CONVERT"
 _FOOTER_READERS = 32
-_INTEGERS: tuple[DataType, ...] = (BYTE, SHORT, INTEGER)
+_INTEGERS: tuple[t.DataType, ...] = (t.BYTE, t.SHORT, t.INTEGER)
 # The types that the message about a missing partition schema proposes, narrowest first.
-_PROPOSED = (INTEGER, LONG, DATE, TIMESTAMP)
+_PROPOSED = (t.INTEGER, t.LONG, t.DATE, t.TIMESTAMP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +44,7 @@ class ParquetFolder:
     """
 
     root: str
-    schema: StructType
+    schema: t.StructType
     partition_columns: tuple[str, ...]
     files: tuple[GivenFile, ...]
     footers: Mapping[str, Footer]
@@ -75,7 +61,7 @@ class ParquetFolder:
 
 
 def read_folder(
-    storage: Storage, root: str, partition_schema: StructType | None = None, time_zone: str = "UTC"
+    storage: Storage, root: str, partition_schema: t.StructType | None = None, time_zone: str = "UTC"
 ) -> ParquetFolder:
     """Return the contents of a folder. Columns are nullable, and the columns of several files are merged.
 
@@ -93,7 +79,7 @@ def read_folder(
         StorageError: A file cannot be read.
     """
     files = find_files(storage, root, [root])
-    partitions = partition_schema or StructType()
+    partitions = partition_schema or t.StructType()
     for file in files:
         _check_folders(root, file, files, partitions, time_zone)
 
@@ -120,10 +106,10 @@ def add_folder(transaction: Transaction, folder: ParquetFolder, time_zone: str =
 
 
 def _check_folders(
-    root: str, file: GivenFile, files: Sequence[GivenFile], partitions: StructType, time_zone: str
+    root: str, file: GivenFile, files: Sequence[GivenFile], partitions: t.StructType, time_zone: str
 ) -> None:
     found = [name for name, _ in folder_pairs(file.folders)]
-    if list(map(fold_name, found)) == [fold_name(name) for name in partitions.names]:
+    if list(map(t.fold_name, found)) == [t.fold_name(name) for name in partitions.names]:
         return
     expected = ", ".join(map(_shown, partitions.names)) or "no partition columns"
     proposed = _proposed(files, time_zone) if found else ""
@@ -137,7 +123,7 @@ def _check_folders(
 def _proposed(files: Sequence[GivenFile], time_zone: str) -> str:
     """The partition columns that fit all directory names, as DDL text; "" if the files have different ones."""
     values: dict[str, set[str | None]] = {}
-    levels = {tuple(fold_name(name) for name, _ in folder_pairs(file.folders)) for file in files}
+    levels = {tuple(t.fold_name(name) for name, _ in folder_pairs(file.folders)) for file in files}
     if len(levels) != 1:
         return ""
     for file in files:
@@ -157,15 +143,15 @@ def _fitting(values: set[str | None], time_zone: str) -> str:
     return "STRING"
 
 
-def _spells(text: str, data_type: DataType, time_zone: str) -> bool:
+def _spells(text: str, data_type: t.DataType, time_zone: str) -> bool:
     """Whether the text is exactly a value of the type, so that no digit is lost."""
-    if data_type == TIMESTAMP:
+    if data_type == t.TIMESTAMP:
         return ":" in text and parse_partition_value(text, data_type, time_zone) is not None
     return log_text(text, data_type, time_zone) == text and parse_partition_value(text, data_type) is not None
 
 
-def _merged(root: str, files: Sequence[GivenFile], footers: Mapping[str, Footer]) -> StructType:
-    merged: StructType | None = None
+def _merged(root: str, files: Sequence[GivenFile], footers: Mapping[str, Footer]) -> t.StructType:
+    merged: t.StructType | None = None
     seen: list[object] = []
     origins: dict[tuple[str, ...], str] = {}
     for file in files:
@@ -194,34 +180,36 @@ class _MergedColumns:
     path: str
     origins: dict[tuple[str, ...], str]
 
-    def noted(self, struct: StructType) -> StructType:
+    def noted(self, struct: t.StructType) -> t.StructType:
         """The struct of the first file."""
-        return self.struct(StructType(), struct, ())
+        return self.struct(t.StructType(), struct, ())
 
-    def struct(self, before: StructType, found: StructType, above: tuple[str, ...]) -> StructType:
+    def struct(self, before: t.StructType, found: t.StructType, above: tuple[str, ...]) -> t.StructType:
         """The fields of both, new ones at the end."""
-        new = {fold_name(field.name): field for field in found.fields}
+        new = {t.fold_name(field.name): field for field in found.fields}
         fields = []
         for field in before.fields:
-            other = new.pop(fold_name(field.name), None)
+            other = new.pop(t.fold_name(field.name), None)
             fields.append(field if other is None else self._field(field, other, (*above, field.name)))
         for field in new.values():
             self.origins[*above, field.name] = self.path
-        return StructType((*fields, *new.values()))
+        return t.StructType((*fields, *new.values()))
 
-    def _field(self, before: StructField, found: StructField, path: tuple[str, ...]) -> StructField:
+    def _field(self, before: t.StructField, found: t.StructField, path: tuple[str, ...]) -> t.StructField:
         if before.name != found.name:
             self._conflict(path, f"is spelled {_shown(before.name)}", f"{_shown(found.name)}")
-        return StructField(before.name, self._type(before.type, found.type, path), True, before.metadata)
+        return t.StructField(before.name, self._type(before.type, found.type, path), True, before.metadata)
 
-    def _type(self, before: DataType, found: DataType, path: tuple[str, ...]) -> DataType:
+    def _type(self, before: t.DataType, found: t.DataType, path: tuple[str, ...]) -> t.DataType:
         match before, found:
-            case StructType(), StructType():
+            case t.StructType(), t.StructType():
                 return self.struct(before, found, path)
-            case ArrayType(old), ArrayType(new):
-                return ArrayType(self._type(old, new, (*path, "element")))
-            case MapType(old_key, old_value), MapType(key, value):
-                return MapType(self._type(old_key, key, (*path, "key")), self._type(old_value, value, (*path, "value")))
+            case t.ArrayType(old), t.ArrayType(new):
+                return t.ArrayType(self._type(old, new, (*path, "element")))
+            case t.MapType(old_key, old_value), t.MapType(key, value):
+                return t.MapType(
+                    self._type(old_key, key, (*path, "key")), self._type(old_value, value, (*path, "value"))
+                )
             case _ if before in _INTEGERS and found in _INTEGERS:
                 return max(before, found, key=_INTEGERS.index)
             case _ if before != found:
@@ -231,17 +219,17 @@ class _MergedColumns:
     def _conflict(self, path: tuple[str, ...], before: str, found: str) -> None:
         first = next((self.origins[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.origins), "")
         raise SchemaError(
-            f"{self.root} cannot be converted: the column {display_name(path)} {before} in {first} and {found} in "
+            f"{self.root} cannot be converted: the column {t.display_name(path)} {before} in {first} and {found} in "
             f"{self.path}. Rewrite one of the files."
         )
 
 
-def _with_partitions(data: StructType, partitions: StructType) -> StructType:
+def _with_partitions(data: t.StructType, partitions: t.StructType) -> t.StructType:
     """The columns of the files, with partition columns replacing columns of the same name or at the end."""
-    left = {fold_name(field.name): field for field in partitions.fields}
-    fields = [left.pop(fold_name(field.name), field) for field in data.fields]
-    return StructType((*fields, *left.values()))
+    left = {t.fold_name(field.name): field for field in partitions.fields}
+    fields = [left.pop(t.fold_name(field.name), field) for field in data.fields]
+    return t.StructType((*fields, *left.values()))
 
 
 def _shown(name: str) -> str:
-    return display_name([name])
+    return t.display_name([name])

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, dv_ids, table_keys
+from deltaskip import actions
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain
 from deltaskip.features.enabling import with_features
 from deltaskip.features.identity_columns import keep_marks
@@ -35,7 +35,7 @@ _KEPT = (*MATERIALIZED_COLUMNS, *_IN_COMMIT_TIMESTAMPS)
 _GREATER = (TableProperties.max_column_id, TableProperties.checkpoint_protection_version)
 
 
-def merged_metadata(table: Snapshot, source: Metadata, schema_of: Snapshot) -> Metadata:
+def merged_metadata(table: Snapshot, source: actions.Metadata, schema_of: Snapshot) -> actions.Metadata:
     """Return the metadata of a version for an existing table, with the table's id and the properties that it must keep.
 
     Args:
@@ -58,7 +58,7 @@ def merged_metadata(table: Snapshot, source: Metadata, schema_of: Snapshot) -> M
     return replace(source, id=table.metadata.id, schema_string=text, configuration=configuration)
 
 
-def merged_protocol(table: Protocol, source: Protocol) -> Protocol:
+def merged_protocol(table: actions.Protocol, source: actions.Protocol) -> actions.Protocol:
     """Return the table's protocol with every feature of the other; the same object if it has them.
 
     # rule of RESTORE: the protocol is never lowered, since earlier versions need it
@@ -67,7 +67,7 @@ def merged_protocol(table: Protocol, source: Protocol) -> Protocol:
     return with_features(table, known)
 
 
-def clustering_after(table: Snapshot, source: Snapshot) -> DomainMetadata | None:
+def clustering_after(table: Snapshot, source: Snapshot) -> actions.DomainMetadata | None:
     """Return the domain that clusters the table like the source; None if it already is."""
     now, then = table.domains.get(CLUSTERING_DOMAIN), source.domains.get(CLUSTERING_DOMAIN)
     if then is None:
@@ -77,8 +77,8 @@ def clustering_after(table: Snapshot, source: Snapshot) -> DomainMetadata | None
 
 def keys_of(snapshot: Snapshot, files: Mapping[str, pa.Array] | pa.RecordBatch | pa.Table) -> pa.Array:
     """Return the key of each logical file: path and deletion vector."""
-    ids = pc.fill_null(dv_ids(files["deletion_vector"]), NOTHING)
-    return file_keys(table_keys(snapshot.table_root, one_chunk(files["path"])), ids)
+    ids = pc.fill_null(actions.dv_ids(files["deletion_vector"]), NOTHING)
+    return file_keys(actions.table_keys(snapshot.table_root, one_chunk(files["path"])), ids)
 
 
 def files_without(snapshot: Snapshot, others: pa.Array) -> pa.Table:
@@ -87,10 +87,10 @@ def files_without(snapshot: Snapshot, others: pa.Array) -> pa.Table:
         adds.filter(pc.invert(pc.is_in(keys_of(snapshot, adds), value_set=others)))
         for adds in snapshot.add_batches(_BATCH_ROWS)
     ]
-    return pa.Table.from_batches(kept, FILE_SCHEMA)
+    return pa.Table.from_batches(kept, actions.FILE_SCHEMA)
 
 
 def with_data_change(files: pa.Table) -> pa.Table:
     """Return files (FILE_SCHEMA) that change data when they are added."""
-    position = FILE_SCHEMA.get_field_index("data_change")
-    return files.set_column(position, FILE_SCHEMA.field(position), pa.repeat(TRUE, len(files)))
+    position = actions.FILE_SCHEMA.get_field_index("data_change")
+    return files.set_column(position, actions.FILE_SCHEMA.field(position), pa.repeat(TRUE, len(files)))

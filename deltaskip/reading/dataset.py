@@ -18,7 +18,7 @@ from deltaskip.errors import DeltaSkipError, StorageError, UnsupportedFeature
 from deltaskip.reading.arrow_rows import arrow_schema_of
 from deltaskip.reading.julian import may_be_julian
 from deltaskip.skipping.scan import Scan
-from deltaskip.sparkexpr.types import MappingMode, StructField, StructType, fold_name, nested_types, physical_name
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import one_chunk
 from deltaskip.stats.footer import data_file_missing
 from deltaskip.stats.parquet_input import ParquetInput
@@ -100,12 +100,12 @@ def _inexact(scan: Scan, files: pa.Table) -> str | None:
     return None
 
 
-def _renamed(field: StructField, mode: MappingMode) -> Iterator[str]:
+def _renamed(field: t.StructField, mode: t.MappingMode) -> Iterator[str]:
     """The columns at or below a field that have another name in files."""
-    if physical_name(field, mode) != field.name:
+    if t.physical_name(field, mode) != field.name:
         yield field.name
-    for each in nested_types(field.type, into_structs=False):
-        if isinstance(each, StructType):
+    for each in t.nested_types(field.type, into_structs=False):
+        if isinstance(each, t.StructType):
             yield from (name for below in each.fields for name in _renamed(below, mode))
 
 
@@ -126,9 +126,9 @@ def _misfit(storage: Storage, location: str, fields: Sequence[pa.Field]) -> str 
         raise StorageError(f"The data file {location} cannot be read: {first_line(error)}; restore it.") from error
     folded: dict[str, list[str]] = {}
     for name in schema.names:
-        folded.setdefault(fold_name(name), []).append(name)
+        folded.setdefault(t.fold_name(name), []).append(name)
     for field in fields:
-        there = folded.get(fold_name(field.name), [])
+        there = folded.get(t.fold_name(field.name), [])
         if there and there != [field.name]:
             return f"has columns named {', '.join(there)}"
         if not there:

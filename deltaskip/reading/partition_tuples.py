@@ -13,23 +13,11 @@ from numpy.typing import NDArray
 
 from deltaskip.actions.partition_folders import HIVE_NULL
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.types import (
-    BYTE,
-    DATE,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    DataType,
-    MappingMode,
-    StructField,
-    StructType,
-    physical_name,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import format_date
 
-_INTEGERS = (BYTE, SHORT, INTEGER, LONG)
+_INTEGERS = (t.BYTE, t.SHORT, t.INTEGER, t.LONG)
 # Text that every writer writes into a directory name without escapes, and that Spark reads from it unchanged.
 _UNESCAPED = re.compile(r"[A-Za-z0-9_\-+.,@()]+|[A-Za-z0-9_\-+.,@()][A-Za-z0-9_\-+.,@() ]*[A-Za-z0-9_\-+.,@()]")
 
@@ -45,13 +33,13 @@ class PartitionTuples:
         tuples: For each code the index of one file that has it.
     """
 
-    fields: tuple[StructField, ...]
+    fields: tuple[t.StructField, ...]
     values: tuple[pa.Array, ...]
     codes: NDArray[np.int64]
     tuples: pa.Int64Array
 
     @classmethod
-    def of(cls, files: pa.Table, schema: StructType, partition_columns: Sequence[str]) -> PartitionTuples:
+    def of(cls, files: pa.Table, schema: t.StructType, partition_columns: Sequence[str]) -> PartitionTuples:
         """Return the tuples in the column `partition_values` of `files`, whose fields are typed and logically named."""
         by_name = {f.name: f for f in schema.fields}
         structs = one_chunk(files["partition_values"])
@@ -64,13 +52,13 @@ class PartitionTuples:
         tuples = arrow_array(np.unique(codes, return_index=True)[1], pa.int64())
         return cls(tuple(by_name[name] for name in partition_columns), values, codes, tuples)
 
-    def directories(self, mode: MappingMode) -> list[str | None]:
+    def directories(self, mode: t.MappingMode) -> list[str | None]:
         """For each tuple the directories `name=value/…` from which Spark reads exactly it; None if that is not certain.
 
         It is certain for strings, integers and dates that need no escape: null and "" share a directory, and for other
         types Spark parses only its own format, and timestamps in the session's time zone.
         """
-        names = [physical_name(field, mode) for field in self.fields]
+        names = [t.physical_name(field, mode) for field in self.fields]
         if not all(map(_UNESCAPED.fullmatch, names)):
             return [None] * len(self.tuples)
         columns = [
@@ -81,14 +69,14 @@ class PartitionTuples:
         return [None if None in row else "/".join(map("{}={}".format, names, row)) for row in rows]
 
 
-def _directory_text(value: Any, data_type: DataType) -> str | None:
+def _directory_text(value: Any, data_type: t.DataType) -> str | None:
     if value is None:
         return None
     if data_type in _INTEGERS:
         return str(value)
-    if data_type == DATE:
+    if data_type == t.DATE:
         text = format_date(value)
         return text if len(text) == len("yyyy-MM-dd") else None
-    if data_type == STRING and value != HIVE_NULL and _UNESCAPED.fullmatch(value):
+    if data_type == t.STRING and value != HIVE_NULL and _UNESCAPED.fullmatch(value):
         return str(value)
     return None

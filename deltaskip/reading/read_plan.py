@@ -25,29 +25,19 @@ from deltaskip.reading.stored_rows import listed_twice
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import physical_schema
 from deltaskip.settings import options
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import columns_of
-from deltaskip.sparkexpr.types import (
-    LONG,
-    STRING,
-    TIMESTAMP,
-    VOID,
-    DataType,
-    MappingMode,
-    StructField,
-    StructType,
-    fold_name,
-)
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
 
 METADATA = "_metadata"
 """Name of the column with the location and ids of a row, as Spark and Delta name their hidden column."""
 
-FILE_FACTS: dict[str, DataType] = {
-    "file_name": STRING,
-    "file_size": LONG,
-    "file_block_start": LONG,
-    "file_block_length": LONG,
-    "file_modification_time": TIMESTAMP,
+FILE_FACTS: dict[str, t.DataType] = {
+    "file_name": t.STRING,
+    "file_size": t.LONG,
+    "file_block_start": t.LONG,
+    "file_block_length": t.LONG,
+    "file_modification_time": t.TIMESTAMP,
 }
 """Fields of Spark's `_metadata` beside file_path and row_index, with their types.
 
@@ -73,13 +63,13 @@ class StoredTable:
     """
 
     root: str
-    schema: StructType
-    mapping_mode: MappingMode
+    schema: t.StructType
+    mapping_mode: t.MappingMode
     partition_columns: Sequence[str]
     storage_options: Mapping[str, str] | None = None
 
     @classmethod
-    def of(cls, snapshot: Snapshot, schema: StructType) -> StoredTable:
+    def of(cls, snapshot: Snapshot, schema: t.StructType) -> StoredTable:
         """Return the StoredTable of a snapshot, restricted to the columns of `schema`."""
         names = frozenset(schema.names)
         partitions = tuple(name for name in snapshot.partition_columns if name in names)
@@ -108,7 +98,7 @@ class WantedRows:
     path: str | None = None
     facts: bool = False
     values: Mapping[str, pa.Array] = field(default_factory=dict)
-    own: Sequence[StructField] = ()
+    own: Sequence[t.StructField] = ()
 
 
 ALL_STORED_ROWS = WantedRows()
@@ -138,8 +128,8 @@ class ReadPlan:
     """
 
     table: StoredTable
-    stored_schema: StructType
-    data: StructType
+    stored_schema: t.StructType
+    data: t.StructType
     partitions: PartitionTuples
     paths: Sequence[str]
     sizes: Sequence[int] | None
@@ -249,20 +239,20 @@ def scan_plan(scan: ListedScan, session: SessionFacts, metadata: bool = False, f
     return replace(plan, metadata=members, where=where, columns=scan.columns, limit=scan.limit)
 
 
-def own_metadata(schema: StructType) -> str | None:
+def own_metadata(schema: t.StructType) -> str | None:
     """Return the name of a table's own column `_metadata`; None if it has none."""
     return next((field.name for field in schema.fields if field.name.lower() == METADATA), None)
 
 
-def metadata_fields(snapshot: Snapshot) -> tuple[StructField, ...]:
+def metadata_fields(snapshot: Snapshot) -> tuple[t.StructField, ...]:
     """Return the fields of the column `_metadata` of a table; none if it has a column of this name."""
     if own_metadata(snapshot.schema) is not None:
         return ()
-    types = {"file_path": STRING, "row_index": LONG, **FILE_FACTS}
+    types = {"file_path": t.STRING, "row_index": t.LONG, **FILE_FACTS}
     tracked = row_id_columns(snapshot.table_properties) is not None
     return (
-        *(StructField(name, kind, nullable=False) for name, kind in types.items()),
-        *(StructField(name, LONG) for name in ("row_id", "row_commit_version") if tracked),
+        *(t.StructField(name, kind, nullable=False) for name, kind in types.items()),
+        *(t.StructField(name, t.LONG) for name in ("row_id", "row_commit_version") if tracked),
     )
 
 
@@ -288,7 +278,7 @@ def epoch_milliseconds(times: pa.ChunkedArray) -> list[int]:
     return found
 
 
-def data_columns(schema: StructType, stored: StructType, left_out: Collection[str]) -> StructType:
+def data_columns(schema: t.StructType, stored: t.StructType, left_out: Collection[str]) -> t.StructType:
     """Return the columns of a table to read from files, under physical names.
 
     Files may contain the partition columns as well (materializePartitionColumns); those columns are not read, since the
@@ -300,18 +290,18 @@ def data_columns(schema: StructType, stored: StructType, left_out: Collection[st
         left_out: Names of columns that are not read, such as the partition columns.
     """
     fields = zip(schema.fields, stored.fields, strict=True)
-    return StructType(tuple(its for field, its in fields if field.name not in left_out and field.type != VOID))
+    return t.StructType(tuple(its for field, its in fields if field.name not in left_out and field.type != t.VOID))
 
 
-def _read_schema(scan: ListedScan, unreadable: Collection[str]) -> StructType:
+def _read_schema(scan: ListedScan, unreadable: Collection[str]) -> t.StructType:
     """The columns that a scan reads, without those of types that the session lacks if the scan does not need them."""
     schema, predicate = scan.snapshot.schema, scan.predicate
     if scan.columns is None or not unreadable or (scan.where is not None and not columns_of(predicate)):
         # A predicate that deltaskip cannot parse may use any column.
         return schema
     paths = [*columns_of(predicate), *([name] for name in scan.columns)]
-    asked = {fold_name(part) for path in paths for part in path}
-    return StructType(tuple(f for f in schema.fields if fold_name(f.name) in asked or f.name not in unreadable))
+    asked = {t.fold_name(part) for path in paths for part in path}
+    return t.StructType(tuple(f for f in schema.fields if t.fold_name(f.name) in asked or f.name not in unreadable))
 
 
 def fact_column(name: str) -> str:

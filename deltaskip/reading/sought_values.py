@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deltaskip.records import dataclass
+from deltaskip.skipping import program
 from deltaskip.skipping.evaluate import PartitionEvaluator, keep_mask
-from deltaskip.skipping.program import AllOf, AnyOf, AnyPoint, BoundTerm, Leaf, Statistics, Term
 from deltaskip.sparkexpr.values.arrow_values import numpy_values
 from deltaskip.stats.bloom_filters import Stored, has_filter, may_contain, stored_as
 from deltaskip.stats.footer import Footer, FooterColumn
@@ -26,7 +26,7 @@ _MOST_VALUES = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sought(Term):
+class Sought(program.Term):
     """The row group contains one of these values of the column, in the layout of the kernels."""
 
     field: StatField
@@ -42,11 +42,11 @@ class SoughtValues:
         every: Each Sought in the term.
     """
 
-    term: Term
+    term: program.Term
     every: tuple[Sought, ...]
 
     @classmethod
-    def of(cls, term: Term) -> SoughtValues | None:
+    def of(cls, term: program.Term) -> SoughtValues | None:
         """Return the values that a term seeks; None if it seeks none, or more than filters can tell apart."""
         found: list[Sought] = []
         with_values = _with_values(term, found)
@@ -60,7 +60,7 @@ class SoughtValues:
         footer: Footer,
         plans: Sequence[FooterColumn],
         groups: npt.NDArray[np.int64],
-        statistics: Statistics,
+        statistics: program.Statistics,
         partitions: PartitionEvaluator,
     ) -> npt.NDArray[np.bool_] | None:
         """Return the row groups that can contain matching rows; None if the file has no filter that could tell.
@@ -104,47 +104,49 @@ def _stored(plan: FooterColumn, sought: Sought) -> Stored | None:
     return stored_as(plan.nodes[-1], plan.column.type)
 
 
-def _with_values(term: Term, found: list[Sought]) -> Term:
+def _with_values(term: program.Term, found: list[Sought]) -> program.Term:
     """The term with the values that it seeks, which are added to the list."""
     match term:
-        case Leaf(_, inner):
+        case program.Leaf(_, inner):
             return _with_values(inner, found)
-        case AllOf():
+        case program.AllOf():
             parts = list(_conjuncts(term))
             sought = [Sought(field, (value,)) for field, value in _points(parts)]
             found += sought
-            return AllOf((*(_with_values(each, found) for each in parts), *sought))
-        case AnyOf(children):
-            return AnyOf(tuple(_with_values(each, found) for each in children))
-        case AnyPoint(field, points) if field.kind in (BoundKind.INT64, BoundKind.TEXT) and len(points) <= _MOST_VALUES:
+            return program.AllOf((*(_with_values(each, found) for each in parts), *sought))
+        case program.AnyOf(children):
+            return program.AnyOf(tuple(_with_values(each, found) for each in children))
+        case program.AnyPoint(field, points) if (
+            field.kind in (BoundKind.INT64, BoundKind.TEXT) and len(points) <= _MOST_VALUES
+        ):
             values = (each.encode() if isinstance(each, str) else each for each in points.to_pylist())
             found.append(Sought(field, tuple(values)))
-            return AllOf((term, found[-1]))
+            return program.AllOf((term, found[-1]))
         case _:
             return term
 
 
-def _conjuncts(term: Term) -> Iterator[Term]:
+def _conjuncts(term: program.Term) -> Iterator[program.Term]:
     """The terms of a conjunction: all of them must be TRUE."""
     match term:
-        case Leaf(_, inner):
+        case program.Leaf(_, inner):
             yield from _conjuncts(inner)
-        case AllOf(children):
+        case program.AllOf(children):
             for child in children:
                 yield from _conjuncts(child)
         case _:
             yield term
 
 
-def _points(terms: Sequence[Term]) -> Iterator[tuple[StatField, int | bytes]]:
+def _points(terms: Sequence[program.Term]) -> Iterator[tuple[StatField, int | bytes]]:
     """The values of columns that are both the least and the greatest that a row can have."""
     least: dict[StatField, int | bytes] = {}
     greatest: dict[StatField, int | bytes] = {}
     for term in terms:
         match term:
-            case BoundTerm(field, "max", "ge", int() | bytes() as value):
+            case program.BoundTerm(field, "max", "ge", int() | bytes() as value):
                 least[field] = max(least.get(field, value), value)
-            case BoundTerm(field, "min", "le" | "lt", int() | bytes() as value):
+            case program.BoundTerm(field, "min", "le" | "lt", int() | bytes() as value):
                 greatest[field] = min(greatest.get(field, value), value)
     for field, value in least.items():
         # The upper bound of strings is the first string after the greatest one.
@@ -154,15 +156,18 @@ def _points(terms: Sequence[Term]) -> Iterator[tuple[StatField, int | bytes]]:
 
 
 def _evaluated(
-    term: Term, masks: Mapping[int, npt.NDArray[np.bool_]], statistics: Statistics, partitions: PartitionEvaluator
+    term: program.Term,
+    masks: Mapping[int, npt.NDArray[np.bool_]],
+    statistics: program.Statistics,
+    partitions: PartitionEvaluator,
 ) -> npt.NDArray[np.bool_]:
     """See `keep_mask`; masks: For each Sought, the row groups that may contain its values."""
     match term:
         case Sought():
             return masks[id(term)]
-        case AllOf(children) | AnyOf(children):
+        case program.AllOf(children) | program.AnyOf(children):
             parts = [_evaluated(each, masks, statistics, partitions) for each in children]
-            combine = np.logical_and if isinstance(term, AllOf) else np.logical_or
+            combine = np.logical_and if isinstance(term, program.AllOf) else np.logical_or
             found: npt.NDArray[np.bool_] = combine.reduce(parts)
             return found
         case _:

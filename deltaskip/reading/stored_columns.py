@@ -10,29 +10,7 @@ import pyarrow as pa
 from deltaskip.fork_safety import cached_property
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import PARQUET_ID, field_key, stored_key
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MappingMode,
-    MapType,
-    StructField,
-    StructType,
-    fold_name,
-    physical_name,
-)
+from deltaskip.sparkexpr import types as t
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +51,21 @@ class NamedColumns:
         mode: The column mapping mode of the table.
     """
 
-    def __init__(self, schema: pa.Schema, mode: MappingMode) -> None:
+    def __init__(self, schema: pa.Schema, mode: t.MappingMode) -> None:
         self._schema = schema
         self._names = frozenset(schema.names)
         self._mode = mode
 
-    def of(self, field: StructField) -> str | None:
+    def of(self, field: t.StructField) -> str | None:
         """Return the name of a table's column in the files; None if they lack it."""
         # PROTOCOL, Column Mapping, Reader Requirements: in id mode, files without field ids have NULL.
         if self._mode == "id":
             return self._by_id.get(field_key(field, self._mode).encode())
-        name = physical_name(field, self._mode)
+        name = t.physical_name(field, self._mode)
         if name in self._names:
             return name
         # Spark finds columns of files in any letter case.
-        found = self._by_folded_name.get(fold_name(name), [])
+        found = self._by_folded_name.get(t.fold_name(name), [])
         return found[0] if len(found) == 1 else None
 
     @cached_property
@@ -99,13 +77,13 @@ class NamedColumns:
     def _by_folded_name(self) -> Mapping[str, list[str]]:
         found: defaultdict[str, list[str]] = defaultdict(list)
         for name in self._schema.names:
-            found[fold_name(name)].append(name)
+            found[t.fold_name(name)].append(name)
         return found
 
 
-def parts_of(stored: pa.Field, data_type: DataType, mode: MappingMode) -> Sequence[str]:
+def parts_of(stored: pa.Field, data_type: t.DataType, mode: t.MappingMode) -> Sequence[str]:
     """Return the paths to read in a file's column: for a struct, the fields that the table's type has."""
-    if not (pa.types.is_struct(stored.type) and isinstance(data_type, StructType)):
+    if not (pa.types.is_struct(stored.type) and isinstance(data_type, t.StructType)):
         return (stored.name,)
     fields = {field_key(each, mode): each for each in data_type.fields}
     found: list[str] = []
@@ -117,7 +95,7 @@ def parts_of(stored: pa.Field, data_type: DataType, mode: MappingMode) -> Sequen
     return found if found and not any("." in each.name for each in stored.type) else (stored.name,)
 
 
-def is_readable_as(stored: pa.DataType, data_type: DataType) -> bool:
+def is_readable_as(stored: pa.DataType, data_type: t.DataType) -> bool:
     """Whether a file's column can be read as the table's type, unchanged or after widening.
 
     # PROTOCOL, Type Widening; another kind of type, such as a string for a number, is an error of the file.
@@ -132,32 +110,32 @@ def is_readable_as(stored: pa.DataType, data_type: DataType) -> bool:
     if pa.types.is_null(stored):
         return True
     match data_type:
-        case StructType(fields):
+        case t.StructType(fields):
             by_name = {field.name: field.type for field in fields}
             return pa.types.is_struct(stored) and all(
                 each.name not in by_name or is_readable_as(each.type, by_name[each.name]) for each in stored
             )
-        case ArrayType(element):
+        case t.ArrayType(element):
             return _is_list(stored) and is_readable_as(stored.value_type, element)
-        case MapType(key, value):
+        case t.MapType(key, value):
             if not pa.types.is_map(stored):
                 return False
             return is_readable_as(stored.key_type, key) and is_readable_as(stored.item_type, value)
-        case DecimalType():
+        case t.DecimalType():
             return bool(pa.types.is_decimal(stored) or pa.types.is_integer(stored))
-        case _ if data_type in (STRING, BINARY):
+        case _ if data_type in (t.STRING, t.BINARY):
             return _is_bytes(stored)
-        case _ if data_type in (FLOAT, DOUBLE):
+        case _ if data_type in (t.FLOAT, t.DOUBLE):
             return bool(pa.types.is_floating(stored) or pa.types.is_integer(stored))
-        case _ if data_type == BOOLEAN:
+        case _ if data_type == t.BOOLEAN:
             return bool(pa.types.is_boolean(stored))
-        case _ if data_type == DATE:
+        case _ if data_type == t.DATE:
             return bool(pa.types.is_date(stored))
-        case _ if data_type == TIMESTAMP:
+        case _ if data_type == t.TIMESTAMP:
             return bool(pa.types.is_timestamp(stored))
-        case _ if data_type == TIMESTAMP_NTZ:
+        case _ if data_type == t.TIMESTAMP_NTZ:
             return bool(pa.types.is_timestamp(stored) or pa.types.is_date(stored))
-        case _ if data_type in (BYTE, SHORT, INTEGER, LONG):
+        case _ if data_type in (t.BYTE, t.SHORT, t.INTEGER, t.LONG):
             return bool(pa.types.is_integer(stored))
         case _:
             return True

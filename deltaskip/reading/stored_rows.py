@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from deltaskip import errors
 from deltaskip.actions import hadoop_path, hadoop_paths
 from deltaskip.doors import first_line
-from deltaskip.errors import CorruptLog, DataFileMissing, DeltaSkipError, RowViolation, StorageError, UnsupportedFeature
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
@@ -34,18 +34,7 @@ from deltaskip.rows.arrow_store import ArrowTarget, store_array
 from deltaskip.rows.store import written_type
 from deltaskip.schema.mapping import field_key, stored_key
 from deltaskip.sparkexpr import sql_name
-from deltaskip.sparkexpr.types import (
-    VARIANT,
-    VOID,
-    ArrayType,
-    DataType,
-    MappingMode,
-    MapType,
-    StructField,
-    StructType,
-    from_arrow_type,
-    storage_type,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, has_utf8, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import zone_of
 from deltaskip.stats.parquet_input import ParquetInput
@@ -141,10 +130,10 @@ class StoredRows:
     def __init__(
         self,
         snapshot: Snapshot,
-        schema: StructType,
-        mode: MappingMode,
+        schema: t.StructType,
+        mode: t.MappingMode,
         columns: Collection[str] | None = None,
-        extra: Sequence[StructField] = (),
+        extra: Sequence[t.StructField] = (),
         *,
         cure: str = SESSION_CURE,
         pruning: RowGroupPruning | None = None,
@@ -158,14 +147,15 @@ class StoredRows:
         self._mode = mode
         self._fields = [field for field in schema.fields if columns is None or field.name in columns]
         self._types = {
-            field.name: field.type if field.type == VOID else written_type(field.type, (field.name,), snapshot.root)
+            field.name: field.type if field.type == t.VOID else written_type(field.type, (field.name,), snapshot.root)
             for field in self._fields
         }
         self._stored_types = {name: stored_type(data_type) for name, data_type in self._types.items()}
         self._layout: FileLayout | None = None
         self._partitions = frozenset(snapshot.partition_columns)
         self._is_nested = any(
-            isinstance(each, StructType | ArrayType | MapType) or each == VARIANT for each in self._types.values()
+            isinstance(each, t.StructType | t.ArrayType | t.MapType) or each == t.VARIANT
+            for each in self._types.values()
         )
         self._extra = extra
         self._cure = cure
@@ -283,7 +273,7 @@ class StoredRows:
         """
         try:
             return self._together(files, opened, positions)
-        except (StorageError, UnsupportedFeature):
+        except (errors.StorageError, errors.UnsupportedFeature):
             # If the files are read one by one, the error names the file.
             return None
 
@@ -416,11 +406,11 @@ class StoredRows:
         try:
             yield
         except FileNotFoundError as error:
-            raise DataFileMissing.of(f"Version {self._version}", self._root, location) from error
+            raise errors.DataFileMissing.of(f"Version {self._version}", self._root, location) from error
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            if isinstance(error, DeltaSkipError):
+            if isinstance(error, errors.DeltaSkipError):
                 raise
-            raise StorageError(
+            raise errors.StorageError(
                 f"The data file {location} of version {self._version} cannot be read: {first_line(error)}; restore it."
             ) from error
 
@@ -491,7 +481,7 @@ class StoredRows:
     def _check_rows(self, found: int, expected: int, location: str) -> None:
         """Raise StorageError if the number of rows in pages differs from the footer: rows would be paired wrongly."""
         if found != expected:
-            raise StorageError(
+            raise errors.StorageError(
                 f"The data file {location} cannot be read: its pages do not have the {expected} rows that its footer "
                 f"says; restore the file."
             )
@@ -504,13 +494,13 @@ class StoredRows:
         there = frozenset(schema.names)
         if len(there) < len(schema.names):
             twice = next(name for name in schema.names if schema.names.count(name) > 1)
-            raise StorageError(f"The data file {location} has several columns {twice!r}: restore the file.")
+            raise errors.StorageError(f"The data file {location} has several columns {twice!r}: restore the file.")
         named = NamedColumns(schema, self._mode)
         # PROTOCOL, Partition Value Serialization: the values of the log win over a column in the file.
         found = {
             field.name: named.of(field)
             for field in self._fields
-            if field.name not in self._partitions and field.type != VOID
+            if field.name not in self._partitions and field.type != t.VOID
         }
         self._check_types(schema, found, location)
         names = [name for name in found.values() if name is not None]
@@ -533,7 +523,7 @@ class StoredRows:
             name = found.get(field.name)
             if name is None or is_readable_as(self._named(schema.field(name).type, field.type), field.type):
                 continue
-            raise StorageError(
+            raise errors.StorageError(
                 f"The data file {location} has values of the Arrow type {schema.field(name).type} in the column "
                 f"{field.name!r}, which is {sql_name(field.type)} in the table {self._root}: restore the file."
             )
@@ -570,9 +560,9 @@ class StoredRows:
                 columns[field.name] = pa.nulls(rows, stored_type(field.type))
         return StoredBatch(positions, columns)
 
-    def _stored(self, array: pa.Array, field: StructField, location: str, decoded: bool) -> pa.Array:
+    def _stored(self, array: pa.Array, field: t.StructField, location: str, decoded: bool) -> pa.Array:
         if not decoded and not has_utf8(array):
-            raise UnsupportedFeature(
+            raise errors.UnsupportedFeature(
                 f"The data file {location} has a value in the column {field.name!r} that is not UTF-8, which cannot be "
                 f"read without Spark. {self._cure}",
                 needs_session=True,
@@ -588,33 +578,33 @@ class StoredRows:
         try:
             array = unshredded(array, field.type)
         except ShreddingError as error:
-            raise StorageError(
+            raise errors.StorageError(
                 f"The data file {location} has a shredded variant that is invalid in the column {field.name!r}: "
                 f"{error}; restore the file."
             ) from error
         try:
-            given = plain_array(array, from_arrow_type(storage_type(array.type)), (field.name,), self._root)
+            given = plain_array(array, t.from_arrow_type(t.storage_type(array.type)), (field.name,), self._root)
             return store_array(given, self._types[field.name], (field.name,), self._target)
-        except RowViolation as error:
-            raise StorageError(
+        except errors.RowViolation as error:
+            raise errors.StorageError(
                 f"The data file {location} has a value in the column {field.name!r} that is not one of its type, "
                 f"{sql_name(field.type)}, in the table {self._root}: restore the file."
             ) from error
 
-    def _named(self, stored: pa.DataType, data_type: DataType) -> pa.DataType:
+    def _named(self, stored: pa.DataType, data_type: t.DataType) -> pa.DataType:
         """The type of a file's column with the names of the table; fields that the table lacks keep theirs."""
         match data_type:
-            case StructType(fields) if pa.types.is_struct(stored):
+            case t.StructType(fields) if pa.types.is_struct(stored):
                 by_key = {field_key(f, self._mode): f for f in fields}
                 return pa.struct([self._named_field(each, by_key) for each in stored])
-            case ArrayType(element) if pa.types.is_list(stored):
+            case t.ArrayType(element) if pa.types.is_list(stored):
                 return pa.list_(pa.field("element", self._named(stored.value_type, element)))
-            case MapType(key, value) if pa.types.is_map(stored):
+            case t.MapType(key, value) if pa.types.is_map(stored):
                 return pa.map_(self._named(stored.key_type, key), self._named(stored.item_type, value))
             case _:
                 return stored
 
-    def _named_field(self, stored: pa.Field, fields: Mapping[str, StructField]) -> pa.Field:
+    def _named_field(self, stored: pa.Field, fields: Mapping[str, t.StructField]) -> pa.Field:
         field = fields.get(stored_key(stored, self._mode))
         if field is None:
             # A name that no column has, since a dropped field may have had the name of another field.
@@ -623,7 +613,7 @@ class StoredRows:
 
     def _check_calendar(self, batch: pa.RecordBatch, location: str) -> None:
         if any(has_older(column) for column in batch.columns):
-            raise UnsupportedFeature(
+            raise errors.UnsupportedFeature(
                 f"The data file {location} has dates of the Julian calendar, which cannot be read without Spark. "
                 f"{self._cure}",
                 needs_session=True,
@@ -637,9 +627,9 @@ def _joined(arrays: Sequence[pa.Array]) -> pa.Array:
     return pa.concat_arrays(arrays)
 
 
-def listed_twice(table: str, location: str) -> CorruptLog:
+def listed_twice(table: str, location: str) -> errors.CorruptLog:
     """Return the error for a data file that the log lists twice."""
-    return CorruptLog(f"The log of {table} lists {location} twice, which would duplicate its rows.")
+    return errors.CorruptLog(f"The log of {table} lists {location} twice, which would duplicate its rows.")
 
 
 def without_dictionary(array: pa.Array) -> pa.Array:

@@ -27,13 +27,13 @@ from deltaskip.rows.rules import PathStep, RowRule, violation
 from deltaskip.rows.shown_rows import python_value
 from deltaskip.rows.store import stores_every_value
 from deltaskip.sparkexpr import needs_session, parse_sql, public_errors
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind, bind_expression
 from deltaskip.sparkexpr.clock import at_time
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.collations import Collation, Collations
 from deltaskip.sparkexpr.evaluation import CollatedOrder, Evaluator, never_fails
 from deltaskip.sparkexpr.nodes import Node
-from deltaskip.sparkexpr.types import VOID, ArrayType, DataType, MapType, StructType, display_name
 from deltaskip.sparkexpr.values.arrow_nested import list_items, map_lists
 from deltaskip.sparkexpr.values.arrow_values import domain_values, is_true, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_micros, zone_of
@@ -123,16 +123,16 @@ class ArrowRows:
         conditions = [rule for rule in self.plan.rules if rule.kind not in ("not null", "length")]
         try:
             nodes = [self._node("", c.expression or "", self._scope_of(c)) for c in computed]
-            found = [type_of(node) or VOID for node in nodes]
+            found = [type_of(node) or t.VOID for node in nodes]
             nodes += map(self._condition, conditions)
         except UnsupportedFeature:
             return False
         given += [(source, column.field.type) for source, column in zip(found, computed, strict=True)]
         return all(map(never_fails, nodes)) and all(stores_every_value(*each) for each in given)
 
-    def _scope_of(self, column: PlannedColumn) -> StructType:
+    def _scope_of(self, column: PlannedColumn) -> t.StructType:
         """The columns that the expression of a default or generated column may use."""
-        return self._stored if column.origin == "generated" else StructType(())
+        return self._stored if column.origin == "generated" else t.StructType(())
 
     def _stored_columns(self, columns: Sequence[PlannedColumn], batch: pa.RecordBatch | pa.Table) -> list[pa.Array]:
         """The stored values of columns that do not depend on others. Arrow checks and casts without the GIL."""
@@ -165,7 +165,7 @@ class ArrowRows:
         if not pc.any(empty).as_py():
             return values
         if not self.has_warned and self._watched.losses is not None:
-            self._watched.losses.append(empty_partition(display_name([column.field.name])))
+            self._watched.losses.append(empty_partition(t.display_name([column.field.name])))
         return pc.if_else(empty, pa.scalar(None, values.type), values)
 
     def _numbered(self, name: str, n_rows: int) -> pa.Array:
@@ -195,7 +195,7 @@ class ArrowRows:
             return values
         return store_array(values, field.type, (field.name,), self._target)
 
-    def _node(self, what: str, text: str, schema: StructType) -> Node:
+    def _node(self, what: str, text: str, schema: t.StructType) -> Node:
         """The bound expression of a text, parsed once."""
         found = self._nodes.get(text)
         if found is None:
@@ -322,17 +322,17 @@ def _inside(path: Sequence[PathStep], columns: Mapping[str, pa.Array]) -> tuple[
     return values, rows
 
 
-def _shown(one: pa.Array, data_type: DataType) -> object:
+def _shown(one: pa.Array, data_type: t.DataType) -> object:
     """The only value of an array, as a Python object."""
     if not one[0].is_valid:
         return None
     match data_type:
-        case StructType(fields):
+        case t.StructType(fields):
             return {f.name: _shown(one_chunk(pc.struct_field(one, f.name)), f.type) for f in fields}
-        case ArrayType(element):
+        case t.ArrayType(element):
             items = one_chunk(pc.list_flatten(one))
             return [_shown(items.slice(i, 1), element) for i in range(len(items))]
-        case MapType(key, value):
+        case t.MapType(key, value):
             entries = [(one.keys.slice(i, 1), one.items.slice(i, 1)) for i in _entry_range(one)]
             return {str(_shown(k, key)): _shown(v, value) for k, v in entries}
         case _:

@@ -21,21 +21,8 @@ from deltaskip.errors import InvalidArgument
 from deltaskip.rows.rules import value_violation
 from deltaskip.rows.schema_merge import all_nullable
 from deltaskip.settings import options
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.kernels import hex_digits
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    BOOLEAN,
-    STRING,
-    VARIANT,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-    arrow_type,
-    display_name,
-    nested_types,
-)
 from deltaskip.sparkexpr.types.ddl import type_text
 from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
@@ -48,12 +35,12 @@ _NANOS_PER_MICRO = 1_000
 _UUID_PARTS = (0, 8, 12, 16, 20, 32)
 
 
-def stored_type(data_type: DataType) -> pa.DataType:
+def stored_type(data_type: t.DataType) -> pa.DataType:
     """Return the Arrow type of a column's values in files: everything is nullable, as in files of Spark."""
-    return arrow_type(all_nullable(data_type))
+    return t.arrow_type(all_nullable(data_type))
 
 
-def plain_batches(batches: Iterable[pa.RecordBatch], schema: StructType, table: str) -> Iterator[pa.RecordBatch]:
+def plain_batches(batches: Iterable[pa.RecordBatch], schema: t.StructType, table: str) -> Iterator[pa.RecordBatch]:
     """Yield the rows of batches in the layout of their types. Large batches are divided, and empty ones left out.
 
     Args:
@@ -88,7 +75,7 @@ def plain_batches(batches: Iterable[pa.RecordBatch], schema: StructType, table: 
                     yield batch
 
 
-def plain_table(rows: pa.Table, schema: StructType, table: str) -> pa.Table:
+def plain_table(rows: pa.Table, schema: t.StructType, table: str) -> pa.Table:
     """Return rows as `plain_batches` yields them."""
     if not schema.fields:
         return rows
@@ -99,7 +86,7 @@ def plain_table(rows: pa.Table, schema: StructType, table: str) -> pa.Table:
     return pa.table(empty, names=[field.name for field in schema.fields])
 
 
-def plain_array(array: pa.Array, data_type: DataType, path: _PATH, table: str) -> pa.Array:
+def plain_array(array: pa.Array, data_type: t.DataType, path: _PATH, table: str) -> pa.Array:
     """Return values in the layout of their type.
 
     It is `stored_type(data_type)`, except that a variant is a struct with the members that were given.
@@ -120,23 +107,23 @@ def plain_array(array: pa.Array, data_type: DataType, path: _PATH, table: str) -
     wanted = stored_type(data_type)
     if pa.types.is_null(kind):
         return pa.nulls(len(array), wanted)
-    if kind == wanted and VARIANT not in nested_types(data_type):
+    if kind == wanted and t.VARIANT not in t.nested_types(data_type):
         return array
     if pa.types.is_dictionary(kind):
         return plain_array(array.dictionary, data_type, path, table).take(array.indices)
     if pa.types.is_run_end_encoded(kind):
         return plain_array(array.values, data_type, path, table).take(_runs(array))
     match data_type:
-        case StructType(fields):
+        case t.StructType(fields):
             return _struct(array, fields, path, table)
-        case ArrayType(element):
+        case t.ArrayType(element):
             values = plain_array(list_items(array), element, (*path, "element"), table)
             listed = pa.list_(pa.field("element", values.type))
             return pa.ListArray.from_arrays(list_offsets(array), values, type=listed, mask=_nulls(array))
-        case MapType():
+        case t.MapType():
             return _map(array, data_type, path, table)
-        case _ if data_type == VARIANT:
-            return _struct(array, [StructField(member.name, BINARY) for member in kind], path, table)
+        case _ if data_type == t.VARIANT:
+            return _struct(array, [t.StructField(member.name, t.BINARY) for member in kind], path, table)
         case _:
             return _atoms(array, data_type, path, table)
 
@@ -227,13 +214,13 @@ _OFFSET_BYTES = {
 }
 
 
-def _plain_column(array: pa.Array, field: StructField, table: str) -> pa.Array:
+def _plain_column(array: pa.Array, field: t.StructField, table: str) -> pa.Array:
     try:
         return plain_array(array, field.type, (field.name,), table)
     except pa.ArrowException as error:
         raise InvalidArgument(
-            f"The column {display_name([field.name])} of the rows for {table} cannot be converted from the Arrow type "
-            f"{array.type} to {type_text(field.type).upper()}: {error}"
+            f"The column {t.display_name([field.name])} of the rows for {table} cannot be converted from the Arrow "
+            f"type {array.type} to {type_text(field.type).upper()}: {error}"
         ) from error
 
 
@@ -247,7 +234,7 @@ def _nulls(array: pa.Array) -> pa.Array | None:
     return array.is_null() if array.null_count else None
 
 
-def _struct(array: pa.StructArray, fields: Iterable[StructField], path: _PATH, table: str) -> pa.Array:
+def _struct(array: pa.StructArray, fields: Iterable[t.StructField], path: _PATH, table: str) -> pa.Array:
     kind = array.type
     if array.null_count and any(pa.types.is_run_end_encoded(each.type) for each in kind):
         # These cannot hold the nulls of the struct.
@@ -266,7 +253,7 @@ def _struct(array: pa.StructArray, fields: Iterable[StructField], path: _PATH, t
     return pa.StructArray.from_arrays(children, fields=named, mask=_nulls(array))
 
 
-def _map(array: pa.MapArray, data_type: MapType, path: _PATH, table: str) -> pa.Array:
+def _map(array: pa.MapArray, data_type: t.MapType, path: _PATH, table: str) -> pa.Array:
     lists = map_lists(array)
     entries = list_items(lists)
     keys = plain_array(entries.field("key"), data_type.key, (*path, "key"), table)
@@ -275,11 +262,11 @@ def _map(array: pa.MapArray, data_type: MapType, path: _PATH, table: str) -> pa.
     return pa.MapArray.from_arrays(list_offsets(lists), keys, values, mapped, mask=_nulls(lists))
 
 
-def _atoms(array: pa.Array, data_type: DataType, path: _PATH, table: str) -> pa.Array:
-    kind, wanted = array.type, arrow_type(data_type)
-    if data_type == BOOLEAN and pa.types.is_int8(kind):
+def _atoms(array: pa.Array, data_type: t.DataType, path: _PATH, table: str) -> pa.Array:
+    kind, wanted = array.type, t.arrow_type(data_type)
+    if data_type == t.BOOLEAN and pa.types.is_int8(kind):
         return pc.not_equal(array, 0)
-    if data_type == STRING and pa.types.is_fixed_size_binary(kind):
+    if data_type == t.STRING and pa.types.is_fixed_size_binary(kind):
         return _uuid_texts(array)
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
         # Digits below a microsecond are cut off: the time is rounded down.
@@ -289,7 +276,7 @@ def _atoms(array: pa.Array, data_type: DataType, path: _PATH, table: str) -> pa.
     except pa.ArrowInvalid as error:
         broken = next((value for value in array.drop_null() if _fails(value, wanted)), None)
         shown = "" if broken is None else scalar_text(broken)
-        raise value_violation(display_name(path), type_text(data_type).upper(), shown, table) from error
+        raise value_violation(t.display_name(path), type_text(data_type).upper(), shown, table) from error
 
 
 def _uuid_texts(array: pa.FixedSizeBinaryArray) -> pa.StringArray:

@@ -14,16 +14,7 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import WriteWarning
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.types import (
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGRAL_BITS,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, Zone, instant_of
 from deltaskip.warning import warn
@@ -31,9 +22,9 @@ from deltaskip.warning import warn
 _FIRST_ROWS = 1024
 _MOST_DIGITS = 38
 # The relative difference between a binary fraction and the decimal that it stands for.
-_NOISE = {FLOAT: 1e-6, DOUBLE: 1e-9}
+_NOISE = {t.FLOAT: 1e-6, t.DOUBLE: 1e-9}
 # The number of bits up to which a floating type represents every whole number.
-_WHOLE_BITS = {FLOAT: 24, DOUBLE: 53}
+_WHOLE_BITS = {t.FLOAT: 24, t.DOUBLE: 53}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +46,7 @@ class LossyCast:
     cure: str = "Round or cast the values before, or give the column a type that holds them."
 
 
-def first_loss(array: pa.Array, stored: pa.Array, source: DataType, target: DataType, zone: Zone) -> int | None:
+def first_loss(array: pa.Array, stored: pa.Array, source: t.DataType, target: t.DataType, zone: Zone) -> int | None:
     """Return the index of the first value that changes when it is stored; None if none does.
 
     Args:
@@ -95,27 +86,27 @@ def empty_partition(column: str) -> LossyCast:
     return LossyCast(column, "a partition column of type STRING", "''", "NULL", cure)
 
 
-def _lost(array: pa.Array, stored: pa.Array, source: DataType, target: DataType, zone: Zone) -> pa.Array | None:
+def _lost(array: pa.Array, stored: pa.Array, source: t.DataType, target: t.DataType, zone: Zone) -> pa.Array | None:
     """Which values the cast changes; None if it keeps all of them."""
-    if isinstance(source, DecimalType) and (scale := _scale(target)) is not None and source.scale > scale:
+    if isinstance(source, t.DecimalType) and (scale := _scale(target)) is not None and source.scale > scale:
         # pyarrow refuses to round a decimal without a digit before the point.
         roomy = array.cast(pa.decimal256(2 * _MOST_DIGITS, source.scale))
         return pc.not_equal(roomy, pc.round(roomy, ndigits=scale, round_mode="towards_zero"))
-    if source in _NOISE and target in INTEGRAL_BITS:
+    if source in _NOISE and target in t.INTEGRAL_BITS:
         return pc.not_equal(array, pc.trunc(array))
-    if source in _NOISE and isinstance(target, DecimalType):
+    if source in _NOISE and isinstance(target, t.DecimalType):
         values = array.cast(pa.float64())
         off = pc.abs(pc.subtract(stored.cast(pa.float64()), values))
         # NaN and the infinities are stored as NULL.
         return pc.or_kleene(
             pc.invert(pc.is_finite(values)), pc.greater(off, pc.multiply(pc.abs(values), _NOISE[source]))
         )
-    if source == DOUBLE and target == FLOAT:
+    if source == t.DOUBLE and target == t.FLOAT:
         infinite = pc.is_inf(stored)
         return pc.and_(infinite, pc.is_finite(array)) if pc.any(infinite).as_py() else infinite
-    if target in _WHOLE_BITS and INTEGRAL_BITS.get(source, 0) > _WHOLE_BITS[target]:
+    if target in _WHOLE_BITS and t.INTEGRAL_BITS.get(source, 0) > _WHOLE_BITS[target]:
         return _inexact(array, stored, 1 << _WHOLE_BITS[target])
-    if target == DATE and source in (TIMESTAMP, TIMESTAMP_NTZ):
+    if target == t.DATE and source in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         return pc.not_equal(array.view(pa.int64()), _midnights(stored, source, zone))
     return None
 
@@ -130,14 +121,14 @@ def _inexact(array: pa.Array, stored: pa.Array, limit: int) -> pa.Array:
     return pc.not_equal(given, pc.abs(stored.cast(pa.float64())).cast(pa.uint64(), safe=False))
 
 
-def _midnights(dates: pa.Array, source: DataType, zone: Zone) -> pa.Array:
+def _midnights(dates: pa.Array, source: t.DataType, zone: Zone) -> pa.Array:
     """The microseconds at which days begin, in the zone or as a local time."""
-    if source == TIMESTAMP_NTZ or (zone.rules is None and not zone.offset):
+    if source == t.TIMESTAMP_NTZ or (zone.rules is None and not zone.offset):
         return dates.cast(pa.timestamp("us"), safe=False).view(pa.int64())
     encoded = dates.view(pa.int32()).dictionary_encode()
     begins = [instant_of(day * MICROS_PER_DAY, zone) for day in encoded.dictionary.to_pylist()]
     return arrow_array(begins, pa.int64()).take(encoded.indices)
 
 
-def _scale(data_type: DataType) -> int | None:
-    return data_type.scale if isinstance(data_type, DecimalType) else 0 if data_type in INTEGRAL_BITS else None
+def _scale(data_type: t.DataType) -> int | None:
+    return data_type.scale if isinstance(data_type, t.DecimalType) else 0 if data_type in t.INTEGRAL_BITS else None

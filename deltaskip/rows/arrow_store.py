@@ -19,28 +19,7 @@ from deltaskip.rows.arrow_losses import LossyCast, first_loss
 from deltaskip.rows.rules import value_violation
 from deltaskip.rows.store import matched_fields
 from deltaskip.sparkexpr import EvaluationError, Undecided, needs_session
-from deltaskip.sparkexpr.types import (
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    FLOATING,
-    INTEGRAL_BITS,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    VARIANT_STORAGE,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructType,
-    display_name,
-    from_arrow_type,
-    nested_types,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.ddl import type_text
 from deltaskip.sparkexpr.values import cast_value, java_text
 from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets, map_lists
@@ -74,7 +53,7 @@ class ArrowTarget:
         return self.zone.rules is None and not self.zone.offset
 
 
-def store_array(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
+def store_array(array: pa.Array, target: t.DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
     """Return the values as they are stored in the column at `path`; `check_assignable` has accepted their type.
 
     The values are in the layout of their type, see `plain_array`. The result is of stored_type(target).
@@ -86,35 +65,35 @@ def store_array(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarg
     wanted = stored_type(target)
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), wanted)
-    if target == VARIANT:
+    if target == t.VARIANT:
         return _variant(array, path, where)
     # Variants are checked, and the members that files require below a null are added.
-    if array.type == wanted and VARIANT not in nested_types(target):
+    if array.type == wanted and t.VARIANT not in t.nested_types(target):
         return array
     match target:
-        case StructType():
+        case t.StructType():
             return _struct(array, target, path, where)
-        case ArrayType(element):
+        case t.ArrayType(element):
             values = store_array(list_items(array), element, (*path, "element"), where)
             return _rebuilt_list(array, values, wanted)
-        case MapType():
+        case t.MapType():
             return _map(array, target, path, where)
         case _:
             return _atoms(array, target, path, where)
 
 
-def check_maps(array: pa.Array, data_type: DataType, path: _PATH, table: str) -> None:
+def check_maps(array: pa.Array, data_type: t.DataType, path: _PATH, table: str) -> None:
     """Check that no map, at any depth, has a key twice or NULL as a key, which Spark refuses and readers do not expect.
 
     Raises RowViolation.
     """
     match data_type:
-        case StructType(fields):
+        case t.StructType(fields):
             for field, child in zip(fields, array.flatten(), strict=True):
                 check_maps(child, field.type, (*path, field.name), table)
-        case ArrayType(element) if any(isinstance(each, MapType) for each in nested_types(element)):
+        case t.ArrayType(element) if any(isinstance(each, t.MapType) for each in t.nested_types(element)):
             check_maps(list_items(array), element, (*path, "element"), table)
-        case MapType(key, value):
+        case t.MapType(key, value):
             lists = map_lists(array)
             items = list_items(lists)
             _check_keys(items.field("key"), pc.list_parent_indices(lists), key, (*path, "key"), table)
@@ -123,9 +102,9 @@ def check_maps(array: pa.Array, data_type: DataType, path: _PATH, table: str) ->
             pass
 
 
-def _check_keys(keys: pa.Array, rows: pa.Array, key: DataType, path: _PATH, table: str) -> None:
+def _check_keys(keys: pa.Array, rows: pa.Array, key: t.DataType, path: _PATH, table: str) -> None:
     if keys.null_count:
-        raise value_violation(display_name(path), type_text(key).upper(), "NULL", table)
+        raise value_violation(t.display_name(path), type_text(key).upper(), "NULL", table)
     if pa.types.is_nested(keys.type):
         keys = arrow_array([repr(each) for each in keys.to_pylist()], pa.string())
     encoded = one_chunk(keys).dictionary_encode()
@@ -134,7 +113,7 @@ def _check_keys(keys: pa.Array, rows: pa.Array, key: DataType, path: _PATH, tabl
     twice = np.flatnonzero(codes[order][1:] == codes[order][:-1])
     if len(twice):
         shown = scalar_text(keys[int(order[twice[0]])])
-        name = display_name(path[:-1])
+        name = t.display_name(path[:-1])
         raise RowViolation(
             f"A row for {table} has the key {shown} twice in the map {name}. Nothing was written.",
             f"keys of {name}",
@@ -152,11 +131,11 @@ def _variant(array: pa.Array, path: _PATH, where: ArrowTarget) -> pa.Array:
     """
     members = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
     # Members are not null in the type, so below a null they are empty.
-    stored = [pc.fill_null(members[f.name], pa.scalar(b"", pa.binary())) for f in VARIANT_STORAGE]
-    found = dict(zip((f.name for f in VARIANT_STORAGE), stored, strict=True))
+    stored = [pc.fill_null(members[f.name], pa.scalar(b"", pa.binary())) for f in t.VARIANT_STORAGE]
+    found = dict(zip((f.name for f in t.VARIANT_STORAGE), stored, strict=True))
     _check_variants(found["metadata"], found["value"], array, path, where)
     mask = array.is_null() if array.null_count else None
-    return pa.StructArray.from_arrays(stored, fields=list(VARIANT_STORAGE), mask=mask)
+    return pa.StructArray.from_arrays(stored, fields=list(t.VARIANT_STORAGE), mask=mask)
 
 
 def _check_variants(metadata: pa.Array, value: pa.Array, array: pa.Array, path: _PATH, where: ArrowTarget) -> None:
@@ -168,13 +147,13 @@ def _check_variants(metadata: pa.Array, value: pa.Array, array: pa.Array, path: 
     first = pc.index(broken, True).as_py()
     if first >= 0:
         shown = f"with the metadata X'{metadata[first].as_py().hex()}' and value X'{value[first].as_py().hex()}'"
-        raise value_violation(display_name(path), type_text(VARIANT).upper(), shown, where.table)
+        raise value_violation(t.display_name(path), type_text(t.VARIANT).upper(), shown, where.table)
 
 
-def _struct(array: pa.StructArray, target: StructType, path: _PATH, where: ArrowTarget) -> pa.Array:
-    source = from_arrow_type(array.type)
-    if not isinstance(source, StructType):
-        raise SchemaError(f"The values of {display_name(path)} are not structs.")
+def _struct(array: pa.StructArray, target: t.StructType, path: _PATH, where: ArrowTarget) -> pa.Array:
+    source = t.from_arrow_type(array.type)
+    if not isinstance(source, t.StructType):
+        raise SchemaError(f"The values of {t.display_name(path)} are not structs.")
     # Flattened children are null where the struct is, so that nothing below a null is cast.
     children = dict(zip(source.names, array.flatten(), strict=True))
     stored = []
@@ -188,7 +167,7 @@ def _struct(array: pa.StructArray, target: StructType, path: _PATH, where: Arrow
     return pa.StructArray.from_arrays(stored, fields=fields, mask=mask)
 
 
-def _map(array: pa.MapArray, target: MapType, path: _PATH, where: ArrowTarget) -> pa.Array:
+def _map(array: pa.MapArray, target: t.MapType, path: _PATH, where: ArrowTarget) -> pa.Array:
     lists = map_lists(array)
     items = list_items(lists)
     key = store_array(items.field("key"), target.key, (*path, "key"), where)
@@ -206,8 +185,8 @@ def _rebuilt_list(lists: pa.Array, values: pa.Array, wanted: pa.DataType) -> pa.
     return pa.ListArray.from_arrays(list_offsets(lists), values, type=kind, mask=mask)
 
 
-def _atoms(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
-    source = from_arrow_type(array.type)
+def _atoms(array: pa.Array, target: t.DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
+    source = t.from_arrow_type(array.type)
     if source == target:
         return array
     kinds = (_kind(source), _kind(target))
@@ -227,7 +206,7 @@ def _atoms(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarget) -
     return _by_value(array, source, target, path, where)
 
 
-def _by_value(array: pa.Array, source: DataType, target: DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
+def _by_value(array: pa.Array, source: t.DataType, target: t.DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
     encoded = array.dictionary_encode()
     values = [_cast(value, source, target, path, where) for value in domain_values(encoded.dictionary)]
     stored = typed_array(values, stored_type(target))
@@ -235,9 +214,9 @@ def _by_value(array: pa.Array, source: DataType, target: DataType, path: _PATH, 
     return stored.take(encoded.indices)
 
 
-def _exact(array: pa.Array, source: DataType, target: DataType) -> pa.Array | None:
+def _exact(array: pa.Array, source: t.DataType, target: t.DataType) -> pa.Array | None:
     """The values, if none of them loses digits of its fraction."""
-    if isinstance(target, DecimalType) and isinstance(source, DecimalType) and target.scale >= source.scale:
+    if isinstance(target, t.DecimalType) and isinstance(source, t.DecimalType) and target.scale >= source.scale:
         # pyarrow wraps around without an error if the target has more digits.
         return None
     wanted = stored_type(target)
@@ -247,94 +226,94 @@ def _exact(array: pa.Array, source: DataType, target: DataType) -> pa.Array | No
         found = array.cast(wanted)
     except pa.ArrowInvalid:
         return None
-    if source in FLOATING:
+    if source in t.FLOATING:
         # Beyond these limits, the result of the conversion depends on the processor.
-        limit = min(_EXACT_IN_DOUBLE, (1 << (INTEGRAL_BITS[target] - 1)) - 1)
+        limit = min(_EXACT_IN_DOUBLE, (1 << (t.INTEGRAL_BITS[target] - 1)) - 1)
         least, most = pc.min_max(found).as_py().values()
         return found if least is None or -limit < least <= most < limit else None
     return found
 
 
 def _look_for_loss(
-    array: pa.Array, stored: pa.Array, source: DataType, target: DataType, path: _PATH, where: ArrowTarget
+    array: pa.Array, stored: pa.Array, source: t.DataType, target: t.DataType, path: _PATH, where: ArrowTarget
 ) -> None:
     """Record the first value that changes when it is stored."""
     lost = None if where.losses is None else first_loss(array, stored, source, target, where.zone)
     if lost is not None and where.losses is not None:
         given, kept = (domain_values(each.slice(lost, 1))[0] for each in (array, stored))
         texts = _text(given, source, where.zone), _text(kept, target, where.zone)
-        where.losses.append(LossyCast(display_name(path), type_text(target).upper(), *texts))
+        where.losses.append(LossyCast(t.display_name(path), type_text(target).upper(), *texts))
 
 
-def _cast(value: object, source: DataType, target: DataType, path: _PATH, where: ArrowTarget) -> object:
+def _cast(value: object, source: t.DataType, target: t.DataType, path: _PATH, where: ArrowTarget) -> object:
     try:
         return cast_value(value, source, target, where.zone)
     except Undecided as error:
-        if isinstance(value, bytes) and target == STRING:
+        if isinstance(value, bytes) and target == t.STRING:
             raise _not_text(value, path, where.table) from error
-        what = f"A value of the column {display_name(path)}"
+        what = f"A value of the column {t.display_name(path)}"
         raise needs_session(what, where.table, error, WRITE_FROM_SPARK) from error
     except EvaluationError as error:
         shown = _text(value, source, where.zone)
-        raise value_violation(display_name(path), type_text(target).upper(), shown, where.table) from error
+        raise value_violation(t.display_name(path), type_text(target).upper(), shown, where.table) from error
 
 
 def _not_text(value: bytes, path: _PATH, table: str) -> UnsupportedFeature:
     """The error for bytes that are not UTF-8, which Spark stores unchanged."""
     shown = f"X'{value[:20].hex().upper()}{'…' if len(value) > 20 else ''}'"
     return UnsupportedFeature(
-        f"The column {display_name(path)} of {table} is STRING, and the value {shown} is binary that is not UTF-8: "
+        f"The column {t.display_name(path)} of {table} is STRING, and the value {shown} is binary that is not UTF-8: "
         f"decode the bytes in their own encoding, such as latin-1, or write them to a column of type BINARY. To store "
         f"them as they are, write the rows as a DataFrame of a Spark session. Nothing was written.",
         needs_session=True,
     )
 
 
-def _text(value: object, source: DataType, zone: Zone) -> str:
+def _text(value: object, source: t.DataType, zone: Zone) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, float):
-        return java_text(value, source == FLOAT)
+        return java_text(value, source == t.FLOAT)
     try:
-        return str(cast_value(value, source, STRING, zone))
+        return str(cast_value(value, source, t.STRING, zone))
     except EvaluationError:
         return str(value)
 
 
 # Casts that pyarrow and numpy make as Spark does. None, or ArrowInvalid, leaves the values to `_by_value`.
-_Cast = Callable[[pa.Array, DataType, DataType, ArrowTarget], "pa.Array | None"]
+_Cast = Callable[[pa.Array, t.DataType, t.DataType, ArrowTarget], "pa.Array | None"]
 
 
-def _kind(data_type: DataType) -> str:
-    if data_type in INTEGRAL_BITS:
+def _kind(data_type: t.DataType) -> str:
+    if data_type in t.INTEGRAL_BITS:
         return "integer"
-    return "decimal" if isinstance(data_type, DecimalType) else getattr(data_type, "name", "")
+    return "decimal" if isinstance(data_type, t.DecimalType) else getattr(data_type, "name", "")
 
 
-def _checked(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array:
+def _checked(array: pa.Array, source: t.DataType, target: t.DataType, where: ArrowTarget) -> pa.Array:
     return array.cast(stored_type(target))
 
 
-def _rounded(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array:
+def _rounded(array: pa.Array, source: t.DataType, target: t.DataType, where: ArrowTarget) -> pa.Array:
     """To a floating type: the nearest value, infinite beyond the range of a float."""
     return array.cast(stored_type(target), safe=False)
 
 
-def _whole(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array | None:
-    bits = INTEGRAL_BITS[target]
-    limit = _EXACT_IN_DOUBLE if target == LONG else (1 << (bits - 1)) - 1
+def _whole(array: pa.Array, source: t.DataType, target: t.DataType, where: ArrowTarget) -> pa.Array | None:
+    bits = t.INTEGRAL_BITS[target]
+    limit = _EXACT_IN_DOUBLE if target == t.LONG else (1 << (bits - 1)) - 1
     inside = pc.all(pc.less_equal(pc.abs(array.cast(pa.float64())), float(limit)), min_count=0)
     return pc.trunc(array).cast(stored_type(target), safe=False) if inside.as_py() else None
 
 
-def _integer_to_decimal(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array | None:
-    if not isinstance(target, DecimalType) or target.scale + 19 > _MAX_PRECISION:
+def _integer_to_decimal(array: pa.Array, source: t.DataType, target: t.DataType, where: ArrowTarget) -> pa.Array | None:
+    if not isinstance(target, t.DecimalType) or target.scale + 19 > _MAX_PRECISION:
         return None
     return array.cast(pa.int64()).cast(pa.decimal128(target.scale + 19, target.scale)).cast(stored_type(target))
 
 
-def _decimal_to_decimal(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array | None:
-    if not isinstance(target, DecimalType):
+def _decimal_to_decimal(array: pa.Array, source: t.DataType, target: t.DataType, where: ArrowTarget) -> pa.Array | None:
+    if not isinstance(target, t.DecimalType):
         return None
     given = array.type
     if target.scale < given.scale or given.precision + target.scale - given.scale > _MAX_PRECISION:
@@ -345,39 +324,39 @@ def _decimal_to_decimal(array: pa.Array, source: DataType, target: DataType, whe
     return array.cast(stored_type(target))
 
 
-def _date_to_timestamp(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array | None:
-    if target == TIMESTAMP and not where.is_utc:
+def _date_to_timestamp(array: pa.Array, source: t.DataType, target: t.DataType, where: ArrowTarget) -> pa.Array | None:
+    if target == t.TIMESTAMP and not where.is_utc:
         return None
     return array.cast(pa.timestamp("us")).view(stored_type(target))
 
 
-def _between_timestamps(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array | None:
+def _between_timestamps(array: pa.Array, source: t.DataType, target: t.DataType, where: ArrowTarget) -> pa.Array | None:
     return array.view(stored_type(target)) if where.is_utc else None
 
 
-def _to_date(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array | None:
-    if source == TIMESTAMP and not where.is_utc:
+def _to_date(array: pa.Array, source: t.DataType, target: t.DataType, where: ArrowTarget) -> pa.Array | None:
+    if source == t.TIMESTAMP and not where.is_utc:
         return None
     return floor_divided(array.view(pa.int64()), MICROS_PER_DAY, pa.int32()).view(pa.date32())
 
 
 # Casts that cut or round fractions; if none is lost, pyarrow makes them.
-_LOSSY = ((FLOAT.name, "integer"), (DOUBLE.name, "integer"), ("decimal", "integer"), ("decimal", "decimal"))
-_INSTANTS = (TIMESTAMP.name, TIMESTAMP_NTZ.name)
+_LOSSY = ((t.FLOAT.name, "integer"), (t.DOUBLE.name, "integer"), ("decimal", "integer"), ("decimal", "decimal"))
+_INSTANTS = (t.TIMESTAMP.name, t.TIMESTAMP_NTZ.name)
 _FAST: Mapping[tuple[str, str], _Cast] = {
     ("integer", "integer"): _checked,
-    ("integer", STRING.name): _checked,
-    (BOOLEAN.name, STRING.name): _checked,
-    (FLOAT.name, DOUBLE.name): _checked,
-    ("integer", FLOAT.name): _rounded,
-    ("integer", DOUBLE.name): _rounded,
-    (DOUBLE.name, FLOAT.name): _rounded,
-    (FLOAT.name, "integer"): _whole,
-    (DOUBLE.name, "integer"): _whole,
+    ("integer", t.STRING.name): _checked,
+    (t.BOOLEAN.name, t.STRING.name): _checked,
+    (t.FLOAT.name, t.DOUBLE.name): _checked,
+    ("integer", t.FLOAT.name): _rounded,
+    ("integer", t.DOUBLE.name): _rounded,
+    (t.DOUBLE.name, t.FLOAT.name): _rounded,
+    (t.FLOAT.name, "integer"): _whole,
+    (t.DOUBLE.name, "integer"): _whole,
     ("integer", "decimal"): _integer_to_decimal,
     ("decimal", "decimal"): _decimal_to_decimal,
-    **{(DATE.name, name): _date_to_timestamp for name in _INSTANTS},
-    **{(name, DATE.name): _to_date for name in _INSTANTS},
-    (TIMESTAMP.name, TIMESTAMP_NTZ.name): _between_timestamps,
-    (TIMESTAMP_NTZ.name, TIMESTAMP.name): _between_timestamps,
+    **{(t.DATE.name, name): _date_to_timestamp for name in _INSTANTS},
+    **{(name, t.DATE.name): _to_date for name in _INSTANTS},
+    (t.TIMESTAMP.name, t.TIMESTAMP_NTZ.name): _between_timestamps,
+    (t.TIMESTAMP_NTZ.name, t.TIMESTAMP.name): _between_timestamps,
 }

@@ -15,20 +15,9 @@ from deltaskip.rows.store import by_name, check_assignable, stored, written_type
 from deltaskip.schema.mapping import ID_KEY, with_new_ids
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr import parse_sql, type_of_text
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import columns_of
 from deltaskip.sparkexpr.text.sql_text import quoted_name
-from deltaskip.sparkexpr.types import (
-    DEFAULT_KEY,
-    GENERATION_KEY,
-    PHYSICAL_NAME_KEY,
-    STRING,
-    VOID,
-    MappingMode,
-    StructField,
-    StructType,
-    display_name,
-    fold_name,
-)
 from deltaskip.sparkexpr.types.ddl import exact_type_text
 from deltaskip.txn.validation.schema import schema_problems
 
@@ -53,10 +42,10 @@ class PlannedColumn:
         empty_is_null: Whether the empty string becomes NULL, as in string partition columns.
     """
 
-    field: StructField
+    field: t.StructField
     origin: Origin
     sql: str
-    source: StructField | None = None
+    source: t.StructField | None = None
     expression: str | None = None
     identity: IdentityColumn | None = None
     empty_is_null: bool = False
@@ -79,7 +68,7 @@ class RowPlan:
     """
 
     table: str
-    schema: StructType
+    schema: t.StructType
     columns: tuple[PlannedColumn, ...]
     changes_schema: bool = False
     configuration: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -89,9 +78,9 @@ class RowPlan:
     allow_reflection: bool = False
 
     @property
-    def written_schema(self) -> StructType:
+    def written_schema(self) -> t.StructType:
         """The schema of the stored rows: the table's without void columns and fields."""
-        return StructType(tuple(column.field for column in self.columns))
+        return t.StructType(tuple(column.field for column in self.columns))
 
     @property
     def without_empty(self) -> tuple[str, ...]:
@@ -100,17 +89,17 @@ class RowPlan:
 
 
 def plan_rows(
-    schema: StructType,
+    schema: t.StructType,
     properties: TableProperties,
-    incoming: StructType,
+    incoming: t.StructType,
     schema_mode: SchemaMode = "keep",
     partition_columns: Sequence[str] = (),
     *,
     where: str | None = None,
-    mapping_mode: MappingMode = "none",
+    mapping_mode: t.MappingMode = "none",
     carried: Collection[str] = (),
     kept: Collection[str] = (),
-    generated: Sequence[StructField] = (),
+    generated: Sequence[t.StructField] = (),
     casts: bool = False,
     lacking: Lacking = "refused",
 ) -> RowPlan:
@@ -139,42 +128,42 @@ def plan_rows(
     """
     table = properties.table or "the table"
     aside = frozenset(carried)
-    rows = StructType(tuple(field for field in incoming.fields if field.name not in aside))
+    rows = t.StructType(tuple(field for field in incoming.fields if field.name not in aside))
     after, configuration = _schema_after(schema, properties, rows, schema_mode, mapping_mode, table, generated)
     if after != schema:
         _check_change(schema, after, partition_columns, properties, mapping_mode, table)
     given = by_name(rows, (), table)
-    partitions = frozenset(map(fold_name, partition_columns))
+    partitions = frozenset(map(t.fold_name, partition_columns))
     columns, rules = [], []
     for field in after.fields:
-        source = given.pop(fold_name(field.name), None)
-        if field.type == VOID:
+        source = given.pop(t.fold_name(field.name), None)
+        if field.type == t.VOID:
             _check_void(field, source, table)
             continue
         keeps = field.name in kept
-        column = _planned(field, source, after, fold_name(field.name) in partitions, table, keeps, casts)
+        column = _planned(field, source, after, t.fold_name(field.name) in partitions, table, keeps, casts)
         if column.origin == "null" and not field.nullable and lacking == "refused":
             raise SchemaError(
                 f"The rows lack the column {field.name} of {table}, which is NOT NULL and has no default: add it."
             )
         columns.append(column)
-        if source is not None and GENERATION_KEY in field.metadata and not keeps:
+        if source is not None and t.GENERATION_KEY in field.metadata and not keeps:
             rules.append(generation_rule(field))
     if given:
         name = next(iter(given.values())).name
         raise SchemaError(
-            f"{table} has no column {display_name([name])}: remove it from the rows, or add it with "
+            f"{table} has no column {t.display_name([name])}: remove it from the rows, or add it with "
             f"schema_mode='merge'. The columns are {', '.join(map(_shown, after.names))}."
         )
     _check_columns(columns, partitions, table)
-    names = {fold_name(column.field.name): column.field.name for column in columns}
+    names = {t.fold_name(column.field.name): column.field.name for column in columns}
     return RowPlan(
         table,
         after,
         tuple(columns),
         changes_schema=after != schema,
         configuration=configuration,
-        partition_columns=tuple(names.get(fold_name(name), name) for name in partition_columns),
+        partition_columns=tuple(names.get(t.fold_name(name), name) for name in partition_columns),
         rules=(*rules_of(after, properties), *rules, *([where_rule(where)] if where is not None else [])),
         carried=tuple(field.name for field in incoming.fields if field.name in aside),
         allow_reflection=properties.allow_reflection,
@@ -182,12 +171,12 @@ def plan_rows(
 
 
 def evolved_schema(
-    schema: StructType,
+    schema: t.StructType,
     properties: TableProperties,
-    incoming: StructType,
+    incoming: t.StructType,
     partition_columns: Sequence[str] = (),
-    mapping_mode: MappingMode = "none",
-) -> tuple[StructType, Mapping[str, str]]:
+    mapping_mode: t.MappingMode = "none",
+) -> tuple[t.StructType, Mapping[str, str]]:
     """Return the schema of a table after columns were merged into it, and the properties to set with it.
 
     Raises SchemaError as `plan_rows` does with the schema mode `merge`.
@@ -199,7 +188,7 @@ def evolved_schema(
     return after, configuration
 
 
-def computed_sql(text: str, field: StructField, scope: StructType = StructType()) -> str:  # noqa: B008
+def computed_sql(text: str, field: t.StructField, scope: t.StructType = t.StructType()) -> str:  # noqa: B008
     """Return the SQL text of an expression of a column as it is stored in it.
 
     Args:
@@ -216,27 +205,27 @@ def computed_sql(text: str, field: StructField, scope: StructType = StructType()
 
 def _check_columns(columns: Sequence[PlannedColumn], partitions: frozenset[str], table: str) -> None:
     """Raise SchemaError if files would have no columns."""
-    if all(fold_name(column.field.name) in partitions for column in columns):
+    if all(t.fold_name(column.field.name) in partitions for column in columns):
         what = "all its columns are partition columns" if columns else "all its columns are of type void"
         raise SchemaError(f"Rows cannot be written to {table}: {what}, so files would have no columns.")
 
 
 def _schema_after(
-    schema: StructType,
+    schema: t.StructType,
     properties: TableProperties,
-    rows: StructType,
+    rows: t.StructType,
     schema_mode: SchemaMode,
-    mapping_mode: MappingMode,
+    mapping_mode: t.MappingMode,
     table: str,
-    generated: Sequence[StructField] = (),
-) -> tuple[StructType, dict[str, str]]:
+    generated: Sequence[t.StructField] = (),
+) -> tuple[t.StructType, dict[str, str]]:
     match schema_mode:
         case "keep":
             return schema, {}
         case "merge":
             after = merged_schema(schema, rows, properties, table, _used_by_expressions(schema, properties))
         case "replace":
-            new = StructType((*replaced_schema(rows, table).fields, *generated))
+            new = t.StructType((*replaced_schema(rows, table).fields, *generated))
             after = _with_old_mapping(schema, new)
         case _:
             raise InvalidArgument(f"schema_mode must be 'keep', 'merge' or 'replace', not {schema_mode!r}.")
@@ -246,17 +235,17 @@ def _schema_after(
 
 
 def _planned(
-    field: StructField,
-    source: StructField | None,
-    schema: StructType,
+    field: t.StructField,
+    source: t.StructField | None,
+    schema: t.StructType,
     partition: bool,
     table: str,
     keeps: bool,
     casts: bool,
 ) -> PlannedColumn:
     path = (field.name,)
-    written = StructField(field.name, written_type(field.type, path, table), field.nullable, field.metadata)
-    empty_is_null = partition and field.type == STRING
+    written = t.StructField(field.name, written_type(field.type, path, table), field.nullable, field.metadata)
+    empty_is_null = partition and field.type == t.STRING
     identity = identity_of(field)
     if source is not None:
         if identity is not None and not identity.explicit and not keeps:
@@ -272,13 +261,13 @@ def _planned(
     for key, origin in _EXPRESSIONS:
         if key in field.metadata:
             text = str(field.metadata[key])
-            scope = schema if origin == "generated" else StructType()
+            scope = schema if origin == "generated" else t.StructType()
             sql = _nulled(computed_sql(text, written, scope), empty_is_null)
             return PlannedColumn(written, origin, sql, expression=text, empty_is_null=empty_is_null)
     return PlannedColumn(written, "null", f"CAST(NULL AS {exact_type_text(written.type)})")
 
 
-_EXPRESSIONS: tuple[tuple[str, Origin], ...] = ((GENERATION_KEY, "generated"), (DEFAULT_KEY, "default"))
+_EXPRESSIONS: tuple[tuple[str, Origin], ...] = ((t.GENERATION_KEY, "generated"), (t.DEFAULT_KEY, "default"))
 
 
 def _nulled(sql: str, empty_is_null: bool) -> str:
@@ -286,22 +275,22 @@ def _nulled(sql: str, empty_is_null: bool) -> str:
     return f"IF(length({sql}) = 0, NULL, {sql})" if empty_is_null else sql
 
 
-def _check_void(field: StructField, source: StructField | None, table: str) -> None:
-    if source is not None and source.type != VOID:
+def _check_void(field: t.StructField, source: t.StructField | None, table: str) -> None:
+    if source is not None and source.type != t.VOID:
         raise SchemaError(
             f"The column {field.name} of {table} is of type void, which holds only NULL: give it a type with "
             f"schema_mode='merge' or ALTER COLUMN … TYPE, or remove the column from the rows."
         )
 
 
-def _used_by_expressions(schema: StructType, properties: TableProperties) -> set[str]:
+def _used_by_expressions(schema: t.StructType, properties: TableProperties) -> set[str]:
     """Top-level columns that a constraint or a generated column uses, and generated columns themselves."""
     texts = [*properties.constraints.values()]
     used: set[str] = set()
     for field in schema.fields:
-        if GENERATION_KEY in field.metadata:
+        if t.GENERATION_KEY in field.metadata:
             used.add(field.name)
-            texts.append(str(field.metadata[GENERATION_KEY]))
+            texts.append(str(field.metadata[t.GENERATION_KEY]))
     for text in texts:
         try:
             used.update(parts[0] for parts in columns_of(parse_sql(text)))
@@ -312,36 +301,36 @@ def _used_by_expressions(schema: StructType, properties: TableProperties) -> set
 
 
 def _check_change(
-    before: StructType,
-    after: StructType,
+    before: t.StructType,
+    after: t.StructType,
     partition_columns: Sequence[str],
     properties: TableProperties,
-    mapping_mode: MappingMode,
+    mapping_mode: t.MappingMode,
     table: str,
 ) -> None:
     """Refuse, before files are written, a schema that the transaction would refuse."""
-    spelled = {fold_name(name): name for name in after.names}
-    partitions = tuple(spelled.get(fold_name(name), name) for name in partition_columns)
+    spelled = {t.fold_name(name): name for name in after.names}
+    partitions = tuple(spelled.get(t.fold_name(name), name) for name in partition_columns)
     had = set(schema_problems(before, (), properties.well_formed(), mapping_mode))
     for rule, why in schema_problems(after, partitions, properties, mapping_mode):
         if (rule, why) not in had:
             raise SchemaError(f"The rows cannot change the schema of {table}, because the new one {why}.")
 
 
-def _with_old_mapping(before: StructType, after: StructType) -> StructType:
+def _with_old_mapping(before: t.StructType, after: t.StructType) -> t.StructType:
     """`after` with the ids and physical names of columns that `before` has with the same name and type."""
-    known = {fold_name(field.name): field for field in before.fields}
+    known = {t.fold_name(field.name): field for field in before.fields}
     fields = []
     for field in after.fields:
-        old = known.get(fold_name(field.name))
-        keys = [] if old is None else [key for key in (ID_KEY, PHYSICAL_NAME_KEY) if key in old.metadata]
-        if old is not None and keys and not isinstance(field.type, StructType) and field.type == old.type:
-            field = StructField(
+        old = known.get(t.fold_name(field.name))
+        keys = [] if old is None else [key for key in (ID_KEY, t.PHYSICAL_NAME_KEY) if key in old.metadata]
+        if old is not None and keys and not isinstance(field.type, t.StructType) and field.type == old.type:
+            field = t.StructField(
                 field.name, field.type, field.nullable, {**field.metadata, **{key: old.metadata[key] for key in keys}}
             )
         fields.append(field)
-    return StructType(tuple(fields))
+    return t.StructType(tuple(fields))
 
 
 def _shown(name: str) -> str:
-    return display_name([name])
+    return t.display_name([name])

@@ -15,22 +15,8 @@ from deltaskip.actions import PartitionValueError
 from deltaskip.errors import RowViolation, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.text.sql_text import quoted_name
-from deltaskip.sparkexpr.types import (
-    CHAR_VARCHAR_KEY,
-    GENERATION_KEY,
-    INVARIANTS_KEY,
-    VOID,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-    UnknownType,
-    display_name,
-    invariant_expression,
-    simple_string,
-)
 from deltaskip.sparkexpr.types.ddl import parse_type_text
 from deltaskip.sparkexpr.types.lengths import text_length
 
@@ -63,10 +49,10 @@ class RowRule:
     @property
     def column(self) -> str:
         """The column that the rule is about, such as `tags.element`; empty for rules about several."""
-        return display_name([name for _, name in self.path])
+        return t.display_name([name for _, name in self.path])
 
 
-def rules_of(schema: StructType, properties: TableProperties) -> Iterator[RowRule]:
+def rules_of(schema: t.StructType, properties: TableProperties) -> Iterator[RowRule]:
     """Yield the rules of a table, without generated columns, in the order in which they are checked."""
     for field in schema.fields:
         yield from _of_field(field, (), set())
@@ -74,14 +60,14 @@ def rules_of(schema: StructType, properties: TableProperties) -> Iterator[RowRul
         yield RowRule(name, "check", text, f"({text}\n)")
 
 
-def generation_rule(field: StructField) -> RowRule:
+def generation_rule(field: t.StructField) -> RowRule:
     """Return the rule that a given value of a generated column equals its expression."""
-    text = str(field.metadata[GENERATION_KEY])
+    text = str(field.metadata[t.GENERATION_KEY])
     name = quoted_name(field.name)
     return RowRule(
         f"generated column {field.name}",
         "generated",
-        f"{display_name([field.name])} <=> {text}",
+        f"{t.display_name([field.name])} <=> {text}",
         f"{name} <=> ({text}\n)",
         (("field", field.name),),
     )
@@ -134,14 +120,14 @@ def value_violation(column: str, type_name: str, value: str | None, table: str) 
 
 
 @contextmanager
-def partition_values_named(field: StructField, table: str) -> Iterator[None]:
+def partition_values_named(field: t.StructField, table: str) -> Iterator[None]:
     """Within the block, convert PartitionValueError to RowViolation: a value of the column cannot be serialized."""
     try:
         yield
     except PartitionValueError as error:
-        kind = simple_string(field.type)
+        kind = t.simple_string(field.type)
         raise RowViolation(
-            f"A row for {table} cannot be put into a partition of {display_name([field.name])}, which is "
+            f"A row for {table} cannot be put into a partition of {t.display_name([field.name])}, which is "
             f"{kind.upper()}: {error}. Nothing was written.",
             f"type of {field.name}",
             kind,
@@ -150,17 +136,19 @@ def partition_values_named(field: StructField, table: str) -> Iterator[None]:
         ) from error
 
 
-def _of_field(field: StructField, above: tuple[PathStep, ...], limited: set[tuple[PathStep, ...]]) -> Iterator[RowRule]:
+def _of_field(
+    field: t.StructField, above: tuple[PathStep, ...], limited: set[tuple[PathStep, ...]]
+) -> Iterator[RowRule]:
     """The rules that a field and the fields inside of it declare. `limited` are paths that have a length rule."""
-    if field.type == VOID:
+    if field.type == t.VOID:
         return
     path: tuple[PathStep, ...] = (*above, ("field", field.name))
     if not field.nullable:
         yield _not_null(path)
-    if INVARIANTS_KEY in field.metadata:
+    if t.INVARIANTS_KEY in field.metadata:
         text = _invariant(field)
         yield RowRule(f"invariant of {_name(path)}", "invariant", text, f"({text}\n)")
-    declared = field.metadata.get(CHAR_VARCHAR_KEY)
+    declared = field.metadata.get(t.CHAR_VARCHAR_KEY)
     if declared is not None:
         for inside, limit, text in _lengths(_declared_type(field, declared), path):
             if inside not in limited:
@@ -170,17 +158,19 @@ def _of_field(field: StructField, above: tuple[PathStep, ...], limited: set[tupl
     yield from _of_type(field.type, path, limited)
 
 
-def _of_type(data_type: DataType, path: tuple[PathStep, ...], limited: set[tuple[PathStep, ...]]) -> Iterator[RowRule]:
+def _of_type(
+    data_type: t.DataType, path: tuple[PathStep, ...], limited: set[tuple[PathStep, ...]]
+) -> Iterator[RowRule]:
     match data_type:
-        case StructType(fields):
+        case t.StructType(fields):
             for field in fields:
                 yield from _of_field(field, path, limited)
-        case ArrayType(element, contains_null):
+        case t.ArrayType(element, contains_null):
             inner: tuple[PathStep, ...] = (*path, ("element", "element"))
             if not contains_null:
                 yield _not_null(inner)
             yield from _of_type(element, inner, limited)
-        case MapType(key, value, contains_null):
+        case t.MapType(key, value, contains_null):
             inner = (*path, ("value", "value"))
             if not contains_null:
                 yield _not_null(inner)
@@ -225,41 +215,41 @@ def _short(limit: int, value: str) -> str:
     return f"{value} IS NULL OR char_length({value}) <= {limit}"
 
 
-def _lengths(data_type: DataType, path: tuple[PathStep, ...]) -> Iterator[tuple[tuple[PathStep, ...], int, str]]:
+def _lengths(data_type: t.DataType, path: tuple[PathStep, ...]) -> Iterator[tuple[tuple[PathStep, ...], int, str]]:
     """Path, length and name of each char(n) and varchar(n) in a declared type."""
     match data_type:
-        case UnknownType() if (length := text_length(data_type)) is not None:
+        case t.UnknownType() if (length := text_length(data_type)) is not None:
             yield path, length[1], data_type.name
-        case StructType(fields):
+        case t.StructType(fields):
             for field in fields:
                 yield from _lengths(field.type, (*path, ("field", field.name)))
-        case ArrayType(element):
+        case t.ArrayType(element):
             yield from _lengths(element, (*path, ("element", "element")))
-        case MapType(key, value):
+        case t.MapType(key, value):
             yield from _lengths(key, (*path, ("key", "key")))
             yield from _lengths(value, (*path, ("value", "value")))
 
 
-def _declared_type(field: StructField, declared: object) -> DataType:
+def _declared_type(field: t.StructField, declared: object) -> t.DataType:
     try:
         return parse_type_text(str(declared))
     except SchemaError as error:
         raise SchemaError(
-            f"The metadata {CHAR_VARCHAR_KEY} of the column {field.name!r} is not a type, so lengths cannot be "
+            f"The metadata {t.CHAR_VARCHAR_KEY} of the column {field.name!r} is not a type, so lengths cannot be "
             f"checked: {error}"
         ) from error
 
 
-def _invariant(field: StructField) -> str:
-    raw = field.metadata[INVARIANTS_KEY]
-    text = invariant_expression(raw)
+def _invariant(field: t.StructField) -> str:
+    raw = field.metadata[t.INVARIANTS_KEY]
+    text = t.invariant_expression(raw)
     if text is None:
-        raise SchemaError(f"The metadata {INVARIANTS_KEY} of the column {field.name!r} has no expression: {raw!r}.")
+        raise SchemaError(f"The metadata {t.INVARIANTS_KEY} of the column {field.name!r} has no expression: {raw!r}.")
     return text
 
 
 def _name(path: Sequence[PathStep]) -> str:
-    return display_name([name for _, name in path])
+    return t.display_name([name for _, name in path])
 
 
 def _excerpt(row: Mapping[str, Any]) -> str:

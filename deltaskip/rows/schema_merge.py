@@ -15,39 +15,10 @@ from deltaskip.records import dataclass
 from deltaskip.rows.store import by_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    CHAR_VARCHAR_KEY,
-    COLLATIONS_KEY,
-    COMMENT_KEY,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGRAL_BITS,
-    STRING,
-    TIMESTAMP_NTZ,
-    UUID_EXTENSION,
-    VARIANT,
-    VARIANT_STORAGE,
-    VOID,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    PrimitiveType,
-    StructField,
-    StructType,
-    display_name,
-    extension_name,
-    fold_name,
-    from_arrow,
-    rekeyed_metadata,
-    simple_string,
-    type_name,
-)
+from deltaskip.sparkexpr import types as t
 
 # The metadata of a DataFrame's column that a new column keeps.
-_KEPT_KEYS = (COMMENT_KEY, COLLATIONS_KEY, CHAR_VARCHAR_KEY)
+_KEPT_KEYS = (t.COMMENT_KEY, t.COLLATIONS_KEY, t.CHAR_VARCHAR_KEY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +35,12 @@ class _MergeOptions:
 
 
 def merged_schema(
-    table_schema: StructType,
-    incoming: StructType,
+    table_schema: t.StructType,
+    incoming: t.StructType,
     properties: TableProperties,
     table: str,
     fixed: Collection[str] = (),
-) -> StructType:
+) -> t.StructType:
     """Return the schema of a table after rows with the columns of `incoming` were merged into it.
 
     Names of the table keep their letter case, columns their order and metadata. New columns are nullable. A type
@@ -86,26 +57,26 @@ def merged_schema(
         SchemaError: A column is a struct, array or map on one side only, or a name occurs twice.
     """
     iceberg = properties.iceberg_compat_v1 or properties.iceberg_compat_v2 or properties.iceberg_compat_v3
-    merge = _MergeOptions(table, properties.type_widening, iceberg, frozenset(map(fold_name, fixed)))
+    merge = _MergeOptions(table, properties.type_widening, iceberg, frozenset(map(t.fold_name, fixed)))
     return _merged_struct(table_schema, incoming, (), merge)
 
 
-def replaced_schema(incoming: StructType, table: str) -> StructType:
+def replaced_schema(incoming: t.StructType, table: str) -> t.StructType:
     """Return the schema of a table whose columns are replaced by the columns of `incoming`; all are nullable.
 
     Raises SchemaError for names that occur twice.
     """
     _refuse_duplicates_in(incoming, (), table)
-    return StructType(tuple(map(_new_field, incoming.fields)))
+    return t.StructType(tuple(map(_new_field, incoming.fields)))
 
 
-def widens(before: DataType, after: DataType, iceberg: bool = False) -> bool:
+def widens(before: t.DataType, after: t.DataType, iceberg: bool = False) -> bool:
     """Whether schema evolution widens a column from one type to the other.
 
     # PROTOCOL, Type Widening; never from an integer to a double or decimal, which loses what integers mean.
     """
     match before, after:
-        case DecimalType(), DecimalType():
+        case t.DecimalType(), t.DecimalType():
             whole = after.precision - after.scale >= before.precision - before.scale
             return (
                 before != after
@@ -113,155 +84,163 @@ def widens(before: DataType, after: DataType, iceberg: bool = False) -> bool:
                 and after.scale >= before.scale
                 and not (iceberg and after.scale > before.scale)
             )
-        case _ if before in INTEGRAL_BITS and after in INTEGRAL_BITS:
-            return INTEGRAL_BITS[before] < INTEGRAL_BITS[after]
+        case _ if before in t.INTEGRAL_BITS and after in t.INTEGRAL_BITS:
+            return t.INTEGRAL_BITS[before] < t.INTEGRAL_BITS[after]
         case _:
-            return (before, after) == (FLOAT, DOUBLE) or ((before, after) == (DATE, TIMESTAMP_NTZ) and not iceberg)
+            return (before, after) == (t.FLOAT, t.DOUBLE) or (
+                (before, after) == (t.DATE, t.TIMESTAMP_NTZ) and not iceberg
+            )
 
 
-def all_nullable(data_type: DataType) -> DataType:
+def all_nullable(data_type: t.DataType) -> t.DataType:
     """Return the type with everything nullable, at every depth."""
     match data_type:
-        case StructType(fields):
-            return StructType(tuple(map(_new_field, fields)))
-        case ArrayType(element):
-            return ArrayType(all_nullable(element), True)
-        case MapType(key, value):
-            return MapType(all_nullable(key), all_nullable(value), True)
+        case t.StructType(fields):
+            return t.StructType(tuple(map(_new_field, fields)))
+        case t.ArrayType(element):
+            return t.ArrayType(all_nullable(element), True)
+        case t.MapType(key, value):
+            return t.MapType(all_nullable(key), all_nullable(value), True)
         case _:
             return data_type
 
 
-def _merged_struct(before: StructType, incoming: StructType, path: tuple[str, ...], merge: _MergeOptions) -> StructType:
+def _merged_struct(
+    before: t.StructType, incoming: t.StructType, path: tuple[str, ...], merge: _MergeOptions
+) -> t.StructType:
     given = by_name(incoming, path, merge.table)
     fields = [
-        _merged_field(field, given.pop(fold_name(field.name)), path, merge) if fold_name(field.name) in given else field
+        _merged_field(field, given.pop(t.fold_name(field.name)), path, merge)
+        if t.fold_name(field.name) in given
+        else field
         for field in before.fields
     ]
     for field in given.values():
         _refuse_duplicates_in(field.type, (*path, field.name), merge.table)
-    return StructType((*fields, *map(_new_field, given.values())))
+    return t.StructType((*fields, *map(_new_field, given.values())))
 
 
-def _merged_field(before: StructField, given: StructField, path: tuple[str, ...], merge: _MergeOptions) -> StructField:
+def _merged_field(
+    before: t.StructField, given: t.StructField, path: tuple[str, ...], merge: _MergeOptions
+) -> t.StructField:
     inner = (*path, before.name)
     changes: list[dict[str, Any]] = []
-    fixed = fold_name(inner[0]) in merge.fixed
+    fixed = t.fold_name(inner[0]) in merge.fixed
     merged = _merged_type(before.type, given.type, inner, "", fixed, merge, changes)
     if merged == before.type:
         return before
     metadata = dict(before.metadata)
-    if before.type == VOID:
+    if before.type == t.VOID:
         metadata = {**_kept_metadata(given), **metadata}
-        if COLLATIONS_KEY in metadata:
-            metadata = dict(rekeyed_metadata(StructField(given.name, merged, True, metadata), before.name))
+        if t.COLLATIONS_KEY in metadata:
+            metadata = dict(t.rekeyed_metadata(t.StructField(given.name, merged, True, metadata), before.name))
     if changes:
         metadata[TYPE_CHANGES_KEY] = [*metadata.get(TYPE_CHANGES_KEY, ()), *changes]
-    return StructField(before.name, merged, before.nullable, metadata)
+    return t.StructField(before.name, merged, before.nullable, metadata)
 
 
 def _merged_type(
-    before: DataType,
-    given: DataType,
+    before: t.DataType,
+    given: t.DataType,
     path: tuple[str, ...],
     field_path: str,
     fixed: bool,
     merge: _MergeOptions,
     changes: list[dict[str, Any]],
-) -> DataType:
+) -> t.DataType:
     """The merged type of a field, or of the type inside of it at `field_path`. `changes` receives type changes."""
 
-    def inside(old: DataType, new: DataType, name: str) -> DataType:
+    def inside(old: t.DataType, new: t.DataType, name: str) -> t.DataType:
         below = f"{field_path}.{name}" if field_path else name
         return _merged_type(old, new, (*path, name), below, fixed, merge, changes)
 
     match before, given:
-        case StructType(), StructType():
+        case t.StructType(), t.StructType():
             return _merged_struct(before, given, path, merge)
-        case ArrayType(old, contains_null), ArrayType(new):
-            return ArrayType(inside(old, new, "element"), contains_null)
-        case MapType(old_key, old_value, contains_null), MapType(key, value):
-            return MapType(inside(old_key, key, "key"), inside(old_value, value, "value"), contains_null)
-        case _ if before == VOID:
+        case t.ArrayType(old, contains_null), t.ArrayType(new):
+            return t.ArrayType(inside(old, new, "element"), contains_null)
+        case t.MapType(old_key, old_value, contains_null), t.MapType(key, value):
+            return t.MapType(inside(old_key, key, "key"), inside(old_value, value, "value"), contains_null)
+        case _ if before == t.VOID:
             return all_nullable(given)
         case _ if merge.widening and not fixed and widens(before, given, merge.iceberg):
-            change = {"toType": type_name(given), "fromType": type_name(before)}
+            change = {"toType": t.type_name(given), "fromType": t.type_name(before)}
             changes.append({**change, "fieldPath": field_path} if field_path else change)
             return given
         case _:
-            nested = (StructType, ArrayType, MapType)
-            if given != VOID and (isinstance(before, nested) or isinstance(given, nested)):
+            nested = (t.StructType, t.ArrayType, t.MapType)
+            if given != t.VOID and (isinstance(before, nested) or isinstance(given, nested)):
                 raise SchemaError(
-                    f"The column {display_name(path)} of {merge.table} is {simple_string(before).upper()}, and the "
-                    f"rows have {simple_string(given).upper()} there: these types cannot be merged."
+                    f"The column {t.display_name(path)} of {merge.table} is {t.simple_string(before).upper()}, and the "
+                    f"rows have {t.simple_string(given).upper()} there: these types cannot be merged."
                 )
             return before
 
 
-def _new_field(given: StructField) -> StructField:
-    return StructField(given.name, all_nullable(given.type), True, _kept_metadata(given))
+def _new_field(given: t.StructField) -> t.StructField:
+    return t.StructField(given.name, all_nullable(given.type), True, _kept_metadata(given))
 
 
-def _kept_metadata(given: StructField) -> Mapping[str, Any]:
+def _kept_metadata(given: t.StructField) -> Mapping[str, Any]:
     return {key: given.metadata[key] for key in _KEPT_KEYS if key in given.metadata}
 
 
-def _structs(data_type: DataType, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], StructType]]:
+def _structs(data_type: t.DataType, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], t.StructType]]:
     """Each struct in a type, with the path to it."""
     match data_type:
-        case StructType(fields):
+        case t.StructType(fields):
             inner = [each for f in fields for each in _structs(f.type, (*path, f.name))]
             return [(path, data_type), *inner]
-        case ArrayType(element):
+        case t.ArrayType(element):
             return _structs(element, (*path, "element"))
-        case MapType(key, value):
+        case t.MapType(key, value):
             return _structs(key, (*path, "key")) + _structs(value, (*path, "value"))
         case _:
             return []
 
 
-def _refuse_duplicates_in(data_type: DataType, path: tuple[str, ...], table: str) -> None:
+def _refuse_duplicates_in(data_type: t.DataType, path: tuple[str, ...], table: str) -> None:
     for inner, struct in _structs(data_type, path):
         by_name(struct, inner, table)
 
 
-def incoming_schema(schema: pa.Schema, table_schema: StructType) -> StructType:
+def incoming_schema(schema: pa.Schema, table_schema: t.StructType) -> t.StructType:
     """Return the schema of Arrow data for a plan.
 
     A struct of two binaries is a variant if the table's column is one, and a UUID is a string if the column is one.
 
     Raises SchemaError for an Arrow type without a counterpart in Delta.
     """
-    return _struct(schema, from_arrow(schema), table_schema)
+    return _struct(schema, t.from_arrow(schema), table_schema)
 
 
-def _struct(arrow: Iterable[pa.Field], given: StructType, target: StructType) -> StructType:
-    known = {fold_name(field.name): field.type for field in target.fields}
+def _struct(arrow: Iterable[pa.Field], given: t.StructType, target: t.StructType) -> t.StructType:
+    known = {t.fold_name(field.name): field.type for field in target.fields}
     fields = (
-        StructField(f.name, _type(each, f.type, known[fold_name(f.name)]), f.nullable, f.metadata)
-        if fold_name(f.name) in known
+        t.StructField(f.name, _type(each, f.type, known[t.fold_name(f.name)]), f.nullable, f.metadata)
+        if t.fold_name(f.name) in known
         else f
         for each, f in zip(arrow, given.fields, strict=True)
     )
-    return StructType(tuple(fields))
+    return t.StructType(tuple(fields))
 
 
-def _type(arrow: pa.Field, given: DataType, target: DataType) -> DataType:
+def _type(arrow: pa.Field, given: t.DataType, target: t.DataType) -> t.DataType:
     kind = arrow.type
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return _type(pa.field(arrow.name, kind.value_type), given, target)
-    if target == STRING and extension_name(arrow) == UUID_EXTENSION:
-        return STRING
+    if target == t.STRING and t.extension_name(arrow) == t.UUID_EXTENSION:
+        return t.STRING
     match given, target:
-        case StructType(fields), PrimitiveType("variant"):
-            stored = {f.name: f.type for f in fields} == {f.name: BINARY for f in VARIANT_STORAGE}
-            return VARIANT if stored else given
-        case StructType(), StructType():
+        case t.StructType(fields), t.PrimitiveType("variant"):
+            stored = {f.name: f.type for f in fields} == {f.name: t.BINARY for f in t.VARIANT_STORAGE}
+            return t.VARIANT if stored else given
+        case t.StructType(), t.StructType():
             return _struct(kind, given, target)
-        case ArrayType(element, contains_null), ArrayType(inner):
-            return ArrayType(_type(kind.value_field, element, inner), contains_null)
-        case MapType(key, value, contains_null), MapType(inner_key, inner):
+        case t.ArrayType(element, contains_null), t.ArrayType(inner):
+            return t.ArrayType(_type(kind.value_field, element, inner), contains_null)
+        case t.MapType(key, value, contains_null), t.MapType(inner_key, inner):
             inside = _type(kind.key_field, key, inner_key), _type(kind.item_field, value, inner)
-            return MapType(*inside, contains_null)
+            return t.MapType(*inside, contains_null)
         case _:
             return given

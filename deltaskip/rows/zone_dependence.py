@@ -7,11 +7,11 @@ from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.schema_merge import all_nullable
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.functions import FUNCTIONS
 from deltaskip.sparkexpr.nodes import Node
-from deltaskip.sparkexpr.types import TIMESTAMP, VARIANT, VOID, DataType, StructType, nested_types
 
 # Functions of the present instant, which is the same in every time zone.
 _NOW = ("current_timestamp", "now")
@@ -36,7 +36,7 @@ def zone_dependent(plan: RowPlan) -> str | None:
     return None
 
 
-def predicate_depends_on_zone(where: str | Node, schema: StructType) -> bool:
+def predicate_depends_on_zone(where: str | Node, schema: t.StructType) -> bool:
     """Return whether a predicate may match other rows in another time zone of the session.
 
     Raises PredicateError for a predicate that does not fit the schema.
@@ -51,7 +51,7 @@ def _evaluates_in_zone(node: Node) -> bool:
     match node:
         case n.Cast(child, data_type):
             given = type_of(child)
-            return (_has_instants(given) or _has_instants(data_type)) and given not in (data_type, VOID)
+            return (_has_instants(given) or _has_instants(data_type)) and given not in (data_type, t.VOID)
         case n.Call(name, args):
             instants = any(map(_has_instants, (type_of(node), *map(type_of, args))))
             return name in _ZONED or (instants and not _is_zoneless(name))
@@ -64,9 +64,12 @@ def _is_zoneless(name: str) -> bool:
     return name in FUNCTIONS and not FUNCTIONS[name].zoned
 
 
-def _is_converted(given: DataType, stored: DataType) -> bool:
+def _is_converted(given: t.DataType, stored: t.DataType) -> bool:
     """Whether values are converted between instants and something else."""
-    return all_nullable(given) != all_nullable(stored) and TIMESTAMP in (*nested_types(given), *nested_types(stored))
+    return all_nullable(given) != all_nullable(stored) and t.TIMESTAMP in (
+        *t.nested_types(given),
+        *t.nested_types(stored),
+    )
 
 
 def _is_now(column: PlannedColumn) -> bool:
@@ -75,10 +78,10 @@ def _is_now(column: PlannedColumn) -> bool:
         node = parse_sql(column.expression or "")
     except PredicateError:
         return False
-    return column.field.type == TIMESTAMP and isinstance(node, n.Call) and node.name in _NOW
+    return column.field.type == t.TIMESTAMP and isinstance(node, n.Call) and node.name in _NOW
 
 
-def _reads_zone(text: str, schema: StructType, nulls: frozenset[str]) -> bool:
+def _reads_zone(text: str, schema: t.StructType, nulls: frozenset[str]) -> bool:
     """nulls: names of the columns that are NULL in every row."""
     try:
         bound = bind_expression(parse_sql(text), schema)
@@ -100,6 +103,6 @@ def _may_read_zone(node: Node, nulls: frozenset[str]) -> bool:
             return _has_instants(type_of(node))
 
 
-def _has_instants(type_: DataType | None) -> bool:
+def _has_instants(type_: t.DataType | None) -> bool:
     """Whether there may be instants in values of a type."""
-    return type_ is not None and any(inner in (TIMESTAMP, VARIANT) for inner in nested_types(type_))
+    return type_ is not None and any(inner in (t.TIMESTAMP, t.VARIANT) for inner in t.nested_types(type_))

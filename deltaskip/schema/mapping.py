@@ -14,17 +14,7 @@ import pyarrow as pa
 
 from deltaskip.errors import SchemaError
 from deltaskip.schema.properties import FEATURES_READER_VERSION, TableProperties
-from deltaskip.sparkexpr.types import (
-    PHYSICAL_NAME_KEY,
-    ArrayType,
-    DataType,
-    MappingMode,
-    MapType,
-    StructField,
-    StructType,
-    physical_name,
-    rekeyed_metadata,
-)
+from deltaskip.sparkexpr import types as t
 
 ID_KEY = "delta.columnMapping.id"
 PARQUET_ID = b"PARQUET:field_id"
@@ -53,7 +43,7 @@ class ReaderProtocol(Protocol):
         """The table's writer features; None if the protocol has no list."""
 
 
-def mapping_mode(protocol: ReaderProtocol, properties: TableProperties) -> MappingMode:
+def mapping_mode(protocol: ReaderProtocol, properties: TableProperties) -> t.MappingMode:
     """Return the table's column mapping mode, which determines the names of columns in data files.
 
     # PROTOCOL, Column Mapping: "The table property should only be honored if the table's protocol has reader and
@@ -63,7 +53,7 @@ def mapping_mode(protocol: ReaderProtocol, properties: TableProperties) -> Mappi
     return properties.mapping_mode if supports_mapping(protocol) else "none"
 
 
-def field_id(field: StructField) -> int | None:
+def field_id(field: t.StructField) -> int | None:
     """Return the Parquet field id of `field`; None if it has no id. Raises SchemaError if the id is not an integer."""
     value = field.metadata.get(ID_KEY)
     if value is None:
@@ -73,12 +63,12 @@ def field_id(field: StructField) -> int | None:
     return value
 
 
-def field_key(field: StructField, mode: MappingMode) -> str:
+def field_key(field: t.StructField, mode: t.MappingMode) -> str:
     """Return the `stored_key` of a table's field in data files."""
-    return str(field_id(field)) if mode == "id" else physical_name(field, mode)
+    return str(field_id(field)) if mode == "id" else t.physical_name(field, mode)
 
 
-def stored_key(stored: pa.Field, mode: MappingMode) -> str:
+def stored_key(stored: pa.Field, mode: t.MappingMode) -> str:
     """Return the key of a field in a file: its field id in the mode `id`, otherwise its name."""
     return (stored.metadata or {}).get(PARQUET_ID, b"").decode() if mode == "id" else str(stored.name)
 
@@ -88,17 +78,17 @@ def parquet_id(number: int | None) -> dict[bytes, bytes] | None:
     return None if number is None else {PARQUET_ID: str(number).encode()}
 
 
-def physical_schema(struct: StructType, mode: MappingMode) -> StructType:
+def physical_schema(struct: t.StructType, mode: t.MappingMode) -> t.StructType:
     """Return `struct` with every field, at any depth, renamed to its physical name.
 
     Metadata is unchanged, except that the paths of collations use the new names.
     """
     if mode == "none":
         return struct
-    return StructType(tuple(_physical_field(f, mode) for f in struct.fields))
+    return t.StructType(tuple(_physical_field(f, mode) for f in struct.fields))
 
 
-def with_new_ids(struct: StructType, properties: TableProperties) -> tuple[StructType, dict[str, str]]:
+def with_new_ids(struct: t.StructType, properties: TableProperties) -> tuple[t.StructType, dict[str, str]]:
     """Assign ids and physical names to new fields of a schema with column mapping; also return the properties to set.
 
     # PROTOCOL, Column Mapping, Writer Requirements: delta.columnMapping.maxColumnId is the highest id, and only grows.
@@ -114,7 +104,7 @@ def with_new_ids(struct: StructType, properties: TableProperties) -> tuple[Struc
     return struct, {} if highest == before else {TableProperties.max_column_id.name: str(highest)}
 
 
-def map_new_columns(struct: StructType, max_id: int, keep_names: bool = False) -> tuple[StructType, int]:
+def map_new_columns(struct: t.StructType, max_id: int, keep_names: bool = False) -> tuple[t.StructType, int]:
     """Assign an id and a physical name to every field, at any depth, that has none; also return the highest id.
 
     # PROTOCOL, Column Mapping: ids only grow, and physical names are unique in all versions of the table.
@@ -127,19 +117,19 @@ def map_new_columns(struct: StructType, max_id: int, keep_names: bool = False) -
     fields = []
     for each in struct.fields:
         field = each
-        if field_id(field) is None or PHYSICAL_NAME_KEY not in field.metadata:
+        if field_id(field) is None or t.PHYSICAL_NAME_KEY not in field.metadata:
             max_id += 1
             physical = field.name if keep_names else f"col-{uuid4()}"
-            metadata = {**field.metadata, ID_KEY: max_id, PHYSICAL_NAME_KEY: physical}
-            field = StructField(field.name, field.type, field.nullable, metadata)
+            metadata = {**field.metadata, ID_KEY: max_id, t.PHYSICAL_NAME_KEY: physical}
+            field = t.StructField(field.name, field.type, field.nullable, metadata)
         data_type, max_id = _mapped_type(field.type, max_id, keep_names)
         same = data_type is field.type
-        fields.append(field if same else StructField(field.name, data_type, field.nullable, field.metadata))
+        fields.append(field if same else t.StructField(field.name, data_type, field.nullable, field.metadata))
     same = all(map(operator.is_, fields, struct.fields))
-    return (struct if same else StructType(tuple(fields))), max_id
+    return (struct if same else t.StructType(tuple(fields))), max_id
 
 
-def with_nested_ids(struct: StructType, max_id: int) -> tuple[StructType, int]:
+def with_nested_ids(struct: t.StructType, max_id: int) -> tuple[t.StructType, int]:
     """Assign an id to each element, key and value of arrays and maps that has none; also return the highest id.
 
     # PROTOCOL, IcebergCompatV2: ids are unique, and differ from the ids of columns.
@@ -158,53 +148,53 @@ def with_nested_ids(struct: StructType, max_id: int) -> tuple[StructType, int]:
                 max_id += 1
                 ids[path] = max_id
         metadata = {**field.metadata, NESTED_IDS_KEY: ids} if ids else field.metadata
-        fields.append(StructField(field.name, data_type, field.nullable, metadata))
-    return StructType(tuple(fields)), max_id
+        fields.append(t.StructField(field.name, data_type, field.nullable, metadata))
+    return t.StructType(tuple(fields)), max_id
 
 
-def nested_paths(field: StructField) -> Iterator[str]:
+def nested_paths(field: t.StructField) -> Iterator[str]:
     """Yield the paths of the elements, keys and values of a field, without the paths inside nested structs."""
 
-    def below(data_type: DataType, path: str) -> Iterator[str]:
+    def below(data_type: t.DataType, path: str) -> Iterator[str]:
         match data_type:
-            case ArrayType(element):
+            case t.ArrayType(element):
                 yield f"{path}.element"
                 yield from below(element, f"{path}.element")
-            case MapType(key, value):
+            case t.MapType(key, value):
                 for kind, inner in (("key", key), ("value", value)):
                     yield f"{path}.{kind}"
                     yield from below(inner, f"{path}.{kind}")
 
-    yield from below(field.type, str(field.metadata.get(PHYSICAL_NAME_KEY, field.name)))
+    yield from below(field.type, str(field.metadata.get(t.PHYSICAL_NAME_KEY, field.name)))
 
 
-def _nested_fields(data_type: DataType, max_id: int) -> tuple[DataType, int]:
+def _nested_fields(data_type: t.DataType, max_id: int) -> tuple[t.DataType, int]:
     """The type with nested ids in the fields of its structs."""
     match data_type:
-        case StructType():
+        case t.StructType():
             return with_nested_ids(data_type, max_id)
-        case ArrayType(element, contains_null):
+        case t.ArrayType(element, contains_null):
             element, max_id = _nested_fields(element, max_id)
-            return ArrayType(element, contains_null), max_id
-        case MapType(key, value, contains_null):
+            return t.ArrayType(element, contains_null), max_id
+        case t.MapType(key, value, contains_null):
             key, max_id = _nested_fields(key, max_id)
             value, max_id = _nested_fields(value, max_id)
-            return MapType(key, value, contains_null), max_id
+            return t.MapType(key, value, contains_null), max_id
         case _:
             return data_type, max_id
 
 
-def _mapped_type(data_type: DataType, max_id: int, keep_names: bool) -> tuple[DataType, int]:
+def _mapped_type(data_type: t.DataType, max_id: int, keep_names: bool) -> tuple[t.DataType, int]:
     match data_type:
-        case StructType():
+        case t.StructType():
             return map_new_columns(data_type, max_id, keep_names)
-        case ArrayType(element, contains_null):
+        case t.ArrayType(element, contains_null):
             element, max_id = _mapped_type(element, max_id, keep_names)
-            return ArrayType(element, contains_null), max_id
-        case MapType(key, value, contains_null):
+            return t.ArrayType(element, contains_null), max_id
+        case t.MapType(key, value, contains_null):
             key, max_id = _mapped_type(key, max_id, keep_names)
             value, max_id = _mapped_type(value, max_id, keep_names)
-            return MapType(key, value, contains_null), max_id
+            return t.MapType(key, value, contains_null), max_id
         case _:
             return data_type, max_id
 
@@ -221,18 +211,18 @@ def supports_mapping(protocol: ReaderProtocol) -> bool:
     return protocol.min_reader_version >= FEATURES_READER_VERSION and "columnMapping" in listed
 
 
-def _physical_field(field: StructField, mode: MappingMode) -> StructField:
-    name = physical_name(field, mode)
-    return StructField(name, _physical_type(field.type, mode), field.nullable, rekeyed_metadata(field, name))
+def _physical_field(field: t.StructField, mode: t.MappingMode) -> t.StructField:
+    name = t.physical_name(field, mode)
+    return t.StructField(name, _physical_type(field.type, mode), field.nullable, t.rekeyed_metadata(field, name))
 
 
-def _physical_type(data_type: DataType, mode: MappingMode) -> DataType:
+def _physical_type(data_type: t.DataType, mode: t.MappingMode) -> t.DataType:
     match data_type:
-        case StructType():
+        case t.StructType():
             return physical_schema(data_type, mode)
-        case ArrayType(element, contains_null):
-            return ArrayType(_physical_type(element, mode), contains_null)
-        case MapType(key, value, value_contains_null):
-            return MapType(_physical_type(key, mode), _physical_type(value, mode), value_contains_null)
+        case t.ArrayType(element, contains_null):
+            return t.ArrayType(_physical_type(element, mode), contains_null)
+        case t.MapType(key, value, value_contains_null):
+            return t.MapType(_physical_type(key, mode), _physical_type(value, mode), value_contains_null)
         case _:
             return data_type

@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.records import dataclass
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.text.sql_text import with_names
-from deltaskip.sparkexpr.types import AmbiguousName, Resolved, StructType, display_name, fold_name, near_names, resolve
 
 _MOST_QUALIFIERS = 3
 
@@ -30,11 +30,11 @@ class Relation:
             DataFrame; then any name may be a qualifier, except the qualifiers of other relations.
     """
 
-    schema: StructType
+    schema: t.StructType
     qualifiers: tuple[tuple[str, ...], ...] | None = ()
 
 
-def resolve_among(relations: Sequence[Relation], parts: tuple[str, ...]) -> tuple[int, Resolved]:
+def resolve_among(relations: Sequence[Relation], parts: tuple[str, ...]) -> tuple[int, t.Resolved]:
     """Return the index of the relation that has a column or field of this name, and the resolved column.
 
     Raises:
@@ -55,10 +55,10 @@ def resolve_among(relations: Sequence[Relation], parts: tuple[str, ...]) -> tupl
     if len(found) > 1:
         raise _ambiguous(relations, parts, found)
     [(number, length)] = found
-    return number, resolve(relations[number].schema, parts[length:])
+    return number, t.resolve(relations[number].schema, parts[length:])
 
 
-def qualifier_length(parts: Sequence[str], schema: StructType, qualifiers: Collection[tuple[str, ...]]) -> int:
+def qualifier_length(parts: Sequence[str], schema: t.StructType, qualifiers: Collection[tuple[str, ...]]) -> int:
     """Return the number of leading parts of a name that are a qualifier of a relation.
 
     It is 0 if the name begins with a column. If the relation has no such column, it is the length of the longest
@@ -71,7 +71,9 @@ def qualifier_length(parts: Sequence[str], schema: StructType, qualifiers: Colle
     return next(found, lengths[0])
 
 
-def unqualified_text(text: str, schema: StructType, qualifiers: Collection[tuple[str, ...]], instead: str = "") -> str:
+def unqualified_text(
+    text: str, schema: t.StructType, qualifiers: Collection[tuple[str, ...]], instead: str = ""
+) -> str:
     """Return an SQL expression without the qualifiers of a relation before its columns.
 
     Args:
@@ -100,46 +102,47 @@ def _qualifies(relations: Sequence[Relation], number: int, qualifier: tuple[str,
     return False if any(wanted in map(_folded, each) for each in others) else None
 
 
-def _has_column(schema: StructType, name: str) -> bool:
-    wanted = fold_name(name)
-    return any(fold_name(field.name) == wanted for field in schema.fields)
+def _has_column(schema: t.StructType, name: str) -> bool:
+    wanted = t.fold_name(name)
+    return any(t.fold_name(field.name) == wanted for field in schema.fields)
 
 
 def _folded(parts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(map(fold_name, parts))
+    return tuple(map(t.fold_name, parts))
 
 
 def _ambiguous(
     relations: Sequence[Relation], parts: tuple[str, ...], found: Sequence[tuple[int, int]]
-) -> AmbiguousName:
-    names = [name for i, length in found for name in _spelled(relations[i], display_name(parts[length:]))]
+) -> t.AmbiguousName:
+    names = [name for i, length in found for name in _spelled(relations[i], t.display_name(parts[length:]))]
     shown = f": it could be {' or '.join(dict.fromkeys(names))}" if len(set(names)) > 1 else ""
-    return AmbiguousName(f"Column {display_name(parts)} is ambiguous{shown}.")
+    return t.AmbiguousName(f"Column {t.display_name(parts)} is ambiguous{shown}.")
 
 
 def _unknown(relations: Sequence[Relation], parts: tuple[str, ...]) -> UnknownName:
     """The error for a name that does not exist."""
-    shown = display_name(parts)
+    shown = t.display_name(parts)
     for length in _lengths(parts):
         prefix = _folded(parts[:length])
         named = [each for each in relations if each.schema.fields and prefix in map(_folded, each.qualifiers or ())]
         if named:
             columns = [field.name for each in named for field in each.schema.fields]
-            near = [display_name((*parts[:length], name)) for name in near_names(parts[length], columns)]
+            near = [t.display_name((*parts[:length], name)) for name in t.near_names(parts[length], columns)]
             return UnknownName(f"There is no column {shown}; {_meant(near) or _columns(named)}")
     last = parts[1] if len(parts) > 1 and _known_column(relations, parts[1]) else parts[0]
     near = [
         spelled
         for each in relations
-        for name in near_names(last, [field.name for field in each.schema.fields])
+        for name in t.near_names(last, [field.name for field in each.schema.fields])
         for spelled in _spelled(each, _quoted(name))
     ]
     if len(parts) == 1:
         return UnknownName(f"There is no column {shown}; {_meant(near[:3]) or _columns(relations)}")
-    names = [display_name(q) for each in relations if each.schema.fields for q in (each.qualifiers or ())[:1]]
+    names = [t.display_name(q) for each in relations if each.schema.fields for q in (each.qualifiers or ())[:1]]
     known = f"the known names are {' and '.join(names)}." if names else _columns(relations)
     return UnknownName(
-        f"{display_name(parts[:1])} of {shown} is neither the name of a table nor a column: {_meant(near[:3]) or known}"
+        f"{t.display_name(parts[:1])} of {shown} is neither the name of a table nor a column: "
+        f"{_meant(near[:3]) or known}"
     )
 
 
@@ -151,7 +154,7 @@ def _spelled(relation: Relation, column: str) -> list[str]:
     """A column, qualified with the name of its relation if it is known."""
     if not relation.qualifiers:
         return [column]
-    return [f"{display_name(relation.qualifiers[0])}.{column}"]
+    return [f"{t.display_name(relation.qualifiers[0])}.{column}"]
 
 
 def _meant(near: Sequence[str]) -> str:
@@ -164,4 +167,4 @@ def _columns(relations: Sequence[Relation]) -> str:
 
 
 def _quoted(name: str) -> str:
-    return display_name((name,))
+    return t.display_name((name,))

@@ -9,30 +9,19 @@ from typing import Any
 
 from deltaskip.errors import SchemaError
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.types import (
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-)
+from deltaskip.sparkexpr import types
 
 TYPE_CHANGES_KEY = "delta.typeChanges"
 
-_WIDER: dict[DataType, tuple[DataType, ...]] = {
-    BYTE: (SHORT, INTEGER, LONG, DOUBLE),
-    SHORT: (INTEGER, LONG, DOUBLE),
-    INTEGER: (LONG, DOUBLE),
-    FLOAT: (DOUBLE,),
-    DATE: (TIMESTAMP_NTZ,),
+_WIDER: dict[types.DataType, tuple[types.DataType, ...]] = {
+    types.BYTE: (types.SHORT, types.INTEGER, types.LONG, types.DOUBLE),
+    types.SHORT: (types.INTEGER, types.LONG, types.DOUBLE),
+    types.INTEGER: (types.LONG, types.DOUBLE),
+    types.FLOAT: (types.DOUBLE,),
+    types.DATE: (types.TIMESTAMP_NTZ,),
 }
 # The digits before the decimal point that every value of an integer type needs.
-_INTEGER_DIGITS: dict[DataType, int] = {BYTE: 10, SHORT: 10, INTEGER: 10, LONG: 20}
+_INTEGER_DIGITS: dict[types.DataType, int] = {types.BYTE: 10, types.SHORT: 10, types.INTEGER: 10, types.LONG: 20}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +33,16 @@ class TypeChange:
     field_path: str
 
 
-def is_widening(old: DataType, new: DataType) -> bool:
+def is_widening(old: types.DataType, new: types.DataType) -> bool:
     """Whether a column of type `old` may become `new`.
 
     # PROTOCOL, Type Widening: byte → short → int → long, float → double, byte, short, int → double, date →
     # timestamp_ntz, decimal(p, s) → decimal(p + k1, s + k2) with k1 ≥ k2 ≥ 0, integers → decimal
     """
     match old, new:
-        case DecimalType(p, s), DecimalType(q, t):
+        case types.DecimalType(p, s), types.DecimalType(q, t):
             return (p, s) != (q, t) and t >= s and q - p >= t - s
-        case _, DecimalType(q, t) if old in _INTEGER_DIGITS:
+        case _, types.DecimalType(q, t) if old in _INTEGER_DIGITS:
             return q - t >= _INTEGER_DIGITS[old]
         case _:
             return new in _WIDER.get(old, ())

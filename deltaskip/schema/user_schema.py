@@ -8,28 +8,16 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from deltaskip.errors import InvalidArgumentType, SchemaError
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.text.sql_text import quoted_name
-from deltaskip.sparkexpr.types import (
-    CHAR_VARCHAR_KEY,
-    COLLATIONS_KEY,
-    DEEPEST,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-    from_arrow,
-    parse_schema,
-    schema_to_json,
-)
 from deltaskip.sparkexpr.types.ddl import parse_columns
 
-_PARTS_OF_TYPE = (CHAR_VARCHAR_KEY, COLLATIONS_KEY)
+_PARTS_OF_TYPE = (t.CHAR_VARCHAR_KEY, t.COLLATIONS_KEY)
 
 _SCHEMA = "column definitions as text, such as 'id BIGINT, name STRING', or a PySpark, Arrow or deltaskip schema"
 
 
-def schema_of(value: object) -> StructType:
+def schema_of(value: object) -> t.StructType:
     """Return the schema that `value` describes.
 
     Args:
@@ -40,15 +28,15 @@ def schema_of(value: object) -> StructType:
         SchemaError: The text cannot be parsed, or a type has no counterpart in Delta.
         InvalidArgumentType: `value` has another type.
     """
-    if isinstance(value, StructType):
+    if isinstance(value, t.StructType):
         _check_depth(value)
         return value
     if isinstance(value, str):
-        return parse_schema(value) if value.lstrip().startswith("{") else parse_columns(value)
+        return t.parse_schema(value) if value.lstrip().startswith("{") else parse_columns(value)
     if isinstance(value, pa.Schema) or hasattr(value, "__arrow_c_schema__"):
         schema = _arrow_schema(value)
         _check_depth(pa.struct(schema))
-        return from_arrow(schema)
+        return t.from_arrow(schema)
     as_json = getattr(value, "json", None)
     if type(value).__module__.partition(".")[0] == "pyspark" and callable(as_json):
         return _parsed(as_json)
@@ -61,7 +49,7 @@ def schema_of(value: object) -> StructType:
     raise error
 
 
-def field_of(name: str, value: object) -> StructField:
+def field_of(name: str, value: object) -> t.StructField:
     """Return a nullable field of the type that `value` describes, with the metadata that belongs to the type.
 
     Args:
@@ -77,12 +65,12 @@ def field_of(name: str, value: object) -> StructField:
         if len(found) > 1 or not found[0].nullable or not {*found[0].metadata} <= {*_PARTS_OF_TYPE}:
             raise SchemaError(f"{value!r} is more than the type of the column {name}.")
         return found[0]
-    if isinstance(value, DataType | pa.DataType):
+    if isinstance(value, t.DataType | pa.DataType):
         _check_depth(value)
-    if isinstance(value, DataType):
-        return parse_schema(schema_to_json(StructType((StructField(name, value),)))).fields[0]
+    if isinstance(value, t.DataType):
+        return t.parse_schema(t.schema_to_json(t.StructType((t.StructField(name, value),)))).fields[0]
     if isinstance(value, pa.DataType):
-        return from_arrow(pa.schema([pa.field(name, value)])).fields[0]
+        return t.from_arrow(pa.schema([pa.field(name, value)])).fields[0]
     if type(value).__module__.partition(".")[0] == "pyspark" and callable(getattr(value, "jsonValue", None)):
         # Only the JSON of a field has collations.
         types = sys.modules[type(value).__module__]
@@ -99,32 +87,32 @@ def _arrow_schema(value: object) -> pa.Schema:
         raise SchemaError(f"The Arrow schema cannot be read: {error}.") from error
 
 
-def _parsed(as_json: Callable[[], str]) -> StructType:
+def _parsed(as_json: Callable[[], str]) -> t.StructType:
     """The schema that a PySpark method returns as JSON."""
     try:
         text = as_json()
     except RecursionError:
         raise _too_deep() from None
-    return parse_schema(text)
+    return t.parse_schema(text)
 
 
-def _check_depth(type_: DataType | pa.DataType) -> None:
+def _check_depth(type_: t.DataType | pa.DataType) -> None:
     """Raise SchemaError if the type has more than DEEPEST levels."""
     level = [type_]
-    for _ in range(DEEPEST):
+    for _ in range(t.DEEPEST):
         level = [inner for each in level for inner in _inner(each)]
         if not level:
             return
     raise _too_deep()
 
 
-def _inner(type_: DataType | pa.DataType) -> Sequence[DataType | pa.DataType]:
+def _inner(type_: t.DataType | pa.DataType) -> Sequence[t.DataType | pa.DataType]:
     match type_:
-        case StructType(fields):
+        case t.StructType(fields):
             return [each.type for each in fields]
-        case ArrayType(element):
+        case t.ArrayType(element):
             return [element]
-        case MapType(key, value):
+        case t.MapType(key, value):
             return [key, value]
         case pa.MapType():
             return [type_.key_type, type_.item_type]
@@ -135,4 +123,4 @@ def _inner(type_: DataType | pa.DataType) -> Sequence[DataType | pa.DataType]:
 
 
 def _too_deep() -> SchemaError:
-    return SchemaError(f"The schema is nested in more than {DEEPEST} levels.")
+    return SchemaError(f"The schema is nested in more than {t.DEEPEST} levels.")

@@ -12,33 +12,14 @@ import pyarrow.compute as pc
 from deltaskip.kernels.compare import compare_columns_int64, compare_decimal128, compare_double, compare_int64
 from deltaskip.kernels.compare_binary import compare_binary, in_range_binary, max_may_reach
 from deltaskip.kernels.in_range import in_range_double, in_range_int64
+from deltaskip.skipping import program
 from deltaskip.skipping.constants import constant_files
-from deltaskip.skipping.program import (
-    AllOf,
-    AnyOf,
-    AnyPoint,
-    AnySpan,
-    BoundTerm,
-    CollatedBound,
-    CollatedPrefix,
-    ConstantTerm,
-    CycleTerm,
-    Drop,
-    Keep,
-    Leaf,
-    NotOnly,
-    NullsPossible,
-    PartitionTerm,
-    Statistics,
-    Term,
-    ValuesPossible,
-)
 from deltaskip.skipping.proofs.preimage.value_sets import Cycle
 from deltaskip.sparkexpr.kernels import Lane, and_lanes, constant_lane, or_lanes
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_not_false, numpy_values
 from deltaskip.stats.layout import CUT_FROM, BoundKind, StatField
 
-PartitionEvaluator = Callable[[PartitionTerm], Lane]
+PartitionEvaluator = Callable[[program.PartitionTerm], Lane]
 
 
 _FAR = 1 << 61
@@ -93,7 +74,7 @@ def _numbers(mins: pa.Array, maxs: pa.Array) -> tuple[np.ndarray, np.ndarray, np
     return low, high, known.copy()
 
 
-def keep_mask(term: Term, statistics: Statistics, partitions: PartitionEvaluator) -> Lane:
+def keep_mask(term: program.Term, statistics: program.Statistics, partitions: PartitionEvaluator) -> Lane:
     """Return the keep mask of `term`: a byte for each row of `statistics`.
 
     Args:
@@ -102,53 +83,53 @@ def keep_mask(term: Term, statistics: Statistics, partitions: PartitionEvaluator
         partitions: Returns the keep mask of a PartitionTerm over the same rows.
     """
     match term:
-        case Keep():
+        case program.Keep():
             return constant_lane(statistics.num_rows, True)
-        case Drop():
+        case program.Drop():
             return constant_lane(statistics.num_rows, False)
-        case Leaf(_, inner):
+        case program.Leaf(_, inner):
             return keep_mask(inner, statistics, partitions)
-        case AllOf(children):
+        case program.AllOf(children):
             lane = keep_mask(children[0], statistics, partitions)
             for child in children[1:]:
                 if not lane.count():
                     break
                 and_lanes(lane, keep_mask(child, statistics, partitions))
             return lane
-        case AnyOf(children):
+        case program.AnyOf(children):
             lane = keep_mask(children[0], statistics, partitions)
             for child in children[1:]:
                 or_lanes(lane, keep_mask(child, statistics, partitions))
             return lane
-        case BoundTerm():
+        case program.BoundTerm():
             return _guard_nan(_bound(term, statistics), term, statistics)
-        case AnyPoint():
+        case program.AnyPoint():
             return _guard_nan(_any_point(term, statistics), term, statistics)
-        case NotOnly():
+        case program.NotOnly():
             return _guard_nan(_not_only(term, statistics), term, statistics)
-        case AnySpan():
+        case program.AnySpan():
             return _lane(any_span(term.lows, term.highs, *_int64_bounds(term.field, statistics)))
-        case CycleTerm():
+        case program.CycleTerm():
             bounds = _int64_bounds(term.field, statistics)
             return _lane(cycle_hits(term.cycle, term.low, term.high, *bounds))
-        case ConstantTerm(node, columns, time_zone):
+        case program.ConstantTerm(node, columns, time_zone):
             return _lane(constant_files(node, columns, time_zone, statistics))
-        case CollatedBound():
+        case program.CollatedBound():
             return statistics.collated(term.field, term.side, term.keys, term.collation).keep(term.op, term.value)
-        case CollatedPrefix():
+        case program.CollatedPrefix():
             lows = statistics.collated(term.field, "min", term.keys, term.collation)
             return lows.may_start_with(statistics.collated(term.field, "max", term.keys, term.collation), term.prefix)
-        case NullsPossible(column):
+        case program.NullsPossible(column):
             return compare_int64(statistics.null_count(column), "ne", 0)
-        case ValuesPossible(column):
+        case program.ValuesPossible(column):
             return compare_columns_int64(statistics.null_count(column), statistics.num_records(), "ne")
-        case PartitionTerm():
+        case program.PartitionTerm():
             return partitions(term)
         case _:
             return constant_lane(statistics.num_rows, True)
 
 
-def _bound(term: BoundTerm, statistics: Statistics) -> Lane:
+def _bound(term: program.BoundTerm, statistics: program.Statistics) -> Lane:
     values = statistics.bound(term.field, term.side)
     value = term.value
     match term.field.kind:
@@ -170,7 +151,7 @@ def _bound(term: BoundTerm, statistics: Statistics) -> Lane:
             return constant_lane(statistics.num_rows, True)
 
 
-def _any_point(term: AnyPoint, statistics: Statistics) -> Lane:
+def _any_point(term: program.AnyPoint, statistics: program.Statistics) -> Lane:
     mins, maxs = statistics.bound(term.field, "min"), statistics.bound(term.field, "max")
     match term.field.kind:
         case BoundKind.INT64:
@@ -183,7 +164,7 @@ def _any_point(term: AnyPoint, statistics: Statistics) -> Lane:
             return constant_lane(statistics.num_rows, True)
 
 
-def _not_only(term: NotOnly, statistics: Statistics) -> Lane:
+def _not_only(term: program.NotOnly, statistics: program.Statistics) -> Lane:
     mins, maxs = statistics.bound(term.field, "min"), statistics.bound(term.field, "max")
     points = pc.cast(term.points, mins.type)
     constant = pc.and_(pc.equal(mins, pc.cast(maxs, mins.type)), pc.is_in(mins, value_set=points, skip_nulls=True))
@@ -193,11 +174,13 @@ def _not_only(term: NotOnly, statistics: Statistics) -> Lane:
     return _lane(keep)
 
 
-def _int64_bounds(field: StatField, statistics: Statistics) -> tuple[pa.Array, pa.Array]:
+def _int64_bounds(field: StatField, statistics: program.Statistics) -> tuple[pa.Array, pa.Array]:
     return statistics.bound(field, "min"), statistics.bound(field, "max")
 
 
-def _guard_nan(lane: Lane, term: BoundTerm | AnyPoint | NotOnly, statistics: Statistics) -> Lane:
+def _guard_nan(
+    lane: Lane, term: program.BoundTerm | program.AnyPoint | program.NotOnly, statistics: program.Statistics
+) -> Lane:
     """Keep files that may contain a NaN above their maximum. Who wrote them is read only if one would be skipped."""
     if term.nan_matches and lane.count() < statistics.num_rows:
         or_lanes(lane, _lane(pc.invert(statistics.max_covers_nan(term.field))))

@@ -25,6 +25,7 @@ from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredic
 from deltaskip.skipping.partition_terms import PartitionAnswers
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 from deltaskip.sparkexpr import ColumnExpr, as_read, parse_sql, to_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind
 from deltaskip.sparkexpr.clock import at_time, reads_clock
 from deltaskip.sparkexpr.collations import SPARK_VERSION
@@ -41,7 +42,6 @@ from deltaskip.sparkexpr.diagnosis import (
 from deltaskip.sparkexpr.meaning import USUAL, SessionMeaning
 from deltaskip.sparkexpr.nodes import Column, Like, Literal, Node
 from deltaskip.sparkexpr.normalize import normalize
-from deltaskip.sparkexpr.types import BOOLEAN, LONG_MAX, TIMESTAMP, Resolved, display_name, resolve
 from deltaskip.sparkexpr.values.calendar import current_micros, zone_of
 from deltaskip.sparkexpr.values.zone_rules import UnknownZone, rules_in_use
 from deltaskip.stats.cache_keys import PartitionAnswersKey
@@ -91,7 +91,7 @@ class LogScan(Reopened):
         self._planned_at = current_micros()
         most = arguments.non_negative("limit", options.limit, self._at_version())
         # No table has more rows.
-        self.limit = None if most is None else min(most, LONG_MAX)
+        self.limit = None if most is None else min(most, t.LONG_MAX)
         columns, collation_version = options.columns, options.collation_version
         self._named = None if columns is None else self._resolved(arguments.names("columns", columns))
         reads_hidden = arguments.flag("hidden", options.hidden)
@@ -332,7 +332,7 @@ class LogScan(Reopened):
             raise InvalidArgument(f"distinct needs the name of at least one column {self._at_version()}.")
         self._check_no_limit("The distinct values")
         resolved = [self._column(column).logical for column in columns]
-        names = dict.fromkeys(path[0] if len(path) == 1 else display_name(path) for path in resolved)
+        names = dict.fromkeys(path[0] if len(path) == 1 else t.display_name(path) for path in resolved)
         from deltaskip.skipping.partition_counts import distinct_values
 
         return distinct_values(self.compiled, tuple(names))
@@ -364,7 +364,7 @@ class LogScan(Reopened):
                 f"{self._at_version()}."
             )
 
-    def _column(self, column: str) -> Resolved:
+    def _column(self, column: str) -> t.Resolved:
         """The column that a name means in SQL."""
         arguments.text("column", column)
         snapshot = self.snapshot
@@ -372,7 +372,7 @@ class LogScan(Reopened):
             named = parse_sql(column)
             if not isinstance(named, Column):
                 raise PredicateError(f"{column!r} is not the name of a column.")
-            return resolve(snapshot.schema, named.parts, snapshot.mapping_mode)
+            return t.resolve(snapshot.schema, named.parts, snapshot.mapping_mode)
         except PredicateError as error:
             raise PredicateError(f"{error} {self._at_version()}") from error
 
@@ -410,7 +410,7 @@ class LogScan(Reopened):
         """Whether the scan may read timestamps in its time zone."""
         names = self.snapshot.partition_columns
         return self.where is not None or any(
-            field.type == TIMESTAMP and field.name in names for field in self.snapshot.schema.fields
+            field.type == t.TIMESTAMP and field.name in names for field in self.snapshot.schema.fields
         )
 
     def _check_zone(self, time_zone: str, required: bool = True) -> None:
@@ -454,7 +454,7 @@ class LogScan(Reopened):
 
     def _bound(self) -> Node:
         if self._parsed is None:
-            return Literal(True, BOOLEAN)
+            return Literal(True, t.BOOLEAN)
         snapshot, zone = self.snapshot, self.time_zone or "UTC"
         try:
             partitions = [field.name for field in snapshot.partition_fields]
@@ -488,7 +488,7 @@ class LogScan(Reopened):
 
     def _resolved(self, columns: Sequence[str]) -> tuple[str, ...]:
         try:
-            return tuple(resolve(self.snapshot.schema, [name]).logical[0] for name in columns)
+            return tuple(t.resolve(self.snapshot.schema, [name]).logical[0] for name in columns)
         except PredicateError as error:
             raise PredicateError(f"{error} {self._at_version()}") from error
 

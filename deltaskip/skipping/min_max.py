@@ -26,18 +26,7 @@ from deltaskip.skipping.constants import FIRST_DAY
 from deltaskip.skipping.counts import live_row_counts
 from deltaskip.skipping.file_predicates import CompiledPredicate
 from deltaskip.skipping.partition_columns import readings
-from deltaskip.sparkexpr.types import (
-    BOOLEAN,
-    DATE,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DecimalType,
-    Resolved,
-    collation_of,
-    display_name,
-    fold_name,
-    simple_string,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.lengths import char_type
 from deltaskip.sparkexpr.values import of_unscaled
 from deltaskip.sparkexpr.values.arrow_values import FALSE, arrow_array, arrow_scalar, is_true, numpy_values
@@ -80,16 +69,16 @@ def _spark_order(value: Any) -> tuple[bool, Any]:
     return (value != value, value.encode() if isinstance(value, str) else value)
 
 
-def exact_extreme(predicate: CompiledPredicate, column: Resolved, side: Side) -> Any:
+def exact_extreme(predicate: CompiledPredicate, column: t.Resolved, side: Side) -> Any:
     """The least or greatest value of `column` in the rows for which the predicate is TRUE; None if all are NULL.
 
     Returns a Python value: int, float, bool, str, Decimal, date, or datetime (aware for timestamps). Raises NotProvable
     with the reason.
     """
     snapshot, zone = predicate.snapshot, predicate.portable.time_zone
-    name = display_name(column.logical)
-    in_partition = fold_name(column.logical[0]) in {fold_name(p) for p in snapshot.partition_columns}
-    if char_type(snapshot.schema, column.logical) or collation_of(column) is not None:
+    name = t.display_name(column.logical)
+    in_partition = t.fold_name(column.logical[0]) in {t.fold_name(p) for p in snapshot.partition_columns}
+    if char_type(snapshot.schema, column.logical) or t.collation_of(column) is not None:
         raise _refusal(snapshot, side, name, "its values are not compared in binary order")
     reason = None if in_partition else _unfit(column)
     if reason is not None:
@@ -118,11 +107,11 @@ def exact_extreme(predicate: CompiledPredicate, column: Resolved, side: Side) ->
         raise _refusal(snapshot, side, name, reason) from None
 
 
-def _unfit(column: Resolved) -> str | None:
+def _unfit(column: t.Resolved) -> str | None:
     kind = _stat_field(column).kind
     if kind is None:
-        return f"columns of type {simple_string(column.type)} have no min/max statistics"
-    if column.type in (TIMESTAMP, TIMESTAMP_NTZ):
+        return f"columns of type {t.simple_string(column.type)} have no min/max statistics"
+    if column.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         return "statistics contain timestamps truncated to milliseconds"
     if kind is BoundKind.DOUBLE and widened_types(column.field.metadata):
         return "older files contain it in a narrower type, which makes its bounds wide"
@@ -130,7 +119,7 @@ def _unfit(column: Resolved) -> str | None:
 
 
 def _bound_extreme(
-    found: _Outermost, batch: FileBatch, kept: pa.Array, whole: pa.Array, rows: pa.Array, column: Resolved
+    found: _Outermost, batch: FileBatch, kept: pa.Array, whole: pa.Array, rows: pa.Array, column: t.Resolved
 ) -> None:
     stats, statistic, side = batch.statistics, _stat_field(column), found.side
     values = stats.bound(statistic, side).take(kept)
@@ -157,7 +146,7 @@ def _partition_extreme(
     kept: pa.Array,
     sure: pa.Array,
     rows: pa.Array,
-    column: Resolved,
+    column: t.Resolved,
     zone: str | None,
 ) -> None:
     """sure: files in which every row matches, and which have rows."""
@@ -181,7 +170,7 @@ def _as_written(values: pa.Array, field: StatField) -> pa.Array:
             written = pc.less(pc.binary_length(values), arrow_scalar(CUT_FROM, pa.int32()))
         case BoundKind.DECIMAL:
             written = _short(values, field.type)
-        case BoundKind.INT64 if field.type == DATE:
+        case BoundKind.INT64 if field.type == t.DATE:
             written = pc.greater_equal(values, arrow_scalar(FIRST_DAY, pa.int64()))
         case _:
             written = pc.is_valid(values)
@@ -189,7 +178,7 @@ def _as_written(values: pa.Array, field: StatField) -> pa.Array:
 
 
 def _short(values: pa.Array, type_: Any) -> pa.Array:
-    assert isinstance(type_, DecimalType)
+    assert isinstance(type_, t.DecimalType)
     if type_.precision <= _LOSSLESS_DIGITS:
         return pc.is_valid(values)
     if type_.scale >= _LOSSLESS_DIGITS:
@@ -208,25 +197,25 @@ def _outermost(values: pa.Array, side: Side) -> Any:
     return pc.min_max(values)[side].as_py()
 
 
-def _public(value: Any, column: Resolved) -> Any:
+def _public(value: Any, column: t.Resolved) -> Any:
     if isinstance(value, bytes):
         return value.decode()
-    if column.type == DATE and value is not None:
+    if column.type == t.DATE and value is not None:
         return date(1970, 1, 1) + timedelta(days=value)
-    return bool(value) if column.type == BOOLEAN and value is not None else value
+    return bool(value) if column.type == t.BOOLEAN and value is not None else value
 
 
-def _partition_value(value: Any, column: Resolved) -> Any:
+def _partition_value(value: Any, column: t.Resolved) -> Any:
     if value is None:
         return None
-    if column.type in (TIMESTAMP, TIMESTAMP_NTZ):
-        epoch = datetime(1970, 1, 1, tzinfo=UTC if column.type == TIMESTAMP else None)
+    if column.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+        epoch = datetime(1970, 1, 1, tzinfo=UTC if column.type == t.TIMESTAMP else None)
         return epoch + timedelta(microseconds=value)
     return _public(value, column)
 
 
-def _stat_field(column: Resolved) -> StatField:
-    label = display_name(column.logical)
+def _stat_field(column: t.Resolved) -> StatField:
+    label = t.display_name(column.logical)
     return StatField(column.physical, column.type, label, widened_types(column.field.metadata))
 
 

@@ -16,20 +16,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import PartitionValueError, TimestampRange, parse_partition_value
 from deltaskip.fork_safety import new_lock
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    FLOATING,
-    INTEGRAL_BITS,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-    StructField,
-    arrow_type,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.lengths import char_padded, declares_char, with_lengths
 from deltaskip.sparkexpr.values import ordered_floats
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_true, numpy_values, true_rows
@@ -49,7 +36,7 @@ class PartitionColumn:
     Strings are parsed by column, once for each time zone and its rules.
     """
 
-    def __init__(self, type_: DataType) -> None:
+    def __init__(self, type_: t.DataType) -> None:
         self.type = type_
         self.texts: list[str | None] = []
         self._codes: dict[str | None, int] = {}
@@ -107,29 +94,29 @@ class PartitionColumn:
         return code
 
 
-def readings(value: Any, text: str | None, type_: DataType) -> tuple[Any, ...] | None:
+def readings(value: Any, text: str | None, type_: t.DataType) -> tuple[Any, ...] | None:
     """The values that a partition value may represent when pruning; None if that is unknown, as for a range.
 
     "" is NULL by the protocol and the empty string to delta-spark: a string column is read both ways. Writers escape
     bytes differently, so for a binary column only NULL is certain.
     """
-    if text == "" and type_ == STRING:
+    if text == "" and type_ == t.STRING:
         return ("", None)
-    if isinstance(value, PartitionValueError | TimestampRange) or (text is not None and type_ == BINARY):
+    if isinstance(value, PartitionValueError | TimestampRange) or (text is not None and type_ == t.BINARY):
         return None
     return (value,)
 
 
-def equal_values(values: pa.Array, field: StructField) -> pa.Array:
+def equal_values(values: pa.Array, field: t.StructField) -> pa.Array:
     """Partition values in a form in which those of the same partition are identical in Arrow: equal in Spark's rows.
 
     -0.0 equals 0.0, and strings of type char(n) are equal when padded. NULL and the empty string differ, and so do
     strings that only a collation takes for equal: # delta-spark, OptimisticTransaction.filterFiles
     """
-    return ordered_floats(values) if field.type in FLOATING else as_in_rows(values, field)
+    return ordered_floats(values) if field.type in t.FLOATING else as_in_rows(values, field)
 
 
-def as_in_rows(values: pa.Array, field: StructField) -> pa.Array:
+def as_in_rows(values: pa.Array, field: t.StructField) -> pa.Array:
     """The values of a partition column as in rows: strings of type char(n) are padded."""
     return char_padded(values, with_lengths(field).type) if declares_char(field) else values
 
@@ -160,11 +147,11 @@ def _strided(values: pa.Array, start: int, step: int, count: int) -> pa.Array:
     return values.take(arrow_array(np.arange(start, start + step * count, step, dtype=np.int64)))
 
 
-def _domain_values(array: pa.Array, type_: DataType) -> list[Any]:
+def _domain_values(array: pa.Array, type_: t.DataType) -> list[Any]:
     """The values in the value domain, in which times are integers."""
-    if type_ == DATE:
+    if type_ == t.DATE:
         array = array.view(pa.int32())
-    elif type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+    elif type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         array = array.view(pa.int64())
     found: list[Any] = array.to_pylist()
     return found
@@ -186,21 +173,21 @@ class _PartitionValues:
         return _PartitionValues(pa.concat_arrays([self.array, more.array]), np.concatenate([self.odd, more.odd]))
 
 
-def _read_values(texts: Sequence[str | None], type_: DataType, zone: str | None) -> _PartitionValues:
+def _read_values(texts: Sequence[str | None], type_: t.DataType, zone: str | None) -> _PartitionValues:
     """Return the values of strings as `parse_partition_value` reads them; zone: of timestamps without one, or None."""
     array = arrow_array(texts, pa.string())
-    if type_ == STRING:
+    if type_ == t.STRING:
         return _PartitionValues(array, true_rows(pc.equal(array, arrow_scalar("", pa.string()))))
     values, usual = _usual(array, type_, zone)
     odd = np.zeros(len(array), bool)
-    if type_ == TIMESTAMP and zone is None:
+    if type_ == t.TIMESTAMP and zone is None:
         # Local times are a range of instants, or malformed.
         odd = true_rows(pc.match_substring_regex(array, f"^{_DATE}[ T]{_TIME}$"))
     rest = np.flatnonzero(~usual & ~odd & numpy_values(array.is_valid()))
     if not len(rest):
         return _PartitionValues(values, odd)
     parsed = [_read_text(texts[at], type_, zone) for at in rest.tolist()]
-    odd[rest] = [type_ == BINARY or isinstance(value, PartitionValueError | TimestampRange) for value in parsed]
+    odd[rest] = [type_ == t.BINARY or isinstance(value, PartitionValueError | TimestampRange) for value in parsed]
     known = [None if isinstance(value, PartitionValueError | TimestampRange) else value for value in parsed]
     places = np.arange(len(array))
     places[rest] = len(array) + np.arange(len(rest))
@@ -208,7 +195,7 @@ def _read_values(texts: Sequence[str | None], type_: DataType, zone: str | None)
     return _PartitionValues(both.take(arrow_array(places)), odd)
 
 
-def _read_text(text: str | None, type_: DataType, zone: str | None) -> Any:
+def _read_text(text: str | None, type_: t.DataType, zone: str | None) -> Any:
     """Return the value of one string in the value domain, a TimestampRange, or the PartitionValueError."""
     try:
         return parse_partition_value(text, type_, zone)
@@ -216,53 +203,53 @@ def _read_text(text: str | None, type_: DataType, zone: str | None) -> Any:
         return error
 
 
-def _usual(texts: pa.Array, type_: DataType, zone: str | None) -> tuple[pa.Array, np.ndarray]:
+def _usual(texts: pa.Array, type_: t.DataType, zone: str | None) -> tuple[pa.Array, np.ndarray]:
     """The values of strings in the usual form of the type, null for all others, and a mask of these strings."""
     pattern = _pattern(type_, zone)
     nothing = np.zeros(len(texts), bool)
     if pattern is None:
-        return pa.nulls(len(texts), arrow_type(type_)), nothing
+        return pa.nulls(len(texts), t.arrow_type(type_)), nothing
     usual = is_true(pc.match_substring_regex(texts, pattern))
     some = texts if usual.false_count == 0 else pc.if_else(usual, texts, arrow_scalar(None, pa.string()))
     try:
         return _converted(some, type_, zone), numpy_values(usual)
     except pa.ArrowInvalid:
         # A string such as February 30, or an integer that is too large, has the usual form and no value.
-        return pa.nulls(len(texts), arrow_type(type_)), nothing
+        return pa.nulls(len(texts), t.arrow_type(type_)), nothing
 
 
-def _pattern(type_: DataType, zone: str | None) -> str | None:
-    if type_ in INTEGRAL_BITS:
+def _pattern(type_: t.DataType, zone: str | None) -> str | None:
+    if type_ in t.INTEGRAL_BITS:
         return "^-?[0-9]{1,18}$"
-    if isinstance(type_, DecimalType):
+    if isinstance(type_, t.DecimalType):
         whole = type_.precision - type_.scale
         part = rf"(\.[0-9]{{1,{type_.scale}}})?" if type_.scale else ""
         return rf"^-?[0-9]{{1,{whole}}}{part}$" if whole else None
-    if type_ in FLOATING:
+    if type_ in t.FLOATING:
         return _NUMBER
-    if type_ == BOOLEAN:
+    if type_ == t.BOOLEAN:
         return "^(true|false)$"
-    if type_ == DATE:
+    if type_ == t.DATE:
         return f"^{_DATE}$"
-    if type_ == TIMESTAMP_NTZ:
+    if type_ == t.TIMESTAMP_NTZ:
         return f"^{_DATE} {_TIME}$"
-    if type_ == TIMESTAMP:
+    if type_ == t.TIMESTAMP:
         # While the session's time zone is not known, a string is an instant only if it has a time zone.
         return f"^{_DATE}[ T]{_TIME}Z$" if zone is None else f"^{_DATE}[ T]{_TIME}Z?$"
     return None
 
 
-def _converted(texts: pa.Array, type_: DataType, zone: str | None) -> pa.Array:
-    if type_ == TIMESTAMP:
+def _converted(texts: pa.Array, type_: t.DataType, zone: str | None) -> pa.Array:
+    if type_ == t.TIMESTAMP:
         in_utc = pc.ends_with(texts, "Z")
         local = pc.cast(pc.utf8_rtrim(texts, "Z"), pa.timestamp("us"))
         if zone not in (None, "UTC") and pc.any(pc.invert(in_utc)).as_py():
             local = _instants(local, in_utc, zone)
-        return local.view(pa.int64()).view(arrow_type(type_))
-    if type_ in FLOATING:
+        return local.view(pa.int64()).view(t.arrow_type(type_))
+    if type_ in t.FLOATING:
         # Rounded once, to the width of the column.
-        return pc.cast(texts, pa.float32() if arrow_type(type_) == pa.float32() else pa.float64())
-    return pc.cast(texts, arrow_type(type_))
+        return pc.cast(texts, pa.float32() if t.arrow_type(type_) == pa.float32() else pa.float64())
+    return pc.cast(texts, t.arrow_type(type_))
 
 
 def _instants(local: pa.Array, in_utc: pa.Array, zone: str | None) -> pa.Array:
@@ -273,10 +260,10 @@ def _instants(local: pa.Array, in_utc: pa.Array, zone: str | None) -> pa.Array:
     return arrow_array(instants, pa.int64())
 
 
-def _array(values: list[Any], type_: DataType) -> pa.Array:
-    target = arrow_type(type_)
-    if type_ == DATE:
+def _array(values: list[Any], type_: t.DataType) -> pa.Array:
+    target = t.arrow_type(type_)
+    if type_ == t.DATE:
         return arrow_array(values, pa.int32()).view(target)
-    if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+    if type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         return arrow_array(values, pa.int64()).view(target)
     return arrow_array(values, target)

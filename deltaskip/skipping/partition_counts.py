@@ -25,17 +25,9 @@ from deltaskip.skipping.partition_columns import PartitionColumn, as_in_rows, eq
 from deltaskip.sparkexpr.collations import is_utf8_binary
 from deltaskip.sparkexpr.types import StructField, arrow_type, declared_collation, display_name, physical_name
 from deltaskip.sparkexpr.types.lengths import declares_char
-from deltaskip.sparkexpr.values.arrow_values import (
-    FALSE,
-    arrow_array,
-    arrow_scalar,
-    is_not_false,
-    is_true,
-    numpy_values,
-    one_chunk,
-)
+from deltaskip.sparkexpr.values import arrow_values
 
-_ZERO = arrow_scalar(0, pa.int64())
+_ZERO = arrow_values.arrow_scalar(0, pa.int64())
 _STRICT = pc.ScalarAggregateOptions(skip_nulls=False)
 _COUNTS = ("num_files", "num_rows", "size_in_bytes")
 
@@ -75,7 +67,7 @@ def partition_counts(predicate: CompiledPredicate) -> pa.Table:
     else:
         # A table without partition columns is one partition, if it has files.
         grouped = files.append_column("0", pa.nulls(len(files), pa.int32())).group_by("0").aggregate(wanted)
-    encoded = ((column, one_chunk(grouped[key])) for key, column in zip(keys, columns, strict=True))
+    encoded = ((column, arrow_values.one_chunk(grouped[key])) for key, column in zip(keys, columns, strict=True))
     structs = partition_structs(snapshot, len(grouped), encoded, zone or "UTC")
     if any(map(declares_char, fields)):
         padded = [as_in_rows(values, field) for values, field in zip(structs.flatten(), fields, strict=True)]
@@ -109,8 +101,8 @@ def distinct_values(predicate: CompiledPredicate, names: Sequence[str]) -> pa.Ta
         pa.chunked_array([getattr(each, name) for each in found], type_)
         for name, type_ in (("rows", pa.int64()), ("sure", pa.bool_()))
     )
-    filled = is_true(pc.greater(rows, _ZERO))
-    possible = is_not_false(pc.not_equal(rows, _ZERO))
+    filled = arrow_values.is_true(pc.greater(rows, _ZERO))
+    possible = arrow_values.is_not_false(pc.not_equal(rows, _ZERO))
     for number, (field, column) in enumerate(zip(fields, columns, strict=True)):
         used = pa.chunked_array([each.codes[number] for each in found], pa.int32()).filter(possible)
         _check_single_readings(snapshot, names, field, column, used, zone)
@@ -123,7 +115,7 @@ def distinct_values(predicate: CompiledPredicate, names: Sequence[str]) -> pa.Ta
         why = f"{counted} only in files that partly match, or have no row count"
         raise _refusal(snapshot, names, why)
     values = [
-        as_in_rows(column.typed(one_chunk(grouped[key]), zone or "UTC"), field)
+        as_in_rows(column.typed(arrow_values.one_chunk(grouped[key]), zone or "UTC"), field)
         for key, field, column in zip(keys, fields, columns, strict=True)
     ]
     table = pa.table(values, pa.schema([pa.field(field.name, arrow_type(field.type)) for field in fields]))
@@ -145,7 +137,7 @@ def _read(
         nothing = pa.nulls(len(rows), pa.int64())
         unsure = predicate.negated.kept(batch).to_arrow() if proved else None
         unsure = unsure.take(kept) if unsure is not None and kept is not None else unsure
-        sure = pa.repeat(FALSE, len(rows)) if unsure is None else pc.invert(unsure)
+        sure = pa.repeat(arrow_values.FALSE, len(rows)) if unsure is None else pc.invert(unsure)
         [size] = batch.rows(["size"], kept) if sizes else [nothing]
         return [column for column, _ in pairs], _Read(codes, rows, size, sure)
 
@@ -168,15 +160,15 @@ def _equal_codes(
     """For each column the code of every file's value: the first of those with an equal value."""
     found = []
     for number, (field, column) in enumerate(zip(fields, columns, strict=True)):
-        every = arrow_array(np.arange(len(column.texts), dtype=np.int32))
+        every = arrow_values.arrow_array(np.arange(len(column.texts), dtype=np.int32))
         try:
             column.typed(every, zone)
         except PartitionValueError as error:
             raise unreadable_value(snapshot, field, error) from error
         values = equal_values(column.read(zone).array, field)
-        ids = numpy_values(values.dictionary_encode(null_encoding="encode").indices)
+        ids = arrow_values.numpy_values(values.dictionary_encode(null_encoding="encode").indices)
         _, first, back = np.unique(ids, return_index=True, return_inverse=True)
-        equal = arrow_array(first[back].astype(np.int32)) if len(ids) else every
+        equal = arrow_values.arrow_array(first[back].astype(np.int32)) if len(ids) else every
         found.append(pa.chunked_array([equal.take(each[number]) for each in codes], pa.int32()))
     return found
 
@@ -194,7 +186,7 @@ def _check_single_readings(
     if not odd.any():
         return
     values = column.values(zone)
-    for code in np.intersect1d(np.flatnonzero(odd), numpy_values(codes)).tolist():
+    for code in np.intersect1d(np.flatnonzero(odd), arrow_values.numpy_values(codes)).tolist():
         possible = readings(values[code], column.texts[code], field.type)
         if possible is None or len(possible) > 1:
             shown = f"{column.texts[code]!r} of {display_name([field.name])}"

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.records import dataclass
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.exact import Inexact, Translation, arrow_constant
-from deltaskip.sparkexpr.nodes import And, Case, Column, Literal, Node, Not, Or
 from deltaskip.sparkexpr.types.data_types import BOOLEAN, STRING, StructType
 
 _COMPARISONS = {
@@ -26,7 +26,7 @@ _COMPARISONS = {
     "greater": ">",
     "greater_equal": ">=",
 }
-_JOINED: Mapping[str, type[And | Or]] = {"and_kleene": And, "or_kleene": Or}
+_JOINED: Mapping[str, type[n.And | n.Or]] = {"and_kleene": n.And, "or_kleene": n.Or}
 # FieldRef::ToDotPath: a dot precedes each name, and a backslash escapes dots, brackets and backslashes in the name.
 _NAME = r"\.((?:[^.\[\\]|\\.)*)"
 _NAMES = rf"(?:{_NAME})+"
@@ -93,10 +93,10 @@ class ArrowTranslation(Translation):
     ) -> None:
         super().__init__(schema, columns, nan_is_greatest)
 
-    def operands(self, tree: Any) -> tuple[type[And | Or], Iterable[Any]] | None:
+    def operands(self, tree: Any) -> tuple[type[n.And | n.Or], Iterable[Any]] | None:
         return (_JOINED[tree.name], tree.args) if isinstance(tree, ArrowCall) and tree.name in _JOINED else None
 
-    def node(self, tree: Any) -> Node:
+    def node(self, tree: Any) -> n.Node:
         joined = self.joined(tree)
         if joined is not None:
             return joined
@@ -104,13 +104,13 @@ class ArrowTranslation(Translation):
             case ArrowField():
                 return self.condition(self._column_of(tree))
             case pa.BooleanScalar():
-                return Literal(tree.as_py(), BOOLEAN)
+                return n.Literal(tree.as_py(), BOOLEAN)
             case ArrowCall(name, (left, right)) if name in _COMPARISONS:
                 return self.compared(_COMPARISONS[name], self._operand(left), self._operand(right))
             case ArrowCall("invert", (child,)):
-                return Not(self.node(child))
+                return n.Not(self.node(child))
             case ArrowCall("is_valid", (child,)):
-                return Not(self.is_null(self._column_of(child)))
+                return n.Not(self.is_null(self._column_of(child)))
             case ArrowCall("is_null", (child,), options) if not options.get("nan_is_null", True):
                 return self.is_null(self._column_of(child))
             case ArrowCall("is_nan", (child,)):
@@ -126,23 +126,23 @@ class ArrowTranslation(Translation):
                     self._column_of(child), [each for each in _listed(options)[0] if each.value is not None]
                 )
             case ArrowCall("if_else", (ArrowCall("is_valid" | "is_null") as condition, yes, no)):
-                return Case(((self.node(condition), self.node(yes)),), self.node(no))
+                return n.Case(((self.node(condition), self.node(yes)),), self.node(no))
             case ArrowCall("starts_with", (child,), {"pattern": str() as prefix, "ignore_case": False}):
-                return self.starts_with(self._column_of(child), Literal(prefix, STRING))
+                return self.starts_with(self._column_of(child), n.Literal(prefix, STRING))
             case ArrowCall(name):
                 raise Inexact(f"{name} is not translated")
         raise Inexact("a constant is no condition")
 
-    def _operand(self, tree: Any) -> Column | Literal:
+    def _operand(self, tree: Any) -> n.Column | n.Literal:
         return arrow_constant(tree) if isinstance(tree, pa.Scalar) else self._column_of(tree)
 
-    def _column_of(self, tree: Any) -> Column:
+    def _column_of(self, tree: Any) -> n.Column:
         if not isinstance(tree, ArrowField):
             raise Inexact(f"{tree.name if isinstance(tree, ArrowCall) else 'a constant'} is not a column")
         return self.column(*tree.path)
 
 
-def _listed(options: Mapping[str, Any]) -> tuple[Sequence[Literal], bool]:
+def _listed(options: Mapping[str, Any]) -> tuple[Sequence[n.Literal], bool]:
     """The values of is_in, and whether NULL in the list is found. Raises Inexact if they are not known."""
     values, nulls = options.get("value_set"), options.get("null_matching_behavior")
     if not isinstance(values, pa.Array) or nulls not in (_MATCH, _SKIP):

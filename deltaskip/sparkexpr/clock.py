@@ -25,57 +25,23 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from deltaskip.records import dataclass
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import is_numeric, type_of
 from deltaskip.sparkexpr.evaluation.rows import evaluate
 from deltaskip.sparkexpr.failures import EvaluationError
 from deltaskip.sparkexpr.functions.by_name import FUNCTIONS, PRESENT
 from deltaskip.sparkexpr.functions.spark_functions import LITERAL_FUNCTIONS
-from deltaskip.sparkexpr.nodes import (
-    And,
-    Call,
-    Cast,
-    Column,
-    Compare,
-    FieldRef,
-    In,
-    IsNull,
-    Literal,
-    Node,
-    Not,
-    Opaque,
-    Or,
-    children_of,
-    operations,
-    transform,
-)
 from deltaskip.sparkexpr.normalize import FALSE_LITERAL, TRUE_LITERAL
-from deltaskip.sparkexpr.types.data_types import (
-    BOOLEAN,
-    DATE,
-    DATETIMES,
-    INTEGER,
-    INTEGRAL_BITS,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    DataType,
-)
-from deltaskip.sparkexpr.values.calendar import (
-    GREATEST_OFFSET_MICROS,
-    MICROS_PER_DAY,
-    MICROS_PER_SECOND,
-    local_of,
-    near_clock_change,
-    zone_of,
-)
+from deltaskip.sparkexpr.types import data_types as t
+from deltaskip.sparkexpr.values import calendar
 from deltaskip.sparkexpr.values.intervals import amount_of, moved
 
-SLACK = 10 * 60 * MICROS_PER_SECOND
+SLACK = 10 * 60 * calendar.MICROS_PER_SECOND
 """How far this machine's clock may be ahead of the clock of Spark's driver, in microseconds."""
 
 # No query runs after the year 9000.
-_LATEST = 221_845_392_000 * MICROS_PER_SECOND
-_LONGEST_CHANGE = 3 * 3600 * MICROS_PER_SECOND
+_LATEST = 221_845_392_000 * calendar.MICROS_PER_SECOND
+_LONGEST_CHANGE = 3 * 3600 * calendar.MICROS_PER_SECOND
 _SCALES = ("*", "/", "div")
 # Patterns whose formatted strings sort in the order of the times.
 _ORDERED = re.compile(
@@ -85,27 +51,27 @@ _DIGITS = re.compile(r"[A-Za-z]+")
 _YEAR = re.compile(r"[0-9]{4}(?:[^0-9].*|[0-9]{2,10})?", re.DOTALL)
 
 
-def reads_clock(node: Node) -> bool:
+def reads_clock(node: n.Node) -> bool:
     """Return whether the node contains a function of the clock. Does not visit literals, which may be many."""
-    return any(isinstance(part, Call) and not part.args and part.name in PRESENT for part in operations(node))
+    return any(isinstance(part, n.Call) and not part.args and part.name in PRESENT for part in n.operations(node))
 
 
-def special_time(text: str, type_: DataType) -> Node | None:
+def special_time(text: str, type_: t.DataType) -> n.Node | None:
     """Return Spark's replacement for a cast of 'today', 'now', 'yesterday', 'tomorrow' or 'epoch'; None for others."""
     word = text.strip().lower()
     if word == "epoch":
-        return Literal(0, type_)
-    if word == "now" and type_ != DATE:
-        return Call("now" if type_ == TIMESTAMP else "localtimestamp", (), type_)
+        return n.Literal(0, type_)
+    if word == "now" and type_ != t.DATE:
+        return n.Call("now" if type_ == t.TIMESTAMP else "localtimestamp", (), type_)
     days = {"now": 0, "today": 0, "yesterday": -1, "tomorrow": 1}.get(word)
     if days is None:
         return None
-    today = Call("current_date", (), DATE)
-    day = today if not days else Call("date_add", (today, Literal(days, INTEGER)), DATE)
-    return day if type_ == DATE else Cast(day, type_)
+    today = n.Call("current_date", (), t.DATE)
+    day = today if not days else n.Call("date_add", (today, n.Literal(days, t.INTEGER)), t.DATE)
+    return day if type_ == t.DATE else n.Cast(day, type_)
 
 
-def at_time(node: Node, now_micros: int, time_zone: str, columns: Collection[str]) -> Node:
+def at_time(node: n.Node, now_micros: int, time_zone: str, columns: Collection[str]) -> n.Node:
     """Replace the functions of an unbound expression that return the time of a statement by a given time.
 
     Args:
@@ -115,17 +81,17 @@ def at_time(node: Node, now_micros: int, time_zone: str, columns: Collection[str
         columns: Names of columns, which take precedence over functions without parentheses.
     """
     match node:
-        case Column((name,)) if name.lower() not in LITERAL_FUNCTIONS or name.lower() in map(str.lower, columns):
+        case n.Column((name,)) if name.lower() not in LITERAL_FUNCTIONS or name.lower() in map(str.lower, columns):
             return node
-        case Call(name, ()) | Column((name,)) if (type_ := PRESENT.get(name.lower())) is not None:
-            if type_ == LONG:
-                return Literal(now_micros // MICROS_PER_SECOND, LONG)
-            if type_ == TIMESTAMP:
-                return Literal(now_micros, TIMESTAMP)
-            local = local_of(now_micros, zone_of(time_zone))
-            return Literal(local // MICROS_PER_DAY if type_ == DATE else local, type_)
+        case n.Call(name, ()) | n.Column((name,)) if (type_ := PRESENT.get(name.lower())) is not None:
+            if type_ == t.LONG:
+                return n.Literal(now_micros // calendar.MICROS_PER_SECOND, t.LONG)
+            if type_ == t.TIMESTAMP:
+                return n.Literal(now_micros, t.TIMESTAMP)
+            local = calendar.local_of(now_micros, calendar.zone_of(time_zone))
+            return n.Literal(local // calendar.MICROS_PER_DAY if type_ == t.DATE else local, type_)
         case _:
-            return transform(node, lambda each: at_time(each, now_micros, time_zone, columns))
+            return n.transform(node, lambda each: at_time(each, now_micros, time_zone, columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,33 +105,33 @@ class Clock:
     planned_at: int
     time_zone: str | None
 
-    def weakest(self, leaf: Node) -> Node | None:
+    def weakest(self, leaf: n.Node) -> n.Node | None:
         """Return a condition without the clock that is TRUE wherever `leaf` is TRUE at some instant, or None."""
         try:
             return self._weakest(leaf)
         except (_Unordered, EvaluationError):
             return None
 
-    def bounds(self, leaf: Node) -> bool:
+    def bounds(self, leaf: n.Node) -> bool:
         """Whether the weakest condition depends on the time of the plan, so that later plans may prune other files."""
-        later = replace(self, planned_at=self.planned_at + 3650 * MICROS_PER_DAY)
+        later = replace(self, planned_at=self.planned_at + 3650 * calendar.MICROS_PER_DAY)
         return self.weakest(leaf) != later.weakest(leaf)
 
-    def _weakest(self, leaf: Node) -> Node:
+    def _weakest(self, leaf: n.Node) -> n.Node:
         match leaf:
-            case Compare(op, left, right):
+            case n.Compare(op, left, right):
                 return self._compared(op, left, right)
-            case In(child, values):
-                return Or(tuple(self._compared("=", child, value) for value in values))
-            case IsNull(child) if not any(isinstance(part, FieldRef) for part in operations(child)):
+            case n.In(child, values):
+                return n.Or(tuple(self._compared("=", child, value) for value in values))
+            case n.IsNull(child) if not any(isinstance(part, n.FieldRef) for part in n.operations(child)):
                 self._ends(child)
                 return FALSE_LITERAL
-            case Not(IsNull(child)) if not any(isinstance(part, FieldRef) for part in operations(child)):
+            case n.Not(n.IsNull(child)) if not any(isinstance(part, n.FieldRef) for part in n.operations(child)):
                 self._ends(child)
                 return TRUE_LITERAL
         raise _Unordered
 
-    def _compared(self, op: str, left: Node, right: Node) -> Node:
+    def _compared(self, op: str, left: n.Node, right: n.Node) -> n.Node:
         match op:
             case "<" | "<=":
                 return _either(op, self._sides(left, True), self._sides(right, False))
@@ -173,130 +139,130 @@ class Clock:
                 return _either(op, self._sides(left, False), self._sides(right, True))
             case "!=":
                 steady = [side for side in (left, right) if not reads_clock(side)]
-                return Not(IsNull(steady[0])) if steady else TRUE_LITERAL
+                return n.Not(n.IsNull(steady[0])) if steady else TRUE_LITERAL
             case "<=>" if _mixes(left) or _mixes(right):
                 raise _Unordered
-        return And((self._compared("<=", left, right), self._compared(">=", left, right)))
+        return n.And((self._compared("<=", left, right), self._compared(">=", left, right)))
 
-    def _sides(self, node: Node, least: bool) -> list[Node]:
+    def _sides(self, node: n.Node, least: bool) -> list[n.Node]:
         """The least or greatest value of a side of a comparison; both values if it may wrap around."""
         return list(self._ends(node)) if _mixes(node) else [self._end(node, least)]
 
-    def _ends(self, node: Node) -> tuple[Node, Node]:
+    def _ends(self, node: n.Node) -> tuple[n.Node, n.Node]:
         """The least and the greatest value of the node, without the clock."""
         return self._end(node, True), self._end(node, False)
 
-    def _end(self, node: Node, least: bool) -> Node:
+    def _end(self, node: n.Node, least: bool) -> n.Node:
         if not reads_clock(node):
             return node
         match node:
-            case Call(name, ()) if name in PRESENT:
+            case n.Call(name, ()) if name in PRESENT:
                 return self._read(PRESENT[name], least)
-            case Cast(child, target):
+            case n.Cast(child, target):
                 return self._cast(child, target, least)
-            case Call(name, (one, other), type_) if name in _SCALES:
+            case n.Call(name, (one, other), type_) if name in _SCALES:
                 if reads_clock(other) or not _is_positive(other):
                     raise _Unordered
-                return self._computed(Call(name, (self._end(one, least), other), type_))
-            case Call(name, args, type_) if (row := FUNCTIONS.get(name)) and len(args) == len(row.directions):
-                if type_ == STRING:
+                return self._computed(n.Call(name, (self._end(one, least), other), type_))
+            case n.Call(name, args, type_) if (row := FUNCTIONS.get(name)) and len(args) == len(row.directions):
+                if type_ == t.STRING:
                     self._check_texts(node)
                 ends = [
                     self._argument(arg, direction, least) for arg, direction in zip(args, row.directions, strict=True)
                 ]
-                computed = Call(name, tuple(ends), type_)
+                computed = n.Call(name, tuple(ends), type_)
                 return self._in_zone(computed, least) if row.zoned and len(args) > 1 else self._computed(computed)
         raise _Unordered
 
-    def _argument(self, arg: Node, direction: int, least: bool) -> Node:
+    def _argument(self, arg: n.Node, direction: int, least: bool) -> n.Node:
         if not reads_clock(arg):
             return arg
         if not direction:
             raise _Unordered
         return self._end(arg, least == (direction > 0))
 
-    def _read(self, type_: DataType, least: bool) -> Literal:
+    def _read(self, type_: t.DataType, least: bool) -> n.Literal:
         """The least or greatest value of a function of the clock."""
         instant = self.planned_at - SLACK if least else _LATEST
-        if type_ == LONG:
-            return Literal(instant // MICROS_PER_SECOND, LONG)
-        if type_ == TIMESTAMP:
-            return Literal(instant, TIMESTAMP)
+        if type_ == t.LONG:
+            return n.Literal(instant // calendar.MICROS_PER_SECOND, t.LONG)
+        if type_ == t.TIMESTAMP:
+            return n.Literal(instant, t.TIMESTAMP)
         local = self._local(instant, least)
-        return Literal(local // MICROS_PER_DAY if type_ == DATE else local, type_)
+        return n.Literal(local // calendar.MICROS_PER_DAY if type_ == t.DATE else local, type_)
 
     def _local(self, instant: int, least: bool) -> int:
-        return local_of(self._widened(instant, least), zone_of(self.time_zone or "UTC"))
+        return calendar.local_of(self._widened(instant, least), calendar.zone_of(self.time_zone or "UTC"))
 
     def _widened(self, value: int, least: bool) -> int:
         """An instant or local time to convert, moved earlier or later by the most that local time can go back."""
         if self.time_zone is None:
-            by = GREATEST_OFFSET_MICROS
+            by = calendar.GREATEST_OFFSET_MICROS
         else:
-            by = _LONGEST_CHANGE if near_clock_change(value, zone_of(self.time_zone)) else 0
+            by = _LONGEST_CHANGE if calendar.near_clock_change(value, calendar.zone_of(self.time_zone)) else 0
         return value - by if least else value + by
 
-    def _cast(self, child: Node, target: DataType, least: bool) -> Node:
+    def _cast(self, child: n.Node, target: t.DataType, least: bool) -> n.Node:
         source = type_of(child)
-        if source == STRING and target in INTEGRAL_BITS:
+        if source == t.STRING and target in t.INTEGRAL_BITS:
             match child:
-                case Call("date_format", (_, Literal(str() as pattern))) if _DIGITS.fullmatch(pattern):
-                    return self._computed(Cast(self._end(child, least), target))
+                case n.Call("date_format", (_, n.Literal(str() as pattern))) if _DIGITS.fullmatch(pattern):
+                    return self._computed(n.Cast(self._end(child, least), target))
             raise _Unordered
-        if source in DATETIMES and target == STRING:
-            self._check_texts(Cast(child, target))
+        if source in t.DATETIMES and target == t.STRING:
+            self._check_texts(n.Cast(child, target))
         elif not _rises(source, target):
             raise _Unordered
         end = self._end(child, least)
-        if TIMESTAMP in (source, target) and source in DATETIMES and target in (*DATETIMES, STRING):
-            return self._in_zone(Cast(end, target), least)
-        return self._computed(Cast(end, target))
+        if t.TIMESTAMP in (source, target) and source in t.DATETIMES and target in (*t.DATETIMES, t.STRING):
+            return self._in_zone(n.Cast(end, target), least)
+        return self._computed(n.Cast(end, target))
 
-    def _in_zone(self, node: Node, least: bool) -> Node:
+    def _in_zone(self, node: n.Node, least: bool) -> n.Node:
         """The value of a function that depends on the time zone, with its constant argument and its result widened."""
-        [source, *rest] = [child for child in children_of(node) if type_of(child) in DATETIMES]
-        if rest or not isinstance(source, Literal) or not isinstance(source.value, int):
+        [source, *rest] = [child for child in n.children_of(node) if type_of(child) in t.DATETIMES]
+        if rest or not isinstance(source, n.Literal) or not isinstance(source.value, int):
             raise _Unordered
         given = source
-        if source.type == TIMESTAMP:
-            given = Literal(self._widened(source.value, least), TIMESTAMP)
+        if source.type == t.TIMESTAMP:
+            given = n.Literal(self._widened(source.value, least), t.TIMESTAMP)
         found = self._computed(_with(node, source, given), least)
-        if isinstance(found, Literal) and found.type == TIMESTAMP and isinstance(found.value, int):
-            return Literal(self._widened(found.value, least), TIMESTAMP)
+        if isinstance(found, n.Literal) and found.type == t.TIMESTAMP and isinstance(found.value, int):
+            return n.Literal(self._widened(found.value, least), t.TIMESTAMP)
         return found
 
-    def _check_texts(self, node: Node) -> None:
+    def _check_texts(self, node: n.Node) -> None:
         """Raise unless all formatted times between the ends have years of four digits and so sort as the times do."""
-        child = children_of(node)[0]
-        if isinstance(node, Call) and not (
-            isinstance(node.args[1], Literal) and _ORDERED.fullmatch(str(node.args[1].value))
+        child = n.children_of(node)[0]
+        if isinstance(node, n.Call) and not (
+            isinstance(node.args[1], n.Literal) and _ORDERED.fullmatch(str(node.args[1].value))
         ):
             raise _Unordered
         for end in self._ends(child):
             text = self._computed(_with(node, child, end))
-            if not (isinstance(text, Literal) and isinstance(text.value, str) and _YEAR.fullmatch(text.value)):
+            if not (isinstance(text, n.Literal) and isinstance(text.value, str) and _YEAR.fullmatch(text.value)):
                 raise _Unordered
 
-    def _computed(self, node: Node, least: bool = True) -> Node:
+    def _computed(self, node: n.Node, least: bool = True) -> n.Node:
         """The value of a function of constants; a function of columns unchanged."""
-        children = children_of(node)
+        children = n.children_of(node)
         type_ = type_of(node)
-        if type_ is None or any(isinstance(child, Opaque) for child in children):
+        if type_ is None or any(isinstance(child, n.Opaque) for child in children):
             raise _Unordered
-        if not all(isinstance(child, Literal) for child in children):
-            if isinstance(node, Call) and node.name not in FUNCTIONS:
+        if not all(isinstance(child, n.Literal) for child in children):
+            if isinstance(node, n.Call) and node.name not in FUNCTIONS:
                 raise _Unordered
             return node
         match node:
-            case Call("add_interval", (Literal(int() as value, of), Literal() as interval)):
-                return Literal(self._moved(value, of, interval, least), type_)
-        return Literal(evaluate(node, {}, self.time_zone or "UTC"), type_)
+            case n.Call("add_interval", (n.Literal(int() as value, of), n.Literal() as interval)):
+                return n.Literal(self._moved(value, of, interval, least), type_)
+        return n.Literal(evaluate(node, {}, self.time_zone or "UTC"), type_)
 
-    def _moved(self, value: int, type_: DataType, interval: Literal, least: bool) -> int:
+    def _moved(self, value: int, type_: t.DataType, interval: n.Literal, least: bool) -> int:
         """A time plus an interval; near a clock change, widened by the change."""
-        zone = zone_of(self.time_zone or "UTC")
+        zone = calendar.zone_of(self.time_zone or "UTC")
         found = moved(value, type_, interval, zone)
-        if type_ != TIMESTAMP or not any(amount_of(interval)[:2]) or not near_clock_change(found, zone):
+        if type_ != t.TIMESTAMP or not any(amount_of(interval)[:2]) or not calendar.near_clock_change(found, zone):
             return found
         return found - _LONGEST_CHANGE if least else found + _LONGEST_CHANGE
 
@@ -305,40 +271,42 @@ class _Unordered(Exception):
     """The expression is not known to be monotone in the time."""
 
 
-def _either(op: str, lefts: list[Node], rights: list[Node]) -> Node:
+def _either(op: str, lefts: list[n.Node], rights: list[n.Node]) -> n.Node:
     """An expression that is TRUE if `op` holds for some left side and some right side."""
-    found: dict[Node, None] = {}
+    found: dict[n.Node, None] = {}
     for left in lefts:
         for right in rights:
-            compared: Node = Compare(op, left, right)
-            if isinstance(left, Literal) and isinstance(right, Literal):
-                compared = Literal(evaluate(compared, {}), BOOLEAN)
+            compared: n.Node = n.Compare(op, left, right)
+            if isinstance(left, n.Literal) and isinstance(right, n.Literal):
+                compared = n.Literal(evaluate(compared, {}), t.BOOLEAN)
             found[compared] = None
-    return next(iter(found)) if len(found) == 1 else Or(tuple(found))
+    return next(iter(found)) if len(found) == 1 else n.Or(tuple(found))
 
 
-def _rises(source: DataType | None, target: DataType) -> bool:
+def _rises(source: t.DataType | None, target: t.DataType) -> bool:
     """Whether a cast of times and numbers is monotone: all ANSI casts are, except from local times to numbers."""
-    if target in DATETIMES:
-        return source in DATETIMES or is_numeric(source)
-    return is_numeric(target) and (is_numeric(source) or source == TIMESTAMP)
+    if target in t.DATETIMES:
+        return source in t.DATETIMES or is_numeric(source)
+    return is_numeric(target) and (is_numeric(source) or source == t.TIMESTAMP)
 
 
-def _mixes(node: Node) -> bool:
+def _mixes(node: n.Node) -> bool:
     """Whether the node reads both the clock and columns."""
-    return reads_clock(node) and any(isinstance(part, FieldRef) for part in operations(node))
+    return reads_clock(node) and any(isinstance(part, n.FieldRef) for part in n.operations(node))
 
 
-def _is_positive(node: Node) -> bool:
-    if isinstance(node, Cast):
+def _is_positive(node: n.Node) -> bool:
+    if isinstance(node, n.Cast):
         return _is_positive(node.child)
-    return isinstance(node, Literal) and is_numeric(node.type) and node.value is not None and float(str(node.value)) > 0
+    return (
+        isinstance(node, n.Literal) and is_numeric(node.type) and node.value is not None and float(str(node.value)) > 0
+    )
 
 
-def _with(node: Node, old: Node, new: Node) -> Node:
+def _with(node: n.Node, old: n.Node, new: n.Node) -> n.Node:
     match node:
-        case Cast(_, target, safe):
-            return Cast(new, target, safe)
-        case Call(name, args, type_):
-            return Call(name, tuple(new if arg is old else arg for arg in args), type_)
+        case n.Cast(_, target, safe):
+            return n.Cast(new, target, safe)
+        case n.Call(name, args, type_):
+            return n.Call(name, tuple(new if arg is old else arg for arg in args), type_)
     raise _Unordered

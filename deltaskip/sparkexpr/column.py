@@ -7,23 +7,7 @@ from typing import Any, NoReturn
 
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgumentType, PredicateError, nearest
-from deltaskip.sparkexpr.nodes import (
-    MAX_NODES,
-    And,
-    Call,
-    Cast,
-    Collate,
-    Column,
-    Compare,
-    In,
-    IsNull,
-    Like,
-    Node,
-    Not,
-    Or,
-    StartsWith,
-    is_too_large,
-)
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.python_values import is_listed, list_of, literal_node, long_list
 from deltaskip.sparkexpr.text.type_names import type_named
 from deltaskip.sparkexpr.types.data_types import DataType
@@ -59,12 +43,12 @@ class ColumnExpr:
     __hash__ = None  # type: ignore[assignment]
     __slots__ = ("_legs", "_node")
 
-    def __init__(self, node: Node) -> None:
-        self._node: Node | None = node
+    def __init__(self, node: n.Node) -> None:
+        self._node: n.Node | None = node
         self._legs: _Legs | None = None
 
     @property
-    def node(self) -> Node:
+    def node(self) -> n.Node:
         """The expression as a predicate node."""
         return self._node or _node_of(self)
 
@@ -72,7 +56,7 @@ class ColumnExpr:
         return ColumnExpr, (self.node,)
 
     def __repr__(self) -> str:
-        return f"ColumnExpr({'…' if is_too_large(self.node) else repr(self.node)})"
+        return f"ColumnExpr({'…' if n.is_too_large(self.node) else repr(self.node)})"
 
     def __bool__(self) -> NoReturn:
         raise InvalidArgumentType(
@@ -112,22 +96,22 @@ class ColumnExpr:
         return self._compare(">=", other)
 
     def __and__(self, other: object) -> ColumnExpr:
-        return _joined(And, self, other)
+        return _joined(n.And, self, other)
 
     def __rand__(self, other: object) -> ColumnExpr:
-        return _joined(And, other, self)
+        return _joined(n.And, other, self)
 
     def __or__(self, other: object) -> ColumnExpr:
-        return _joined(Or, self, other)
+        return _joined(n.Or, self, other)
 
     def __ror__(self, other: object) -> ColumnExpr:
-        return _joined(Or, other, self)
+        return _joined(n.Or, other, self)
 
     def __invert__(self) -> ColumnExpr:
-        return ColumnExpr(Not(self.node))
+        return ColumnExpr(n.Not(self.node))
 
     def __neg__(self) -> ColumnExpr:
-        return ColumnExpr(Call("negative", (self.node,)))
+        return ColumnExpr(n.Call("negative", (self.node,)))
 
     def __add__(self, other: object) -> ColumnExpr:
         return self._call("+", other)
@@ -166,7 +150,7 @@ class ColumnExpr:
             values: The values, or one list, tuple, set or array of them.
         """
         given = values[0] if len(values) == 1 and is_listed(values[0]) else values
-        return ColumnExpr(In(self.node, long_list(given) or tuple(map(to_node, list_of(given)))))
+        return ColumnExpr(n.In(self.node, long_list(given) or tuple(map(to_node, list_of(given)))))
 
     def between(self, lower: object, upper: object) -> ColumnExpr:
         """Return `self BETWEEN lower AND upper`.
@@ -176,15 +160,15 @@ class ColumnExpr:
             upper: The upper bound, inclusive.
         """
         low, high = to_node(lower), to_node(upper)
-        return ColumnExpr(And((Compare(">=", self.node, low), Compare("<=", self.node, high))))
+        return ColumnExpr(n.And((n.Compare(">=", self.node, low), n.Compare("<=", self.node, high))))
 
     def is_null(self) -> ColumnExpr:
         """Return `self IS NULL`."""
-        return ColumnExpr(IsNull(self.node))
+        return ColumnExpr(n.IsNull(self.node))
 
     def is_not_null(self) -> ColumnExpr:
         """Return `self IS NOT NULL`."""
-        return ColumnExpr(Not(IsNull(self.node)))
+        return ColumnExpr(n.Not(n.IsNull(self.node)))
 
     def like(self, pattern: object, escape: str = "\\") -> ColumnExpr:
         """Return `self LIKE pattern ESCAPE escape`.
@@ -196,7 +180,7 @@ class ColumnExpr:
         Raises:
             PredicateError: `escape` is not one character.
         """
-        return ColumnExpr(Like(self.node, to_node(pattern), _one_character(escape)))
+        return ColumnExpr(n.Like(self.node, to_node(pattern), _one_character(escape)))
 
     def ilike(self, pattern: object, escape: str = "\\") -> ColumnExpr:
         """Return `self ILIKE pattern ESCAPE escape`: LIKE without regard to letter case.
@@ -208,7 +192,7 @@ class ColumnExpr:
         Raises:
             PredicateError: `escape` is not one character.
         """
-        return ColumnExpr(Like(self.node, to_node(pattern), _one_character(escape), True))
+        return ColumnExpr(n.Like(self.node, to_node(pattern), _one_character(escape), True))
 
     def startswith(self, prefix: object) -> ColumnExpr:
         """Return `startswith(self, prefix)`.
@@ -216,7 +200,7 @@ class ColumnExpr:
         Args:
             prefix: The prefix, a string or an expression.
         """
-        return ColumnExpr(StartsWith(self.node, to_node(prefix)))
+        return ColumnExpr(n.StartsWith(self.node, to_node(prefix)))
 
     def endswith(self, suffix: object) -> ColumnExpr:
         """Return `endswith(self, suffix)`.
@@ -261,7 +245,7 @@ class ColumnExpr:
         """
         if not isinstance(type_, DataType | str):
             raise InvalidArgumentType.of("type_", "a DataType or a str such as 'bigint'", type_)
-        return ColumnExpr(Cast(self.node, type_ if isinstance(type_, DataType) else type_named(type_)))
+        return ColumnExpr(n.Cast(self.node, type_ if isinstance(type_, DataType) else type_named(type_)))
 
     def collate(self, collation: str) -> ColumnExpr:
         """Return `self COLLATE collation`: the same string, compared under another collation.
@@ -271,10 +255,10 @@ class ColumnExpr:
         """
         if not isinstance(collation, str):
             raise InvalidArgumentType.of("collation", "a str such as 'UNICODE_CI'", collation)
-        return ColumnExpr(Collate(self.node, collation))
+        return ColumnExpr(n.Collate(self.node, collation))
 
     def _compare(self, op: str, other: object) -> ColumnExpr:
-        return ColumnExpr(Compare(op, self.node, to_node(other)))
+        return ColumnExpr(n.Compare(op, self.node, to_node(other)))
 
     def _call(self, name: str, other: object) -> ColumnExpr:
         return _call(name, self, other)
@@ -304,7 +288,7 @@ def col(name: str) -> ColumnExpr:
         at = match.end() + 1
     if not parts or at == len(name):
         raise PredicateError(f"{name!r} is not a column name: enclose names with special characters in backquotes.")
-    return ColumnExpr(Column(tuple(parts)))
+    return ColumnExpr(n.Column(tuple(parts)))
 
 
 @door
@@ -325,35 +309,37 @@ def lit(value: object) -> ColumnExpr:
     return ColumnExpr(to_node(value))
 
 
-def to_node(value: object) -> Node:
+def to_node(value: object) -> n.Node:
     """Return the predicate node of a ColumnExpr or of a constant, which `lit` converts; a node stays unchanged."""
     if isinstance(value, ColumnExpr):
         return value.node
-    return value if isinstance(value, Node) else literal_node(value)
+    return value if isinstance(value, n.Node) else literal_node(value)
 
 
 def _call(name: str, *args: object) -> ColumnExpr:
-    return ColumnExpr(Call(name, tuple(to_node(arg) for arg in args)))
+    return ColumnExpr(n.Call(name, tuple(to_node(arg) for arg in args)))
 
 
-_Legs = tuple[type[And] | type[Or], ColumnExpr, ColumnExpr, int]
+_Legs = tuple[type[n.And] | type[n.Or], ColumnExpr, ColumnExpr, int]
 """The operands of & or |, and their count, including the operands of nested chains with the same operator.
 
 The node is made at its first use: a long chain takes linear time.
 """
 
 
-def _joined(kind: type[And] | type[Or], left: object, right: object) -> ColumnExpr:
+def _joined(kind: type[n.And] | type[n.Or], left: object, right: object) -> ColumnExpr:
     one, other = (leg if isinstance(leg, ColumnExpr) else ColumnExpr(to_node(leg)) for leg in (left, right))
     count = sum(leg._legs[3] if leg._legs is not None and leg._legs[0] is kind else 1 for leg in (one, other))
-    if count > MAX_NODES:
-        raise PredicateError(f"A predicate has at most {MAX_NODES:,} operands of & or |: use isin(…) for many values.")
+    if count > n.MAX_NODES:
+        raise PredicateError(
+            f"A predicate has at most {n.MAX_NODES:,} operands of & or |: use isin(…) for many values."
+        )
     found = ColumnExpr.__new__(ColumnExpr)
     found._node, found._legs = None, (kind, one, other, count)
     return found
 
 
-def _node_of(expression: ColumnExpr) -> Node:
+def _node_of(expression: ColumnExpr) -> n.Node:
     """The node of a chain of & or |, made after the nodes of its operands, however deep they are nested."""
     pending = [expression]
     while pending:
@@ -370,7 +356,7 @@ def _node_of(expression: ColumnExpr) -> Node:
     return expression._node
 
 
-def _operands(chain: ColumnExpr, kind: type[And] | type[Or]) -> list[ColumnExpr]:
+def _operands(chain: ColumnExpr, kind: type[n.And] | type[n.Or]) -> list[ColumnExpr]:
     """The operands of a chain from left to right. A nested chain with the same operator is replaced by its operands."""
     found: list[ColumnExpr] = []
     pending = [chain]
@@ -383,9 +369,9 @@ def _operands(chain: ColumnExpr, kind: type[And] | type[Or]) -> list[ColumnExpr]
     return found
 
 
-def _combined(kind: type[And] | type[Or], legs: list[ColumnExpr]) -> Node:
+def _combined(kind: type[n.And] | type[n.Or], legs: list[ColumnExpr]) -> n.Node:
     """One node with the nodes of all legs, flattened: a long chain is not a deep tree."""
-    nodes: list[Node] = []
+    nodes: list[n.Node] = []
     for leg in legs:
         assert leg._node is not None
         nodes += leg._node.children if isinstance(leg._node, kind) else (leg._node,)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from deltaskip.errors import InvalidCollation, PredicateError
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import is_nested, type_of
 from deltaskip.sparkexpr.collations.collation_id import BINARY_NAME, CollationId
 from deltaskip.sparkexpr.literal_list import nodes_in
-from deltaskip.sparkexpr.nodes import Call, Case, Collate, FieldRef, In, IsNull, Lambda, Literal, Node, children_of
 from deltaskip.sparkexpr.types.data_types import STRING
 
 _EXPLICIT, _IMPLICIT, _DEFAULT = 2, 1, 0
@@ -22,7 +22,7 @@ _BINARY = CollationId.named(BINARY_NAME)
 _Derived = tuple[int, dict[CollationId | str, str | None]]
 
 
-def comparison_collation(*operands: Node) -> str | None:
+def comparison_collation(*operands: n.Node) -> str | None:
     """The collation, as written, under which Spark compares the string `operands`; None means UTF8_BINARY.
 
     Raises PredicateError if two explicit collations differ, or if no collation is explicit and two columns differ.
@@ -35,33 +35,33 @@ def comparison_collation(*operands: Node) -> str | None:
     return None if is_binary(decided) else decided
 
 
-def is_collated(*operands: Node) -> bool:
+def is_collated(*operands: n.Node) -> bool:
     """Whether the string `operands` have a collation other than UTF8_BINARY, or conflicting collations."""
     return any(order != _BINARY for order in _met(operands)[1])
 
 
-def compared_collations(predicate: Node) -> tuple[str, ...]:
+def compared_collations(predicate: n.Node) -> tuple[str, ...]:
     """The collations, as written, of the columns and COLLATE expressions of a bound predicate; without UTF8_BINARY."""
     found: dict[str, None] = {}
     pending = [predicate]
     while pending:
         match pending.pop():
-            case Collate(child, collation):
+            case n.Collate(child, collation):
                 found[collation] = None
                 # An explicit collation takes precedence over the collation of the column.
-                if not isinstance(child, FieldRef):
+                if not isinstance(child, n.FieldRef):
                     pending.append(child)
-            case FieldRef(collation=str() as collation):
+            case n.FieldRef(collation=str() as collation):
                 found[collation] = None
-            case IsNull(FieldRef()) | Call("length", (FieldRef(),)):
+            case n.IsNull(n.FieldRef()) | n.Call("length", (n.FieldRef(),)):
                 continue
-            case In(FieldRef(type=type_, collation=None)) if type_ != STRING:
+            case n.In(n.FieldRef(type=type_, collation=None)) if type_ != STRING:
                 continue
-            case In(child, values):
+            case n.In(child, values):
                 # A list can be long, and most lists have only literals.
-                pending += (child, *(value for value in nodes_in(values) if type(value) is not Literal))
+                pending += (child, *(value for value in nodes_in(values) if type(value) is not n.Literal))
             case node:
-                pending += children_of(node)
+                pending += n.children_of(node)
     return tuple(collation for collation in found if not is_binary(collation))
 
 
@@ -70,7 +70,7 @@ def is_binary(collation: str | None) -> bool:
     return collation is None or _order(collation) == _BINARY
 
 
-def _met(nodes: Iterable[Node]) -> _Derived:
+def _met(nodes: Iterable[n.Node]) -> _Derived:
     """The collations of highest precedence among strings, and nested values that may contain strings."""
     found = [_derived(node) for node in nodes if type_of(node) in (STRING, None) or is_nested(type_of(node))]
     strongest = max((strength for strength, _ in found), default=_DEFAULT)
@@ -79,17 +79,17 @@ def _met(nodes: Iterable[Node]) -> _Derived:
     }
 
 
-def _derived(node: Node) -> _Derived:
+def _derived(node: n.Node) -> _Derived:
     match node:
-        case Collate(_, collation):
+        case n.Collate(_, collation):
             return _EXPLICIT, {_order(collation): collation}
-        case FieldRef(collation=collation):
+        case n.FieldRef(collation=collation):
             return _IMPLICIT, {_order(collation): collation}
-        case Call(_, args):
+        case n.Call(_, args):
             return _met(args)
-        case Lambda(_, body):
+        case n.Lambda(_, body):
             return _met([body])
-        case Case(branches, otherwise):
+        case n.Case(branches, otherwise):
             return _met([value for _, value in branches] + ([] if otherwise is None else [otherwise]))
         case _:
             return _DEFAULT, {_BINARY: None}

@@ -11,33 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.evaluation.rows import evaluate
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.by_name import FUNCTIONS
 from deltaskip.sparkexpr.functions.spark_functions import FUNCTION_NAMES, is_unknown, meant_function
 from deltaskip.sparkexpr.literal_list import has_null, nodes_in
-from deltaskip.sparkexpr.nodes import (
-    And,
-    Call,
-    Case,
-    Cast,
-    Collate,
-    Column,
-    Compare,
-    FieldRef,
-    In,
-    Like,
-    Literal,
-    Node,
-    Not,
-    Opaque,
-    Or,
-    StartsWith,
-    children_of,
-    is_null_constant,
-    operations,
-)
 from deltaskip.sparkexpr.text.render import to_sql
 from deltaskip.sparkexpr.text.sql_text import line_and_column, quoted_name, sql_tokens
 from deltaskip.sparkexpr.text.type_names import EXAMPLES, sql_name
@@ -50,7 +30,7 @@ _METHOD = re.compile(r"([A-Za-z_]\w*)\.(\w+)\((.*\))")
 _WHY = ", because a comparison with NULL is NULL"
 
 
-def failing_constant(bound: Node, time_zone: str) -> tuple[Node, str] | None:
+def failing_constant(bound: n.Node, time_zone: str) -> tuple[n.Node, str] | None:
     """Return the first constant of a bound predicate that Spark fails to evaluate in ANSI mode, and why.
 
     None if no constant fails, or if Spark may evaluate it to a value that deltaskip does not know.
@@ -66,44 +46,44 @@ def failing_constant(bound: Node, time_zone: str) -> tuple[Node, str] | None:
     return None
 
 
-def never_true(bound: Node) -> Iterator[str]:
+def never_true(bound: n.Node) -> Iterator[str]:
     """Yield a sentence for each part of a bound predicate that is never TRUE, such as a comparison with NULL."""
     match bound:
-        case And(children) | Or(children):
+        case n.And(children) | n.Or(children):
             for child in children:
                 yield from never_true(child)
-        case Not(In(child, values)) if len(values) > 1 and has_null(values):
+        case n.Not(n.In(child, values)) if len(values) > 1 and has_null(values):
             yield f"{to_sql(child)} NOT IN (…, NULL) is never TRUE: remove NULL from the list."
-        case Not(child):
+        case n.Not(child):
             yield from never_true(child)
-        case Compare(op, left, right) if op != "<=>" and (is_null_constant(left) or is_null_constant(right)):
-            other = left if is_null_constant(right) else right
-            if not is_null_constant(other):
+        case n.Compare(op, left, right) if op != "<=>" and (n.is_null_constant(left) or n.is_null_constant(right)):
+            other = left if n.is_null_constant(right) else right
+            if not n.is_null_constant(other):
                 test = "IS NOT NULL" if op == "!=" else "IS NULL"
                 yield f"{to_sql(bound)} is never TRUE{_WHY}: use {to_sql(other)} {test}."
-        case Compare(
-            ("=" | "<=>") as op, Cast(FieldRef(type=of) as column, target), Literal(float() as value)
-        ) | Compare(("=" | "<=>") as op, Literal(float() as value), Cast(FieldRef(type=of) as column, target)) if (
-            of == FLOAT and target == DOUBLE and value == value != to_float(value)
-        ):
+        case n.Compare(
+            ("=" | "<=>") as op, n.Cast(n.FieldRef(type=of) as column, target), n.Literal(float() as value)
+        ) | n.Compare(
+            ("=" | "<=>") as op, n.Literal(float() as value), n.Cast(n.FieldRef(type=of) as column, target)
+        ) if of == FLOAT and target == DOUBLE and value == value != to_float(value):
             yield (
                 f"{to_sql(column)} {op} {value} is never TRUE, because {to_sql(column)} is a FLOAT, and no FLOAT is "
                 f"{value}: write CAST({value} AS FLOAT)."
             )
-        case In(child, tuple(values)) if (
-            values and all(is_null_constant(value) for value in values) and not is_null_constant(child)
+        case n.In(child, tuple(values)) if (
+            values and all(n.is_null_constant(value) for value in values) and not n.is_null_constant(child)
         ):
             yield f"{to_sql(bound)} is never TRUE{_WHY}: use {to_sql(child)} IS NULL."
 
 
-def quoted_names(parsed: Node, schema: StructType) -> Iterator[str]:
+def quoted_names(parsed: n.Node, schema: StructType) -> Iterator[str]:
     """Yield a sentence for each string that is compared with constants and equals the name of a column."""
     names = {fold_name(field.name) for field in schema.fields}
-    for part in operations(parsed):
+    for part in n.operations(parsed):
         match part:
-            case Compare(_, Literal() as left, Literal() as right):
+            case n.Compare(_, n.Literal() as left, n.Literal() as right):
                 texts = [left, right]
-            case In(Literal() as left) | Like(Literal() as left):
+            case n.In(n.Literal() as left) | n.Like(n.Literal() as left):
                 texts = [left]
             case _:
                 continue
@@ -115,17 +95,17 @@ def quoted_names(parsed: Node, schema: StructType) -> Iterator[str]:
                 )
 
 
-def cast_strings(parsed: Node, bound: Node) -> Iterator[str]:
+def cast_strings(parsed: n.Node, bound: n.Node) -> Iterator[str]:
     """Yield a sentence for each comparison of a string column with a literal of another type, without a cast."""
     plain: set[tuple[str, ...]] = set()
-    for part in operations(parsed):
+    for part in n.operations(parsed):
         match part:
-            case Compare(_, Column(parts), Literal(value)) | Compare(_, Literal(value), Column(parts)):
+            case n.Compare(_, n.Column(parts), n.Literal(value)) | n.Compare(_, n.Literal(value), n.Column(parts)):
                 plain |= set() if value is None or isinstance(value, str) else {tuple(map(str.lower, parts))}
-    for part in operations(bound) if plain else ():
+    for part in n.operations(bound) if plain else ():
         match part:
-            case Compare(_, Cast(FieldRef(logical, _, of) as column, target), Literal() as literal) | Compare(
-                _, Literal() as literal, Cast(FieldRef(logical, _, of) as column, target)
+            case n.Compare(_, n.Cast(n.FieldRef(logical, _, of) as column, target), n.Literal() as literal) | n.Compare(
+                _, n.Literal() as literal, n.Cast(n.FieldRef(logical, _, of) as column, target)
             ) if of == STRING and tuple(map(str.lower, logical)) in plain:
                 name, value = to_sql(column), to_sql(literal)
                 yield (
@@ -134,17 +114,19 @@ def cast_strings(parsed: Node, bound: Node) -> Iterator[str]:
                 )
 
 
-def unknown_functions(parsed: Node) -> Iterator[tuple[str, str]]:
+def unknown_functions(parsed: n.Node) -> Iterator[tuple[str, str]]:
     """Yield the name of each function that Spark does not have, and a sentence about it."""
-    for part in operations(parsed):
-        if isinstance(part, Call) and is_unknown(part.name):
+    for part in n.operations(parsed):
+        if isinstance(part, n.Call) and is_unknown(part.name):
             yield (
                 part.name,
                 f"{part.name} is not a built-in function of Spark, so {to_sql(part)} skips no file; without a "
                 f"user-defined function of this name, Spark fails.{meant_function(part.name)}",
             )
         elif (
-            isinstance(part, Opaque) and (method := _METHOD.fullmatch(part.sql)) and method[2].lower() in FUNCTION_NAMES
+            isinstance(part, n.Opaque)
+            and (method := _METHOD.fullmatch(part.sql))
+            and method[2].lower() in FUNCTION_NAMES
         ):
             column, function, rest = method.groups()
             written = f"{function}({column}{'' if rest == ')' else ', '}{rest}"
@@ -165,9 +147,11 @@ def or_meant(where: object) -> str:
     return ""
 
 
-def place_in_text(constant: Node, where: object) -> str:
+def place_in_text(constant: n.Node, where: object) -> str:
     """Return line and column of a failing constant in the SQL text, after a blank; "" if they are not known."""
-    constants = [child for part in operations(constant) for child in children_of(part) if isinstance(child, Literal)]
+    constants = [
+        child for part in n.operations(constant) for child in n.children_of(part) if isinstance(child, n.Literal)
+    ]
     texts = [part.value for part in constants if isinstance(part.value, str)]
     if not isinstance(where, str) or len(texts) != 1 or where.count(f"'{texts[0]}'") != 1:
         return ""
@@ -175,46 +159,48 @@ def place_in_text(constant: Node, where: object) -> str:
     return f" at line {line}, column {column}"
 
 
-def _leaves(node: Node) -> Iterator[Node]:
+def _leaves(node: n.Node) -> Iterator[n.Node]:
     match node:
-        case And(children) | Or(children):
+        case n.And(children) | n.Or(children):
             for child in children:
                 yield from _leaves(child)
-        case Not(child):
+        case n.Not(child):
             yield from _leaves(child)
         case _:
             yield node
 
 
-def _always_evaluated(node: Node) -> Iterator[Node]:
+def _always_evaluated(node: n.Node) -> Iterator[n.Node]:
     """The parts of a leaf that have only constant operands and that no condition guards."""
     match node:
-        case Literal() | FieldRef() | Opaque() | Case() | Call("coalesce") | Cast(safe=True):
+        case n.Literal() | n.FieldRef() | n.Opaque() | n.Case() | n.Call("coalesce") | n.Cast(safe=True):
             return
-        case In(child, values):
-            pending = [child, *(value for value in nodes_in(values) if not isinstance(value, Literal))]
-            constant = isinstance(child, Literal) and len(pending) == 1
+        case n.In(child, values):
+            pending = [child, *(value for value in nodes_in(values) if not isinstance(value, n.Literal))]
+            constant = isinstance(child, n.Literal) and len(pending) == 1
         case _:
-            pending = list(children_of(node))
-            constant = all(isinstance(child, Literal) for child in pending)
-    if isinstance(node, Like) and isinstance(node.pattern, Literal):
+            pending = list(n.children_of(node))
+            constant = all(isinstance(child, n.Literal) for child in pending)
+    if isinstance(node, n.Like) and isinstance(node.pattern, n.Literal):
         # A malformed pattern fails for any string.
-        yield Like(Literal("", STRING), node.pattern, node.escape)
+        yield n.Like(n.Literal("", STRING), node.pattern, node.escape)
     if constant and pending and _has_value(node):
         yield node
     for child in pending:
         yield from _always_evaluated(child)
 
 
-def _has_value(node: Node) -> bool:
-    if isinstance(node, Call):
+def _has_value(node: n.Node) -> bool:
+    if isinstance(node, n.Call):
         return node.name in FUNCTIONS and node.type is not None
-    return isinstance(node, Cast | Compare | Like | StartsWith | In | Not) or not isinstance(node, Collate)
+    return isinstance(node, n.Cast | n.Compare | n.Like | n.StartsWith | n.In | n.Not) or not isinstance(
+        node, n.Collate
+    )
 
 
-def _cure(part: Node) -> str:
-    if not isinstance(part, Cast) or type_of(part.child) != STRING:
+def _cure(part: n.Node) -> str:
+    if not isinstance(part, n.Cast) or type_of(part.child) != STRING:
         return ""
     example = EXAMPLES.get(part.type)
     wanted = f"write {example}" if example else f"write a value of type {sql_name(part.type)}"
-    return f" ({wanted}, or {to_sql(Cast(part.child, part.type, True))} for NULL)"
+    return f" ({wanted}, or {to_sql(n.Cast(part.child, part.type, True))} for NULL)"

@@ -14,9 +14,9 @@ from dataclasses import field
 
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.records import dataclass
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.functions.spark_functions import LITERAL_FUNCTIONS
 from deltaskip.sparkexpr.meaning_settings import Setting, function_of, setting_of, settings_that_differ
-from deltaskip.sparkexpr.nodes import Column, Node, SessionExpression, columns_of, is_too_large, operations, transform
 from deltaskip.sparkexpr.text.expressions import parse_sql
 from deltaskip.sparkexpr.text.render import to_sql
 from deltaskip.sparkexpr.text.sql_text import sql_tokens
@@ -70,7 +70,7 @@ class SessionMeaning:
         found = ((setting_of(key), value) for key, value in self.settings)
         return [(row, value) for row, value in found if row is not None]
 
-    def node(self, given: str | Node, schema: StructType | None = None) -> Node:
+    def node(self, given: str | n.Node, schema: StructType | None = None) -> n.Node:
         """Return the unbound node of an expression, whose parts with another meaning are SessionExpressions.
 
         Args:
@@ -97,44 +97,44 @@ class _Reading:
         self._schema = schema
         self._settings = meaning.rows
 
-    def node(self, given: str | Node) -> Node:
+    def node(self, given: str | n.Node) -> n.Node:
         if isinstance(given, str):
             return self._of_text(given)
         why = next((setting.reason(value) for setting, value in self._settings if setting.whole), None)
-        if why is None and is_too_large(given):
+        if why is None and n.is_too_large(given):
             why = "it is too large to find what the session changes in it"
         return self._marked(given) if why is None else _left(given, why)
 
-    def _of_text(self, text: str) -> Node:
+    def _of_text(self, text: str) -> n.Node:
         read, own = self._meaning.texts.get(text, text), self._meaning.functions
         if read is None:
-            return SessionExpression(text, (), "the session replaces a variable in it, whose value is not known")
+            return n.SessionExpression(text, (), "the session replaces a variable in it, whose value is not known")
         why = next((each.reason(value) for each, value in self._settings if each.changes_text(read)), None)
         if why is not None:
-            return SessionExpression(text, (), why)
+            return n.SessionExpression(text, (), why)
         hidden = own.intersection(called_names(read)) if own else own
         try:
             node = parse_sql(read)
         except PredicateError:
             if hidden:
                 # Such a function may take another number of arguments.
-                return SessionExpression(text, (), _own(min(hidden)))
+                return n.SessionExpression(text, (), _own(min(hidden)))
             raise
         # Some calls become other nodes, such as date(x) a cast.
-        lost = hidden - {name for part in operations(node) if (name := function_of(part)) is not None}
-        return SessionExpression(text, columns_of(node), _own(min(lost))) if lost else self.node(node)
+        lost = hidden - {name for part in n.operations(node) if (name := function_of(part)) is not None}
+        return n.SessionExpression(text, n.columns_of(node), _own(min(lost))) if lost else self.node(node)
 
-    def _marked(self, node: Node) -> Node:
-        node = transform(node, self._marked)
+    def _marked(self, node: n.Node) -> n.Node:
+        node = n.transform(node, self._marked)
         why = self._reason(node)
         return node if why is None else _left(node, why)
 
-    def _reason(self, node: Node) -> str | None:
+    def _reason(self, node: n.Node) -> str | None:
         """Why the session understands a node otherwise, apart from its children."""
         name = function_of(node)
         if name is not None and name in self._meaning.functions:
             return _own(name)
-        if isinstance(node, Column) and tuple(map(str.lower, node.parts)) in self._meaning.variables:
+        if isinstance(node, n.Column) and tuple(map(str.lower, node.parts)) in self._meaning.variables:
             return f"{display_name(node.parts)} is a variable of the session"
         return next((row.reason(value) for row, value in self._settings if row.changes(node, self._schema)), None)
 
@@ -170,10 +170,10 @@ def with_variables(text: str, value_of: Callable[[str | None, str], str | None])
         return None
 
 
-def called_names(given: str | Node) -> set[str]:
+def called_names(given: str | n.Node) -> set[str]:
     """Return the lower-case names of the functions that an expression may call, and perhaps other names."""
     if not isinstance(given, str):
-        return {name for part in operations(given) if (name := function_of(part)) is not None}
+        return {name for part in n.operations(given) if (name := function_of(part)) is not None}
     try:
         tokens = sql_tokens(given)
     except SchemaError:
@@ -185,10 +185,10 @@ def called_names(given: str | Node) -> set[str]:
     return called | {"between"}.intersection(words)
 
 
-def unresolved_names(given: Node, schema: StructType) -> list[tuple[str, ...]]:
+def unresolved_names(given: n.Node, schema: StructType) -> list[tuple[str, ...]]:
     """Return the names in an unbound expression that are neither columns nor functions without parentheses."""
     found = []
-    for parts in columns_of(given):
+    for parts in n.columns_of(given):
         try:
             resolve(schema, parts)
         except InsideCollection:
@@ -199,8 +199,8 @@ def unresolved_names(given: Node, schema: StructType) -> list[tuple[str, ...]]:
     return found
 
 
-def _left(node: Node, why: str) -> SessionExpression:
-    return SessionExpression(to_sql(node), columns_of(node), why)
+def _left(node: n.Node, why: str) -> n.SessionExpression:
+    return n.SessionExpression(to_sql(node), n.columns_of(node), why)
 
 
 def _own(name: str) -> str:

@@ -11,36 +11,10 @@ from collections.abc import Callable, Mapping
 
 from deltaskip.errors import DeltaSkipError, PredicateError
 from deltaskip.records import dataclass
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import type_of
-from deltaskip.sparkexpr.nodes import (
-    ARITHMETIC,
-    Between,
-    Call,
-    Cast,
-    Column,
-    Compare,
-    IsNull,
-    Lambda,
-    Like,
-    Literal,
-    Node,
-    StartsWith,
-    children_of,
-)
-from deltaskip.sparkexpr.types.data_types import (
-    BYTE,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    DataType,
-    DecimalType,
-    StructType,
-    UnknownType,
-    nested_types,
-)
+from deltaskip.sparkexpr.types import data_types
 from deltaskip.sparkexpr.types.lengths import declares_char
 from deltaskip.sparkexpr.types.resolve import fold_name, resolve
 
@@ -55,12 +29,14 @@ CASE_FUNCTIONS = "upper ucase lower lcase initcap ilike"
 
 _WIDEST_DECIMAL = 38
 # Spark 4.1, DecimalType.forType
-_AS_DECIMALS: dict[DataType | None, DataType] = {
-    BYTE: DecimalType(3, 0), SHORT: DecimalType(5, 0), INTEGER: DecimalType(10, 0), LONG: DecimalType(20, 0)
+_AS_DECIMALS: dict[data_types.DataType | None, data_types.DataType] = {
+    data_types.BYTE: data_types.DecimalType(3, 0), data_types.SHORT: data_types.DecimalType(5, 0),
+    data_types.INTEGER: data_types.DecimalType(10, 0),
+    data_types.LONG: data_types.DecimalType(20, 0)
 }  # fmt: skip
-_ARITHMETIC = (*ARITHMETIC, "try_add", "try_subtract", "try_multiply", "try_divide", "try_mod", "mod", "pmod")
+_ARITHMETIC = (*n.ARITHMETIC, "try_add", "try_subtract", "try_multiply", "try_divide", "try_mod", "mod", "pmod")
 
-NodeRule = Callable[[Node, StructType | None], bool]
+NodeRule = Callable[[n.Node, data_types.StructType | None], bool]
 """Whether the meaning of a node depends on a setting, apart from its children; see `Setting.changes`."""
 
 
@@ -90,7 +66,7 @@ class Setting:
         """Return whether a text may have another meaning as a whole."""
         return self.whole or (self.texts is not None and self.texts.search(text) is not None)
 
-    def changes(self, node: Node, schema: StructType | None) -> bool:
+    def changes(self, node: n.Node, schema: data_types.StructType | None) -> bool:
         """Return whether an unbound node may have another meaning, apart from its children.
 
         schema: The columns that it uses; None if their types are not known.
@@ -116,19 +92,19 @@ def settings_that_differ(given: Mapping[str, str]) -> tuple[tuple[str, str], ...
     return tuple(sorted(found))
 
 
-def function_of(node: Node) -> str | None:
+def function_of(node: n.Node) -> str | None:
     """Return the lower-case name of the function that a node stands for; None for syntax without a function."""
     match node:
-        case Call(name):
+        case n.Call(name):
             # Some forms of a function have names such as array_sort().
             return name.lower().removesuffix("()")
-        case StartsWith():
+        case n.StartsWith():
             return "startswith"
-        case Like(_, _, _, insensitive):
+        case n.Like(_, _, _, insensitive):
             return "ilike" if insensitive else "like"
-        case IsNull():
+        case n.IsNull():
             return "isnull"
-        case Between():
+        case n.Between():
             return "between"
     return None
 
@@ -139,72 +115,74 @@ def _calls(names: str) -> NodeRule:
     return lambda node, _: function_of(node) in called
 
 
-def _casts_to(*types: DataType, calls: str = "") -> NodeRule:
+def _casts_to(*types: data_types.DataType, calls: str = "") -> NodeRule:
     """Casts to types that are or contain one of these, and calls of these functions."""
     called = _calls(calls)
 
-    def rule(node: Node, schema: StructType | None) -> bool:
-        return (isinstance(node, Cast) and any(each in types for each in nested_types(node.type))) or called(
-            node, schema
-        )
+    def rule(node: n.Node, schema: data_types.StructType | None) -> bool:
+        return (
+            isinstance(node, n.Cast) and any(each in types for each in data_types.nested_types(node.type))
+        ) or called(node, schema)
 
     return rule
 
 
-def _decimal_arithmetic(node: Node, schema: StructType | None) -> bool:
+def _decimal_arithmetic(node: n.Node, schema: data_types.StructType | None) -> bool:
     """Arithmetic of decimals."""
-    if not (isinstance(node, Call) and node.name in _ARITHMETIC):
+    if not (isinstance(node, n.Call) and node.name in _ARITHMETIC):
         return False
     found = None if schema is None else _type_in(node, schema)
-    return found is None or isinstance(found, DecimalType)
+    return found is None or isinstance(found, data_types.DecimalType)
 
 
-def _decimals_beside_others(node: Node, schema: StructType | None) -> bool:
+def _decimals_beside_others(node: n.Node, schema: data_types.StructType | None) -> bool:
     """Arithmetic and comparisons of decimals."""
-    if not isinstance(node, Compare):
+    if not isinstance(node, n.Compare):
         return _decimal_arithmetic(node, schema)
-    return schema is None or any(isinstance(_type_in(child, schema), DecimalType) for child in children_of(node))
+    return schema is None or any(
+        isinstance(_type_in(child, schema), data_types.DecimalType) for child in n.children_of(node)
+    )
 
 
-def _names_in_any_case(node: Node, schema: StructType | None) -> bool:
+def _names_in_any_case(node: n.Node, schema: data_types.StructType | None) -> bool:
     """Names that are written in other letter case than they are declared, or whose declaration is not known here."""
-    if isinstance(node, Column) and schema is not None:
+    if isinstance(node, n.Column) and schema is not None:
         try:
             resolve(schema, node.parts, case_sensitive=True)
         except PredicateError:
             return True
-    return isinstance(node, Lambda) or function_of(node) in _WITH_NAMES
+    return isinstance(node, n.Lambda) or function_of(node) in _WITH_NAMES
 
 
-def _wide_decimals(node: Node, schema: StructType | None) -> bool:
+def _wide_decimals(node: n.Node, schema: data_types.StructType | None) -> bool:
     """Decimals that meet decimals or integers in a type of more than 38 digits, whose scale becomes smaller."""
-    children = children_of(node)
+    children = n.children_of(node)
     if schema is None or len(children) < 2:
         return False
     types = [_type_in(child, schema) for child in children]
-    if not any(isinstance(type_, DecimalType) for type_ in types):
+    if not any(isinstance(type_, data_types.DecimalType) for type_ in types):
         return False
-    found = {each for type_ in types if isinstance(each := _AS_DECIMALS.get(type_, type_), DecimalType)}
+    found = {each for type_ in types if isinstance(each := _AS_DECIMALS.get(type_, type_), data_types.DecimalType)}
     if len(found) < 2:
         return False
     return max(t.precision - t.scale for t in found) + max(t.scale for t in found) > _WIDEST_DECIMAL
 
 
-def _reads_char(node: Node, schema: StructType | None) -> bool:
+def _reads_char(node: n.Node, schema: data_types.StructType | None) -> bool:
     """Columns that hold a CHAR or VARCHAR, and casts to one."""
-    if isinstance(node, Cast):
-        return isinstance(node.type, UnknownType)
-    if not isinstance(node, Column) or schema is None:
+    if isinstance(node, n.Cast):
+        return isinstance(node.type, data_types.UnknownType)
+    if not isinstance(node, n.Column) or schema is None:
         return False
     return any(fold_name(f.name) == fold_name(node.parts[0]) and declares_char(f) for f in schema.fields)
 
 
-def _type_in(node: Node, schema: StructType) -> DataType | None:
+def _type_in(node: n.Node, schema: data_types.StructType) -> data_types.DataType | None:
     """The type of an unbound expression; None if it is not known."""
     match node:
-        case Literal() | Cast():
+        case n.Literal() | n.Cast():
             return node.type
-        case Column((name,)):
+        case n.Column((name,)):
             # Predicates have thousands of such parts.
             return next((f.type for f in schema.fields if fold_name(f.name) == fold_name(name)), None)
     try:
@@ -241,11 +219,14 @@ SETTINGS = (
     Setting("spark.sql.legacy.identifierClause", texts=re.compile("identifier", re.IGNORECASE)),
     Setting("spark.sql.legacy.fromDayTimeString.enabled", texts=re.compile("interval", re.IGNORECASE)),
     # Types.
-    Setting("spark.sql.timestampType", ("timestamp_ltz",), nodes=_casts_to(TIMESTAMP, calls=_OF_TIMESTAMPS)),
+    Setting("spark.sql.timestampType", ("timestamp_ltz",), nodes=_casts_to(data_types.TIMESTAMP, calls=_OF_TIMESTAMPS)),
     Setting("spark.sql.decimalOperations.allowPrecisionLoss", ("true",), nodes=_decimal_arithmetic),
     Setting("spark.sql.legacy.literal.pickMinimumPrecision", ("true",), nodes=_decimals_beside_others),
     Setting("spark.sql.legacy.decimal.retainFractionDigitsOnTruncate", nodes=_wide_decimals),
-    Setting("spark.sql.legacy.castComplexTypesToString.enabled", nodes=_casts_to(STRING, calls="format_string printf")),
+    Setting(
+        "spark.sql.legacy.castComplexTypesToString.enabled",
+        nodes=_casts_to(data_types.STRING, calls="format_string printf"),
+    ),
     Setting("spark.sql.legacy.charVarcharAsString", nodes=_reads_char),
     Setting("spark.sql.legacy.noCharPaddingInPredicate", nodes=_reads_char),
     Setting("spark.sql.readSideCharPadding", ("true",), nodes=_reads_char),

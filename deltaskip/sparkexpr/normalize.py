@@ -30,33 +30,15 @@ import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.evaluation.rows import deterministic
 from deltaskip.sparkexpr.literal_list import LiteralList, has_null
-from deltaskip.sparkexpr.nodes import (
-    MIRRORED,
-    NEGATED,
-    And,
-    Call,
-    Case,
-    Cast,
-    Compare,
-    FieldRef,
-    In,
-    IsNull,
-    Like,
-    Literal,
-    Node,
-    Not,
-    Or,
-    StartsWith,
-    is_null_constant,
-)
 from deltaskip.sparkexpr.types.data_types import BOOLEAN, DATE, INTEGRAL_BITS, STRING, DataType
 from deltaskip.sparkexpr.values.calendar import parse_date
 
-TRUE_LITERAL = Literal(True, BOOLEAN)
-FALSE_LITERAL = Literal(False, BOOLEAN)
+TRUE_LITERAL = n.Literal(True, BOOLEAN)
+FALSE_LITERAL = n.Literal(False, BOOLEAN)
 
 # NOT IN skips only files with one value: a long list is not worth one node for each value.
 NOT_IN_LIMIT = 16
@@ -66,7 +48,7 @@ _INTEGER = re.compile("0|-?[1-9][0-9]{0,18}")
 _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-def normalize(node: Node) -> Node:
+def normalize(node: n.Node) -> n.Node:
     """Return a normalized predicate that is TRUE for exactly the same rows as `node`, the result of `bind`.
 
     The result is TRUE, FALSE, or AND and OR (flat, two operands or more) over leaves. NOT occurs only directly above
@@ -75,147 +57,147 @@ def normalize(node: Node) -> Node:
     return _positive(node, False)
 
 
-def _positive(node: Node, negated: bool) -> Node:
+def _positive(node: n.Node, negated: bool) -> n.Node:
     """`node`, or NOT `node`, at a filter position."""
     match node:
-        case And(children):
+        case n.And(children):
             parts = [_positive(child, negated) for child in children]
             return _any_of(parts) if negated else _all_of(parts)
-        case Or(children):
+        case n.Or(children):
             parts = [_positive(child, negated) for child in children]
             return _all_of(parts) if negated else _any_of(parts)
-        case Not(child):
+        case n.Not(child):
             return _positive(child, not negated)
-        case Literal(value):
+        case n.Literal(value):
             return TRUE_LITERAL if value is (not negated) else FALSE_LITERAL
-        case Compare():
+        case n.Compare():
             return _comparison(node, negated)
-        case In(child, values):
+        case n.In(child, values):
             return _not_in(child, values) if negated else _in(child, values)
-        case Like(child, other) | StartsWith(child, other):
-            return FALSE_LITERAL if is_null_constant(child) or is_null_constant(other) else _leaf(node, negated)
-        case FieldRef():
-            return Compare("=", node, FALSE_LITERAL if negated else TRUE_LITERAL)
+        case n.Like(child, other) | n.StartsWith(child, other):
+            return FALSE_LITERAL if n.is_null_constant(child) or n.is_null_constant(other) else _leaf(node, negated)
+        case n.FieldRef():
+            return n.Compare("=", node, FALSE_LITERAL if negated else TRUE_LITERAL)
         case _:
             return _leaf(node, negated)
 
 
-def _leaf(node: Node, negated: bool) -> Node:
-    return Not(node) if negated else node
+def _leaf(node: n.Node, negated: bool) -> n.Node:
+    return n.Not(node) if negated else node
 
 
-def _all_of(parts: Iterable[Node]) -> Node:
-    kept: dict[Node, None] = {}
+def _all_of(parts: Iterable[n.Node]) -> n.Node:
+    kept: dict[n.Node, None] = {}
     for part in parts:
         if part == FALSE_LITERAL:
             return FALSE_LITERAL
         if part != TRUE_LITERAL:
-            kept.update(dict.fromkeys(part.children if isinstance(part, And) else (part,)))
+            kept.update(dict.fromkeys(part.children if isinstance(part, n.And) else (part,)))
     flat = tuple(kept)
-    return TRUE_LITERAL if not flat else flat[0] if len(flat) == 1 else And(flat)
+    return TRUE_LITERAL if not flat else flat[0] if len(flat) == 1 else n.And(flat)
 
 
-def _any_of(parts: Iterable[Node]) -> Node:
-    kept: dict[Node, None] = {}
+def _any_of(parts: Iterable[n.Node]) -> n.Node:
+    kept: dict[n.Node, None] = {}
     for part in parts:
         if part == TRUE_LITERAL:
             return TRUE_LITERAL
         if part != FALSE_LITERAL:
-            kept.update(dict.fromkeys(part.children if isinstance(part, Or) else (part,)))
+            kept.update(dict.fromkeys(part.children if isinstance(part, n.Or) else (part,)))
     flat = tuple(kept)
-    return FALSE_LITERAL if not flat else flat[0] if len(flat) == 1 else Or(flat)
+    return FALSE_LITERAL if not flat else flat[0] if len(flat) == 1 else n.Or(flat)
 
 
-def _literal_right(node: Compare) -> Compare:
-    if isinstance(node.left, Literal) and not isinstance(node.right, Literal):
-        return Compare(MIRRORED[node.op], node.right, node.left)
+def _literal_right(node: n.Compare) -> n.Compare:
+    if isinstance(node.left, n.Literal) and not isinstance(node.right, n.Literal):
+        return n.Compare(n.MIRRORED[node.op], node.right, node.left)
     return node
 
 
-def _comparison(node: Compare, negated: bool) -> Node:
+def _comparison(node: n.Compare, negated: bool) -> n.Node:
     node = _literal_right(node)
     op, left, right = node.op, node.left, node.right
     if op == "<=>":
         return _null_safe(node, negated)
-    if is_null_constant(left) or is_null_constant(right):
+    if n.is_null_constant(left) or n.is_null_constant(right):
         return FALSE_LITERAL
-    if op in ("=", "!=") and _is_predicate(left) and isinstance(right, Literal):
+    if op in ("=", "!=") and _is_predicate(left) and isinstance(right, n.Literal):
         return _positive(left, negated ^ ((right.value is False) == (op == "=")))
-    if op in ("=", "!=") and isinstance(right, Literal) and (inverse := _of_texts(left, (right,))) is not None:
+    if op in ("=", "!=") and isinstance(right, n.Literal) and (inverse := _of_texts(left, (right,))) is not None:
         child, values = inverse
         unequal = negated == (op == "=")
         if not values:
-            return Not(IsNull(child)) if unequal else FALSE_LITERAL
-        return Compare("!=" if unequal else "=", child, values[0])
-    return Compare(NEGATED[op], left, right) if negated else node
+            return n.Not(n.IsNull(child)) if unequal else FALSE_LITERAL
+        return n.Compare("!=" if unequal else "=", child, values[0])
+    return n.Compare(n.NEGATED[op], left, right) if negated else node
 
 
-def _null_safe(node: Compare, negated: bool) -> Node:
+def _null_safe(node: n.Compare, negated: bool) -> n.Node:
     left, right = node.left, node.right
-    if is_null_constant(left) or is_null_constant(right):
-        return _leaf(IsNull(right if is_null_constant(left) else left), negated)
-    if not isinstance(right, Literal):
+    if n.is_null_constant(left) or n.is_null_constant(right):
+        return _leaf(n.IsNull(right if n.is_null_constant(left) else left), negated)
+    if not isinstance(right, n.Literal):
         return _leaf(node, negated)
-    equal = Compare("=", left, right)
+    equal = n.Compare("=", left, right)
     if not negated:
         return _comparison(equal, False)
     # The result would use the operand twice: an operand that is not deterministic is left unchanged.
     if not deterministic(left):
-        return Not(node)
-    return _any_of((_comparison(equal, True), IsNull(left)))
+        return n.Not(node)
+    return _any_of((_comparison(equal, True), n.IsNull(left)))
 
 
-def _in(child: Node, values: Sequence[Node]) -> Node:
+def _in(child: n.Node, values: Sequence[n.Node]) -> n.Node:
     distinct = _distinct(values)
-    if is_null_constant(child) or not distinct:
+    if n.is_null_constant(child) or not distinct:
         return FALSE_LITERAL
     if len(distinct) == 1:
-        return _comparison(Compare("=", child, distinct[0]), False)
+        return _comparison(n.Compare("=", child, distinct[0]), False)
     inverse = _of_texts(child, distinct)
-    return In(child, distinct) if inverse is None else _in(*inverse)
+    return n.In(child, distinct) if inverse is None else _in(*inverse)
 
 
-def _not_in(child: Node, values: Sequence[Node]) -> Node:
+def _not_in(child: n.Node, values: Sequence[n.Node]) -> n.Node:
     if not values:
         return TRUE_LITERAL
-    if is_null_constant(child) or has_null(values):
+    if n.is_null_constant(child) or has_null(values):
         return FALSE_LITERAL
     distinct = _distinct(values)
     if len(distinct) > NOT_IN_LIMIT or (len(distinct) > 1 and not deterministic(child)):
-        return Not(In(child, distinct))
-    return _all_of(_comparison(Compare("=", child, value), True) for value in distinct)
+        return n.Not(n.In(child, distinct))
+    return _all_of(_comparison(n.Compare("=", child, value), True) for value in distinct)
 
 
-def _distinct(values: Sequence[Node]) -> Sequence[Node]:
+def _distinct(values: Sequence[n.Node]) -> Sequence[n.Node]:
     """Distinct values that are not NULL, in order. Equal literals with different text (1.0, 1.00) are one value."""
     if isinstance(values, LiteralList):
         return values.distinct()
-    found: dict[object, Node] = {}
+    found: dict[object, n.Node] = {}
     for value in values:
-        if not is_null_constant(value):
+        if not n.is_null_constant(value):
             found.setdefault(_key(value), value)
     return tuple(found.values())
 
 
-def _key(node: Node) -> object:
-    if isinstance(node, Literal) and isinstance(node.value, float):
+def _key(node: n.Node) -> object:
+    if isinstance(node, n.Literal) and isinstance(node.value, float):
         # -0.0 equals 0.0, and every NaN is one value.
         return ("NaN",) if node.value != node.value else (node.value, node.type)
-    if isinstance(node, Literal) and isinstance(node.value, Decimal | int | str | bytes):
+    if isinstance(node, n.Literal) and isinstance(node.value, Decimal | int | str | bytes):
         return (node.value, node.type)
     return node
 
 
-def _of_texts(node: Node, texts: Sequence[Node]) -> tuple[Node, tuple[Literal, ...]] | None:
+def _of_texts(node: n.Node, texts: Sequence[n.Node]) -> tuple[n.Node, tuple[n.Literal, ...]] | None:
     """Return the column that is cast to a string, and the integers or dates whose text is in the given strings.
 
     None for other nodes, which may fail for a row, and for long lists.
     """
-    if not isinstance(node, Cast) or not isinstance(node.child, FieldRef) or node.type != STRING:
+    if not isinstance(node, n.Cast) or not isinstance(node.child, n.FieldRef) or node.type != STRING:
         return None
     if isinstance(texts, LiteralList):
         return None
-    known = [each.value for each in texts if isinstance(each, Literal) and each.type == STRING]
+    known = [each.value for each in texts if isinstance(each, n.Literal) and each.type == STRING]
     child, type_ = node.child, type_of(node.child)
     if len(known) < len(texts) or not (type_ == DATE or type_ in INTEGRAL_BITS):
         return None
@@ -223,7 +205,7 @@ def _of_texts(node: Node, texts: Sequence[Node]) -> tuple[Node, tuple[Literal, .
         # The strings may be dates beyond the years 0 to 9999.
         return None
     values = [_with_text(str(text), type_) for text in known]
-    return child, tuple(Literal(value, type_) for value in values if value is not None)
+    return child, tuple(n.Literal(value, type_) for value in values if value is not None)
 
 
 def _with_text(text: str, type_: DataType) -> int | None:
@@ -235,12 +217,12 @@ def _with_text(text: str, type_: DataType) -> int | None:
     return number if number is not None and -limit <= number < limit else None
 
 
-def _is_predicate(node: Node) -> bool:
+def _is_predicate(node: n.Node) -> bool:
     """Whether the node class is boolean: a comparison of the node with TRUE or FALSE can be simplified."""
     match node:
-        case Compare() | And() | Or() | Not() | IsNull() | In() | Like() | StartsWith():
+        case n.Compare() | n.And() | n.Or() | n.Not() | n.IsNull() | n.In() | n.Like() | n.StartsWith():
             return True
-        case Call() | Case() | Cast():
+        case n.Call() | n.Case() | n.Cast():
             return type_of(node) == BOOLEAN
         case _:
             return False

@@ -5,27 +5,8 @@ An expression that no rule covers is nullable.
 
 from __future__ import annotations
 
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import may_give_null, type_of
-from deltaskip.sparkexpr.nodes import (
-    And,
-    Call,
-    Case,
-    Cast,
-    Collate,
-    Compare,
-    FieldRef,
-    In,
-    IsNull,
-    Lambda,
-    Like,
-    Literal,
-    Node,
-    Not,
-    Or,
-    StartsWith,
-    Variable,
-    children_of,
-)
 from deltaskip.sparkexpr.types.data_types import ArrayType, DecimalType, StructType
 from deltaskip.sparkexpr.types.resolve import fold_name
 
@@ -43,30 +24,30 @@ _OF_ARGUMENTS = frozenset(
 _SUMS = frozenset(("+", "-", "*"))
 
 
-def is_nullable(node: Node) -> bool:
+def is_nullable(node: n.Node) -> bool:
     """Return whether the value of a bound expression may be NULL, as Spark declares it."""
     match node:
-        case Literal(value):
+        case n.Literal(value):
             return value is None
-        case FieldRef() | Variable():
+        case n.FieldRef() | n.Variable():
             return node.nullable
-        case IsNull() | Compare("<=>"):
+        case n.IsNull() | n.Compare("<=>"):
             return False
-        case Compare() | And() | Or() | Not() | In() | Like() | StartsWith() | Collate():
-            return any(map(is_nullable, children_of(node)))
-        case Cast(child, type_, safe):
+        case n.Compare() | n.And() | n.Or() | n.Not() | n.In() | n.Like() | n.StartsWith() | n.Collate():
+            return any(map(is_nullable, n.children_of(node)))
+        case n.Cast(child, type_, safe):
             source = type_of(child)
             return safe or source is None or is_nullable(child) or may_give_null(source, type_)
-        case Case(branches, otherwise):
+        case n.Case(branches, otherwise):
             return otherwise is None or any(map(is_nullable, (otherwise, *(value for _, value in branches))))
-        case Call(name, args, type_):
+        case n.Call(name, args, type_):
             return _call_is_nullable(name, args, isinstance(type_, DecimalType))
         case _:
             return True
 
 
-def _call_is_nullable(name: str, args: tuple[Node, ...], is_decimal: bool) -> bool:
-    args = tuple([arg for arg in args if not isinstance(arg, Lambda)])
+def _call_is_nullable(name: str, args: tuple[n.Node, ...], is_decimal: bool) -> bool:
+    args = tuple([arg for arg in args if not isinstance(arg, n.Lambda)])
     given = type_of(args[0]) if args else None
     if name in _NEVER:
         return False
@@ -76,7 +57,7 @@ def _call_is_nullable(name: str, args: tuple[Node, ...], is_decimal: bool) -> bo
         return is_decimal or any(map(is_nullable, args))
     if name == "flatten":
         return is_nullable(args[0]) or not isinstance(given, ArrayType) or given.contains_null
-    if name == "[]" and isinstance(given, StructType) and isinstance(args[1], Literal):
+    if name == "[]" and isinstance(given, StructType) and isinstance(args[1], n.Literal):
         wanted = fold_name(str(args[1].value))
         return is_nullable(args[0]) or any(f.nullable for f in given.fields if fold_name(f.name) == wanted)
     return name not in _OF_ARGUMENTS or any(map(is_nullable, args))

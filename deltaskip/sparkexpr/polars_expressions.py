@@ -18,22 +18,7 @@ from deltaskip.json_text import parse_json
 from deltaskip.sparkexpr.exact import Inexact, TimePart, Translation, arrow_constant
 from deltaskip.sparkexpr.nodes import And, Call, Case, Column, Literal, Node, Not, Or
 from deltaskip.sparkexpr.text.render import to_sql
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGRAL_BITS,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VOID,
-    DataType,
-    DecimalType,
-    StructType,
-)
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.resolve import display_name
 from deltaskip.sparkexpr.values.numerals import of_unscaled
 
@@ -80,7 +65,7 @@ class PolarsTranslation(Translation):
         columns: See Translation.
     """
 
-    def __init__(self, schema: StructType, columns: Mapping[str, Sequence[str]] | None = None) -> None:
+    def __init__(self, schema: t.StructType, columns: Mapping[str, Sequence[str]] | None = None) -> None:
         super().__init__(schema, columns, nan_is_greatest=True)
 
     def operands(self, tree: Any) -> tuple[type[And | Or], Iterable[Any]] | None:
@@ -115,9 +100,9 @@ class PolarsTranslation(Translation):
             case {"Ternary": {"predicate": condition, "truthy": yes, "falsy": no}}:
                 return Case(((self.node(condition), self.node(yes)),), self.node(no))
             case {"Literal": {"Scalar": {"Boolean": bool() as value}}}:
-                return Literal(value, BOOLEAN)
+                return Literal(value, t.BOOLEAN)
             case {"Literal": {"Scalar": {"Null": _}}}:
-                return Literal(None, BOOLEAN)
+                return Literal(None, t.BOOLEAN)
             case {"Column": _} | {"Function": {"function": {"StructExpr": _}}}:
                 return self.condition(self._column_of(tree))
         raise Inexact(f"{_part(tree)} is not translated")
@@ -179,14 +164,14 @@ def polars_literal(tree: Any) -> Literal:
     """Return a constant of an expression. Raises Inexact for anything else."""
     match tree:
         case {"Literal": {"Dyn": {"Int": int() as value}}}:
-            return Literal(value, LONG)
+            return Literal(value, t.LONG)
         case {"Literal": {"Dyn": {"Float": float() as value}}}:
-            return Literal(value, DOUBLE)
+            return Literal(value, t.DOUBLE)
         case {"Literal": {"Dyn": {"Float": None}} | {"Scalar": {"Float64": None} | {"Float32": None}}}:
             # Polars serializes NaN and infinity as null.
             raise Inexact("NaN and infinity cannot be told apart in it, of which isnan(column) finds the first")
         case {"Literal": {"Dyn": {"Str": str() as value}}}:
-            return Literal(value, STRING)
+            return Literal(value, t.STRING)
         case {"Literal": {"Scalar": {**members}}} if len(members) == 1:
             [(kind, scalar)] = members.items()
             return _scalar(str(kind), scalar)
@@ -217,12 +202,12 @@ def _computed(tree: Any) -> Literal:
     return arrow_constant(value)
 
 
-def _holds(kind: Any, stored: DataType) -> bool:
+def _holds(kind: Any, stored: t.DataType) -> bool:
     """Whether a type of Polars has all values of a type, in their order."""
     match kind, stored:
-        case (("Int8" | "Int16" | "Int32" | "Int64"), _) if stored in INTEGRAL_BITS:
-            return int(kind.removeprefix("Int")) >= INTEGRAL_BITS[stored]
-        case {"Decimal": [int() as precision, int() as scale]}, DecimalType():
+        case (("Int8" | "Int16" | "Int32" | "Int64"), _) if stored in t.INTEGRAL_BITS:
+            return int(kind.removeprefix("Int")) >= t.INTEGRAL_BITS[stored]
+        case {"Decimal": [int() as precision, int() as scale]}, t.DecimalType():
             return scale >= stored.scale and precision - scale >= stored.precision - stored.scale
     return False
 
@@ -230,28 +215,28 @@ def _holds(kind: Any, stored: DataType) -> bool:
 def _scalar(kind: str, value: Any) -> Literal:
     match kind, value:
         case "Null", _:
-            return Literal(None, VOID)
+            return Literal(None, t.VOID)
         case _, int() if kind in _INTEGERS:
-            return Literal(value, LONG)
+            return Literal(value, t.LONG)
         case "Float32", float():
-            return Literal(float(np.float32(value)), FLOAT)
+            return Literal(float(np.float32(value)), t.FLOAT)
         case "Float64", float():
-            return Literal(value, DOUBLE)
+            return Literal(value, t.DOUBLE)
         case "String", str():
-            return Literal(value, STRING)
+            return Literal(value, t.STRING)
         case "Boolean", bool():
-            return Literal(value, BOOLEAN)
+            return Literal(value, t.BOOLEAN)
         case "Binary", [*numbers]:
-            return Literal(bytes(numbers), BINARY)
+            return Literal(bytes(numbers), t.BINARY)
         case "Date", int():
-            return Literal(value, DATE)
+            return Literal(value, t.DATE)
         case "Datetime", [int() as micros, "Microseconds", None]:
             # Polars compares a literal in milliseconds with the milliseconds of the column.
-            return Literal(micros, TIMESTAMP_NTZ)
+            return Literal(micros, t.TIMESTAMP_NTZ)
         case "Datetime", [int() as micros, "Microseconds", {"inner": "UTC"}]:
-            return Literal(micros, TIMESTAMP)
+            return Literal(micros, t.TIMESTAMP)
         case "Decimal", [int() as unscaled, _, int() as scale]:
-            return Literal(of_unscaled(unscaled, scale), DecimalType(38, scale))
+            return Literal(of_unscaled(unscaled, scale), t.DecimalType(38, scale))
     raise Inexact(f"the constant is {kind}")
 
 

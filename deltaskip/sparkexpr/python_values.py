@@ -15,22 +15,7 @@ from deltaskip.errors import InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.sparkexpr.literal_list import SHORTEST, LiteralList, integers, text_list
 from deltaskip.sparkexpr.nodes import Call, Cast, Literal, Node
 from deltaskip.sparkexpr.text.render import to_sql
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    VOID,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructType,
-)
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.resolve import fold_name
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import EPOCH, format_timestamp
@@ -68,25 +53,25 @@ def literal_node(value: object, what: str = "A literal in a predicate") -> Node:
         case Literal():
             return value
         case None:
-            return Literal(None, VOID)
+            return Literal(None, t.VOID)
         case bool():
-            return Literal(value, BOOLEAN)
+            return Literal(value, t.BOOLEAN)
         case int() if abs(value) < _MOST:
             return _integer(int(value))
         case int():
             raise PredicateError(f"{what} has more than the 38 digits of a decimal in Spark SQL.")
         case float():
-            return Literal(float(value), DOUBLE)
+            return Literal(float(value), t.DOUBLE)
         case str():
-            return Literal(str.__str__(value), STRING)
+            return Literal(str.__str__(value), t.STRING)
         case bytes() | bytearray() | memoryview():
-            return Literal(bytes(value), BINARY)
+            return Literal(bytes(value), t.BINARY)
         case Decimal():
             return _decimal(value)
         case datetime():
             return _timestamp(value)
         case date():
-            return Literal((value - date(1970, 1, 1)).days, DATE)
+            return Literal((value - date(1970, 1, 1)).days, t.DATE)
         case timedelta():
             return _interval(value, what)
     error = InvalidArgumentType.of(what, _EXPECTED, value)
@@ -99,7 +84,7 @@ def literal_node(value: object, what: str = "A literal in a predicate") -> Node:
     raise error
 
 
-def shaped(node: Node, type_: DataType | None) -> Node:
+def shaped(node: Node, type_: t.DataType | None) -> Node:
     """Return a constant in which each dict is a struct or a map, by the type that it is compared with or stored as.
 
     A dict is a struct by the names of its keys where the type is a struct, and otherwise a map, as in PySpark.
@@ -111,11 +96,11 @@ def shaped(node: Node, type_: DataType | None) -> Node:
     Raises PredicateError if a dict has a key that is no field of the struct.
     """
     match node, type_:
-        case Call("array", ()), ArrayType():
+        case Call("array", ()), t.ArrayType():
             return Literal((), type_)
-        case Call("dict()" | "map", ()), MapType():
+        case Call("dict()" | "map", ()), t.MapType():
             return Literal((), type_)
-        case Call("dict()", pairs), StructType(fields):
+        case Call("dict()", pairs), t.StructType(fields):
             members = zip(pairs[::2], pairs[1::2], strict=True)
             given = {fold_name(str(k.value)): v for k, v in members if type(k) is Literal}
             unknown = given.keys() - {fold_name(field.name) for field in fields}
@@ -126,18 +111,18 @@ def shaped(node: Node, type_: DataType | None) -> Node:
                 )
             found: list[Node] = []
             for field in fields:
-                value = shaped(given.get(fold_name(field.name), Literal(None, VOID)), field.type)
-                found += [Literal(field.name, STRING), value]
+                value = shaped(given.get(fold_name(field.name), Literal(None, t.VOID)), field.type)
+                found += [Literal(field.name, t.STRING), value]
             return Call("named_struct", tuple(found))
         case Call("dict()", pairs), _:
-            key, item = (type_.key, type_.value) if isinstance(type_, MapType) else (None, None)
+            key, item = (type_.key, type_.value) if isinstance(type_, t.MapType) else (None, None)
             return Call("map", tuple(shaped(each, item if at % 2 else key) for at, each in enumerate(pairs)))
         case Call("array", args), _:
-            element = type_.element if isinstance(type_, ArrayType) else None
+            element = type_.element if isinstance(type_, t.ArrayType) else None
             return Call("array", tuple(shaped(each, element) for each in args))
-        case Call("map", args), MapType(key, item):
+        case Call("map", args), t.MapType(key, item):
             return Call("map", tuple(shaped(each, item if at % 2 else key) for at, each in enumerate(args)))
-        case Call("named_struct", args), StructType(fields) if len(args) == 2 * len(fields):
+        case Call("named_struct", args), t.StructType(fields) if len(args) == 2 * len(fields):
             types = [None if at % 2 == 0 else fields[at // 2].type for at in range(len(args))]
             return Call("named_struct", tuple(shaped(each, one) for each, one in zip(args, types, strict=True)))
     return node
@@ -167,7 +152,7 @@ def _nested_node(value: object, what: str) -> Node | None:
 
 def _nested_scalar(value: Any, what: str) -> Node | None:
     if not value.is_valid:
-        return Literal(None, VOID)
+        return Literal(None, t.VOID)
     if pa.types.is_map(value.type):
         entries = [value.values[at] for at in range(len(value.values))]
         return Call("map", tuple(literal_node(entry[name], what) for entry in entries for name in ("key", "value")))
@@ -178,7 +163,9 @@ def _nested_scalar(value: Any, what: str) -> Node | None:
 
 def _struct(names: Sequence[str], values: Sequence[object], what: str) -> Node:
     members = zip(names, values, strict=True)
-    return Call("named_struct", tuple(each for k, v in members for each in (Literal(k, STRING), literal_node(v, what))))
+    return Call(
+        "named_struct", tuple(each for k, v in members for each in (Literal(k, t.STRING), literal_node(v, what)))
+    )
 
 
 def is_listed(value: object) -> bool:
@@ -321,8 +308,8 @@ def _interval(value: timedelta, what: str) -> Literal:
 
 def _integer(value: int) -> Literal:
     if -(2**31) <= value < 2**31:
-        return Literal(value, INTEGER)
-    return Literal(value, LONG) if -(2**63) <= value < 2**63 else _decimal(exactly(value))
+        return Literal(value, t.INTEGER)
+    return Literal(value, t.LONG) if -(2**63) <= value < 2**63 else _decimal(exactly(value))
 
 
 def _decimal(value: Decimal) -> Literal:
@@ -331,7 +318,7 @@ def _decimal(value: Decimal) -> Literal:
     _, digits, exponent = value.as_tuple()
     scale = max(0, -int(exponent))
     try:
-        type_ = DecimalType(max(len(digits) + max(0, int(exponent)), scale, 1), scale)
+        type_ = t.DecimalType(max(len(digits) + max(0, int(exponent)), scale, 1), scale)
     except SchemaError as error:
         raise PredicateError(f"The literal {value:.38} has more than 38 digits, the most of a decimal.") from error
     return Literal(value if int(exponent) <= 0 else exactly(int(value)), type_)
@@ -339,9 +326,9 @@ def _decimal(value: Decimal) -> Literal:
 
 def _timestamp(value: datetime) -> Node:
     if value.utcoffset() is not None:
-        return Literal(_micros(value - EPOCH), TIMESTAMP)
+        return Literal(_micros(value - EPOCH), t.TIMESTAMP)
     # The instant depends on the session's time zone, which `bind` receives.
-    return Cast(Literal(format_timestamp(_micros(value.replace(tzinfo=None) - _EPOCH)), STRING), TIMESTAMP)
+    return Cast(Literal(format_timestamp(_micros(value.replace(tzinfo=None) - _EPOCH)), t.STRING), t.TIMESTAMP)
 
 
 def _micros(since_epoch: timedelta) -> int:

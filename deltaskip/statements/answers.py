@@ -20,25 +20,8 @@ from deltaskip.features.enabling import FEATURE_PREFIX, READER_VERSION, WRITER_V
 from deltaskip.features.identity_columns import identity_of
 from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
 from deltaskip.skipping.table_coverage import clustering_columns
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.text.sql_text import quoted_text
-from deltaskip.sparkexpr.types import (
-    CHAR_VARCHAR_KEY,
-    COMMENT_KEY,
-    DEFAULT_KEY,
-    GENERATION_KEY,
-    STRING,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-    arrow_schema,
-    collation_name,
-    declared_collation,
-    display_name,
-    fold_name,
-    simple_string,
-)
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.sparkexpr.types.lengths import with_lengths
 from deltaskip.sparkexpr.values.arrow_values import domain_values
@@ -68,7 +51,7 @@ def rows(schema: str, values: Iterable[Sequence[Any]]) -> pa.Table:
         schema: The columns as SQL text.
         values: The rows.
     """
-    typed = arrow_schema(parse_columns(schema))
+    typed = t.arrow_schema(parse_columns(schema))
     columns = list(zip(*values, strict=True)) or [()] * len(typed)
     pairs = zip(columns, typed, strict=True)
     arrays = [pa.array([_value(each) for each in column], field.type) for column, field in pairs]
@@ -84,14 +67,14 @@ def _value(value: Any) -> Any:
 
 def listed_namespaces(names: Iterable[tuple[str, ...]], pattern: str | None) -> pa.Table:
     """Return the rows of SHOW NAMESPACES."""
-    shown: Iterable[str] = map(display_name, names)
+    shown: Iterable[str] = map(t.display_name, names)
     found = shown if pattern is None else filter(name_test(pattern), shown)
     return rows("namespace STRING NOT NULL", ((name,) for name in found))
 
 
 def listed_tables(idents: Iterable[CatalogIdentifier]) -> pa.Table:
     """Return the rows of SHOW TABLES."""
-    found = ((display_name(ident.namespace), ident.name, False) for ident in idents)
+    found = ((t.display_name(ident.namespace), ident.name, False) for ident in idents)
     return rows("namespace STRING NOT NULL, tableName STRING NOT NULL, isTemporary BOOLEAN NOT NULL", found)
 
 
@@ -133,7 +116,7 @@ def shown_columns(table: DeltaTable) -> pa.Table:
     return rows("col_name STRING NOT NULL", ((field.name,) for field in visible_columns(table)))
 
 
-def visible_columns(table: DeltaTable) -> list[StructField]:
+def visible_columns(table: DeltaTable) -> list[t.StructField]:
     """Return the columns of a table without those that its transforms have added."""
     hidden = set(table.hidden_columns)
     return [field for field in table.schema.fields if field.name not in hidden]
@@ -174,15 +157,15 @@ def described_table(table: DeltaTable, name: str, extended: bool, catalog: str) 
 
 def described_column(table: DeltaTable, path: tuple[str, ...]) -> pa.Table:
     """Return the rows of DESCRIBE TABLE … column. Raises SchemaError if there is no such column."""
-    named = {fold_name(field.name): field for field in table.schema.fields}
-    field = named.get(fold_name(path[0]))
+    named = {t.fold_name(field.name): field for field in table.schema.fields}
+    field = named.get(t.fold_name(path[0]))
     if field is None or len(path) > 1:
-        shown = display_name(path)
+        shown = t.display_name(path)
         raise SchemaError(f"The table {table.uri} has no column {shown} to describe: name a top-level column.")
-    comment = field.metadata.get(COMMENT_KEY)
+    comment = field.metadata.get(t.COMMENT_KEY)
     facts = [
         ("col_name", field.name),
-        ("data_type", simple_string(field.type, field)),
+        ("data_type", t.simple_string(field.type, field)),
         ("comment", "NULL" if comment is None else str(comment)),
     ]
     return rows(_INFO, facts)
@@ -190,7 +173,7 @@ def described_column(table: DeltaTable, path: tuple[str, ...]) -> pa.Table:
 
 def described_namespace(described: NamespaceDescription, extended: bool) -> pa.Table:
     """Return the rows of DESCRIBE NAMESPACE."""
-    facts = [("Catalog Name", described.catalog), ("Namespace Name", display_name(described.namespace))]
+    facts = [("Catalog Name", described.catalog), ("Namespace Name", t.display_name(described.namespace))]
     named = (("Comment", described.comment), ("Location", described.location), ("Owner", described.owner))
     facts += [(label, text) for label, text in named if text is not None]
     if extended:
@@ -212,7 +195,7 @@ def create_statement(table: DeltaTable, name: str, own_locations: Sequence[str])
     if table.partition_columns:
         hidden = set(table.hidden_columns)
         pairs = zip(table.partition_columns, table.partitioning, strict=True)
-        parts = (str(transform) if name in hidden else display_name([name]) for name, transform in pairs)
+        parts = (str(transform) if name in hidden else t.display_name([name]) for name, transform in pairs)
         found.append(f"PARTITIONED BY ({', '.join(parts)})")
     clustered = clustering_columns(table.snapshot)
     if clustered:
@@ -229,58 +212,58 @@ def create_statement(table: DeltaTable, name: str, own_locations: Sequence[str])
     return "\n".join(found) + "\n"
 
 
-def _definition(field: StructField) -> str:
+def _definition(field: t.StructField) -> str:
     """A column in the syntax of CREATE TABLE."""
-    found = [display_name([field.name]), _type_definition(with_lengths(field).type, field, field.name)]
+    found = [t.display_name([field.name]), _type_definition(with_lengths(field).type, field, field.name)]
     identity = identity_of(field)
     if identity is not None:
         kind = "BY DEFAULT" if identity.explicit else "ALWAYS"
         found.append(f"GENERATED {kind} AS IDENTITY (START WITH {identity.start} INCREMENT BY {identity.step})")
-    if GENERATION_KEY in field.metadata:
-        found.append(f"GENERATED ALWAYS AS ({field.metadata[GENERATION_KEY]})")
+    if t.GENERATION_KEY in field.metadata:
+        found.append(f"GENERATED ALWAYS AS ({field.metadata[t.GENERATION_KEY]})")
     if not field.nullable:
         found.append("NOT NULL")
-    if DEFAULT_KEY in field.metadata:
-        found.append(f"DEFAULT {field.metadata[DEFAULT_KEY]}")
-    if COMMENT_KEY in field.metadata:
-        found.append(f"COMMENT {quoted_text(str(field.metadata[COMMENT_KEY]))}")
+    if t.DEFAULT_KEY in field.metadata:
+        found.append(f"DEFAULT {field.metadata[t.DEFAULT_KEY]}")
+    if t.COMMENT_KEY in field.metadata:
+        found.append(f"COMMENT {quoted_text(str(field.metadata[t.COMMENT_KEY]))}")
     return " ".join(found)
 
 
-def _type_definition(data_type: DataType, field: StructField, path: str) -> str:
+def _type_definition(data_type: t.DataType, field: t.StructField, path: str) -> str:
     """The type of a column, or a part of it at a path, in the syntax of CREATE TABLE."""
     match data_type:
-        case StructType(fields):
+        case t.StructType(fields):
             return f"struct<{', '.join(map(_nested_definition, fields))}>"
-        case ArrayType(element):
+        case t.ArrayType(element):
             return f"array<{_type_definition(element, field, f'{path}.element')}>"
-        case MapType(key, value):
+        case t.MapType(key, value):
             return (
                 f"map<{_type_definition(key, field, f'{path}.key')}, {_type_definition(value, field, f'{path}.value')}>"
             )
         case _:
-            collation = declared_collation(field, path) if data_type == STRING else None
-            return simple_string(data_type) + (f" collate {collation_name(collation)}" if collation else "")
+            collation = t.declared_collation(field, path) if data_type == t.STRING else None
+            return t.simple_string(data_type) + (f" collate {t.collation_name(collation)}" if collation else "")
 
 
-def _nested_definition(field: StructField) -> str:
-    found = f"{display_name([field.name])}: {_type_definition(field.type, field, field.name)}"
+def _nested_definition(field: t.StructField) -> str:
+    found = f"{t.display_name([field.name])}: {_type_definition(field.type, field, field.name)}"
     if not field.nullable:
         found += " NOT NULL"
-    if COMMENT_KEY in field.metadata:
-        found += f" COMMENT {quoted_text(str(field.metadata[COMMENT_KEY]))}"
+    if t.COMMENT_KEY in field.metadata:
+        found += f" COMMENT {quoted_text(str(field.metadata[t.COMMENT_KEY]))}"
     return found
 
 
-def _described(field: StructField) -> tuple[str, str, str | None]:
-    comment = field.metadata.get(COMMENT_KEY)
-    shown = str(field.metadata.get(CHAR_VARCHAR_KEY) or simple_string(field.type, field))
+def _described(field: t.StructField) -> tuple[str, str, str | None]:
+    comment = field.metadata.get(t.COMMENT_KEY)
+    shown = str(field.metadata.get(t.CHAR_VARCHAR_KEY) or t.simple_string(field.type, field))
     return field.name, shown, None if comment is None else str(comment)
 
 
-def _type_at(schema: StructType, column: str) -> str:
+def _type_at(schema: t.StructType, column: str) -> str:
     named = {field.name: field for field in schema.fields}
-    return simple_string(named[column].type, named[column]) if column in named else ""
+    return t.simple_string(named[column].type, named[column]) if column in named else ""
 
 
 def name_test(pattern: str) -> Callable[[str], bool]:

@@ -21,27 +21,13 @@ from deltaskip.rows.defaults import default_sql
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import EvaluationError, Undecided, parse_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.clock import at_time
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.evaluation import evaluate
 from deltaskip.sparkexpr.nodes import Opaque, walk
 from deltaskip.sparkexpr.text.sql_text import quoted_name
-from deltaskip.sparkexpr.types import (
-    DEFAULT_KEY,
-    GENERATION_KEY,
-    INTEGRAL_BITS,
-    VOID,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-    arrow_type,
-    display_name,
-    fold_name,
-    nested_types,
-)
 from deltaskip.sparkexpr.types.ddl import exact_type_text
 from deltaskip.sparkexpr.values.arrow_values import typed_array
 from deltaskip.sparkexpr.values.calendar import current_micros
@@ -50,7 +36,7 @@ from deltaskip.statements.reader import QUERY_WORDS, NameParts, PartitionValue, 
 from deltaskip.statements.statement import Statement, StatementSession
 from deltaskip.table.table import DeltaTable
 
-_NO_COLUMNS = StructType(())
+_NO_COLUMNS = t.StructType(())
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
@@ -115,7 +101,7 @@ class Insert(Statement):
 
     def run(self, session: StatementSession) -> Any:
         table = session.table(self.name)
-        shown = display_name(self.name)
+        shown = t.display_name(self.name)
         fixed = [
             (field, None if value is None else f"CAST({value} AS {exact_type_text(field.type)})")
             for field, value in _fixed(table, self.partition, shown)
@@ -123,8 +109,8 @@ class Insert(Statement):
         if self.by_name:
             frame, scans = session.read(self.query)
         else:
-            names = {fold_name(field.name) for field, value in fixed if value is not None}
-            columns = [field for field in _columns(table, self, shown) if fold_name(field.name) not in names]
+            names = {t.fold_name(field.name) for field, value in fixed if value is not None}
+            columns = [field for field in _columns(table, self, shown) if t.fold_name(field.name) not in names]
             query, columns = _with_defaults(self.query, columns, shown, partial(_check_default, session, table))
             constants = _values(query) if session.spark is None else None
             if constants is not None:
@@ -148,7 +134,7 @@ def _write(
     table: DeltaTable,
     frame: Any,
     scans: Sequence[Scan],
-    fixed: Sequence[tuple[StructField, str | None]],
+    fixed: Sequence[tuple[t.StructField, str | None]],
 ) -> Any:
     """Append rows, or replace other rows by them."""
     mode: Literal["keep", "merge"] = "merge" if statement.evolves else "keep"
@@ -172,16 +158,16 @@ def _write(
     return NO_ROWS
 
 
-def _check_count(given: int, columns: Sequence[StructField], shown: str) -> None:
+def _check_count(given: int, columns: Sequence[t.StructField], shown: str) -> None:
     if given != len(columns):
-        listed = ", ".join(display_name([field.name]) for field in columns)
+        listed = ", ".join(t.display_name([field.name]) for field in columns)
         raise SchemaError(
             f"INSERT INTO {shown} has {given} values for {len(columns)} columns ({listed}): list the columns that they "
             f"are for, as in INSERT INTO {shown} (…), or write BY NAME."
         )
 
 
-def _with_names(frame: Any, columns: Sequence[StructField], listed: bool, shown: str) -> Any:
+def _with_names(frame: Any, columns: Sequence[t.StructField], listed: bool, shown: str) -> Any:
     """A query's DataFrame with the names of the table's columns, also inside structs; values are given by position.
 
     # Spark 4.1, TableOutputResolver.resolveColumnsByPosition; delta-spark 4.4, DeltaAnalysis: a query whose columns
@@ -193,16 +179,16 @@ def _with_names(frame: Any, columns: Sequence[StructField], listed: bool, shown:
         listed: Whether the statement lists them.
         shown: The table, for messages.
     """
-    same = [*map(fold_name, frame.columns)] == [fold_name(field.name) for field in columns]
+    same = [*map(t.fold_name, frame.columns)] == [t.fold_name(field.name) for field in columns]
     by_position, inside = listed or not same, not listed and not same
     frame = frame.toDF(*(field.name for field in columns))
-    nested = [field for field in columns if any(isinstance(each, StructType) for each in nested_types(field.type))]
+    nested = [field for field in columns if any(isinstance(each, t.StructType) for each in t.nested_types(field.type))]
     if not nested:
         return frame
     given = schema_of(frame.select(*(quoted_name(field.name) for field in nested)).schema)
     casts = {}
     for field, source in zip(nested, given.fields, strict=True):
-        named = _named(source.type, field.type, f"{display_name([field.name])} of {shown}", by_position, inside)
+        named = _named(source.type, field.type, f"{t.display_name([field.name])} of {shown}", by_position, inside)
         if named != source.type:
             casts[field.name] = (
                 f"CAST({quoted_name(field.name)} AS {exact_type_text(named)}) AS {quoted_name(field.name)}"
@@ -210,7 +196,7 @@ def _with_names(frame: Any, columns: Sequence[StructField], listed: bool, shown:
     return frame.selectExpr(*(casts.get(field.name, quoted_name(field.name)) for field in columns)) if casts else frame
 
 
-def _named(given: DataType, target: DataType, where: str, by_position: bool, inside: bool) -> DataType:
+def _named(given: t.DataType, target: t.DataType, where: str, by_position: bool, inside: bool) -> t.DataType:
     """The type of a value with the names of the target's fields.
 
     by_position, inside: Whether fields of structs are given by position, at this place and inside arrays and maps.
@@ -219,13 +205,13 @@ def _named(given: DataType, target: DataType, where: str, by_position: bool, ins
     """
     element_type = partial(_named, where=where, by_position=inside, inside=inside)
     match given, target:
-        case StructType(theirs), StructType(fields):
+        case t.StructType(theirs), t.StructType(fields):
             if len(theirs) < len(fields):
                 raise SchemaError(
                     f"A struct of {len(theirs)} fields is given by position for {where}, which has {len(fields)}: give "
                     f"a value to each field, or write BY NAME."
                 )
-            names, others = ([fold_name(field.name) for field in each] for each in (fields, theirs))
+            names, others = ([t.fold_name(field.name) for field in each] for each in (fields, theirs))
             order = [names.index(name) for name in others if name in names]
             if not by_position and order != sorted(order):
                 raise SchemaError(
@@ -235,10 +221,10 @@ def _named(given: DataType, target: DataType, where: str, by_position: bool, ins
                 )
             pairs = zip(theirs, fields, strict=False)
             own = [replace(a, name=b.name, type=_named(a.type, b.type, where, by_position, inside)) for a, b in pairs]
-            return StructType((*own, *theirs[len(fields) :]))
-        case ArrayType(element), ArrayType(other):
+            return t.StructType((*own, *theirs[len(fields) :]))
+        case t.ArrayType(element), t.ArrayType(other):
             return replace(given, element=element_type(element, other))
-        case MapType(key, value), MapType(other_key, other_value):
+        case t.MapType(key, value), t.MapType(other_key, other_value):
             return replace(given, key=element_type(key, other_key), value=element_type(value, other_value))
         case _:
             return given
@@ -268,17 +254,20 @@ def partition_predicate(partition: Sequence[PartitionValue]) -> str | None:
     return " AND ".join(parts) or None
 
 
-def _fixed(table: DeltaTable, partition: Sequence[PartitionValue], shown: str) -> list[tuple[StructField, str | None]]:
+def _fixed(
+    table: DeltaTable, partition: Sequence[PartitionValue], shown: str
+) -> list[tuple[t.StructField, str | None]]:
     """The columns of PARTITION (…) with their values."""
-    columns = {fold_name(name): name for name in table.partition_columns}
+    columns = {t.fold_name(name): name for name in table.partition_columns}
     fields = {field.name: field for field in table.schema.fields}
     found = []
     for each in partition:
-        name = columns.get(fold_name(each.column))
+        name = columns.get(t.fold_name(each.column))
         if name is None:
             listed = ", ".join(map(quoted_name, columns.values())) or "none"
             raise SchemaError(
-                f"{display_name([each.column])} is not a partition column of {shown}; its partition columns: {listed}."
+                f"{t.display_name([each.column])} is not a partition column of {shown}; its partition columns: "
+                f"{listed}."
             )
         found.append((fields[name], each.value))
     if len({field.name for field, _ in found}) < len(found):
@@ -286,30 +275,30 @@ def _fixed(table: DeltaTable, partition: Sequence[PartitionValue], shown: str) -
     return found
 
 
-def _columns(table: DeltaTable, statement: Insert, shown: str) -> list[StructField]:
+def _columns(table: DeltaTable, statement: Insert, shown: str) -> list[t.StructField]:
     """The columns that the query provides, in its order: those listed, or all. Dynamic partition columns come last."""
     visible = visible_columns(table)
     if not statement.columns:
-        dynamic = [fold_name(each.column) for each in statement.partition if each.value is None]
-        moved = {fold_name(field.name): field for field in visible}
+        dynamic = [t.fold_name(each.column) for each in statement.partition if each.value is None]
+        moved = {t.fold_name(field.name): field for field in visible}
         return [
-            *(field for field in visible if fold_name(field.name) not in dynamic), *(moved[name] for name in dynamic)
+            *(field for field in visible if t.fold_name(field.name) not in dynamic), *(moved[name] for name in dynamic)
         ]  # fmt: skip
-    fields = {fold_name(field.name): field for field in table.schema.fields}
+    fields = {t.fold_name(field.name): field for field in table.schema.fields}
     found = []
     for name in statement.columns:
-        if fold_name(name) not in fields:
-            listed = ", ".join(display_name([field.name]) for field in visible)
-            raise SchemaError(f"{shown} has no column {display_name([name])}; its columns: {listed}.")
-        found.append(fields[fold_name(name)])
+        if t.fold_name(name) not in fields:
+            listed = ", ".join(t.display_name([field.name]) for field in visible)
+            raise SchemaError(f"{shown} has no column {t.display_name([name])}; its columns: {listed}.")
+        found.append(fields[t.fold_name(name)])
     if len({field.name for field in found}) < len(found):
         raise SchemaError(f"INSERT INTO {shown} lists a column twice.")
     return found
 
 
 def _with_defaults(
-    query: str, columns: list[StructField], shown: str, check: Callable[[StructField], None]
-) -> tuple[str, list[StructField]]:
+    query: str, columns: list[t.StructField], shown: str, check: Callable[[t.StructField], None]
+) -> tuple[str, list[t.StructField]]:
     """The rows of VALUES with DEFAULT replaced by the default, and without columns that are DEFAULT in every row.
 
     # PROTOCOL, Default Columns; Spark 4.1, ResolveColumnDefaultInCommandInputQuery
@@ -331,20 +320,20 @@ def _with_defaults(
     return "VALUES " + ", ".join(texts), [columns[i] for i in kept]
 
 
-def _check_default(session: StatementSession, table: DeltaTable, field: StructField) -> None:
+def _check_default(session: StatementSession, table: DeltaTable, field: t.StructField) -> None:
     """Refuse a default that Spark must not evaluate. Without a session, no default with a call is evaluated."""
-    text = field.metadata.get(DEFAULT_KEY)
+    text = field.metadata.get(t.DEFAULT_KEY)
     if text is not None and session.spark is not None:
         what = f"The default value of the column {field.name}"
         engine("A default").check_stored_text(session.spark, [(what, str(text))], table.snapshot)
 
 
-def _value(text: str, field: StructField, shown: str) -> str:
+def _value(text: str, field: t.StructField, shown: str) -> str:
     if not is_default(text):
         return text
-    if GENERATION_KEY in field.metadata or identity_of(field) is not None:
+    if t.GENERATION_KEY in field.metadata or identity_of(field) is not None:
         raise InvalidArgument(
-            f"The column {display_name([field.name])} of {shown} is computed, so DEFAULT must be its value in every "
+            f"The column {t.display_name([field.name])} of {shown} is computed, so DEFAULT must be its value in every "
             f"row of VALUES or in none."
         )
     return default_sql(field)
@@ -367,7 +356,7 @@ def _values(query: str) -> list[list[str]] | None:
         reader.at += 1
 
 
-def _constant_rows(rows: Sequence[Sequence[str]], columns: Sequence[StructField], time_zone: str) -> pa.Table:
+def _constant_rows(rows: Sequence[Sequence[str]], columns: Sequence[t.StructField], time_zone: str) -> pa.Table:
     """Return rows of constants under the names of columns.
 
     Args:
@@ -386,20 +375,20 @@ def _constant_rows(rows: Sequence[Sequence[str]], columns: Sequence[StructField]
 
 def _column(texts: Sequence[str], now: int, time_zone: str) -> pa.Array:
     values, types = zip(*(_constant(text, now, time_zone) for text in texts), strict=True)
-    kinds = {each for each in types if each != VOID}
-    if kinds and kinds <= INTEGRAL_BITS.keys():
-        kind: DataType = max(kinds, key=lambda each: INTEGRAL_BITS[each])
+    kinds = {each for each in types if each != t.VOID}
+    if kinds and kinds <= t.INTEGRAL_BITS.keys():
+        kind: t.DataType = max(kinds, key=lambda each: t.INTEGRAL_BITS[each])
     elif len(kinds) > 1:
         raise _only_spark(", ".join(texts))
     else:
-        kind = next(iter(kinds), VOID)
-    return typed_array(values, arrow_type(kind))
+        kind = next(iter(kinds), t.VOID)
+    return typed_array(values, t.arrow_type(kind))
 
 
-def _constant(text: str, now: int, time_zone: str) -> tuple[object, DataType]:
+def _constant(text: str, now: int, time_zone: str) -> tuple[object, t.DataType]:
     node = bind_expression(at_time(parse_sql(text), now, time_zone, ()), _NO_COLUMNS, time_zone=time_zone)
     kind = type_of(node)
-    if kind is None or isinstance(kind, ArrayType | MapType | StructType):
+    if kind is None or isinstance(kind, t.ArrayType | t.MapType | t.StructType):
         raise _only_spark(text)
     if any(isinstance(each, Opaque) for each in walk(node)):
         raise _only_spark(text)

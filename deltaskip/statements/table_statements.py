@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from deltaskip.alter.table_changes import (
-    ClusterBy,
-    RemoveProperty,
-    SetComment,
-    SetProperty,
-    TableChange,
-    UpdateColumnComment,
-)
+from deltaskip.alter import table_changes
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.located import PROVIDERS, LocatedCatalog, TableEntry
 from deltaskip.catalogs.staged import changed_since_read
@@ -129,9 +122,9 @@ class CreateTable(Statement):
             properties["location"] = self.location
         frame, scans = (None, []) if self.query is None else session.read(self.query)
         schema: Any = self.columns if frame is None else _nullable(schema_of(frame.schema))
-        partitions: list[str | Transform | ClusterBy] = list(self.partitions)
+        partitions: list[str | Transform | table_changes.ClusterBy] = list(self.partitions)
         if self.cluster_by:
-            partitions.append(ClusterBy(*self.cluster_by))
+            partitions.append(table_changes.ClusterBy(*self.cluster_by))
         try:
             if frame is None and self.creating == "create":
                 catalog.create_table(ident, schema, partitions, properties)
@@ -213,7 +206,7 @@ class AlterTable(Statement):
     """ALTER TABLE with its changes, in order."""
 
     name: NameParts
-    changes: tuple[TableChange, ...]
+    changes: tuple[table_changes.TableChange, ...]
 
     @staticmethod
     def read(reader: StatementReader) -> Statement:
@@ -335,12 +328,16 @@ class CommentOn(Statement):
     def run(self, session: StatementSession) -> Any:
         catalog, comment = session.catalog, self.comment
         if self.kind == "namespace":
-            change = RemoveProperty("comment") if comment is None else SetProperty("comment", comment)
+            change = (
+                table_changes.RemoveProperty("comment")
+                if comment is None
+                else table_changes.SetProperty("comment", comment)
+            )
             catalog.alter_namespace(session.namespace(self.name), change)
         elif self.kind == "column":
-            catalog.alter_table(session.ident(self.name), UpdateColumnComment(self.column, comment))
+            catalog.alter_table(session.ident(self.name), table_changes.UpdateColumnComment(self.column, comment))
         else:
-            catalog.alter_table(session.ident(self.name), SetComment(comment))
+            catalog.alter_table(session.ident(self.name), table_changes.SetComment(comment))
         return NO_ROWS
 
 

@@ -46,19 +46,7 @@ from enum import Enum
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.sparkexpr.types import (
-    BYTE,
-    DATE,
-    FLOAT,
-    INTEGER,
-    LONG_MAX,
-    LONG_MIN,
-    SHORT,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values import EXACT, exactly, of_unscaled
 from deltaskip.sparkexpr.values.arrow_values import FALSE, arrow_array, arrow_scalar, is_true
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, days_from_civil
@@ -88,10 +76,10 @@ is the first version whose files Spark never shifts; the writer is named by `cre
 # Spark 4.1, DataSourceUtils.datetimeRebaseSpec and int96RebaseSpec
 """
 
-GREGORIAN_FROM: dict[DataType, int] = {
-    DATE: -141_427,
-    TIMESTAMP: -2_208_988_800_000_000,
-    TIMESTAMP_NTZ: -2_208_988_800_000_000,
+GREGORIAN_FROM: dict[t.DataType, int] = {
+    t.DATE: -141_427,
+    t.TIMESTAMP: -2_208_988_800_000_000,
+    t.TIMESTAMP_NTZ: -2_208_988_800_000_000,
 }
 """Days and microseconds from which the calendar of old writers and ours agree, in every time zone.
 
@@ -102,7 +90,7 @@ BEFORE_1900 = days_from_civil(1900, 1, 1) * MICROS_PER_DAY
 OFFSET_SECONDS_LOST = 59_000_000
 """Offsets of local mean time have seconds, which are not written: their maximum in microseconds, either way."""
 
-_LIMITS: dict[DataType, int] = {BYTE: 1 << 7, SHORT: 1 << 15, INTEGER: 1 << 31}
+_LIMITS: dict[t.DataType, int] = {t.BYTE: 1 << 7, t.SHORT: 1 << 15, t.INTEGER: 1 << 31}
 _DOUBLE_DIGITS = 17
 _GREGORIAN_WRITERS = (b"parquet-cpp", b"parquet-rs", b"delta-rs", b"DuckDB", b"Polars")
 
@@ -123,7 +111,7 @@ def believed(values: pa.Array, field: StatField, side: Side, form: BoundForm) ->
             return _without_weak_tie_breaker(values, side)
         case BoundKind.INT64 if field.type in _LIMITS:
             return _in_range(values, _LIMITS[field.type])
-        case BoundKind.INT64 if field.type in (TIMESTAMP, TIMESTAMP_NTZ):
+        case BoundKind.INT64 if field.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
             return _timestamps(values, field.type, side, form)
         case _:
             return values
@@ -148,10 +136,10 @@ def hybrid_calendar(created_by: bytes, key_values: Mapping[bytes, bytes]) -> tup
 def in_our_calendar(values: pa.Array) -> pa.Array:
     """Dates and timestamps of a file with a hybrid calendar: null where the calendars differ. Other values stay."""
     if pa.types.is_date32(values.type):
-        numbers, first = values.view(pa.int32()), GREGORIAN_FROM[DATE]
+        numbers, first = values.view(pa.int32()), GREGORIAN_FROM[t.DATE]
     elif pa.types.is_timestamp(values.type):
         per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[values.type.unit]
-        numbers, first = values.view(pa.int64()), GREGORIAN_FROM[TIMESTAMP] // 10**6 * per_second
+        numbers, first = values.view(pa.int64()), GREGORIAN_FROM[t.TIMESTAMP] // 10**6 * per_second
     else:
         return values
     old = pc.less(numbers, arrow_scalar(first, numbers.type))
@@ -165,7 +153,7 @@ def whole_number(text: str) -> int | None:
         whole = int(value) if value == value.to_integral_value(context=EXACT) else None
     except (ArithmeticError, ValueError):
         return None
-    if whole is None or not LONG_MIN <= whole <= LONG_MAX:
+    if whole is None or not t.LONG_MIN <= whole <= t.LONG_MAX:
         return None
     # The text of a double: it may stand for any integer nearby.
     return None if abs(whole) >= 10**PRINTED_DIGITS and re.search("[.eE]", text) else whole
@@ -190,7 +178,7 @@ def _doubles(values: pa.Array, field: StatField, side: Side) -> pa.Array:
     that was once a float (`delta.typeChanges`) may have either text, whatever has parsed it since, and the bound
     includes both (docs/pages/soundness.md, trap 14).
     """
-    if field.type == FLOAT:
+    if field.type == t.FLOAT:
         return as_floats(values)
     if "float" not in field.widened_from:
         return values
@@ -241,12 +229,12 @@ def _without_weak_tie_breaker(values: pa.Array, side: Side) -> pa.Array:
     return pc.if_else(halved, raised, whole)
 
 
-def _timestamps(micros: pa.Array, type_: DataType, side: Side, form: BoundForm) -> pa.Array:
+def _timestamps(micros: pa.Array, type_: t.DataType, side: Side, form: BoundForm) -> pa.Array:
     if len(micros) == micros.null_count:
         return micros
     if side == "max":
         micros = _past_the_millisecond(micros, every=form is BoundForm.GROUP)
-    return micros if form is BoundForm.TEXT or type_ != TIMESTAMP else _with_lost_seconds(micros, side, form)
+    return micros if form is BoundForm.TEXT or type_ != t.TIMESTAMP else _with_lost_seconds(micros, side, form)
 
 
 def _past_the_millisecond(micros: pa.Array, every: bool) -> pa.Array:
@@ -255,10 +243,10 @@ def _past_the_millisecond(micros: pa.Array, every: bool) -> pa.Array:
     Minima were truncated downwards, which is sound. A maximum with digits below the millisecond was not truncated; the
     greatest of several says nothing about the others.
     """
-    limit = LONG_MAX - 999
+    limit = t.LONG_MAX - 999
     room = pc.less_equal(micros, arrow_scalar(limit, pa.int64()))
     lifted = pc.add(pc.min_element_wise(micros, arrow_scalar(limit, pa.int64())), arrow_scalar(999, pa.int64()))
-    saturated = pc.if_else(room, lifted, arrow_scalar(LONG_MAX, pa.int64()))
+    saturated = pc.if_else(room, lifted, arrow_scalar(t.LONG_MAX, pa.int64()))
     if every:
         return saturated
     thousand = arrow_scalar(1000, pa.int64())
@@ -275,12 +263,12 @@ def _with_lost_seconds(micros: pa.Array, side: Side, form: BoundForm) -> pa.Arra
         return micros
     if side == "max":
         return pc.if_else(old, pc.add(micros, arrow_scalar(OFFSET_SECONDS_LOST, pa.int64())), micros)
-    floor = arrow_scalar(LONG_MIN + OFFSET_SECONDS_LOST, pa.int64())
+    floor = arrow_scalar(t.LONG_MIN + OFFSET_SECONDS_LOST, pa.int64())
     moved = pc.subtract(pc.max_element_wise(micros, floor), arrow_scalar(OFFSET_SECONDS_LOST, pa.int64()))
     return pc.if_else(old, moved, micros)
 
 
-def decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:
+def decimal_bound(text: str, type_: t.DecimalType, side: Side) -> Decimal | None:
     """Parse a decimal from JSON. A text that a double may have printed is widened by the possible loss.
 
     The true bound is a multiple of 10^-scale that rounds to a double whose first 15 digits are these, so it lies within
@@ -319,11 +307,11 @@ def is_long_decimal(values: pa.Array, digits: int = PRINTED_DIGITS) -> pa.Boolea
     return is_true(pc.or_(pc.greater_equal(values, high), pc.less_equal(values, low)))
 
 
-def _is_saturated(bound: Decimal, type_: DecimalType, side: Side) -> bool:
+def _is_saturated(bound: Decimal, type_: t.DecimalType, side: Side) -> bool:
     """delta-rs stores decimals of scale 0 in 64 bits: a bound at the end of that range may mean any value beyond it."""
     if type_.scale or type_.precision < 19:
         return False
-    return bound == (LONG_MIN if side == "min" else LONG_MAX)
+    return bound == (t.LONG_MIN if side == "min" else t.LONG_MAX)
 
 
 def _only_a_decimal_prints(text: str, scale: int) -> bool:
@@ -337,13 +325,13 @@ def _only_a_decimal_prints(text: str, scale: int) -> bool:
     return len(digits.rstrip("0")) > _DOUBLE_DIGITS
 
 
-def _decimals(values: pa.Array, type_: DataType, side: Side, form: BoundForm) -> pa.Array:
+def _decimals(values: pa.Array, type_: t.DataType, side: Side, form: BoundForm) -> pa.Array:
     """Decimals that were parsed from a text that a double may have printed, widened as that text is widened.
 
     Up to 15 digits nothing is lost; beyond, only a decimal has more than 17 significant ones. Which of several bounds
     is the outermost after widening is unknown if one has more digits.
     """
-    assert isinstance(type_, DecimalType)
+    assert isinstance(type_, t.DecimalType)
     if form is BoundForm.GROUP:
         # One digit less, since a bound beyond the limit may be widened across it.
         long = is_long_decimal(values, PRINTED_DIGITS - 1)
@@ -355,7 +343,7 @@ def _decimals(values: pa.Array, type_: DataType, side: Side, form: BoundForm) ->
     return pc.replace_with_mask(values, long, arrow_array(bounds, values.type))
 
 
-def _struct_decimal(value: Decimal, type_: DecimalType, side: Side) -> Decimal | None:
+def _struct_decimal(value: Decimal, type_: t.DecimalType, side: Side) -> Decimal | None:
     digits = "".join(map(str, value.as_tuple().digits)).rstrip("0")
     if len(digits) > _DOUBLE_DIGITS:
         return None if _is_saturated(value, type_, side) else value

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.kernels import hash_bytes
-from deltaskip.sparkexpr.types import DATE, INTEGRAL_BITS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 from deltaskip.stats.footer import DAMAGE, Footer
 from deltaskip.stats.footer_columns import ParquetNode, type_of_leaf
@@ -41,7 +41,7 @@ _SALT = np.array(
 )
 
 
-def stored_as(node: ParquetNode, wanted: DataType) -> Stored | None:
+def stored_as(node: ParquetNode, wanted: t.DataType) -> Stored | None:
     """Return the function that converts values of the table's type to bytes of a file; None if these are not certain.
 
     Values are those of `skipping.program`: integers, days, microseconds, unscaled decimals, and UTF-8 bytes.
@@ -49,17 +49,17 @@ def stored_as(node: ParquetNode, wanted: DataType) -> Stored | None:
     source = type_of_leaf(node)
     factor = 1
     match source.kind if source is not None else "", wanted:
-        case "string", _ if wanted == STRING:
+        case "string", _ if wanted == t.STRING:
             return lambda value: value if isinstance(value, bytes) else None
-        case "integer", _ if wanted in INTEGRAL_BITS:
+        case "integer", _ if wanted in t.INTEGRAL_BITS:
             pass
-        case "integer", DecimalType(_, scale):
+        case "integer", t.DecimalType(_, scale):
             factor = 10**scale
-        case "decimal", DecimalType(_, scale) if source is not None and scale >= source.scale:
+        case "decimal", t.DecimalType(_, scale) if source is not None and scale >= source.scale:
             factor = 10 ** (scale - source.scale)
-        case "date", _ if wanted == DATE:
+        case "date", _ if wanted == t.DATE:
             pass
-        case "timestamp", _ if wanted in (TIMESTAMP, TIMESTAMP_NTZ) and source is not None and source.unit != "ns":
+        case "timestamp", _ if wanted in (t.TIMESTAMP, t.TIMESTAMP_NTZ) and source is not None and source.unit != "ns":
             factor = {"ms": 1000, "us": 1}[source.unit]
         case _:
             return None

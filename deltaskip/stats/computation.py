@@ -11,17 +11,8 @@ import pyarrow as pa
 from deltaskip import arguments
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, StatisticsWarning
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import CollationId, lookup
-from deltaskip.sparkexpr.types import (
-    STRING,
-    MappingMode,
-    StructType,
-    display_name,
-    fold_name,
-    from_arrow,
-    parse_names,
-    parse_schema,
-)
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 from deltaskip.stats.stats_columns import StatColumn, indexed_columns
 from deltaskip.stats.tags import stats_tags
@@ -51,14 +42,14 @@ COMPUTED_SCHEMA = pa.schema(
 @door
 def compute(
     files: Sequence[str | os.PathLike[str]],
-    schema: StructType | pa.Schema | str,
+    schema: t.StructType | pa.Schema | str,
     *,
     collations: ColumnCollations | None = None,
     collation_versions: Sequence[str] | None = None,
     mode: Mode = "auto",
     deletion_vectors: Sequence[pa.Int64Array | None] | None = None,
     partition_columns: Sequence[str] | None = None,
-    mapping_mode: MappingMode = "none",
+    mapping_mode: t.MappingMode = "none",
     properties: Mapping[str, str] | None = None,
     columns: Sequence[str] | None = None,
     tight_bounds: bool | None = None,
@@ -158,7 +149,7 @@ def statistics_request(
     columns: Sequence[StatColumn],
     collations: ColumnCollations | Sequence[str] = (),
     *,
-    mapping_mode: MappingMode = "none",
+    mapping_mode: t.MappingMode = "none",
     mode: Mode = "auto",
     tight_bounds: bool = False,
     kernel_spelling: bool = False,
@@ -175,14 +166,14 @@ def statistics_request(
     return StatisticsRequest(tuple(columns), identifiers, mapping_mode, mode, tight_bounds, kernel_spelling)
 
 
-def _struct(schema: StructType | pa.Schema | str) -> StructType:
+def _struct(schema: t.StructType | pa.Schema | str) -> t.StructType:
     match schema:
-        case StructType():
+        case t.StructType():
             return schema
         case str():
-            return parse_schema(schema)
+            return t.parse_schema(schema)
         case pa.Schema():
-            return from_arrow(schema)
+            return t.from_arrow(schema)
         case _:
             raise InvalidArgumentType.of("schema", "a StructType, an Arrow schema or a str", schema)
 
@@ -237,7 +228,7 @@ def _versions_of_declared(columns: Sequence[StatColumn], versions: Sequence[str]
     for column in columns:
         if column.collation is None or not versions:
             continue
-        name = display_name(column.logical)
+        name = t.display_name(column.logical)
         if lookup.is_known(column.collation):
             collation = CollationId.parse(column.collation).without_version.canonical
             found[name] = [str(collation.with_version(version)) for version in versions]
@@ -253,12 +244,12 @@ def _versions_of_declared(columns: Sequence[StatColumn], versions: Sequence[str]
 def _by_column(columns: Sequence[StatColumn], wanted: ColumnCollations) -> tuple[tuple[str, ...], ...]:
     """Canonical identifiers of each column's collated bounds. Raises PredicateError for a name of another column."""
     found: dict[tuple[str, ...], tuple[str, ...]] = {}
-    paths = {tuple(map(fold_name, column.logical)): column for column in columns}
+    paths = {tuple(map(t.fold_name, column.logical)): column for column in columns}
     for name, identifiers in wanted.items():
         identifiers = arguments.texts(f"collations[{name!r}]", identifiers)
-        names = parse_names(name, "A key of collations", PredicateError)
-        column = paths.get(tuple(map(fold_name, names[0]))) if len(names) == 1 else None
-        if column is None or column.type != STRING:
+        names = t.parse_names(name, "A key of collations", PredicateError)
+        column = paths.get(tuple(map(t.fold_name, names[0]))) if len(names) == 1 else None
+        if column is None or column.type != t.STRING:
             raise PredicateError(f"Collated bounds need a string column with statistics, and {name} is not one.")
         found[column.logical] = tuple(dict.fromkeys(str(lookup.collation(i).id.canonical) for i in identifiers))
     return tuple(found.get(column.logical, ()) for column in columns)

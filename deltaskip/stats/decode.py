@@ -15,18 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.sparkexpr.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
-from deltaskip.sparkexpr.values import JSON_FLOATS
+from deltaskip.sparkexpr.values import JSON_FLOATS, calendar
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
-from deltaskip.sparkexpr.values.calendar import (
-    INSTANT_MAX,
-    INSTANT_MIN,
-    MICROS_PER_DAY,
-    TimestampText,
-    instant_of,
-    parse_date,
-    read_timestamp,
-    zone_of,
-)
 from deltaskip.stats.believed_bounds import (
     BEFORE_1900,
     OFFSET_SECONDS_LOST,
@@ -47,7 +37,7 @@ _TIMESTAMP = re.compile(
     rf"{_DATE.pattern}[T ][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:\.[0-9]{{1,9}})?"
     r"(?:Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2}(?::?[0-9]{2})?)?"
 )
-_MOST_DAYS = (1 << 63) // MICROS_PER_DAY
+_MOST_DAYS = (1 << 63) // calendar.MICROS_PER_DAY
 _FULL_TIMESTAMP = len("2020-01-02T10:11:12")
 
 
@@ -115,7 +105,7 @@ def _read_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:
             days = pc.cast(pc.cast(values, pa.int32()), pa.int64())
             far = pc.greater(pc.abs(days), arrow_scalar(_MOST_DAYS, pa.int64()))
             days = pc.if_else(far, arrow_scalar(None, pa.int64()), days)
-            return pc.multiply(days, arrow_scalar(MICROS_PER_DAY, pa.int64()))
+            return pc.multiply(days, arrow_scalar(calendar.MICROS_PER_DAY, pa.int64()))
         return _micros(values, side) if pa.types.is_timestamp(type_) else nothing
     if pa.types.is_uint64(type_):
         return nothing
@@ -160,11 +150,11 @@ def date_texts(text: pa.Array) -> pa.Array:
 
 
 def _date_days(text: str) -> int | None:
-    return parse_date(text) if _DATE.fullmatch(text) else None
+    return calendar.parse_date(text) if _DATE.fullmatch(text) else None
 
 
-def _timestamp_text(text: str) -> TimestampText | None:
-    return read_timestamp(text) if _TIMESTAMP.fullmatch(text) else None
+def _timestamp_text(text: str) -> calendar.TimestampText | None:
+    return calendar.read_timestamp(text) if _TIMESTAMP.fullmatch(text) else None
 
 
 def _instant(text: str, side: Side | None) -> int | None:
@@ -173,7 +163,7 @@ def _instant(text: str, side: Side | None) -> int | None:
     if found is None or found.zone is None:
         return None
     try:
-        micros = instant_of(found.local_micros, zone_of(found.zone))
+        micros = calendar.instant_of(found.local_micros, calendar.zone_of(found.zone))
     except LookupError:
         return None
     if found.zone not in ("Z", "UTC", "GMT") and micros < BEFORE_1900:
@@ -181,7 +171,7 @@ def _instant(text: str, side: Side | None) -> int | None:
             # So a struct's instant is written as text (`parsed_stats.stats_texts`), and a struct's is always doubted.
             return micros if found.zone == "+00:00" else None
         micros += OFFSET_SECONDS_LOST if side == "max" else -OFFSET_SECONDS_LOST
-    return micros if INSTANT_MIN <= micros <= INSTANT_MAX else None
+    return micros if calendar.INSTANT_MIN <= micros <= calendar.INSTANT_MAX else None
 
 
 def instant_texts(text: pa.Array, side: Side | None) -> pa.Array:
@@ -206,10 +196,10 @@ def local_texts(text: pa.Array, or_date: bool) -> pa.Array:
     def parse(value: str) -> int | None:
         found = _timestamp_text(value)
         if found is not None:
-            in_range = INSTANT_MIN <= found.local_micros <= INSTANT_MAX
+            in_range = calendar.INSTANT_MIN <= found.local_micros <= calendar.INSTANT_MAX
             return found.local_micros if in_range and found.zone is None else None
         days = _date_days(value) if or_date else None
-        return None if days is None or abs(days) > _MOST_DAYS else days * MICROS_PER_DAY
+        return None if days is None or abs(days) > _MOST_DAYS else days * calendar.MICROS_PER_DAY
 
     if _all_full(text, ""):
         try:

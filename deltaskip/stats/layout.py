@@ -7,21 +7,7 @@ from enum import Enum
 from typing import Literal
 
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.types import (
-    BOOLEAN,
-    BYTE,
-    DATE,
-    FLOATING,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-    PrimitiveType,
-)
+from deltaskip.sparkexpr import types as t
 
 Side = Literal["min", "max"]
 
@@ -51,18 +37,20 @@ class BoundKind(Enum):
     """string as UTF-8 bytes."""
 
 
-_KINDS: dict[DataType, BoundKind] = {
-    **dict.fromkeys((BYTE, SHORT, INTEGER, LONG, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ), BoundKind.INT64),
-    **dict.fromkeys(FLOATING, BoundKind.DOUBLE),
-    STRING: BoundKind.TEXT,
+_KINDS: dict[t.DataType, BoundKind] = {
+    **dict.fromkeys(
+        (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.BOOLEAN, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ), BoundKind.INT64
+    ),
+    **dict.fromkeys(t.FLOATING, BoundKind.DOUBLE),
+    t.STRING: BoundKind.TEXT,
 }
 
 
-def bound_kind(type_: DataType) -> BoundKind | None:
+def bound_kind(type_: t.DataType) -> BoundKind | None:
     """The kernel layout of a column's bounds, or None for types whose bounds are not used (binary, variant, nested)."""
-    if isinstance(type_, DecimalType):
+    if isinstance(type_, t.DecimalType):
         return BoundKind.DECIMAL
-    return _KINDS.get(type_) if isinstance(type_, PrimitiveType) else None
+    return _KINDS.get(type_) if isinstance(type_, t.PrimitiveType) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +61,7 @@ class StatField:
     """
 
     physical: tuple[str, ...]
-    type: DataType
+    type: t.DataType
     label: str
     widened_from: frozenset[str] = frozenset()
 

@@ -20,22 +20,8 @@ from deltaskip.errors import InvalidCollation
 from deltaskip.json_text import parse_json
 from deltaskip.kernels.stats_json import BOOLEAN as BOOLEAN_KIND
 from deltaskip.kernels.stats_json import INVALID, NUMBER, STRING, extract_double, extract_int64, extract_leaves
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import CollationId
-from deltaskip.sparkexpr.types import (
-    BOOLEAN,
-    DATE,
-    FLOATING,
-    INTEGRAL_BITS,
-    LONG,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-    MappingMode,
-    StructType,
-    arrow_type,
-    physical_name,
-)
 from deltaskip.sparkexpr.types import STRING as STRING_COLUMN
 from deltaskip.sparkexpr.values import JSON_FLOATS
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, arrow_scalar, is_true
@@ -72,34 +58,34 @@ class StatsStruct:
         alone: bool = False,
     ) -> None:
         self._widened = frozenset(widened)
-        leaves: dict[Path, DataType] = {("numRecords",): LONG}
+        leaves: dict[Path, t.DataType] = {("numRecords",): t.LONG}
         self._flags: list[Path] = [(TIGHT_BOUNDS,)]
         if alone:
-            bounded = [column for column in columns if column.bounded or column.type == BOOLEAN]
+            bounded = [column for column in columns if column.bounded or column.type == t.BOOLEAN]
         else:
             bounded = [column for column in columns if column.bounded and column.physical not in self._widened]
         for side in _SIDES:
             leaves.update({(side, *column.physical): column.type for column in bounded})
-        leaves.update({("nullCount", *column.physical): LONG for column in columns})
+        leaves.update({("nullCount", *column.physical): t.LONG for column in columns})
         for identifier, path in sorted(collated):
             leaves.update({(COLLATED, identifier, side, *path): STRING_COLUMN for side in _SIDES})
         self._leaves = leaves
-        nested = _nested({**{path: arrow_type(type_) for path, type_ in leaves.items()}, (TIGHT_BOUNDS,): pa.bool_()})
+        nested = _nested({**{path: t.arrow_type(type_) for path, type_ in leaves.items()}, (TIGHT_BOUNDS,): pa.bool_()})
         self.type: pa.StructType = _struct_type(nested)
 
     def parse(self, texts: pa.Array) -> pa.StructArray:
         """Parse JSON strings into structs; null where a string is null or not a JSON object."""
-        integers = [path for path, type_ in self._leaves.items() if type_ in INTEGRAL_BITS]
-        doubles = [path for path, type_ in self._leaves.items() if type_ in FLOATING]
+        integers = [path for path, type_ in self._leaves.items() if type_ in t.INTEGRAL_BITS]
+        doubles = [path for path, type_ in self._leaves.items() if type_ in t.FLOATING]
         others = [path for path in self._leaves if path not in {*integers, *doubles}]
         found: dict[Path, pa.Array] = {}
         for path, (values, _) in zip(integers, extract_int64(texts, integers), strict=True):
-            found[path] = _in_width(values, arrow_type(self._leaves[path]))
+            found[path] = _in_width(values, t.arrow_type(self._leaves[path]))
         # Without paths the kernel would read the texts all the same.
         special = extract_leaves(texts, doubles) if doubles else []
         numbers = extract_double(texts, doubles) if doubles else []
         for path, (values, _), leaf in zip(doubles, numbers, special, strict=True):
-            found[path] = _doubles(values, leaf.text, leaf.kind, arrow_type(self._leaves[path]))
+            found[path] = _doubles(values, leaf.text, leaf.kind, t.arrow_type(self._leaves[path]))
             if path[1:] in self._widened:
                 found[path] = of_either_type(found[path])
         flags = extract_leaves(texts, [*others, *self._flags])
@@ -170,24 +156,24 @@ def stats_texts(stats: pa.StructArray, instants: Instants = frozenset(), hybrid:
     return _text(_zoned(stats, instants, ()) if instants else stats, hybrid)
 
 
-def instant_bounds(schema: StructType, mode: MappingMode) -> Instants:
+def instant_bounds(schema: t.StructType, mode: t.MappingMode) -> Instants:
     """Paths in the struct of the bounds of columns of type timestamp."""
     return frozenset((side, *path) for side in _SIDES for path in _instants(schema, mode))
 
 
-def _other(text: pa.Array, kind: pa.Array, type_: DataType) -> pa.Array:
-    arrow = arrow_type(type_)
-    if type_ == BOOLEAN:
+def _other(text: pa.Array, kind: pa.Array, type_: t.DataType) -> pa.Array:
+    arrow = t.arrow_type(type_)
+    if type_ == t.BOOLEAN:
         return _booleans(text, kind)
-    if isinstance(type_, DecimalType):
+    if isinstance(type_, t.DecimalType):
         return _cast(_only(text, kind, NUMBER), arrow)
     strings = _only(text, kind, STRING)
-    if type_ == TIMESTAMP:
+    if type_ == t.TIMESTAMP:
         # An offset is written in minutes, but offsets of local mean time had seconds.
         return instant_texts(strings, None).view(arrow)
-    if type_ == TIMESTAMP_NTZ:
+    if type_ == t.TIMESTAMP_NTZ:
         return local_texts(strings, or_date=False).view(arrow)
-    return date_texts(strings).cast(pa.int32()).view(arrow) if type_ == DATE else strings.cast(arrow)
+    return date_texts(strings).cast(pa.int32()).view(arrow) if type_ == t.DATE else strings.cast(arrow)
 
 
 def _doubles(values: pa.Array, text: pa.Array, kind: pa.Array, arrow: pa.DataType) -> pa.Array:
@@ -264,12 +250,12 @@ def _struct_array(nested: Mapping[str, Any], type_: pa.StructType, missing: pa.A
     return pa.StructArray.from_arrays(arrays, fields=list(type_), mask=missing)
 
 
-def _instants(schema: StructType, mode: MappingMode) -> Iterator[tuple[str, ...]]:
+def _instants(schema: t.StructType, mode: t.MappingMode) -> Iterator[tuple[str, ...]]:
     for field in schema.fields:
-        name = physical_name(field, mode)
-        if isinstance(field.type, StructType):
+        name = t.physical_name(field, mode)
+        if isinstance(field.type, t.StructType):
             yield from ((name, *path) for path in _instants(field.type, mode))
-        elif field.type == TIMESTAMP:
+        elif field.type == t.TIMESTAMP:
             yield (name,)
 
 

@@ -15,34 +15,15 @@ from deltaskip.errors import InvalidCollation, PredicateError
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import field_id
 from deltaskip.schema.properties import TableProperties
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import CollationId, find, is_utf8_binary
-from deltaskip.sparkexpr.types import (
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-    MappingMode,
-    StructField,
-    StructType,
-    declared_collation,
-    display_name,
-    fold_name,
-    parse_names,
-    physical_name,
-)
 
 STATS_COLUMNS = TableProperties.stats_columns.name
 INDEXED_COLUMNS = TableProperties.num_indexed_columns.name
 
-_BOUNDED = frozenset((BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMP_NTZ, STRING))
+_BOUNDED = frozenset(
+    (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.FLOAT, t.DOUBLE, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ, t.STRING)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +38,19 @@ class StatColumn:
     logical: tuple[str, ...]
     physical: tuple[str, ...]
     field_ids: tuple[int | None, ...]
-    type: DataType
+    type: t.DataType
     collation: str | None = None
     bounded: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bounded", self.type in _BOUNDED or isinstance(self.type, DecimalType))
+        object.__setattr__(self, "bounded", self.type in _BOUNDED or isinstance(self.type, t.DecimalType))
 
 
 def indexed_columns(
-    schema: StructType,
+    schema: t.StructType,
     *,
     partition_columns: Sequence[str] = (),
-    mapping_mode: MappingMode = "none",
+    mapping_mode: t.MappingMode = "none",
     properties: Mapping[str, str] | None = None,
     columns: Sequence[str] | None = None,
 ) -> tuple[StatColumn, ...]:
@@ -79,15 +60,15 @@ def indexed_columns(
     dots between parts and backticks around a part that needs them. Raises SchemaError for a property that cannot be
     parsed, and PredicateError for a name that cannot be parsed or a column that does not exist.
     """
-    partitions = {fold_name(name) for name in partition_columns}
-    fields = tuple(each for each in schema.fields if fold_name(each.name) not in partitions)
+    partitions = {t.fold_name(name) for name in partition_columns}
+    fields = tuple(each for each in schema.fields if t.fold_name(each.name) not in partitions)
     found = tuple(_leaves(fields, mapping_mode, (), (), ()))
     settings = TableProperties.from_configuration(properties)
     if columns is not None:
-        names = [name for text in columns for name in parse_names(text, "columns", PredicateError)]
+        names = [name for text in columns for name in t.parse_names(text, "columns", PredicateError)]
         return _named(found, names, strict=True)
     if settings.stats_columns is not None:
-        return _named(found, parse_names(settings.stats_columns, STATS_COLUMNS), strict=False)
+        return _named(found, t.parse_names(settings.stats_columns, STATS_COLUMNS), strict=False)
     limit = settings.num_indexed_columns
     return found if limit < 0 else found[:limit]
 
@@ -107,7 +88,7 @@ def declared_collations(
         evaluators = [find(identifier) for identifier in _versions(column.collation, write_versions)]
         identifiers = [str(found.id.canonical) for found in evaluators if found is not None]
         if identifiers:
-            wanted[display_name(column.logical)] = list(dict.fromkeys(identifiers))
+            wanted[t.display_name(column.logical)] = list(dict.fromkeys(identifiers))
     return wanted
 
 
@@ -137,35 +118,36 @@ def _same(text: str, collation: CollationId) -> bool:
 
 
 def _leaves(
-    fields: Sequence[StructField],
-    mode: MappingMode,
+    fields: Sequence[t.StructField],
+    mode: t.MappingMode,
     logical: tuple[str, ...],
     physical: tuple[str, ...],
     ids: tuple[int | None, ...],
 ) -> Iterator[StatColumn]:
     for each in fields:
-        names = (*logical, each.name), (*physical, physical_name(each, mode)), (*ids, field_id(each))
-        if isinstance(each.type, StructType):
+        names = (*logical, each.name), (*physical, t.physical_name(each, mode)), (*ids, field_id(each))
+        if isinstance(each.type, t.StructType):
             yield from _leaves(each.type.fields, mode, *names)
         else:
-            collation = declared_collation(each, each.name) if each.type == STRING else None
+            collation = t.declared_collation(each, each.name) if each.type == t.STRING else None
             yield StatColumn(*names, each.type, None if collation is None or is_utf8_binary(collation) else collation)
 
 
 def _named(found: Sequence[StatColumn], names: Sequence[tuple[str, ...]], strict: bool) -> tuple[StatColumn, ...]:
     """Return the leaves at or below a name, ignoring case. With `strict`, a name without leaves is an error."""
-    wanted = {tuple(map(fold_name, name)) for name in names}
+    wanted = {tuple(map(t.fold_name, name)) for name in names}
     taken = []
     met = set()
     for column in found:
-        path = tuple(map(fold_name, column.logical))
+        path = tuple(map(t.fold_name, column.logical))
         above = {path[:n] for n in range(1, len(path) + 1)} & wanted
         met |= above
         if above:
             taken.append(column)
-    missing = [name for name in names if tuple(map(fold_name, name)) not in met]
+    missing = [name for name in names if tuple(map(t.fold_name, name)) not in met]
     if strict and missing:
         raise PredicateError(
-            f"There is no data column {display_name(missing[0])} that can have statistics; partition columns have none."
+            f"There is no data column {t.display_name(missing[0])} that can have statistics; partition columns have "
+            f"none."
         )
     return tuple(taken)

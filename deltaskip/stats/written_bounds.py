@@ -10,8 +10,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import Collation
-from deltaskip.sparkexpr.types import DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
 from deltaskip.sparkexpr.values import EXACT, java_text, of_unscaled
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, days_from_civil, format_date, format_timestamp
 from deltaskip.stats.layout import Side
@@ -31,7 +31,7 @@ _LAST = "\U0010ffff"
 _COLLATED_LAST = "\uffff"
 
 
-def bound_text(type_: DataType) -> BoundText:
+def bound_text(type_: t.DataType) -> BoundText:
     """Return the function that writes bounds of a type as JSON text, as delta-spark writes them in UTC.
 
     # PROTOCOL, Per-file Statistics: "Timestamp columns are truncated down to milliseconds."
@@ -39,16 +39,16 @@ def bound_text(type_: DataType) -> BoundText:
     function returns None.
     """
     match type_:
-        case DecimalType(_, scale):
+        case t.DecimalType(_, scale):
             return lambda bound, side: EXACT.to_sci_string(of_unscaled(bound, scale))
-        case _ if type_ == STRING:
+        case _ if type_ == t.STRING:
             return _string_text
-        case _ if type_ in (FLOAT, DOUBLE):
-            return partial(_float_text, single=type_ == FLOAT)
-        case _ if type_ == DATE:
+        case _ if type_ in (t.FLOAT, t.DOUBLE):
+            return partial(_float_text, single=type_ == t.FLOAT)
+        case _ if type_ == t.DATE:
             return _date_text
-        case _ if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
-            return partial(_timestamp_text, zone="Z" if type_ == TIMESTAMP else "")
+        case _ if type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+            return partial(_timestamp_text, zone="Z" if type_ == t.TIMESTAMP else "")
         case _:
             return lambda bound, side: str(bound)
 

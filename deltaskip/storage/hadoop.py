@@ -21,17 +21,7 @@ import pyarrow as pa
 
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.redaction import redacted
-from deltaskip.storage.interface import (
-    FileInfo,
-    check_range,
-    delete_side_by_side,
-    file_exists,
-    joined,
-    not_a_directory,
-    not_a_file,
-    not_found,
-    too_large,
-)
+from deltaskip.storage import interface
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import join, parent, split_authority
 from deltaskip.storage.range_file import RangeFile
@@ -104,7 +94,7 @@ class HadoopStorage:
         """Return the location with this storage's base, including the authority of the configuration."""
         return f"{self.base}/{split_authority(location)[1]}"
 
-    def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
+    def list_from(self, directory: str, start_name: str) -> list[interface.FileInfo]:
         """Return the entries of the directory with names >= start_name, sorted by name."""
         with hadoop_errors(directory):
             statuses = self._files.listStatus(self._path(directory))
@@ -122,7 +112,7 @@ class HadoopStorage:
             data = bytes(stream.readNBytes(_SMALL_BYTES + 1))
             whole = len(data) <= _SMALL_BYTES
             if max_bytes is not None and (len(data) if whole else self.size(path)) > max_bytes:
-                raise too_large(path, max_bytes)
+                raise interface.too_large(path, max_bytes)
             if whole:
                 return data
             stream.seek(0)
@@ -131,13 +121,13 @@ class HadoopStorage:
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """Read `length` bytes at `offset`, or fewer at the end of the file."""
-        check_range(path, offset, length)
+        interface.check_range(path, offset, length)
         with hadoop_errors(path), self._opened(path) as stream:
             return self._read_at(path, stream, offset, length)
 
-    def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
+    def read_joined(self, files: Sequence[interface.FileInfo]) -> tuple[memoryview, list[int]]:
         """Read the files into one buffer, and return it with the start of each file."""
-        return joined(read_side_by_side(self, files, _THREADS))
+        return interface.joined(read_side_by_side(self, files, _THREADS))
 
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open the file for random access. The caller closes it."""
@@ -159,14 +149,14 @@ class HadoopStorage:
         except (FileNotFoundError, NotADirectoryError):
             return False
 
-    def info(self, path: str) -> FileInfo:
+    def info(self, path: str) -> interface.FileInfo:
         """Return the entry that a listing has of a regular file."""
         with hadoop_errors(path):
             status = self._files.getFileStatus(self._path(path))
             if status.isDirectory():
-                raise not_a_file(path, "directory")
+                raise interface.not_a_file(path, "directory")
             size, modified_ms = int(status.getLen()), int(status.getModificationTime())
-            return FileInfo(path.rpartition("/")[2], path, size, modified_ms)
+            return interface.FileInfo(path.rpartition("/")[2], path, size, modified_ms)
 
     def size(self, path: str) -> int:
         """Return the size of the file in bytes."""
@@ -211,7 +201,7 @@ class HadoopStorage:
 
     def delete_files(self, paths: Sequence[str]) -> None:
         """Delete many files with a pool of threads. Missing files are not an error."""
-        delete_side_by_side(self, paths, _THREADS)
+        interface.delete_side_by_side(self, paths, _THREADS)
 
     def delete_empty_directory(self, path: str) -> bool:
         """Delete the directory if it is empty. Return whether it was deleted."""
@@ -415,7 +405,7 @@ def _published(send: Callable[[str], None]) -> Iterator[str]:
         yield name
 
 
-def file_infos(data: bytes, directory: str, start_name: str) -> list[FileInfo]:
+def file_infos(data: bytes, directory: str, start_name: str) -> list[interface.FileInfo]:
     """Return the entries of a directory listing with names >= start_name, sorted by name.
 
     The listing is an array of FileStatus, serialized by ArrayWritable.write: the number of statuses and, for each, its
@@ -436,10 +426,12 @@ def file_infos(data: bytes, directory: str, start_name: str) -> list[FileInfo]:
             ) from error
         name = path.rpartition("/")[2]
         if name >= start_name:
-            found.append(FileInfo(name, join(directory, name), size, modified_ms, _KINDS.get(kind, "special file")))
+            found.append(
+                interface.FileInfo(name, join(directory, name), size, modified_ms, _KINDS.get(kind, "special file"))
+            )
         at = end
         if path.rstrip("/") == directory.rstrip("/"):
-            raise not_a_directory(directory)
+            raise interface.not_a_directory(directory)
     return sorted(found, key=lambda info: info.name)
 
 
@@ -539,11 +531,11 @@ def _named(kind: str, message: str | None, path: str, act: str) -> OSError:
     reason = lines[0].rstrip(".: ") if lines else kind
     match kind:
         case name if name in _NOT_FOUND:
-            return not_found(path)
+            return interface.not_found(path)
         case name if name in _TAKEN:
-            return file_exists(path)
+            return interface.file_exists(path)
         case "org.apache.hadoop.fs.ParentNotDirectoryException":
-            return not_a_directory(path)
+            return interface.not_a_directory(path)
         case "java.io.EOFException":
             return EndOfFile(f"Cannot {act} {path}: the position is past its end ({reason}).")
         case name if name in _REFUSED:

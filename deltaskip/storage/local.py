@@ -15,17 +15,7 @@ import pyarrow as pa
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.path_bytes import decoded, encoded
-from deltaskip.storage.interface import (
-    FileInfo,
-    check_range,
-    delete_side_by_side,
-    joined,
-    not_a_directory,
-    not_a_file,
-    not_found,
-    read_whole,
-    too_large,
-)
+from deltaskip.storage import interface
 from deltaskip.storage.local_writing import (
     create,
     create_unseen,
@@ -58,7 +48,7 @@ class LocalStorage:
     base = ""
     remote = False
 
-    def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
+    def list_from(self, directory: str, start_name: str) -> list[interface.FileInfo]:
         """Return the entries of the directory with names >= start_name, sorted by name."""
         with _naming(directory), os.scandir(encoded(directory)) as entries:
             found = []
@@ -71,7 +61,7 @@ class LocalStorage:
                     status = entry.stat()
                 except OSError as error:
                     if entry.is_symlink():
-                        found.append(FileInfo(name, path, 0, 0, _kind_of_link(error)))
+                        found.append(interface.FileInfo(name, path, 0, 0, _kind_of_link(error)))
                         continue
                     if isinstance(error, FileNotFoundError):
                         # Deleted since the directory was read.
@@ -80,7 +70,7 @@ class LocalStorage:
                 if stat.S_ISREG(status.st_mode):
                     found.append(_info(name, path, status))
                 else:
-                    found.append(FileInfo(name, path, 0, status.st_mtime_ns // 1_000_000, _kind_of(status)))
+                    found.append(interface.FileInfo(name, path, 0, status.st_mtime_ns // 1_000_000, _kind_of(status)))
         found.sort(key=_name)
         return found
 
@@ -90,12 +80,12 @@ class LocalStorage:
             if max_bytes is None:
                 return file.readall()
             if os.fstat(file.fileno()).st_size > max_bytes:
-                raise too_large(path, max_bytes)
+                raise interface.too_large(path, max_bytes)
             return file.read(max_bytes) or b""
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """Read `length` bytes at `offset`, or fewer at the end of the file."""
-        check_range(path, offset, length)
+        interface.check_range(path, offset, length)
         pieces = []
         with _naming(path), _opened(path) as file:
             # The system call reserves memory for the whole length.
@@ -106,7 +96,7 @@ class LocalStorage:
                 length -= len(piece)
         return b"".join(pieces)
 
-    def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
+    def read_joined(self, files: Sequence[interface.FileInfo]) -> tuple[memoryview, list[int]]:
         """Read the files into one buffer, and return it with the start of each file."""
         starts = [0, *accumulate(file.size for file in files)]
         # numpy requests huge pages, which saves a page fault for every 4 KiB of a large log.
@@ -120,7 +110,7 @@ class LocalStorage:
                 finally:
                     os.close(handle)
                 if size != end - start:
-                    return joined([read_whole(self, each) for each in files])
+                    return interface.joined([interface.read_whole(self, each) for each in files])
             except DeltaSkipError:
                 raise
             except OSError as error:
@@ -143,12 +133,12 @@ class LocalStorage:
             return False
         return True
 
-    def info(self, path: str) -> FileInfo:
+    def info(self, path: str) -> interface.FileInfo:
         """Return the entry that a listing has of a regular file."""
         with _naming(path):
             status = os.stat(encoded(path))
         if not stat.S_ISREG(status.st_mode):
-            raise not_a_file(path, _kind_of(status))
+            raise interface.not_a_file(path, _kind_of(status))
         return _info(os.path.basename(path), path, status)
 
     def changed_ns(self, directory: str) -> int:
@@ -160,7 +150,9 @@ class LocalStorage:
         """Return the size of the file in bytes."""
         return self.info(path).size
 
-    def put_if_absent(self, path: str, data: bytes, after: Sequence[str] = (), beside: FileInfo | None = None) -> None:
+    def put_if_absent(
+        self, path: str, data: bytes, after: Sequence[str] = (), beside: interface.FileInfo | None = None
+    ) -> None:
         """Create the file atomically: write and sync a temporary file beside it, then link it.
 
         Args:
@@ -171,7 +163,7 @@ class LocalStorage:
         """
         create(path, data, after, None if beside is None else partial(self._has, beside))
 
-    def _has(self, file: FileInfo) -> bool:
+    def _has(self, file: interface.FileInfo) -> bool:
         """Whether a file is the one that was listed. Its links, on which the change time depends, may be others."""
         try:
             found = self.info(file.path)
@@ -205,7 +197,7 @@ class LocalStorage:
 
     def delete_files(self, paths: Sequence[str]) -> None:
         """Delete many files with a pool of threads. Missing files are not an error."""
-        delete_side_by_side(self, paths, _DELETING_THREADS)
+        interface.delete_side_by_side(self, paths, _DELETING_THREADS)
 
     def delete_empty_directory(self, path: str) -> bool:
         """Delete the directory if it is empty. Return whether it was deleted."""
@@ -219,17 +211,17 @@ class LocalStorage:
         move(path, target)
 
 
-def _info(name: str, path: str, status: os.stat_result) -> FileInfo:
+def _info(name: str, path: str, status: os.stat_result) -> interface.FileInfo:
     # Unlike the modification time, programs cannot set the change time; inode numbers are reused.
     tag = status.st_ino, status.st_ctime_ns
-    return FileInfo(name, path, status.st_size, status.st_mtime_ns // 1_000_000, tag=tag)
+    return interface.FileInfo(name, path, status.st_size, status.st_mtime_ns // 1_000_000, tag=tag)
 
 
-def _inode(info: FileInfo) -> object:
+def _inode(info: interface.FileInfo) -> object:
     return info.tag[0] if isinstance(info.tag, tuple) else None
 
 
-def _name(info: FileInfo) -> str:
+def _name(info: interface.FileInfo) -> str:
     return info.name
 
 
@@ -243,7 +235,7 @@ def _handle(path: str) -> int:
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
         os.close(handle)
-        raise not_a_file(path, _kind_of(status))
+        raise interface.not_a_file(path, _kind_of(status))
     return handle
 
 
@@ -269,15 +261,15 @@ def _naming(path: str) -> Iterator[None]:
 
 def _named(error: OSError | ValueError, path: str) -> OSError:
     if isinstance(error, FileNotFoundError):
-        return not_found(path)
+        return interface.not_found(path)
     if isinstance(error, NotADirectoryError):
-        return not_a_directory(path)
+        return interface.not_a_directory(path)
     if isinstance(error, PermissionError):
         return StorageError(f"No permission to read {path}: ask its owner for access, or run as a user with access.")
     code = error.errno if isinstance(error, OSError) else None
     if code == errno.ELOOP:
-        return not_a_file(path, "loop of links")
+        return interface.not_a_file(path, "loop of links")
     if code in (errno.ENXIO, errno.ENODEV):
-        return not_a_file(path, "socket or device")
+        return interface.not_a_file(path, "socket or device")
     reason = (isinstance(error, OSError) and error.strerror) or first_line(error)
     return StorageError(f"Cannot read {path}: {reason}.")

@@ -18,18 +18,7 @@ from deltaskip.errors import StorageError
 from deltaskip.extras import install_command
 from deltaskip.path_bytes import encoded, of_process
 from deltaskip.settings import options
-from deltaskip.storage.interface import (
-    FileInfo,
-    Storage,
-    check_range,
-    cut_short,
-    delete_side_by_side,
-    joined,
-    not_a_file,
-    not_found,
-    read_whole,
-    too_large,
-)
+from deltaskip.storage import interface
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import join
 from deltaskip.storage.range_file import Range, RangeFile, RemoteInput
@@ -63,13 +52,13 @@ class ArrowStorage:
         self._prefix = prefix.rstrip("/")
         self.base = base
 
-    def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
+    def list_from(self, directory: str, start_name: str) -> list[interface.FileInfo]:
         """Return the entries of the directory with names >= start_name, sorted by name."""
         with backend_errors(directory):
             selector = pafs.FileSelector(self._path(directory), allow_not_found=False)
             infos = self._files.get_file_info(selector)
         return _sorted(
-            FileInfo(
+            interface.FileInfo(
                 i.base_name,
                 join(directory, i.base_name),
                 i.size or 0,
@@ -85,19 +74,19 @@ class ArrowStorage:
         with backend_errors(path), self._files.open_input_stream(self._path(path), compression=None) as stream:
             data = bytes(stream.read(None if max_bytes is None else max_bytes + 1))
         if max_bytes is not None and len(data) > max_bytes:
-            raise too_large(path, max_bytes)
+            raise interface.too_large(path, max_bytes)
         return data
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """Read `length` bytes at `offset`, or fewer at the end of the file."""
-        check_range(path, offset, length)
+        interface.check_range(path, offset, length)
         with backend_errors(path), self._files.open_input_file(self._path(path)) as file:
             length = max(0, min(length, file.size() - offset))
             return bytes(file.read_at(length, offset)) if length else b""
 
-    def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
+    def read_joined(self, files: Sequence[interface.FileInfo]) -> tuple[memoryview, list[int]]:
         """Read the files into one buffer, and return it with the start of each file."""
-        return joined(read_side_by_side(self, files))
+        return interface.joined(read_side_by_side(self, files))
 
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open the file for random access. The caller closes it."""
@@ -109,15 +98,15 @@ class ArrowStorage:
         with backend_errors(path):
             return bool(self._files.get_file_info(self._path(path)).type != pafs.FileType.NotFound)
 
-    def info(self, path: str) -> FileInfo:
+    def info(self, path: str) -> interface.FileInfo:
         """Return the entry that a listing has of a regular file."""
         with backend_errors(path):
             info = self._files.get_file_info(self._path(path))
         if info.type == pafs.FileType.NotFound:
-            raise not_found(path)
+            raise interface.not_found(path)
         if info.type != pafs.FileType.File:
-            raise not_a_file(path, _ARROW_KINDS.get(info.type, "special file"))
-        return FileInfo(info.base_name, path, int(info.size), (info.mtime_ns or 0) // 1_000_000)
+            raise interface.not_a_file(path, _ARROW_KINDS.get(info.type, "special file"))
+        return interface.FileInfo(info.base_name, path, int(info.size), (info.mtime_ns or 0) // 1_000_000)
 
     def size(self, path: str) -> int:
         """Return the size of the file in bytes."""
@@ -158,7 +147,7 @@ class ArrowStorage:
 
     def delete_files(self, paths: Sequence[str]) -> None:
         """Delete many files with a pool of threads. Missing files are not an error."""
-        delete_side_by_side(self, paths, _PARALLEL_READS)
+        interface.delete_side_by_side(self, paths, _PARALLEL_READS)
 
     def delete_empty_directory(self, path: str) -> bool:
         """Return False: pyarrow's file systems cannot delete a directory only if it is empty."""
@@ -179,11 +168,11 @@ class ObjectStorage:
         self.base = base
         self.options = options
 
-    def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
+    def list_from(self, directory: str, start_name: str) -> list[interface.FileInfo]:
         """Return the entries of the directory with names >= start_name, sorted by name; a missing one has none."""
         listed = self._children(directory)
         found = {
-            name: FileInfo(name, join(directory, name), 0, 0, "directory")
+            name: interface.FileInfo(name, join(directory, name), 0, 0, "directory")
             for prefix in listed["common_prefixes"]
             if (name := prefix.rstrip("/").rpartition("/")[2]) >= start_name
         }
@@ -201,14 +190,14 @@ class ObjectStorage:
         with backend_errors(path):
             answer = obstore.get(self._store, self._key(path))
             if max_bytes is not None and answer.meta["size"] > max_bytes:
-                raise too_large(path, max_bytes)
+                raise interface.too_large(path, max_bytes)
             return bytes(answer.bytes())
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """Read `length` bytes at `offset`, or fewer at the end of the file."""
         import obstore
 
-        check_range(path, offset, length)
+        interface.check_range(path, offset, length)
         if length == 0:
             return b""
         found = 0
@@ -219,16 +208,16 @@ class ObjectStorage:
                 if len(data) >= length:
                     return data
                 found = len(data)
-            raise cut_short(path, offset + length, offset + found)
+            raise interface.cut_short(path, offset + length, offset + found)
         except StorageError:
             rest = self.size(path) - offset
             if rest >= length:
                 raise
             return self.read_range(path, offset, max(0, rest))
 
-    def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
+    def read_joined(self, files: Sequence[interface.FileInfo]) -> tuple[memoryview, list[int]]:
         """Read the files into one buffer, and return it with the start of each file."""
-        return joined(read_side_by_side(self, files))
+        return interface.joined(read_side_by_side(self, files))
 
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open the file for random access. The caller closes it. Small files are read whole, of others the end."""
@@ -291,7 +280,7 @@ class ObjectStorage:
             return bool(listed["objects"] or listed["common_prefixes"])
         return True
 
-    def info(self, path: str) -> FileInfo:
+    def info(self, path: str) -> interface.FileInfo:
         """Return the entry that a listing has of an object."""
         import obstore
 
@@ -311,7 +300,7 @@ class ObjectStorage:
             obstore.put(self._store, self._key(path), data, mode="create", use_multipart=False)
             kill_point("after the request")
 
-    def check_conditions(self, file: FileInfo) -> None:
+    def check_conditions(self, file: interface.FileInfo) -> None:
         """Raise StorageError if the store ignores conditions of requests, so that writers replace each other's commits.
 
         A store behind an endpoint of its own is asked once by each process: to create a file that exists, with the
@@ -322,7 +311,7 @@ class ObjectStorage:
         if endpoint is None or (endpoint, self.base) in _CHECKED:
             return
         try:
-            self.put_if_absent(file.path, read_whole(self, file))
+            self.put_if_absent(file.path, interface.read_whole(self, file))
         except FileExistsError:
             _CHECKED.add((endpoint, self.base))
             return
@@ -408,7 +397,7 @@ class ObjectStorage:
                     obstore.delete(self._store, [self._key(path) for path in some])
             except FileNotFoundError:
                 # The store reports a missing object, and may not have deleted the objects after it.
-                delete_side_by_side(self, some, _PARALLEL_READS)
+                interface.delete_side_by_side(self, some, _PARALLEL_READS)
 
     def delete_empty_directory(self, path: str) -> bool:
         """Return False: object stores have no directories."""
@@ -456,24 +445,26 @@ class ObjectStorage:
             return pool.submit(asyncio.run, listed()).result()
 
 
-def _info(name: str, path: str, item: Any) -> FileInfo:
+def _info(name: str, path: str, item: Any) -> interface.FileInfo:
     modified_ms = int(item["last_modified"].timestamp() * 1000)
-    return FileInfo(name, path, item["size"], modified_ms, tag=item["e_tag"])
+    return interface.FileInfo(name, path, item["size"], modified_ms, tag=item["e_tag"])
 
 
 _ARROW_KINDS = {pafs.FileType.File: "file", pafs.FileType.Directory: "directory"}
 
 
-def _sorted(entries: Iterable[FileInfo]) -> list[FileInfo]:
+def _sorted(entries: Iterable[interface.FileInfo]) -> list[interface.FileInfo]:
     return sorted(entries, key=lambda info: info.name)
 
 
-def read_side_by_side(storage: Storage, files: Sequence[FileInfo], threads: int = _PARALLEL_READS) -> list[bytes]:
+def read_side_by_side(
+    storage: interface.Storage, files: Sequence[interface.FileInfo], threads: int = _PARALLEL_READS
+) -> list[bytes]:
     """Read the files with a pool of threads. Raises StorageError for fewer bytes than were listed."""
     if len(files) < 2:
-        return [read_whole(storage, file) for file in files]
+        return [interface.read_whole(storage, file) for file in files]
     with ThreadPoolExecutor(min(threads, len(files))) as pool:
-        return list(pool.map(partial(read_whole, storage), files))
+        return list(pool.map(partial(interface.read_whole, storage), files))
 
 
 def _contents(file: str) -> bytes:

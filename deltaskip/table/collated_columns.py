@@ -8,8 +8,8 @@ from deltaskip.errors import DeltaSkipError, InvalidCollation
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import AvailableCollations, CollationId, available_collations, kept_versions, lookup
-from deltaskip.sparkexpr.types import ArrayType, DataType, MapType, StructType, declared_collation, string_paths
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -47,19 +47,19 @@ def _parsed(text: str) -> CollationId | None:
         return None
 
 
-def _declared(data_type: DataType, above: str) -> Iterator[tuple[str, str]]:
+def _declared(data_type: t.DataType, above: str) -> Iterator[tuple[str, str]]:
     """Path and identifier of every string that declares a collation, in the order of the schema."""
     match data_type:
-        case StructType(fields):
+        case t.StructType(fields):
             for field in fields:
-                for path in string_paths(field):
-                    identifier = declared_collation(field, path)
+                for path in t.string_paths(field):
+                    identifier = t.declared_collation(field, path)
                     if identifier is not None:
                         yield above + path, identifier
                 yield from _declared(field.type, f"{above}{field.name}.")
-        case ArrayType(element):
+        case t.ArrayType(element):
             yield from _declared(element, f"{above}element.")
-        case MapType(key, value):
+        case t.MapType(key, value):
             yield from _declared(key, f"{above}key.")
             yield from _declared(value, f"{above}value.")
 

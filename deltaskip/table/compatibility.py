@@ -20,21 +20,8 @@ from deltaskip.records import dataclass
 from deltaskip.shown import Shown
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.read_options import ReadOptions
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    DOUBLE,
-    FLOAT,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    VOID,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructType,
-    nested_types,
-)
+from deltaskip.sparkexpr import types as t
+from deltaskip.sparkexpr.types import TIMESTAMP_NTZ, VARIANT
 from deltaskip.sparkexpr.types.lengths import text_length, with_lengths
 from deltaskip.table.collated_columns import collated_columns
 
@@ -131,19 +118,19 @@ def _feature(*names: str) -> _Finder:
     return lambda snapshot: sorted(features_of(snapshot.protocol).intersection(names))
 
 
-def _columns(wanted: Callable[[DataType], bool]) -> _Finder:
+def _columns(wanted: Callable[[t.DataType], bool]) -> _Finder:
     """Finds the top-level columns with a wanted type in them."""
     return lambda snapshot: [
-        each.name for each in snapshot.schema.fields if any(map(wanted, nested_types(with_lengths(each).type)))
+        each.name for each in snapshot.schema.fields if any(map(wanted, t.nested_types(with_lengths(each).type)))
     ]
 
 
-def _partitions(snapshot: Snapshot, *kinds: type | DataType) -> list[str]:
+def _partitions(snapshot: Snapshot, *kinds: type | t.DataType) -> list[str]:
     fields = [each for each in snapshot.schema.fields if each.name in snapshot.partition_columns]
     return [each.name for each in fields if each.type in kinds or type(each.type) in kinds]
 
 
-def _values(has: Callable[[pa.ChunkedArray], pa.ChunkedArray], *kinds: type | DataType) -> _Finder:
+def _values(has: Callable[[pa.ChunkedArray], pa.ChunkedArray], *kinds: type | t.DataType) -> _Finder:
     """Finds the partition columns of some types in whose values of the log something is true."""
 
     def found(snapshot: Snapshot) -> Sequence[str]:
@@ -165,7 +152,7 @@ def _folders(snapshot: Snapshot) -> Sequence[str]:
 
 def _zoned_folders(snapshot: Snapshot) -> Sequence[str]:
     """The partition columns of type TIMESTAMP whose folders have another time than the log, which is in UTC."""
-    names = _partitions(snapshot, TIMESTAMP)
+    names = _partitions(snapshot, t.TIMESTAMP)
     adds = snapshot.adds(["path", "partition_values"]) if names else None
     return [name for name in names if adds is not None and _is_other_time(adds, name)]
 
@@ -220,18 +207,18 @@ FACTS: Sequence[Fact] = (
     Fact("CHAR(n) and VARCHAR(n)", _columns(lambda kind: text_length(kind) is not None), (
         (_ALL, "wrong", "CHAR(n) is not padded: 'ab' where Spark has 'ab  '"),), (
         ("polars duckdb deltalake sail", "wrong", "longer strings are written"),)),
-    Fact("NaN and -0.0", _columns(lambda kind: kind in (FLOAT, DOUBLE)), (
+    Fact("NaN and -0.0", _columns(lambda kind: kind in (t.FLOAT, t.DOUBLE)), (
         ("chdb", "wrong", "x > 2 leaves out NaN, which NOT (x <= 2) finds"),
         ("daft", "wrong", "-0.0 is less than 0.0 and not equal to it"),
         ("pyarrow", "wrong", "comparisons with NaN are false; in Spark NaN is above all other numbers"))),
     Fact("partition columns", lambda table: table.partition_columns, (
         ("deltalake", "wrong", "in SQL and delete(), p + 1 = 2 and CASE with such a column are true for every row"),)),
-    Fact("-0.0 as a partition value", _values(_negative_zero, FLOAT, DOUBLE), (
+    Fact("-0.0 as a partition value", _values(_negative_zero, t.FLOAT, t.DOUBLE), (
         ("duckdb deltalake daft", "wrong", "p = 0 does not find it"),)),
-    Fact("negative DECIMAL partition values with a fraction", _values(_negative_fraction, DecimalType), (
+    Fact("negative DECIMAL partition values with a fraction", _values(_negative_fraction, t.DecimalType), (
         ("deltalake", "refused", "to_pyarrow_table raises; its SQL reads it"),), (
         ("polars deltalake", "refused", "logs such values as -1.-25, and then raises"),)),
-    Fact("BINARY partition columns", lambda table: _partitions(table, BINARY), (
+    Fact("BINARY partition columns", lambda table: _partitions(table, t.BINARY), (
         ("polars", "refused", "raises: unsupported data type"), ("chdb pyarrow", "wrong", "text"))),
     Fact("folders without the names of partitions", _folders, (
         ("polars", "wrong", "the partition columns are NULL"),
@@ -239,7 +226,7 @@ FACTS: Sequence[Fact] = (
         change="UNSET TBLPROPERTIES ('delta.randomizeFilePrefixes'), and overwrite the rows"),
     Fact("TIMESTAMP partition columns in the zone of a writer", _zoned_folders, (
         ("polars", "wrong", "takes the text of the folder, which is in the zone of the writer, as UTC"),)),
-    Fact("nested columns", _columns(lambda kind: isinstance(kind, (StructType, ArrayType, MapType))), (
+    Fact("nested columns", _columns(lambda kind: isinstance(kind, (t.StructType, t.ArrayType, t.MapType))), (
         ("chdb", "wrong", "NULL lists and maps are empty, NULL structs have NULL fields, and IS NULL finds none"),)),
     Fact("TIMESTAMP_NTZ", _columns(lambda kind: kind == TIMESTAMP_NTZ), (
         ("chdb", "wrong", "an instant with a time zone"),)),
@@ -247,7 +234,7 @@ FACTS: Sequence[Fact] = (
         ("polars", "refused", "the whole file fails: LogicalType union has no variant set"),
         ("duckdb chdb", "refused", "raises: unsupported type"),
         ("deltalake pyarrow daft sail", "wrong", "a struct of bytes"))),
-    Fact("VOID columns", _columns(lambda kind: kind == VOID), (
+    Fact("VOID columns", _columns(lambda kind: kind == t.VOID), (
         ("duckdb chdb sail", "refused", "the table does not open"), ("pyarrow", "wrong", "the column is absent")),
         change="DROP COLUMN, which needs column mapping"),
     Fact("features that few writers know", _feature(

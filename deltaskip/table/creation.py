@@ -25,16 +25,7 @@ from deltaskip.schema.mapping import with_new_ids
 from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties, check_given_property
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
-from deltaskip.sparkexpr.types import (
-    DEFAULT_KEY,
-    MappingMode,
-    StructType,
-    display_name,
-    fold_name,
-    parse_names,
-    resolve,
-    schema_to_json,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.storage import Storage
@@ -74,7 +65,7 @@ class TableDefinition:
         name: Name of the table in its metadata.
     """
 
-    schema: StructType
+    schema: t.StructType
     partition_by: Sequence[str | Transform] = ()
     cluster_by: Sequence[str] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -215,18 +206,18 @@ class _NewState:
         clustering: The domain with the clustering columns, if any.
     """
 
-    schema: StructType
+    schema: t.StructType
     partition_columns: tuple[str, ...]
     configuration: dict[str, str]
     features: tuple[str, ...]
     clustering: DomainMetadata | None
 
 
-def _metadata(before: Metadata, definition: TableDefinition, state: _NewState, schema: StructType) -> Metadata:
+def _metadata(before: Metadata, definition: TableDefinition, state: _NewState, schema: t.StructType) -> Metadata:
     """The metadata of the table: `before` with the new columns and everything else in the definition."""
     return replace(
         before,
-        schema_string=schema_to_json(schema),
+        schema_string=t.schema_to_json(schema),
         partition_columns=state.partition_columns,
         configuration=state.configuration,
         description=definition.comment,
@@ -257,8 +248,8 @@ def _state(root: str, definition: TableDefinition, kept: Mapping[str, str] | Non
     if not schema.fields:
         raise SchemaError(f"A table at {root} needs at least one column.")
     for column in schema.fields:
-        if DEFAULT_KEY in column.metadata:
-            text = str(column.metadata[DEFAULT_KEY])
+        if t.DEFAULT_KEY in column.metadata:
+            text = str(column.metadata[t.DEFAULT_KEY])
             why = default_problem(column, text, root)
             if why is not None:
                 raise SchemaError(f"{text} cannot be the default of {column.name} of {root}: {why}.")
@@ -293,28 +284,28 @@ def _state(root: str, definition: TableDefinition, kept: Mapping[str, str] | Non
 _TRANSFORMS = " A transform is a value, such as deltaskip.transforms.date('ts') or bucket('id', 16)."
 
 
-def _columns(schema: StructType, names: Sequence[str], kind: str, root: str) -> tuple[str, ...]:
-    by_name = {fold_name(field.name): field.name for field in schema.fields}
-    unknown = next((name for name in names if fold_name(name) not in by_name), None)
+def _columns(schema: t.StructType, names: Sequence[str], kind: str, root: str) -> tuple[str, ...]:
+    by_name = {t.fold_name(field.name): field.name for field in schema.fields}
+    unknown = next((name for name in names if t.fold_name(name) not in by_name), None)
     if unknown is not None:
         raise SchemaError(
-            f"The {kind} column {display_name([unknown])} is not a column of the new table {root}; the columns are "
-            f"{', '.join(display_name([field.name]) for field in schema.fields)}."
+            f"The {kind} column {t.display_name([unknown])} is not a column of the new table {root}; the columns are "
+            f"{', '.join(t.display_name([field.name]) for field in schema.fields)}."
             f"{_TRANSFORMS if '(' in unknown else ''}"
         )
-    return tuple(by_name[fold_name(name)] for name in names)
+    return tuple(by_name[t.fold_name(name)] for name in names)
 
 
-def _clustering(schema: StructType, names: Sequence[str], mode: MappingMode, root: str) -> DomainMetadata:
+def _clustering(schema: t.StructType, names: Sequence[str], mode: t.MappingMode, root: str) -> DomainMetadata:
     """The domain that lists the clustering columns by their physical paths."""
     if len(names) > MOST_CLUSTERING_COLUMNS:
         raise InvalidArgument(
             f"The table {root} can have at most {MOST_CLUSTERING_COLUMNS} clustering columns, not {len(names)}."
         )
-    parsed = [path for name in names for path in parse_names(name, "cluster_by")]
-    physical = [resolve(schema, path, mode).physical for path in parsed]
+    parsed = [path for name in names for path in t.parse_names(name, "cluster_by")]
+    physical = [t.resolve(schema, path, mode).physical for path in parsed]
     for column in indexed_columns(schema, mapping_mode=mode, columns=names):
         if not column.bounded:
-            name = display_name(column.logical)
+            name = t.display_name(column.logical)
             raise SchemaError(f"The table {root} cannot be clustered by {name}, because its type has no bounds.")
     return clustering_domain(physical)

@@ -9,17 +9,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from uuid import uuid4
 
+from deltaskip import errors
 from deltaskip.actions import hadoop_path
 from deltaskip.doors import first_line
-from deltaskip.errors import (
-    CatalogError,
-    CommitConflict,
-    CorruptLog,
-    DeltaSkipError,
-    MaintenanceWarning,
-    StorageError,
-    TableNotFound,
-)
 from deltaskip.log import Snapshot, advanced, check_same_table, is_fresh, load_snapshot, refresh
 from deltaskip.log.catalog_commits import catalog_commits, is_commit, is_managed, put_commit
 from deltaskip.log.checkpoint.write import write_checkpoint
@@ -121,7 +113,7 @@ class CommitLoop:
         except BaseException as error:
             if not self.outcome_unknown:
                 self._delete(self._written)
-            elif isinstance(error, Exception) and not isinstance(error, CatalogError):
+            elif isinstance(error, Exception) and not isinstance(error, errors.CatalogError):
                 raise self._in_doubt(error) from error
             raise
         if owns_vectors and committed.text is not None:
@@ -143,7 +135,7 @@ class CommitLoop:
             if not creates and (attempt or turn.is_taken or not is_fresh(latest)):
                 latest = refresh(latest)
             if latest.version < checked:
-                raise CommitConflict(
+                raise errors.CommitConflict(
                     f"The log of {base.root} was rolled back from version {checked} to version {latest.version}: open "
                     f"the table again and repeat the operation.",
                     "cleaned up",
@@ -173,12 +165,14 @@ class CommitLoop:
             # The table that took the location may have been dropped since.
             if creates and self._is_there(latest):
                 if self.outcome_unknown:
-                    raise StorageError(f"A table exists at {latest.root}, and its first commit could not be read.")
+                    raise errors.StorageError(
+                        f"A table exists at {latest.root}, and its first commit could not be read."
+                    )
                 raise already_exists(latest.root)
             turn.take()
             if contradictions > 1 or not turn.is_taken:
                 _pause(attempt, base.storage.remote)
-        raise CommitConflict(
+        raise errors.CommitConflict(
             f"Other writers of {base.root} committed first in each of {MAX_ATTEMPTS} attempts: commit again when fewer "
             f"writers are active.",
             "busy",
@@ -206,7 +200,7 @@ class CommitLoop:
             if after is not None:
                 note_log(after)
             return None if after is not None and _is_read_again(after) else after
-        except TableNotFound:
+        except errors.TableNotFound:
             self._withdraw(committed)
             raise
 
@@ -221,12 +215,12 @@ class CommitLoop:
             return
         try:
             check_same_table(latest)
-        except TableNotFound:
+        except errors.TableNotFound:
             raise
-        except CorruptLog as error:
+        except errors.CorruptLog as error:
             if not self._is_alone(committed):
                 return
-            raise TableNotFound(f"The table {latest.root} was dropped, or replaced by another table.") from error
+            raise errors.TableNotFound(f"The table {latest.root} was dropped, or replaced by another table.") from error
         except Exception:
             # The commit exists, even if a later step fails.
             return
@@ -240,7 +234,7 @@ class CommitLoop:
         """Delete a commit and its checksum, unless another commit has followed it."""
         storage, root = self._base.storage, self._base.root
         log, version = join(root, LOG_FOLDER), committed.version
-        with suppress(OSError, DeltaSkipError):
+        with suppress(OSError, errors.DeltaSkipError):
             if storage.exists(join(log, commit_name(version + 1))):
                 self.outcome_unknown = True
                 return
@@ -265,7 +259,9 @@ class CommitLoop:
         try:
             return storage.info(own)
         except FileNotFoundError as error:
-            raise TableNotFound(f"The table {root} was dropped while it was created: {own} does not exist.") from error
+            raise errors.TableNotFound(
+                f"The table {root} was dropped while it was created: {own} does not exist."
+            ) from error
 
     def _is_there(self, latest: Snapshot) -> bool:
         """Whether the version after `latest` can be read, or may be readable."""
@@ -273,22 +269,22 @@ class CommitLoop:
             self._base.storage.size(_next_commit(latest))
         except FileNotFoundError:
             return False
-        except StorageError:
+        except errors.StorageError:
             return True
         return True
 
-    def _in_doubt(self, error: Exception) -> StorageError:
+    def _in_doubt(self, error: Exception) -> errors.StorageError:
         """The error for a commit that readers may see, or may never see."""
         base, version = self._base, self._put
-        return StorageError(
+        return errors.StorageError(
             f"The commit of version {version} to {base.root} may have landed, and its files were kept: "
             f"{str(error).rstrip('.')}. Before the operation is repeated, see whether {commit_name(version)} in "
             f"{LOG_FOLDER} contains the txnId {self._txn_id}; an operation with txn= can be repeated in any case."
         )
 
-    def _contradicted(self, latest: Snapshot) -> StorageError:
+    def _contradicted(self, latest: Snapshot) -> errors.StorageError:
         """The error for a version that storage, or the table's catalog, claims to have and cannot return."""
-        return StorageError(
+        return errors.StorageError(
             f"Cannot commit to {latest.root}: version {latest.version + 1} is refused as one that exists, but nobody "
             f"has written it; check that the store or catalog supports conditional writes, and that its lists are up "
             f"to date."
@@ -298,7 +294,7 @@ class CommitLoop:
         """Delete files below the table's root, or by their location; files that storage cannot delete stay."""
         base = self._base
         for path in paths:
-            with suppress(OSError, DeltaSkipError):
+            with suppress(OSError, errors.DeltaSkipError):
                 delete_file(base.storage, base.root, path.removeprefix(f"{base.root}/"))
 
     def _is_late(self, latest: Snapshot) -> bool:
@@ -322,7 +318,7 @@ class CommitLoop:
         except FileNotFoundError as error:
             self.outcome_unknown = False
             if latest.version == BEFORE_CREATION:
-                raise TableNotFound(
+                raise errors.TableNotFound(
                     f"The folder {latest.root} cannot be created, or was dropped while its table was created: choose a "
                     f"folder that can be written."
                 ) from error
@@ -436,7 +432,7 @@ def _is_read_again(after: Snapshot) -> bool:
     """Whether the version of a commit is read from its checkpoint, which was just written, for the next operation."""
     try:
         return _is_checkpoint_due(after, after.version) and is_outdated(after.storage, after.segment)
-    except StorageError:
+    except errors.StorageError:
         return False
 
 
@@ -470,5 +466,5 @@ def _warn(latest: Snapshot, version: int, what: str, error: Exception) -> None:
     failed = "failed" if not what.endswith("s") else "could not be written"
     warn(
         f"Version {version} of {latest.root} was committed, but its {what} {failed}: {first_line(error)}.",
-        MaintenanceWarning,
+        errors.MaintenanceWarning,
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, AddFile, DeletionVectorDescriptor, add_actions, dv_ids, table_keys
+from deltaskip import actions
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.log.checkpoint.read import CheckpointPart
@@ -29,7 +29,7 @@ class Known:
     path: str
     size: int | None
     partition_values: Mapping[str, str | None] | None
-    vector: DeletionVectorDescriptor | None
+    vector: actions.DeletionVectorDescriptor | None
     base_row_id: int | None
     default_row_commit_version: int | None
     stats: str | None = None
@@ -65,9 +65,9 @@ def known_files(
         if not len(found):
             continue
         vectors = found["deletion_vector"]
-        there_ids = dv_ids(vectors).is_valid().to_pylist()
+        there_ids = actions.dv_ids(vectors).is_valid().to_pylist()
         descriptors = [
-            DeletionVectorDescriptor(**_complete(vector)) if valid and vector is not None else None
+            actions.DeletionVectorDescriptor(**_complete(vector)) if valid and vector is not None else None
             for valid, vector in zip(there_ids, vectors.to_pylist(), strict=True)
         ]
         texts = found["stats"].to_pylist() if stats else [None] * len(found)
@@ -86,20 +86,20 @@ def known_files(
     return {key: each for key, each in known.items() if key in required or each.vector is not None}
 
 
-def active_adds(base: Snapshot, keys: Iterable[str]) -> Mapping[str, AddFile]:
+def active_adds(base: Snapshot, keys: Iterable[str]) -> Mapping[str, actions.AddFile]:
     """Return the add actions of active files by key; the result has an entry for each key that is an active file."""
     values = arrow_array(list(keys), pa.string())
-    found: dict[str, AddFile] = {}
+    found: dict[str, actions.AddFile] = {}
     for adds in base.add_batches(_BATCH_ROWS, None, _Holding(base.table_root, values, True)):
         paths, chosen = _chosen(base, adds, values)
         if len(chosen):
-            found.update(zip(paths, add_actions(pa.Table.from_batches([chosen])), strict=True))
+            found.update(zip(paths, actions.add_actions(pa.Table.from_batches([chosen])), strict=True))
     return found
 
 
 def _chosen(base: Snapshot, adds: pa.RecordBatch, values: pa.StringArray) -> tuple[list[str], pa.RecordBatch]:
     """The adds whose path keys are among `values`, and these keys."""
-    keys = table_keys(base.table_root, adds["path"])
+    keys = actions.table_keys(base.table_root, adds["path"])
     rows = pc.indices_nonzero(pc.is_in(keys, value_set=values))
     # Taking rows of nested columns is slow, even if there are none.
     few = len(rows) <= 1
@@ -112,11 +112,11 @@ def listed_files(base: Snapshot, keys: pa.StringArray) -> tuple[pa.StringArray, 
 
     The columns are path, size, partition_values, deletion_vector, base_row_id and default_row_commit_version.
     """
-    schema = pa.schema([FILE_SCHEMA.field(name) for name in _COLUMNS])
+    schema = pa.schema([actions.FILE_SCHEMA.field(name) for name in _COLUMNS])
     there: list[pa.StringArray] = [keys.slice(0, 0)]
     rows: list[pa.Table] = [schema.empty_table()]
     for adds in base.add_batches(_BATCH_ROWS, _COLUMNS, _Holding(base.table_root, keys, True)):
-        paths = table_keys(base.table_root, adds["path"])
+        paths = actions.table_keys(base.table_root, adds["path"])
         wanted = pc.is_in(paths, value_set=keys)
         there.append(paths.filter(wanted))
         rows.append(pa.Table.from_batches([adds.filter(wanted)]).cast(schema))
@@ -138,7 +138,7 @@ class _Holding:
         if not self.any_file and part.all_null(("add", "deletionVector"), group):
             return False
         return any(
-            pc.any(pc.is_in(table_keys(self.root, _logged(adds)), value_set=self.paths)).as_py()
+            pc.any(pc.is_in(actions.table_keys(self.root, _logged(adds)), value_set=self.paths)).as_py()
             for adds in part.adds(["add.path"], group, _BATCH_ROWS)
         )
 

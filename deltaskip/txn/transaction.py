@@ -9,11 +9,10 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
-from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
+from deltaskip import actions, errors
 from deltaskip.arguments import flag, instance, mapping, non_negative, text, texts
 from deltaskip.doors import Unpicklable, door
 from deltaskip.engine import SESSION_ZONE
-from deltaskip.errors import CommitConflict, CorruptLog, InvalidArgumentType, InvalidCommit, SchemaError, TableNotFound
 from deltaskip.log import Snapshot, is_cleaned_up, same_table
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.progress import LOGGER
@@ -152,12 +151,12 @@ class Transaction(Unpicklable):
         return bool(self._intent.adds or self._intent.num_removes)
 
     @property
-    def metadata(self) -> Metadata:
+    def metadata(self) -> actions.Metadata:
         """The metadata action of the table with the transaction's changes."""
         return self._intent.metadata or self.snapshot.metadata
 
     @property
-    def protocol(self) -> Protocol:
+    def protocol(self) -> actions.Protocol:
         """The protocol action of the table with the transaction's changes."""
         return self._intent.protocol or self.snapshot.protocol
 
@@ -170,7 +169,7 @@ class Transaction(Unpicklable):
         return self.snapshot.schema if self._intent.metadata is None else parse_schema(self.metadata.schema_string)
 
     @property
-    def domains(self) -> Mapping[str, DomainMetadata]:
+    def domains(self) -> Mapping[str, actions.DomainMetadata]:
         """The metadata domains of the table with the transaction's changes, by name."""
         changed = {**self.snapshot.domains, **self._intent.domains}
         return {name: domain for name, domain in changed.items() if not domain.removed}
@@ -191,7 +190,7 @@ class Transaction(Unpicklable):
             InvalidCommit: The transaction was already committed or discarded.
         """
         if where is None:
-            raise InvalidArgumentType(
+            raise errors.InvalidArgumentType(
                 f"where must be a predicate, not None: pass 'true' to depend on every row of {self.snapshot.root}."
             )
         scan = Scan(self.snapshot, ReadOptions(where, time_zone=time_zone, params=params))
@@ -229,7 +228,7 @@ class Transaction(Unpicklable):
         self._pending.apps.add(text("app_id", app_id))
         return found.version if (found := self.snapshot.txns.get(app_id)) is not None else None
 
-    def add(self, *files: AddFile) -> None:
+    def add(self, *files: actions.AddFile) -> None:
         """Add files, or add active files again with different statistics, tags or deletion vectors.
 
         If the table has row tracking, the commit assigns row ids. An add of an active path with the same deletion
@@ -242,9 +241,11 @@ class Transaction(Unpicklable):
             InvalidCommit: A path was already added, or removed with the same deletion vector, in this transaction.
         """
         for file in files:
-            self._pending.put_add(instance("Each file", file, AddFile, "an AddFile"))
+            self._pending.put_add(instance("Each file", file, actions.AddFile, "an AddFile"))
 
-    def add_written(self, *files: AddFile, delete: Callable[[], None] | None = None, inserted: bool = False) -> None:
+    def add_written(
+        self, *files: actions.AddFile, delete: Callable[[], None] | None = None, inserted: bool = False
+    ) -> None:
         """Add new files whose rows satisfy every rule of the table, which `deltaskip.rows` has checked.
 
         All other adds of the transaction must also be of such files.
@@ -269,12 +270,12 @@ class Transaction(Unpicklable):
         if files and fed:
             self.feed_inserts(files)
 
-    def feed_inserts(self, files: Sequence[AddFile]) -> None:
+    def feed_inserts(self, files: Sequence[actions.AddFile]) -> None:
         """Also write rows of added files to the change data feed. Raises InvalidCommit if they cannot be read again.
 
         # PROTOCOL, Add CDC File: readers of a commit with change data files read nothing else.
         """
-        raise InvalidCommit(
+        raise errors.InvalidCommit(
             f"A transaction on {self.snapshot.root} with files of the change data feed accepts no more rows, because "
             f"these files must contain all changes: commit it first."
         )
@@ -301,7 +302,7 @@ class Transaction(Unpicklable):
         """The files that the transaction adds or removes so far, by `table_key`."""
         return self._pending.touched.keys()
 
-    def add_again(self, *files: AddFile) -> None:
+    def add_again(self, *files: actions.AddFile) -> None:
         """Add active files again with different statistics or tags, without looking them up in the snapshot.
 
         Use it for bulk updates of statistics. Everything except statistics and tags must be as in this snapshot, and
@@ -314,9 +315,9 @@ class Transaction(Unpicklable):
             InvalidCommit: A path was already added in this transaction.
         """
         for file in files:
-            self._pending.put_unchanged(instance("Each file", file, AddFile, "an AddFile"))
+            self._pending.put_unchanged(instance("Each file", file, actions.AddFile, "an AddFile"))
 
-    def remove(self, *files: RemoveFile) -> None:
+    def remove(self, *files: actions.RemoveFile) -> None:
         """Remove active files.
 
         Args:
@@ -326,7 +327,7 @@ class Transaction(Unpicklable):
             InvalidCommit: A path was already removed, or added with the same deletion vector, in this transaction.
         """
         for file in files:
-            self._pending.put_remove(instance("Each file", file, RemoveFile, "a RemoveFile"))
+            self._pending.put_remove(instance("Each file", file, actions.RemoveFile, "a RemoveFile"))
 
     def remove_whole(self, files: RemovedFiles) -> None:
         """Remove active files that were read from the snapshot, with all their rows.
@@ -339,7 +340,7 @@ class Transaction(Unpicklable):
         if len(instance("files", files, RemovedFiles, "RemovedFiles")):
             self._pending.removed.append(files)
 
-    def add_cdc(self, *files: AddCdcFile) -> None:
+    def add_cdc(self, *files: actions.AddCdcFile) -> None:
         """Add CDC files, which list the rows that this commit changes.
 
         Required if the table has the change data feed enabled and the commit both adds and removes rows. If a commit
@@ -352,9 +353,9 @@ class Transaction(Unpicklable):
             InvalidCommit: A path was already added in this transaction.
         """
         for file in files:
-            self._pending.put_cdc(instance("Each file", file, AddCdcFile, "an AddCdcFile"))
+            self._pending.put_cdc(instance("Each file", file, actions.AddCdcFile, "an AddCdcFile"))
 
-    def set_metadata(self, metadata: Metadata, *, keep_collations: bool = True) -> None:
+    def set_metadata(self, metadata: actions.Metadata, *, keep_collations: bool = True) -> None:
         """Replace the metaData action: schema, partition columns and table properties.
 
         Args:
@@ -362,17 +363,17 @@ class Transaction(Unpicklable):
             keep_collations: Whether string columns keep their collations where the new schema declares none, since a
                 schema from another source, such as Arrow, has none. False drops these collations.
         """
-        action = instance("metadata", metadata, Metadata, "a Metadata action")
+        action = instance("metadata", metadata, actions.Metadata, "a Metadata action")
         keep = flag("keep_collations", keep_collations)
         self._pending.metadata = _with_collations(action, self.snapshot) if keep else action
 
-    def set_protocol(self, protocol: Protocol) -> None:
+    def set_protocol(self, protocol: actions.Protocol) -> None:
         """Replace the protocol action.
 
         Args:
             protocol: The new action. It must keep every table feature that the table has.
         """
-        self._pending.protocol = instance("protocol", protocol, Protocol, "a Protocol action")
+        self._pending.protocol = instance("protocol", protocol, actions.Protocol, "a Protocol action")
 
     def set_operation(self, operation: str, parameters: Mapping[str, Any] | None = None) -> None:
         """Name the operation in the table's history.
@@ -396,7 +397,7 @@ class Transaction(Unpicklable):
             InvalidCommit: The transaction adds files, whose rows are not part of the snapshot.
         """
         if self._pending.adds:
-            raise InvalidCommit(
+            raise errors.InvalidCommit(
                 f"The constraint {name} cannot be added to {self.snapshot.root} after rows in one transaction: add the "
                 f"constraint first."
             )
@@ -423,7 +424,7 @@ class Transaction(Unpicklable):
         """
         name = text("domain", domain)
         check_settable_domain(name, self.snapshot.root)
-        self._pending.domains[name] = DomainMetadata(name, text("configuration", configuration))
+        self._pending.domains[name] = actions.DomainMetadata(name, text("configuration", configuration))
 
     def remove_domain(self, domain: str) -> None:
         """Remove a metadata domain; its tombstone keeps the last configuration.
@@ -438,15 +439,15 @@ class Transaction(Unpicklable):
         check_settable_domain(name, self.snapshot.root)
         known = self.snapshot.domains.get(name)
         configuration = "" if known is None else known.configuration
-        self._pending.domains[name] = DomainMetadata(name, configuration, removed=True)
+        self._pending.domains[name] = actions.DomainMetadata(name, configuration, removed=True)
 
-    def set_system_domain(self, domain: DomainMetadata) -> None:
+    def set_system_domain(self, domain: actions.DomainMetadata) -> None:
         """Set a metadata domain that the protocol reserves, as the feature that owns it requires.
 
         Args:
             domain: The action.
         """
-        set_domain = instance("domain", domain, DomainMetadata, "a DomainMetadata action")
+        set_domain = instance("domain", domain, actions.DomainMetadata, "a DomainMetadata action")
         self._pending.domains[set_domain.domain] = set_domain
 
     def set_app_version(self, app_id: str, version: int) -> None:
@@ -460,8 +461,8 @@ class Transaction(Unpicklable):
         """
         name, number = text("app_id", app_id), non_negative("version", version)
         if number is None:
-            raise InvalidArgumentType.of("version", "an int", version)
-        self._pending.txns[name] = Txn(name, number, current_ms())
+            raise errors.InvalidArgumentType.of("version", "an int", version)
+        self._pending.txns[name] = actions.Txn(name, number, current_ms())
 
     def set_parameters(self, parameters: Mapping[str, object]) -> None:
         """Add parameters of the operation to the table's history (operationParameters).
@@ -494,13 +495,13 @@ class Transaction(Unpicklable):
             }
         )
 
-    def remove_vector_files(self, *files: RemoveFile) -> None:
+    def remove_vector_files(self, *files: actions.RemoveFile) -> None:
         """Add tombstones of files with deletion vectors, so that clients without the feature keep them for a while.
 
         # delta-spark: dropping deletionVectors; VACUUM of such clients knows files by the paths of tombstones alone
         """
         for file in files:
-            instance("Each file", file, RemoveFile, "a RemoveFile")
+            instance("Each file", file, actions.RemoveFile, "a RemoveFile")
         self._pending.vector_files.update((file.path, file) for file in files)
 
     def allow_empty(self) -> None:
@@ -541,15 +542,17 @@ class Transaction(Unpicklable):
         """
         self._check_open()
         if not self.has_actions:
-            raise InvalidCommit(f"A transaction on {self.snapshot.root} has nothing to commit: add an action first.")
+            raise errors.InvalidCommit(
+                f"A transaction on {self.snapshot.root} has nothing to commit: add an action first."
+            )
         try:
             with same_table(self.snapshot) if self.new_folders is None else nullcontext():
                 return self._finish(self._loop.commit(self._intent, self._look_up_files, bool(self._undo)))
-        except CorruptLog as error:
+        except errors.CorruptLog as error:
             if not is_cleaned_up(self.snapshot):
                 raise
             base = self.snapshot
-            raise CommitConflict(
+            raise errors.CommitConflict(
                 f"The checkpoint of version {base.version} of {base.root} was deleted by log cleanup, so a transaction "
                 f"on that version cannot be checked for conflicts: open the table again and repeat the operation.",
                 "cleaned up",
@@ -568,11 +571,11 @@ class Transaction(Unpicklable):
     def _check_open(self) -> None:
         root = self.snapshot.root
         if self._committed is not None:
-            raise InvalidCommit(
+            raise errors.InvalidCommit(
                 f"This transaction was already committed as version {self._committed} of {root}: begin another one."
             )
         if self._discarded:
-            raise InvalidCommit(f"This transaction on {root} was discarded: begin another one.")
+            raise errors.InvalidCommit(f"This transaction on {root} was discarded: begin another one.")
 
     def _finish(self, committed: Committed) -> int:
         # From now on the files of the commit stay, unless it was withdrawn.
@@ -581,7 +584,7 @@ class Transaction(Unpicklable):
         kill_point("committed")
         try:
             self.after = self._loop.settle(committed)
-        except TableNotFound:
+        except errors.TableNotFound:
             self._committed = None
             raise
         parts = " ".join([self.operation, *(f"{name}={value}" for name, value in self._intent.metrics.items())])
@@ -589,11 +592,11 @@ class Transaction(Unpicklable):
         return committed.version
 
 
-def _with_collations(metadata: Metadata, snapshot: Snapshot) -> Metadata:
+def _with_collations(metadata: actions.Metadata, snapshot: Snapshot) -> actions.Metadata:
     """The action with the collations of the snapshot's schema. The commit refuses a schema that does not parse."""
     try:
         new = parse_schema(metadata.schema_string)
-    except SchemaError:
+    except errors.SchemaError:
         return metadata
     carried = carry_collations(snapshot.schema, new)
     return metadata if carried == new else replace(metadata, schema_string=schema_to_json(carried))

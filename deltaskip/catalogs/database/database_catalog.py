@@ -8,19 +8,10 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from deltaskip import arguments
+from deltaskip import arguments, errors
 from deltaskip.alter.table_changes import RemoveProperty, SetProperty
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, namespace_of, shown_namespace
 from deltaskip.catalogs.located import LocatedCatalog, TableEntry, changed_properties
-from deltaskip.errors import (
-    CatalogError,
-    InvalidArgument,
-    NamespaceAlreadyExists,
-    NamespaceNotEmpty,
-    NamespaceNotFound,
-    TableAlreadyExists,
-    TableNotFound,
-)
 from deltaskip.extras import install_command
 from deltaskip.path_bytes import absolute_path
 from deltaskip.storage import join, parse_location
@@ -94,12 +85,12 @@ class SqlCatalog(LocatedCatalog):
         except ConstraintViolated as error:
             raise self._refused(new) from error
         if not moved:
-            raise TableNotFound(f"The catalog {self.name} has no table {entry.identifier}.")
+            raise errors.TableNotFound(f"The catalog {self.name} has no table {entry.identifier}.")
 
     def new_location(self, ident: CatalogIdentifier) -> str:
         """Each call returns a new location, so that no leftover files conflict."""
         if self.warehouse is None:
-            raise InvalidArgument(
+            raise errors.InvalidArgument(
                 f"The catalog {self.name} has no folder for the table {ident}: open the catalog with warehouse=, or "
                 f"give the table the property location."
             )
@@ -124,7 +115,9 @@ class SqlCatalog(LocatedCatalog):
             return
         if self._rows.namespace(namespace) is None:
             raise self._no_namespace(namespace[:-1])
-        raise NamespaceAlreadyExists(f"The catalog {self.name} already has a namespace {shown_namespace(namespace)}.")
+        raise errors.NamespaceAlreadyExists(
+            f"The catalog {self.name} already has a namespace {shown_namespace(namespace)}."
+        )
 
     def set_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         if not self._rows.change_namespace(namespace, lambda _: dict(properties)):
@@ -135,7 +128,7 @@ class SqlCatalog(LocatedCatalog):
         found = namespace_of(namespace)
         changed_properties({}, changes)
         if not found:
-            raise InvalidArgument(f"The root of the catalog {self.name} has no properties.")
+            raise errors.InvalidArgument(f"The root of the catalog {self.name} has no properties.")
         if not self._rows.change_namespace(found, lambda before: changed_properties(before, changes)):
             raise self._no_namespace(found)
 
@@ -146,7 +139,7 @@ class SqlCatalog(LocatedCatalog):
         try:
             return self._rows.remove_namespace(namespace)
         except ConstraintViolated as error:
-            raise NamespaceNotEmpty(
+            raise errors.NamespaceNotEmpty(
                 f"The namespace {shown_namespace(namespace)} of the catalog {self.name} is not empty, because another "
                 f"writer has added something: drop that first, or pass cascade=True (CASCADE in SQL)."
             ) from error
@@ -163,11 +156,11 @@ class SqlCatalog(LocatedCatalog):
             return None
         return os.path.splitext(absolute_path(file))[0] + ".warehouse"
 
-    def _refused(self, ident: CatalogIdentifier) -> TableAlreadyExists | NamespaceNotFound:
+    def _refused(self, ident: CatalogIdentifier) -> errors.TableAlreadyExists | errors.NamespaceNotFound:
         """The error for a row that a key refused: the name is taken, or the namespace was dropped."""
         if self._rows.table(ident) is None and self.find_namespace(ident.namespace) is None:
             return self._no_namespace(ident.namespace)
-        return TableAlreadyExists(f"The catalog {self.name} already has a table {ident}.")
+        return errors.TableAlreadyExists(f"The catalog {self.name} already has a table {ident}.")
 
 
 def _rows(url: str, catalog: str) -> CatalogRows:
@@ -175,9 +168,9 @@ def _rows(url: str, catalog: str) -> CatalogRows:
     try:
         import sqlalchemy
     except ModuleNotFoundError as error:
-        raise CatalogError(f"A catalog in a database needs SQLAlchemy: {install}.") from error
+        raise errors.CatalogError(f"A catalog in a database needs SQLAlchemy: {install}.") from error
     if int(sqlalchemy.__version__.partition(".")[0]) < _OLDEST_SQLALCHEMY:
-        raise CatalogError(
+        raise errors.CatalogError(
             f"A catalog in a database needs SQLAlchemy {_OLDEST_SQLALCHEMY} or newer, not {sqlalchemy.__version__}: "
             f"{install}."
         )

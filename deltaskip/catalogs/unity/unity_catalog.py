@@ -10,7 +10,7 @@ from datetime import date
 from functools import partial
 from typing import Any
 
-from deltaskip import arguments
+from deltaskip import arguments, errors
 from deltaskip.catalogs.configuration import configured
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, namespace_of, shown_namespace
 from deltaskip.catalogs.located import COMMENT, DescribedTable, LocatedCatalog, TableEntry, elsewhere, withdraw
@@ -23,16 +23,6 @@ from deltaskip.catalogs.unity.mirror import creation_request
 from deltaskip.catalogs.unity.models import Credential, LoadedTable, TableName, external_request
 from deltaskip.catalogs.unity.oauth import SECRETS, completed_login, login_token
 from deltaskip.data_files.sort_order import SortOrder
-from deltaskip.errors import (
-    CatalogError,
-    InvalidArgument,
-    NamespaceAlreadyExists,
-    NamespaceNotEmpty,
-    NamespaceNotFound,
-    TableAlreadyExists,
-    TableNotFound,
-    UnsupportedFeature,
-)
 from deltaskip.fork_safety import new_lock
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.commit_times import commit_time
@@ -140,7 +130,7 @@ class UnityCatalog(LocatedCatalog):
                 if refused.is_not_found:
                     return None
                 if refused.kind == "UnsupportedTableFormatException":
-                    raise UnsupportedFeature(f"The table {ident} is not a Delta table: {refused}") from refused
+                    raise errors.UnsupportedFeature(f"The table {ident} is not a Delta table: {refused}") from refused
                 raise
         return _UnityEntry(ident, loaded.location, loaded.managed, loaded, loaded.uuid)
 
@@ -150,7 +140,7 @@ class UnityCatalog(LocatedCatalog):
             return None
         location, form = found.get("storage_location"), found.get("data_source_format") or "DELTA"
         if form != "DELTA" or not location:
-            raise UnsupportedFeature(f"The table {ident} is not a Delta table: it is of the format {form}.")
+            raise errors.UnsupportedFeature(f"The table {ident} is not a Delta table: it is of the format {form}.")
         return _UnityEntry(ident, location, found.get("table_type") == "MANAGED", None, found.get("table_id"))
 
     def add_entry(self, entry: TableEntry) -> None:
@@ -166,18 +156,18 @@ class UnityCatalog(LocatedCatalog):
     def move_entry(self, entry: TableEntry, new: CatalogIdentifier) -> None:
         old, wanted = self._given_name(entry.identifier), self._given_name(new)
         if (old.catalog, old.schema) != (wanted.catalog, wanted.schema):
-            raise UnsupportedFeature(
+            raise errors.UnsupportedFeature(
                 f"Unity Catalog cannot move {entry.identifier} to another namespace, {shown_namespace(new.namespace)}: "
                 f"give it a name in its own, or register its location there if it is external."
             )
         endpoints = self._client.endpoints(old.catalog) or frozenset()
         if _RENAME not in endpoints:
-            raise UnsupportedFeature(f"The server at {self._client.url} cannot rename {entry.identifier}.")
+            raise errors.UnsupportedFeature(f"The server at {self._client.url} cannot rename {entry.identifier}.")
         with self._converted(new):
             self._client.rename_table(old, wanted.table)
 
     def new_location(self, ident: CatalogIdentifier) -> str:
-        raise InvalidArgument(
+        raise errors.InvalidArgument(
             f"The server of the catalog {self.name} chooses the locations of managed tables, and clones cannot be "
             f"managed: write LOCATION '…' to create {ident} as an external table."
         )
@@ -200,7 +190,7 @@ class UnityCatalog(LocatedCatalog):
     ) -> DeltaTable:
         entry = self.find_entry(identifier_of(ident))
         if entry is None:
-            raise TableNotFound(f"The catalog {self.name} has no table {identifier_of(ident)}.")
+            raise errors.TableNotFound(f"The catalog {self.name} has no table {identifier_of(ident)}.")
         return self._opened(entry, version, timestamp)
 
     def drop_table(self, ident: Ident, purge: bool = False) -> bool:
@@ -291,7 +281,7 @@ class UnityCatalog(LocatedCatalog):
         storage: Storage
         if described.location is None:
             if not self._client.has_delta_api(name.catalog):
-                raise UnsupportedFeature(
+                raise errors.UnsupportedFeature(
                     f"The server at {self._client.url} has no Delta API, by which managed tables are created: give "
                     f"{ident} a place with the property location."
                 )
@@ -323,7 +313,7 @@ class UnityCatalog(LocatedCatalog):
             except OutcomeUnknown:
                 # The server may have the table.
                 raise
-            except (CatalogError, TableAlreadyExists, NamespaceNotFound):
+            except (errors.CatalogError, errors.TableAlreadyExists, errors.NamespaceNotFound):
                 withdraw(storage, transaction)
                 raise
             return self._opened(entry)
@@ -357,7 +347,7 @@ class UnityCatalog(LocatedCatalog):
                 self._client.create("tables", external_request(name, table, place))
             entry = self._older_entry(ident, name)
             if entry is None:
-                raise TableNotFound(f"The catalog {self.name} has no table {ident} any more.")
+                raise errors.TableNotFound(f"The catalog {self.name} has no table {ident} any more.")
             return entry
         with self._converted(ident):
             loaded = self._created(name, creation_request(table, place, managed, time))
@@ -385,7 +375,7 @@ class UnityCatalog(LocatedCatalog):
                 continue
             if _place(loaded.location) == _place(request["location"]):
                 return loaded
-            raise TableAlreadyExists(f"The catalog {self.name} already has a table {self._identifier(name)}.")
+            raise errors.TableAlreadyExists(f"The catalog {self.name} already has a table {self._identifier(name)}.")
         assert unknown is not None
         raise unknown
 
@@ -417,7 +407,9 @@ class UnityCatalog(LocatedCatalog):
         full = self._full(namespace)
         check_lengths(properties, shown_namespace(namespace))
         if len(full) > 2:
-            raise InvalidArgument(f"Unity Catalog has no namespaces in schemas, as {shown_namespace(namespace)} is.")
+            raise errors.InvalidArgument(
+                f"Unity Catalog has no namespaces in schemas, as {shown_namespace(namespace)} is."
+            )
         _check_names(full)
         given = {name: text for name, text in properties.items() if name != _STORAGE_ROOT}
         body: dict[str, Any] = {"name": full[-1], **_described(given)}
@@ -432,7 +424,7 @@ class UnityCatalog(LocatedCatalog):
             except Refused as refused:
                 if not refused.is_taken:
                     raise
-                raise NamespaceAlreadyExists(
+                raise errors.NamespaceAlreadyExists(
                     f"The catalog {self.name} already has a namespace {shown_namespace(namespace)}."
                 ) from refused
 
@@ -467,7 +459,7 @@ class UnityCatalog(LocatedCatalog):
             except Refused as refused:
                 if refused.kind != "FAILED_PRECONDITION":
                     raise
-                raise NamespaceNotEmpty(
+                raise errors.NamespaceNotEmpty(
                     f"The namespace {shown_namespace(namespace)} of the catalog {self.name} is not empty: {refused}"
                 ) from refused
 
@@ -495,11 +487,11 @@ class UnityCatalog(LocatedCatalog):
         if parts is None:
             form = "catalog.schema.table" if self._catalog is None else "schema.table"
             if len(self._full(ident.namespace)) > 2:
-                raise NamespaceNotFound(
+                raise errors.NamespaceNotFound(
                     f"The catalog {self.name} has no namespace {shown_namespace(ident.namespace)}; tables are named "
                     f"{form}."
                 )
-            raise InvalidArgument(f"The name of a table of the catalog {self.name} must be {form}, not {ident}.")
+            raise errors.InvalidArgument(f"The name of a table of the catalog {self.name} must be {form}, not {ident}.")
         _check_names((*parts, ident.name))
         return TableName(*parts, ident.name)
 
@@ -514,11 +506,11 @@ class UnityCatalog(LocatedCatalog):
             yield
         except Refused as refused:
             if refused.kind in _NO_NAMESPACE:
-                raise NamespaceNotFound(f"The catalog {self.name} has no such namespace: {refused}") from refused
+                raise errors.NamespaceNotFound(f"The catalog {self.name} has no such namespace: {refused}") from refused
             if refused.kind in _NO_TABLE:
-                raise TableNotFound(f"The catalog {self.name} has no such table: {refused}") from refused
+                raise errors.TableNotFound(f"The catalog {self.name} has no such table: {refused}") from refused
             if refused.is_taken and ident is not None:
-                raise TableAlreadyExists(f"The catalog {self.name} already has a table {ident}.") from refused
+                raise errors.TableAlreadyExists(f"The catalog {self.name} already has a table {ident}.") from refused
             raise
 
 
@@ -538,9 +530,9 @@ def _opened_again(
     opened = UnityCatalog(url, catalog, storage_options=options, name=name, **login)
     now = opened.find_entry(entry.identifier)
     if now is None:
-        raise TableNotFound(f"The catalog {name} has no table {entry.identifier}.")
+        raise errors.TableNotFound(f"The catalog {name} has no table {entry.identifier}.")
     if now.uuid != entry.uuid or now.location != entry.location:
-        raise TableNotFound(
+        raise errors.TableNotFound(
             f"The table {entry.identifier} was replaced by another table in its catalog since it was pickled: load it "
             f"again by its name."
         )
@@ -556,7 +548,7 @@ def _place(location: str) -> str:
 def _check_names(parts: Iterable[str]) -> None:
     for part in parts:
         if _NAME.fullmatch(part) is None:
-            raise InvalidArgument(
+            raise errors.InvalidArgument(
                 f"A name in Unity Catalog has at most 255 letters, digits and the characters _ - @, not {part!r}."
             )
 

@@ -33,19 +33,9 @@ from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.defaults import default_sql
 from deltaskip.rows.store import stores_every_value, written_type
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.evaluation import never_fails
 from deltaskip.sparkexpr.nodes import And, FieldRef, Node, columns_of
-from deltaskip.sparkexpr.types import (
-    COLLATIONS_KEY,
-    GENERATION_KEY,
-    VARIANT,
-    VOID,
-    DataType,
-    StructField,
-    StructType,
-    UnknownType,
-    nested_types,
-)
 from deltaskip.sparkexpr.types.lengths import declares_char
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
 
@@ -67,7 +57,7 @@ class SourceColumns:
         now: The time of the merge in microseconds since 1970.
     """
 
-    schema: StructType
+    schema: t.StructType
     alias: str | None
     time_zone: str
     now: int
@@ -94,8 +84,8 @@ class ArrowMerge:
         self._table = join.snapshot.root
         self._execution = ArrowExecution(join.snapshot, source.time_zone)
         schema = source.schema
-        target, nothing = join.snapshot.schema, StructType(())
-        sides: dict[ClauseKind, tuple[StructType, StructType]] = {
+        target, nothing = join.snapshot.schema, t.StructType(())
+        sides: dict[ClauseKind, tuple[t.StructType, t.StructType]] = {
             "matched": (target, schema),
             "not matched": (nothing, schema),
             "not matched by source": (target, nothing),
@@ -116,7 +106,7 @@ class ArrowMerge:
         self._counts = dict.fromkeys(range(len(join.clauses)), 0)
         self._parts: dict[int, ArrowPart] = {}
         # The types of values, each with the type of the column that stores them.
-        self._casts: list[tuple[DataType, DataType]] = []
+        self._casts: list[tuple[t.DataType, t.DataType]] = []
         self._wheres = [
             None if each.where is None else self._scopes[each.kind].condition(expression_node(each.where))
             for each in join.clauses
@@ -311,9 +301,9 @@ class ArrowMerge:
             values = self._value(field, clause.columns.get(field.name), before, scope, columns, source, rows)
             if values is not None:
                 arrays[field.name] = values[0]
-                fields.append(StructField(field.name, values[1], True, field.metadata))
+                fields.append(t.StructField(field.name, values[1], True, field.metadata))
         if number not in self._parts:
-            plan = group_plan(self._join, group, StructType(tuple(fields)))
+            plan = group_plan(self._join, group, t.StructType(tuple(fields)))
             change = "insert" if clause.action == "insert" else "update"
             computed = [name for name, each in clause.columns.items() if _is_computed(each, scope)]
             self._parts[number] = ArrowPart(change, plan, self._execution.time_zone, scope.now, computed)
@@ -321,14 +311,14 @@ class ArrowMerge:
 
     def _value(
         self,
-        field: StructField,
+        field: t.StructField,
         assigned: Assigned | None,
-        old: tuple[pa.Array, DataType] | None,
+        old: tuple[pa.Array, t.DataType] | None,
         scope: MergeExpressions,
         columns: Mapping[str, pa.Array],
         source: Mapping[str, pa.Array],
         rows: int,
-    ) -> tuple[pa.Array, DataType] | None:
+    ) -> tuple[pa.Array, t.DataType] | None:
         """The values of a column or field and their type; None for a default, which the plan fills in."""
         match assigned:
             case None if old is not None:
@@ -346,8 +336,8 @@ class ArrowMerge:
                 return scope.values(text, {}, rows)
 
     def _stored(
-        self, values: pa.Array, type_: DataType, field: StructField, scope: MergeExpressions
-    ) -> tuple[pa.Array, DataType]:
+        self, values: pa.Array, type_: t.DataType, field: t.StructField, scope: MergeExpressions
+    ) -> tuple[pa.Array, t.DataType]:
         """The values, cast if the column does not store their type as it is."""
         self._casts.append((type_, field.type))
         if check_stored(type_, field.type, (field.name,), self._table, self._join.evolves):
@@ -356,17 +346,17 @@ class ArrowMerge:
 
     def _fields(
         self,
-        field: StructField,
+        field: t.StructField,
         assigned: AssignedFields,
-        old: tuple[pa.Array, DataType] | None,
+        old: tuple[pa.Array, t.DataType] | None,
         scope: MergeExpressions,
         columns: Mapping[str, pa.Array],
         source: Mapping[str, pa.Array],
         rows: int,
-    ) -> tuple[pa.Array, DataType]:
+    ) -> tuple[pa.Array, t.DataType]:
         target = written_type(field.type, (field.name,), self._table)
-        assert isinstance(target, StructType)
-        known = {} if old is None or not isinstance(old[1], StructType) else {f.name: f.type for f in old[1].fields}
+        assert isinstance(target, t.StructType)
+        known = {} if old is None or not isinstance(old[1], t.StructType) else {f.name: f.type for f in old[1].fields}
         arrays, fields = [], []
         inner, nothing = assigned.fields, None
         if assigned.struct is not None:
@@ -377,13 +367,13 @@ class ArrowMerge:
                 before = one_chunk(pc.struct_field(old[0], child.name)), known[child.name]
             values = self._value(child, inner.get(child.name), before, scope, columns, source, rows)
             if values is None:
-                values = pa.nulls(rows, pa.null()), VOID
+                values = pa.nulls(rows, pa.null()), t.VOID
             arrays.append(values[0])
-            fields.append(StructField(child.name, values[1], True, child.metadata))
+            fields.append(t.StructField(child.name, values[1], True, child.metadata))
             if nothing is not None and child.name not in inner:
                 nothing = pc.and_(nothing, pc.is_null(values[0]))
         names = [field.name for field in fields]
-        return pa.StructArray.from_arrays(arrays, names=names, mask=nothing), StructType(tuple(fields))
+        return pa.StructArray.from_arrays(arrays, names=names, mask=nothing), t.StructType(tuple(fields))
 
     def _example(self, batch: _TargetRows, row: int) -> dict[str, object]:
         return {name: batch.columns[name][row].as_py() for name in self._join.keys}
@@ -395,11 +385,11 @@ def needed_columns(join: MergeJoin, names: Names) -> set[str]:
     names: The names of both sides, as in expressions of matched rows.
     """
     if join.numbers(action="update") and not all(
-        field.type == VOID or (isinstance(each.columns.get(field.name), FromSource) and each.kind == "matched")
+        field.type == t.VOID or (isinstance(each.columns.get(field.name), FromSource) and each.kind == "matched")
         for each in join.clauses
         if each.action == "update"
         for field in join.snapshot.schema.fields
-        if GENERATION_KEY not in field.metadata
+        if t.GENERATION_KEY not in field.metadata
     ):
         return set(join.snapshot.schema.names)
     texts = [join.on]
@@ -450,12 +440,12 @@ def _has_value(node: Node) -> bool:
     return isinstance(node, FieldRef) or never_fails(node)
 
 
-def _is_special(field: StructField) -> bool:
+def _is_special(field: t.StructField) -> bool:
     """Whether Spark may read or compare a column differently from deltaskip."""
-    types: list[DataType] = list(nested_types(field.type))
-    if any(each in (VARIANT, VOID) or isinstance(each, UnknownType) for each in types):
+    types: list[t.DataType] = list(t.nested_types(field.type))
+    if any(each in (t.VARIANT, t.VOID) or isinstance(each, t.UnknownType) for each in types):
         return True
-    return COLLATIONS_KEY in field.metadata or declares_char(field)
+    return t.COLLATIONS_KEY in field.metadata or declares_char(field)
 
 
 def _is_computed(assigned: Assigned, scope: MergeExpressions) -> bool:

@@ -12,26 +12,15 @@ from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_sql
 from deltaskip.rows.plan import RowPlan, computed_sql, plan_rows
 from deltaskip.rows.store import check_assignable, stored, written_type
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.coerce import castable
 from deltaskip.sparkexpr.text.sql_text import quoted_name
-from deltaskip.sparkexpr.types import (
-    DEFAULT_KEY,
-    GENERATION_KEY,
-    VOID,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-    display_name,
-    fold_name,
-)
 from deltaskip.sparkexpr.types.ddl import exact_type_text
 
-RawValue = Callable[[AssignedExpression | FromSource], tuple[str, DataType]]
+RawValue = Callable[[AssignedExpression | FromSource], tuple[str, t.DataType]]
 """SQL text and type of the value that the engine has computed for an expression."""
 
-_NESTED = (StructType, ArrayType, MapType)
+_NESTED = (t.StructType, t.ArrayType, t.MapType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +34,7 @@ class ClauseGroup:
     """
 
     numbers: tuple[int, ...]
-    columns: tuple[StructField, ...]
+    columns: tuple[t.StructField, ...]
     kept: tuple[str, ...]
 
 
@@ -62,13 +51,13 @@ def clause_groups(join: MergeJoin, numbers: Sequence[int]) -> list[ClauseGroup]:
             field.name
             for field in join.schema.fields
             if _is_set(field, join, number)
-            and (GENERATION_KEY in field.metadata or (identity_of(field) is not None and not updates))
+            and (t.GENERATION_KEY in field.metadata or (identity_of(field) is not None and not updates))
         )
         found.setdefault(special, []).append(number)
     return [_group(join, members, special, updates) for special, members in found.items()]
 
 
-def group_plan(join: MergeJoin, group: ClauseGroup, incoming: StructType) -> RowPlan:
+def group_plan(join: MergeJoin, group: ClauseGroup, incoming: t.StructType) -> RowPlan:
     """Return the plan by which rows of a group are written. A clause may lack a NOT NULL column if it writes no row."""
     return plan_rows(
         join.schema,
@@ -95,10 +84,10 @@ def expressions_of(assigned: Assigned) -> Iterator[AssignedExpression | FromSour
 
 
 def column_text(
-    field: StructField,
+    field: t.StructField,
     assigned: Assigned | None,
     raw: RawValue,
-    old: tuple[str, DataType] | None,
+    old: tuple[str, t.DataType] | None,
     table: str,
     evolves: bool = False,
 ) -> str:
@@ -117,12 +106,14 @@ def column_text(
     """
     if assigned is DEFAULT or (assigned is None and old is None):
         text = default_sql(field)
-        written = StructField(field.name, written_type(field.type, (field.name,), table), True, field.metadata)
+        written = t.StructField(field.name, written_type(field.type, (field.name,), table), True, field.metadata)
         return computed_sql(text, written)
     return _text(field.type, assigned, raw, old, (field.name,), table, evolves)
 
 
-def check_stored(source: DataType, target: DataType, path: tuple[str, ...], table: str, evolves: bool = False) -> bool:
+def check_stored(
+    source: t.DataType, target: t.DataType, path: tuple[str, ...], table: str, evolves: bool = False
+) -> bool:
     """Return True if ANSI store assignment stores values of the type in a column, False if they need an explicit cast.
 
     # delta-spark, UpdateExpressionsSupport: values are cast as by CAST in ANSI mode; structs have the same fields
@@ -140,32 +131,32 @@ def check_stored(source: DataType, target: DataType, path: tuple[str, ...], tabl
     return True
 
 
-def _check_fields(source: DataType, target: DataType, path: tuple[str, ...], table: str) -> None:
+def _check_fields(source: t.DataType, target: t.DataType, path: tuple[str, ...], table: str) -> None:
     match source, target:
-        case StructType(given), StructType(fields):
-            by_name = {fold_name(field.name): field for field in given}
+        case t.StructType(given), t.StructType(fields):
+            by_name = {t.fold_name(field.name): field for field in given}
             for field in fields:
-                found = by_name.get(fold_name(field.name))
+                found = by_name.get(t.fold_name(field.name))
                 inner = (*path, field.name)
-                if found is None and field.type != VOID:
+                if found is None and field.type != t.VOID:
                     raise SchemaError(
-                        f"A struct for the column {display_name(path)} of {table} lacks the field {field.name}: add "
+                        f"A struct for the column {t.display_name(path)} of {table} lacks the field {field.name}: add "
                         f"it, set fields one by one, or merge with schema_mode='merge'."
                     )
                 if found is not None:
                     _check_fields(found.type, field.type, inner, table)
-        case ArrayType(given_element), ArrayType(element):
+        case t.ArrayType(given_element), t.ArrayType(element):
             _check_fields(given_element, element, (*path, "element"), table)
-        case MapType(given_key, given_value), MapType(key, value):
+        case t.MapType(given_key, given_value), t.MapType(key, value):
             _check_fields(given_key, key, (*path, "key"), table)
             _check_fields(given_value, value, (*path, "value"), table)
 
 
 def _text(
-    target: DataType,
+    target: t.DataType,
     assigned: Assigned | None,
     raw: RawValue,
-    old: tuple[str, DataType] | None,
+    old: tuple[str, t.DataType] | None,
     path: tuple[str, ...],
     table: str,
     evolves: bool,
@@ -178,10 +169,10 @@ def _text(
             assert old is not None
             return stored(old[0], old[1], written, path)
         case AssignedFields(fields, struct):
-            assert isinstance(target, StructType)
+            assert isinstance(target, t.StructType)
             members, nulls = [], [] if struct is None else [raw(struct)[0]]
             for each in target.fields:
-                if each.type != VOID:
+                if each.type != t.VOID:
                     before = _field_of(old, each.name)
                     text = _text(each.type, fields.get(each.name), raw, before, (*path, each.name), table, evolves)
                     members.append(f"{text} AS {quoted_name(each.name)}")
@@ -199,8 +190,8 @@ def _text(
             raise AssertionError(assigned)
 
 
-def _field_of(old: tuple[str, DataType] | None, name: str) -> tuple[str, DataType] | None:
-    if old is None or not isinstance(old[1], StructType):
+def _field_of(old: tuple[str, t.DataType] | None, name: str) -> tuple[str, t.DataType] | None:
+    if old is None or not isinstance(old[1], t.StructType):
         return None
     found = next((field.type for field in old[1].fields if field.name == name), None)
     return None if found is None else (f"{old[0]}.{quoted_name(name)}", found)
@@ -213,21 +204,21 @@ def _group(join: MergeJoin, numbers: Sequence[int], special: Collection[str], up
 
 
 def _is_given(
-    field: StructField, join: MergeJoin, numbers: Sequence[int], special: Collection[str], updates: bool
+    field: t.StructField, join: MergeJoin, numbers: Sequence[int], special: Collection[str], updates: bool
 ) -> bool:
-    if field.type == VOID:
+    if field.type == t.VOID:
         return False
-    if GENERATION_KEY in field.metadata:
+    if t.GENERATION_KEY in field.metadata:
         return field.name in special
     if updates:
         return True
     if identity_of(field) is not None:
         return field.name in special
     # The default of an inserted row is computed once, with the other values.
-    return DEFAULT_KEY in field.metadata or any(_is_set(field, join, number) for number in numbers)
+    return t.DEFAULT_KEY in field.metadata or any(_is_set(field, join, number) for number in numbers)
 
 
-def _is_set(field: StructField, join: MergeJoin, number: int) -> bool:
+def _is_set(field: t.StructField, join: MergeJoin, number: int) -> bool:
     assigned = join.clauses[number].columns.get(field.name)
-    computed = GENERATION_KEY in field.metadata or identity_of(field) is not None
+    computed = t.GENERATION_KEY in field.metadata or identity_of(field) is not None
     return assigned is not None and not (assigned is DEFAULT and computed)

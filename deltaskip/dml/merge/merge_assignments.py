@@ -16,19 +16,8 @@ from deltaskip.features.identity_columns import identity_of
 from deltaskip.records import dataclass
 from deltaskip.schema.relations import qualifier_length
 from deltaskip.sparkexpr import parse_sql, shaped
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import Column, Node
-from deltaskip.sparkexpr.types import (
-    VOID,
-    ArrayType,
-    DataType,
-    InsideCollection,
-    MapType,
-    StructField,
-    StructType,
-    display_name,
-    fold_name,
-    resolve,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +32,7 @@ class FromSource:
     """The value of a column or nested field of the source."""
 
     path: tuple[str, ...]
-    type: DataType
+    type: t.DataType
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,32 +78,32 @@ class PlannedClause:
 
 
 def evolved_columns(
-    clauses: Sequence[MergeClause], schema: StructType, source: StructType, target_alias: str | None, table: str
-) -> StructType:
+    clauses: Sequence[MergeClause], schema: t.StructType, source: t.StructType, target_alias: str | None, table: str
+) -> t.StructType:
     """Return the columns of the source that schema evolution merges into the table.
 
     These are all columns that a clause takes by `*`, and columns and fields that a clause sets and the table lacks.
 
     Raises SchemaError for a name that cannot be read.
     """
-    chosen: dict[str, StructField] = {}
+    chosen: dict[str, t.StructField] = {}
     for clause in clauses:
-        left_out = frozenset(map(fold_name, clause.except_))
+        left_out = frozenset(map(t.fold_name, clause.except_))
         for field in source.fields if clause.takes_all else ():
-            if fold_name(field.name) not in left_out:
-                chosen[fold_name(field.name)] = field
+            if t.fold_name(field.name) not in left_out:
+                chosen[t.fold_name(field.name)] = field
         for key in clause.values or ():
             new = _new_field(_parts(key, table), schema, source, target_alias, table)
             if new is not None:
-                known = chosen.get(fold_name(new.name), new)
-                chosen[fold_name(new.name)] = replace(known, type=_both_parts(known.type, new.type))
-    return StructType(tuple(chosen.values()))
+                known = chosen.get(t.fold_name(new.name), new)
+                chosen[t.fold_name(new.name)] = replace(known, type=_both_parts(known.type, new.type))
+    return t.StructType(tuple(chosen.values()))
 
 
 def planned_clauses(
     clauses: Sequence[MergeClause],
-    schema: StructType,
-    source: StructType,
+    schema: t.StructType,
+    source: t.StructType,
     *,
     evolves: bool,
     target_alias: str | None,
@@ -141,8 +130,8 @@ def planned_clauses(
 
 def _planned(
     clause: MergeClause,
-    schema: StructType,
-    source: StructType,
+    schema: t.StructType,
+    source: t.StructType,
     evolves: bool,
     alias: str | None,
     table: str,
@@ -157,10 +146,10 @@ def _planned(
             if clause.action == "insert" and len(path) > 1:
                 raise SchemaError(
                     f"A row to insert into {table} has a value for the whole column {path[0]}, not for its field "
-                    f"{display_name(path)}."
+                    f"{t.display_name(path)}."
                 )
             if isinstance(value, Node):
-                value = shaped(value, resolve(schema, path).type)
+                value = shaped(value, t.resolve(schema, path).type)
             _set(columns, path, DEFAULT if is_default(value) else AssignedExpression(value), path, table)
     if clause.action != "delete":
         _check_settable(clause.action, columns, schema, table)
@@ -169,25 +158,25 @@ def _planned(
 
 def _all_columns(
     clause: MergeClause,
-    schema: StructType,
-    source: StructType,
+    schema: t.StructType,
+    source: t.StructType,
     evolves: bool,
     table: str,
     hidden: Collection[str],
 ) -> Sequence[tuple[str, Assigned]]:
     """The assignments of `*`: each column of the table from the source column of the same name."""
-    left_out = frozenset(map(fold_name, clause.except_))
-    unknown = left_out - frozenset(map(fold_name, schema.names)) - frozenset(map(fold_name, source.names))
+    left_out = frozenset(map(t.fold_name, clause.except_))
+    unknown = left_out - frozenset(map(t.fold_name, schema.names)) - frozenset(map(t.fold_name, source.names))
     if unknown:
-        name = next(name for name in clause.except_ if fold_name(name) in unknown)
+        name = next(name for name in clause.except_ if t.fold_name(name) in unknown)
         raise SchemaError(f"except_ names the column {name}, which neither {table} nor the source has.")
-    given: dict[str, list[StructField]] = {}
+    given: dict[str, list[t.StructField]] = {}
     for field in source.fields:
-        given.setdefault(fold_name(field.name), []).append(field)
+        given.setdefault(t.fold_name(field.name), []).append(field)
     found: list[tuple[str, Assigned]] = []
     for field in schema.fields:
-        key = fold_name(field.name)
-        if key in left_out or field.type == VOID:
+        key = t.fold_name(field.name)
+        if key in left_out or field.type == t.VOID:
             continue
         match given.get(key, []):
             case [one]:
@@ -205,15 +194,15 @@ def _all_columns(
     return found
 
 
-def _by_field(target: DataType, value: FromSource) -> Assigned:
+def _by_field(target: t.DataType, value: FromSource) -> Assigned:
     """The fields of a struct one by one if the source lacks some, which then stay as they are."""
-    if not (isinstance(target, StructType) and isinstance(value.type, StructType)):
+    if not (isinstance(target, t.StructType) and isinstance(value.type, t.StructType)):
         return value
-    given = {fold_name(field.name): field for field in value.type.fields}
+    given = {t.fold_name(field.name): field for field in value.type.fields}
     inside = {
         field.name: _by_field(field.type, FromSource((*value.path, source.name), source.type))
         for field in target.fields
-        if (source := given.get(fold_name(field.name))) is not None
+        if (source := given.get(t.fold_name(field.name))) is not None
     }
     whole = len(inside) == len(target.fields) and all(isinstance(each, FromSource) for each in inside.values())
     return value if whole else AssignedFields(inside, value)
@@ -226,7 +215,7 @@ def _set(
     name, inner = path[0], path[1:]
     there = columns.get(name)
     if there is not None and not (inner and isinstance(there, AssignedFields)):
-        raise SchemaError(f"The column {display_name(whole)} of {table} is set twice in one clause.")
+        raise SchemaError(f"The column {t.display_name(whole)} of {table} is set twice in one clause.")
     if not inner:
         columns[name] = value
         return
@@ -235,7 +224,7 @@ def _set(
     columns[name] = AssignedFields(fields)
 
 
-def _check_settable(action: ClauseAction, columns: Mapping[str, Assigned], schema: StructType, table: str) -> None:
+def _check_settable(action: ClauseAction, columns: Mapping[str, Assigned], schema: t.StructType, table: str) -> None:
     for field in schema.fields:
         if field.name not in columns or columns[field.name] is DEFAULT:
             continue
@@ -251,34 +240,34 @@ def _check_settable(action: ClauseAction, columns: Mapping[str, Assigned], schem
             )
 
 
-def _target(key: str, schema: StructType, alias: str | None, table: str) -> tuple[str, ...]:
+def _target(key: str, schema: t.StructType, alias: str | None, table: str) -> tuple[str, ...]:
     """The path of the column or field that a name means."""
     parts = _parts(key, table)
     try:
-        return resolve(schema, _unqualified(parts, schema, alias)).logical
+        return t.resolve(schema, _unqualified(parts, schema, alias)).logical
     except PredicateError as error:
-        raise SchemaError(f"{display_name(parts)} of {table} cannot be set: {error}") from error
+        raise SchemaError(f"{t.display_name(parts)} of {table} cannot be set: {error}") from error
 
 
-def _unqualified(parts: tuple[str, ...], schema: StructType, alias: str | None) -> tuple[str, ...]:
+def _unqualified(parts: tuple[str, ...], schema: t.StructType, alias: str | None) -> tuple[str, ...]:
     """A name without the name of the table before it."""
     return parts[qualifier_length(parts, schema, () if alias is None else ((alias,),)) :]
 
 
 def _new_field(
-    parts: tuple[str, ...], schema: StructType, source: StructType, alias: str | None, table: str
-) -> StructField | None:
+    parts: tuple[str, ...], schema: t.StructType, source: t.StructType, alias: str | None, table: str
+) -> t.StructField | None:
     """The column of the source with only the fields that a clause sets and the table lacks; None if it has them."""
-    reading = _unqualified(parts, StructType((*schema.fields, *source.fields)), alias)
-    known: DataType | None
+    reading = _unqualified(parts, t.StructType((*schema.fields, *source.fields)), alias)
+    known: t.DataType | None
     try:
-        known = resolve(schema, reading).type
-    except InsideCollection:
+        known = t.resolve(schema, reading).type
+    except t.InsideCollection:
         return None
     except PredicateError:
         known = None
     try:
-        field = resolve(source, reading).field
+        field = t.resolve(source, reading).field
     except PredicateError:
         return None
     if known is not None:
@@ -287,45 +276,45 @@ def _new_field(
             return None
         field = replace(field, type=lacking)
     for above in reversed(range(len(reading) - 1)):
-        around = resolve(source, reading[: above + 1]).field
-        field = replace(around, type=StructType((field,)))
+        around = t.resolve(source, reading[: above + 1]).field
+        field = replace(around, type=t.StructType((field,)))
     return field
 
 
-def _new_parts(known: DataType, given: DataType) -> DataType | None:
+def _new_parts(known: t.DataType, given: t.DataType) -> t.DataType | None:
     """The type with only the fields, at every depth, that a known type lacks; None if it has them all."""
     match known, given:
-        case StructType(fields), StructType(theirs):
-            types = {fold_name(field.name): field.type for field in fields}
+        case t.StructType(fields), t.StructType(theirs):
+            types = {t.fold_name(field.name): field.type for field in fields}
             found = []
             for field in theirs:
-                type_ = types.get(fold_name(field.name))
+                type_ = types.get(t.fold_name(field.name))
                 lacking = field.type if type_ is None else _new_parts(type_, field.type)
                 if lacking is not None:
                     found.append(replace(field, type=lacking))
-            return StructType(tuple(found)) if found else None
-        case ArrayType(element), ArrayType(other):
+            return t.StructType(tuple(found)) if found else None
+        case t.ArrayType(element), t.ArrayType(other):
             inner = _new_parts(element, other)
             return None if inner is None else replace(given, element=inner)
-        case MapType(_, value), MapType(_, other):
+        case t.MapType(_, value), t.MapType(_, other):
             inner = _new_parts(value, other)
             return None if inner is None else replace(given, value=inner)
         case _:
             return None
 
 
-def _both_parts(one: DataType, other: DataType) -> DataType:
+def _both_parts(one: t.DataType, other: t.DataType) -> t.DataType:
     """The type with the fields of both, which are parts of one source type."""
     match one, other:
-        case StructType(fields), StructType(theirs):
+        case t.StructType(fields), t.StructType(theirs):
             found = {field.name: field for field in fields}
             for field in theirs:
                 known = found.get(field.name, field)
                 found[field.name] = replace(known, type=_both_parts(known.type, field.type))
-            return StructType(tuple(found.values()))
-        case ArrayType(element), ArrayType(its):
+            return t.StructType(tuple(found.values()))
+        case t.ArrayType(element), t.ArrayType(its):
             return replace(one, element=_both_parts(element, its))
-        case MapType(_, value), MapType(_, its):
+        case t.MapType(_, value), t.MapType(_, its):
             return replace(one, value=_both_parts(value, its))
         case _:
             return one

@@ -17,24 +17,13 @@ from deltaskip.records import dataclass
 from deltaskip.rows.arrow_conversion import RunningCollations
 from deltaskip.schema.relations import UnknownName
 from deltaskip.sparkexpr import PASS_SESSION, as_read, needs_session, padded_column, public_errors, to_sql
+from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind, bind_expression
 from deltaskip.sparkexpr.clock import at_time
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.evaluation import Evaluator, column_at, left_to_spark
 from deltaskip.sparkexpr.functions import LITERAL_FUNCTIONS
-from deltaskip.sparkexpr.nodes import Cast, Column, FieldRef, Node, Opaque, top_level_columns, transform
-from deltaskip.sparkexpr.types import (
-    CHAR_VARCHAR_KEY,
-    COLLATIONS_KEY,
-    VOID,
-    DataType,
-    InsideCollection,
-    StructField,
-    StructType,
-    display_name,
-    nested_fields,
-    rekeyed_metadata,
-)
 from deltaskip.sparkexpr.values.arrow_values import one_chunk
 
 _SIDES: Mapping[MergeSide, str] = {"target": "t.", "source": "s."}
@@ -57,17 +46,17 @@ class Scope:
     """
 
     names: Names
-    target: StructType
-    source: StructType
+    target: t.StructType
+    source: t.StructType
     kind: ClauseKind
 
     @property
-    def schema(self) -> StructType:
+    def schema(self) -> t.StructType:
         """The columns that may be used, each with its side in its name."""
         sides = {"target": self.target, "source": self.source}
         named = [(_SIDES[side] + field.name, field) for side in _USABLE[self.kind] for field in sides[side].fields]
-        return StructType(
-            tuple(StructField(name, f.type, f.nullable, dict(rekeyed_metadata(f, name))) for name, f in named)
+        return t.StructType(
+            tuple(t.StructField(name, f.type, f.nullable, dict(t.rekeyed_metadata(f, name))) for name, f in named)
         )
 
 
@@ -88,7 +77,7 @@ class MergeExpressions:
         self._zone = time_zone
         self.now = now
         self._collations = RunningCollations()
-        self._known: dict[int, tuple[Any, Node]] = {}
+        self._known: dict[int, tuple[Any, n.Node]] = {}
 
     @property
     def names(self) -> Names:
@@ -102,7 +91,7 @@ class MergeExpressions:
             _SIDES[side] + name: column for side in _USABLE[self._scope.kind] for name, column in sides[side].items()
         }
 
-    def bound(self, value: Any) -> Node:
+    def bound(self, value: Any) -> n.Node:
         """Return an expression with names resolved.
 
         Raises:
@@ -116,11 +105,11 @@ class MergeExpressions:
             known = self._known[id(value)] = value, self._found(node, expression_text(value), False)
         return known[1]
 
-    def condition(self, node: Node) -> Node:
+    def condition(self, node: n.Node) -> n.Node:
         """Return a condition with names resolved. Raises as `bound` does."""
         return self._found(node, to_sql(node), True)
 
-    def _found(self, given: Node, text: str, is_condition: bool) -> Node:
+    def _found(self, given: n.Node, text: str, is_condition: bool) -> n.Node:
         """An expression or condition, bound."""
         try:
             node = at_time(self._resolved(given), self.now, self._zone, self._schema.names)
@@ -134,61 +123,64 @@ class MergeExpressions:
         self._check_padding(found)
         return found
 
-    def array(self, node: Node, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
+    def array(self, node: n.Node, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
         """Return the values of a bound expression.
 
         Raises:
             PredicateError: It fails for a row.
             UnsupportedFeature: Only Spark can evaluate it.
         """
-        if isinstance(node, FieldRef):
+        if isinstance(node, n.FieldRef):
             return one_chunk(column_at(columns, node.logical))
         found: pa.Array = self._evaluated(node, lambda evaluator: evaluator.values(columns, rows))
         return found
 
-    def mask(self, condition: Node | None, columns: Mapping[str, pa.Array], rows: int) -> npt.NDArray[Any]:
+    def mask(self, condition: n.Node | None, columns: Mapping[str, pa.Array], rows: int) -> npt.NDArray[Any]:
         """Return whether a bound condition is TRUE in each row; no condition is TRUE in all."""
         if condition is None:
             return np.ones(rows, np.bool_)
         found: npt.NDArray[Any] = self._evaluated(condition, lambda evaluator: evaluator.mask(columns, rows))
         return found
 
-    def values(self, value: Any, columns: Mapping[str, pa.Array], rows: int) -> tuple[pa.Array, DataType]:
+    def values(self, value: Any, columns: Mapping[str, pa.Array], rows: int) -> tuple[pa.Array, t.DataType]:
         """Return the values of an expression and their type."""
         node = self.bound(value)
-        return self.array(node, columns, rows), type_of(node) or VOID
+        return self.array(node, columns, rows), type_of(node) or t.VOID
 
-    def cast(self, name: str, values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    def cast(self, name: str, values: pa.Array, source: t.DataType, target: t.DataType) -> pa.Array:
         """Return values as CAST converts them to the type of a column. Raises PredicateError if a cast fails."""
-        scope = StructType((StructField(name, source),))
-        node = bind_expression(Cast(Column((name,)), target), scope, time_zone=self._zone)
+        scope = t.StructType((t.StructField(name, source),))
+        node = bind_expression(n.Cast(n.Column((name,)), target), scope, time_zone=self._zone)
         return self.array(node, {name: values}, len(values))
 
-    def needs_session(self, given: str | Node, why: object) -> UnsupportedFeature:
+    def needs_session(self, given: str | n.Node, why: object) -> UnsupportedFeature:
         """Return the error for an expression that only Spark can evaluate. given: SQL text, or a bound node."""
         text = given if isinstance(given, str) else self._text(given)
         return needs_session(text, f"a merge into {self._table}", why, PASS_SESSION)
 
-    def is_collated_inside(self, node: Node) -> bool:
+    def is_collated_inside(self, node: n.Node) -> bool:
         """Return whether a column of a bound expression has collated or padded strings inside a nested type."""
-        used = top_level_columns(node)
+        used = n.top_level_columns(node)
         inside = (
-            each for field in self._schema.fields if field.name in used for each in (field, *nested_fields(field.type))
+            each
+            for field in self._schema.fields
+            if field.name in used
+            for each in (field, *t.nested_fields(field.type))
         )
-        return any(COLLATIONS_KEY in each.metadata or CHAR_VARCHAR_KEY in each.metadata for each in inside)
+        return any(t.COLLATIONS_KEY in each.metadata or t.CHAR_VARCHAR_KEY in each.metadata for each in inside)
 
-    def _evaluated(self, node: Node, evaluate: Callable[[Evaluator], Any]) -> Any:
+    def _evaluated(self, node: n.Node, evaluate: Callable[[Evaluator], Any]) -> Any:
         with public_errors(lambda: self._text(node), f"a merge into {self._table}", PASS_SESSION):
             return evaluate(Evaluator(node, self._zone, self._collations))
 
-    def _text(self, node: Node) -> str:
+    def _text(self, node: n.Node) -> str:
         """A bound expression as SQL text, with columns named as the caller names them."""
         return to_sql(self._named(node))
 
-    def _named(self, node: Node) -> Node:
-        if not isinstance(node, FieldRef):
-            return transform(node, self._named)
-        return Column(self._written(node.logical))
+    def _named(self, node: n.Node) -> n.Node:
+        if not isinstance(node, n.FieldRef):
+            return n.transform(node, self._named)
+        return n.Column(self._written(node.logical))
 
     def _written(self, path: tuple[str, ...]) -> tuple[str, ...]:
         """The caller's name for a column of the scope's schema."""
@@ -197,24 +189,24 @@ class MergeExpressions:
                 return self.names.name(side, (path[0][len(prefix) :], *path[1:]))
         return path
 
-    def _resolved(self, node: Node) -> Node:
-        if not isinstance(node, Column):
-            return transform(node, self._resolved)
+    def _resolved(self, node: n.Node) -> n.Node:
+        if not isinstance(node, n.Column):
+            return n.transform(node, self._resolved)
         try:
             side, path = self._scope.names.resolved(node.parts)
-        except InsideCollection:
-            return Opaque(display_name(node.parts), (node.parts,))
+        except t.InsideCollection:
+            return n.Opaque(t.display_name(node.parts), (node.parts,))
         except UnknownName as error:
             if len(node.parts) == 1 and node.parts[0].lower() in LITERAL_FUNCTIONS:
                 return node
             kind, usable = self._scope.kind, _USABLE[self._scope.kind]
             only = "" if len(usable) > 1 else f" Rows that are {kind} have columns of the {usable[0]} alone."
             raise UnknownName(f"{error}{only}") from error
-        return Column((_SIDES[side] + path[0], *path[1:]))
+        return n.Column((_SIDES[side] + path[0], *path[1:]))
 
-    def _check_padding(self, node: Node) -> None:
+    def _check_padding(self, node: n.Node) -> None:
         """Refuse columns of type char(n), which Spark pads."""
         padded = padded_column(node, self._schema)
         if padded is not None:
             path, declared = padded
-            raise self.needs_session(node, f"{display_name(self._written(path))} is {declared} and padded by Spark.")
+            raise self.needs_session(node, f"{t.display_name(self._written(path))} is {declared} and padded by Spark.")

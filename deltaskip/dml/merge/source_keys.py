@@ -22,48 +22,19 @@ from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_binary
 from deltaskip.sparkexpr.literal_list import SHORTEST, integers, text_list
-from deltaskip.sparkexpr.nodes import (
-    MIRRORED,
-    And,
-    Collate,
-    Column,
-    Compare,
-    FieldRef,
-    In,
-    IsNull,
-    Literal,
-    Node,
-    Opaque,
-    Or,
-    columns_of,
-    transform,
-    walk,
-)
 from deltaskip.sparkexpr.normalize import FALSE_LITERAL, TRUE_LITERAL
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGRAL_BITS,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-    StructType,
-)
 from deltaskip.sparkexpr.types.lengths import declares_char
 
 # The most integers and strings of a key, which stay in one array, and the most other values that pay off by pruning.
 _MOST_VALUES, _MOST_LITERALS = 250_000, 1_000
 
-_COMPARED = (*INTEGRAL_BITS, FLOAT, DOUBLE, STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_COMPARED = (*t.INTEGRAL_BITS, t.FLOAT, t.DOUBLE, t.STRING, t.BINARY, t.BOOLEAN, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ)
 _WIDEST_DECIMAL = 38
 
 
@@ -77,8 +48,8 @@ class SourceKey:
         equal: Whether it is compared for equality, so that single values help.
     """
 
-    node: Node
-    type: DataType
+    node: n.Node
+    type: t.DataType
     equal: bool
 
 
@@ -96,7 +67,7 @@ class KeyValues:
     least: Any
     greatest: Any
     has_null: bool
-    values: Sequence[Node] | None = None
+    values: Sequence[n.Node] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +75,7 @@ class _KeyComparison:
     """A comparison of the target with a source key: a placeholder for the predicate that the key's values give."""
 
     op: str
-    target: Node
+    target: n.Node
     key: int
 
 
@@ -118,7 +89,7 @@ class _Any:
     children: tuple[_Part, ...]
 
 
-_Part = _KeyComparison | _All | _Any | Node
+_Part = _KeyComparison | _All | _Any | n.Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,23 +105,23 @@ class MatchTemplate:
     columns: tuple[str, ...]
     _root: _Part
 
-    def predicate(self, values: Sequence[KeyValues]) -> Node:
+    def predicate(self, values: Sequence[KeyValues]) -> n.Node:
         """Return the predicate for the values of the keys, in their order; not bound."""
         return self._node(self._root, values)
 
-    def _node(self, part: _Part, values: Sequence[KeyValues]) -> Node:
+    def _node(self, part: _Part, values: Sequence[KeyValues]) -> n.Node:
         match part:
             case _KeyComparison(op, target, key):
                 return _compared(op, target, self.keys[key], values[key])
             case _All(children):
-                return _joined(And, [self._node(child, values) for child in children], TRUE_LITERAL, FALSE_LITERAL)
+                return _joined(n.And, [self._node(child, values) for child in children], TRUE_LITERAL, FALSE_LITERAL)
             case _Any(children):
-                return _joined(Or, [self._node(child, values) for child in children], FALSE_LITERAL, TRUE_LITERAL)
+                return _joined(n.Or, [self._node(child, values) for child in children], FALSE_LITERAL, TRUE_LITERAL)
             case _:
                 return part
 
 
-def match_template(on: Node, snapshot: Snapshot, source: StructType, names: Names, time_zone: str) -> MatchTemplate:
+def match_template(on: n.Node, snapshot: Snapshot, source: t.StructType, names: Names, time_zone: str) -> MatchTemplate:
     """Return the condition that an ON condition implies for target rows.
 
     Args:
@@ -163,14 +134,14 @@ def match_template(on: Node, snapshot: Snapshot, source: StructType, names: Name
     return _Template(snapshot, source, names, time_zone).made(on)
 
 
-def most_values(type_: DataType) -> int:
+def most_values(type_: t.DataType) -> int:
     """Return the maximum number of distinct values of a key that are worth comparing with files."""
     return _MOST_VALUES if _is_in_array(type_) else _MOST_LITERALS
 
 
 def key_literals(
-    values: pa.Array, type_: DataType, given: Callable[[pa.Array], Sequence[Any]]
-) -> Sequence[Node] | None:
+    values: pa.Array, type_: t.DataType, given: Callable[[pa.Array], Sequence[Any]]
+) -> Sequence[n.Node] | None:
     """Return the distinct values of a key as literals; None if they are too many to prune.
 
     Args:
@@ -181,11 +152,11 @@ def key_literals(
     if len(values) > most_values(type_):
         return None
     if _is_in_array(type_) and len(values) >= SHORTEST:
-        return text_list(values.cast(pa.string())) if type_ == STRING else integers(values.cast(pa.int64()))
-    return tuple(Literal(value, type_) for value in given(values))
+        return text_list(values.cast(pa.string())) if type_ == t.STRING else integers(values.cast(pa.int64()))
+    return tuple(n.Literal(value, type_) for value in given(values))
 
 
-def scan_of(snapshot: Snapshot, predicate: Node, time_zone: str) -> Scan:
+def scan_of(snapshot: Snapshot, predicate: n.Node, time_zone: str) -> Scan:
     """Return the scan of the target's files that the predicate of a template keeps."""
     with warnings.catch_warnings():
         # The predicate is derived from the rows of the source; no user wrote it.
@@ -196,43 +167,43 @@ def scan_of(snapshot: Snapshot, predicate: Node, time_zone: str) -> Scan:
 class _Template:
     """Weakens a condition, and collects the keys of the source that it compares."""
 
-    def __init__(self, snapshot: Snapshot, source: StructType, names: Names, time_zone: str) -> None:
+    def __init__(self, snapshot: Snapshot, source: t.StructType, names: Names, time_zone: str) -> None:
         self._snapshot = snapshot
         self._source = source
         self._names = names
         self._time_zone = time_zone
         self.keys: list[SourceKey] = []
 
-    def made(self, on: Node) -> MatchTemplate:
+    def made(self, on: n.Node) -> MatchTemplate:
         """The template of a condition."""
         root = self._part(on)
-        sides = [self._names.side(parts) for parts in columns_of(on)]
+        sides = [self._names.side(parts) for parts in n.columns_of(on)]
         names = [found[1][0] for found in sides if found is not None and found[0] == "target"]
         return MatchTemplate(tuple(self.keys), tuple(dict.fromkeys(names)), root)
 
-    def _part(self, node: Node) -> _Part:
+    def _part(self, node: n.Node) -> _Part:
         match node:
-            case And(children):
+            case n.And(children):
                 return _All(tuple(map(self._part, children)))
-            case Or(children):
+            case n.Or(children):
                 return _Any(tuple(map(self._part, children)))
-            case Compare(op, left, right) if op in MIRRORED and op != "!=":
+            case n.Compare(op, left, right) if op in n.MIRRORED and op != "!=":
                 found = self._comparison(op, left, right)
                 if found is not None:
                     return found
         return self._of_target(node)
 
-    def _of_target(self, node: Node) -> Node:
+    def _of_target(self, node: n.Node) -> n.Node:
         """The condition itself if it is only about the target; TRUE otherwise."""
-        if not columns_of(node):
+        if not n.columns_of(node):
             return TRUE_LITERAL
         found = self._on_side(node, "target")
         return TRUE_LITERAL if found is None or self._bound(found, "target") is None else found
 
-    def _comparison(self, op: str, left: Node, right: Node) -> _Part | None:
-        for one, other, operator in ((left, right, op), (right, left, MIRRORED[op])):
+    def _comparison(self, op: str, left: n.Node, right: n.Node) -> _Part | None:
+        for one, other, operator in ((left, right, op), (right, left, n.MIRRORED[op])):
             target, key = self._on_side(one, "target"), self._on_side(other, "source")
-            if target is None or key is None or not columns_of(one) or not columns_of(other):
+            if target is None or key is None or not n.columns_of(one) or not n.columns_of(other):
                 continue
             bound, bound_key = self._bound(target, "target"), self._bound(key, "source")
             if bound is None or bound_key is None or not _keeps_order(bound, bound_key):
@@ -244,7 +215,7 @@ class _Template:
             return _KeyComparison(operator, target, len(self.keys) - 1)
         return None
 
-    def _bound(self, node: Node, side: str) -> Node | None:
+    def _bound(self, node: n.Node, side: str) -> n.Node | None:
         """The bound expression; None if not all of it is understood."""
         snapshot = self._snapshot
         try:
@@ -256,63 +227,63 @@ class _Template:
                 bound = bind_expression(node, self._source, time_zone=self._time_zone)
         except PredicateError:
             return None
-        parts = list(walk(bound))
-        if type_of(bound) is None or any(isinstance(part, Opaque) or type_of(part) is None for part in parts):
+        parts = list(n.walk(bound))
+        if type_of(bound) is None or any(isinstance(part, n.Opaque) or type_of(part) is None for part in parts):
             return None
         if side == "target" and any(self._is_padded(part) for part in parts):
             return None
         return bound
 
-    def _is_padded(self, node: Node) -> bool:
+    def _is_padded(self, node: n.Node) -> bool:
         """Whether a node is a column of type char(n), which Spark compares padded, or not, as both sides declare."""
-        if not isinstance(node, FieldRef):
+        if not isinstance(node, n.FieldRef):
             return False
         field = next(field for field in self._snapshot.schema.fields if field.name == node.logical[0])
         return declares_char(field)
 
-    def _on_side(self, node: Node, side: str) -> Node | None:
+    def _on_side(self, node: n.Node, side: str) -> n.Node | None:
         """The expression with columns named without alias; None if a column may not belong to this side."""
         failed = False
 
-        def renamed(part: Node) -> Node:
+        def renamed(part: n.Node) -> n.Node:
             nonlocal failed
             match part:
-                case Column(parts):
+                case n.Column(parts):
                     found = self._names.side(parts)
                     if found is None or found[0] != side:
                         failed = True
                         return part
-                    return Column(found[1])
-                case Opaque():
+                    return n.Column(found[1])
+                case n.Opaque():
                     failed = True
                     return part
                 case _:
-                    return transform(part, renamed)
+                    return n.transform(part, renamed)
 
         found = renamed(node)
         return None if failed else found
 
 
-def _is_in_array(type_: DataType) -> bool:
-    return type_ in INTEGRAL_BITS or type_ == STRING
+def _is_in_array(type_: t.DataType) -> bool:
+    return type_ in t.INTEGRAL_BITS or type_ == t.STRING
 
 
-def _keeps_order(target: Node, key: Node) -> bool:
+def _keeps_order(target: n.Node, key: n.Node) -> bool:
     """Whether Spark compares the two as the value domain does, so that bounds of the key hold for the target."""
     one, other = type_of(target), type_of(key)
     if one is None or other is None:
         return False
-    if isinstance(one, DecimalType) and isinstance(other, DecimalType):
+    if isinstance(one, t.DecimalType) and isinstance(other, t.DecimalType):
         whole = max(one.precision - one.scale, other.precision - other.scale)
         return whole + max(one.scale, other.scale) <= _WIDEST_DECIMAL
-    if one in INTEGRAL_BITS and other in INTEGRAL_BITS:
+    if one in t.INTEGRAL_BITS and other in t.INTEGRAL_BITS:
         return True
     if one != other or one not in _COMPARED:
         return False
-    if one != STRING:
+    if one != t.STRING:
         return True
     # The bounds of the key hold under the key's collation, which the comparison must also use.
-    if any(isinstance(part, Collate) for side in (target, key) for part in walk(side)):
+    if any(isinstance(part, n.Collate) for side in (target, key) for part in n.walk(side)):
         return False
     try:
         collations = [comparison_collation(target), comparison_collation(key)]
@@ -321,17 +292,17 @@ def _keeps_order(target: Node, key: Node) -> bool:
     return collations[0] == collations[1] or all(map(is_binary, collations))
 
 
-def _compared(op: str, target: Node, key: SourceKey, found: KeyValues) -> Node:
+def _compared(op: str, target: n.Node, key: SourceKey, found: KeyValues) -> n.Node:
     """The predicate that holds for every target row that compares as `op` with some value of the key."""
-    null = IsNull(target) if op == "<=>" and found.has_null else None
+    null = n.IsNull(target) if op == "<=>" and found.has_null else None
     if found.least is None:
         return FALSE_LITERAL if null is None else null
-    bounds: list[Node] = []
+    bounds: list[n.Node] = []
     if op in ("=", "<=>"):
         if found.least == found.greatest:
-            bounds = [Compare("=", target, Literal(found.least, key.type))]
+            bounds = [n.Compare("=", target, n.Literal(found.least, key.type))]
         elif found.values is not None:
-            bounds = [In(target, found.values)]
+            bounds = [n.In(target, found.values)]
         else:
             bounds = [
                 *_bound(">=", target, found.least, key.type),
@@ -339,18 +310,18 @@ def _compared(op: str, target: Node, key: SourceKey, found: KeyValues) -> Node:
             ]
     else:
         bounds = _bound(op, target, found.greatest if op in ("<", "<=") else found.least, key.type)
-    within = _joined(And, bounds, TRUE_LITERAL, FALSE_LITERAL)
-    return within if null is None else _joined(Or, [within, null], FALSE_LITERAL, TRUE_LITERAL)
+    within = _joined(n.And, bounds, TRUE_LITERAL, FALSE_LITERAL)
+    return within if null is None else _joined(n.Or, [within, null], FALSE_LITERAL, TRUE_LITERAL)
 
 
-def _bound(op: str, target: Node, value: Any, type_: DataType) -> list[Node]:
+def _bound(op: str, target: n.Node, value: Any, type_: t.DataType) -> list[n.Node]:
     # NaN is greater than every number, and bounds of files do not include it.
     if isinstance(value, float) and math.isnan(value):
         return []
-    return [Compare(op, target, Literal(value, type_))]
+    return [n.Compare(op, target, n.Literal(value, type_))]
 
 
-def _joined(kind: type[And] | type[Or], nodes: Sequence[Node], neutral: Node, decides: Node) -> Node:
+def _joined(kind: type[n.And] | type[n.Or], nodes: Sequence[n.Node], neutral: n.Node, decides: n.Node) -> n.Node:
     kept = [node for node in nodes if node != neutral]
     if decides in kept:
         return decides

@@ -26,16 +26,7 @@ from deltaskip.features.registry import has_feature_or_preview
 from deltaskip.log.checkpoint.parquet_columns import STATE_TYPES
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema.type_widening import widened_types
-from deltaskip.sparkexpr.types import (
-    DOUBLE,
-    STRING,
-    TIMESTAMP,
-    StructField,
-    StructType,
-    arrow_type,
-    leaves,
-    physical_name,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
 from deltaskip.stats.parsed_stats import StatsStruct, bounded_columns, collated_bounds
 from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, indexed_columns
@@ -72,7 +63,7 @@ class AddRows:
         if self._stats is not None:
             fields.append(pa.field("stats_parsed", self._stats.type))
         if self._partitions:
-            names = [(name, arrow_type(field.type)) for name, field in self._partitions]
+            names = [(name, t.arrow_type(field.type)) for name, field in self._partitions]
             fields.append(pa.field("partitionValues_parsed", pa.struct(names)))
         self.type: pa.StructType = pa.struct(fields)
 
@@ -101,16 +92,16 @@ class AddRows:
         for name, field in self._partitions:
             texts = pc.map_lookup(maps, arrow_scalar(name, pa.string()), "first")
             arrays.append(partition_column(texts, field.type))
-        names = [pa.field(name, arrow_type(field.type)) for name, field in self._partitions]
+        names = [pa.field(name, t.arrow_type(field.type)) for name, field in self._partitions]
         return pa.StructArray.from_arrays(arrays, fields=names)
 
-    def _partition_fields(self) -> list[tuple[str, StructField]]:
+    def _partition_fields(self) -> list[tuple[str, t.StructField]]:
         """Physical names and fields; empty if one is a timestamp, whose text may lack the time zone."""
         snapshot = self._snapshot
         fields = snapshot.partition_fields
-        if any(field.type == TIMESTAMP for field in fields):
+        if any(field.type == t.TIMESTAMP for field in fields):
             return []
-        return [(physical_name(field, snapshot.mapping_mode), field) for field in fields]
+        return [(t.physical_name(field, snapshot.mapping_mode), field) for field in fields]
 
     def _stats_struct(self) -> StatsStruct:
         snapshot = self._snapshot
@@ -122,7 +113,7 @@ class AddRows:
         )
         if not self._as_json:
             columns = tuple(self._with_logged(columns))
-        strings = {leaf.physical for leaf in leaves(snapshot.schema, snapshot.mapping_mode) if leaf.type == STRING}
+        strings = {leaf.physical for leaf in t.leaves(snapshot.schema, snapshot.mapping_mode) if leaf.type == t.STRING}
         collated: set[tuple[str, tuple[str, ...]]] = set()
         if _has_collations(snapshot, columns):
             for batch in snapshot.add_batches(self.rows, ["stats"]):
@@ -191,11 +182,11 @@ def _list(value: Sequence[str] | None, type_: pa.ListType) -> pa.ListArray:
     return made.cast(type_)
 
 
-def _once_floats(schema: StructType, mode: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def _once_floats(schema: t.StructType, mode: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Physical paths of doubles that were floats: a bound may have the text of either type."""
     for field in schema.fields:
-        path = (*above, physical_name(field, mode))
-        if isinstance(field.type, StructType):
+        path = (*above, t.physical_name(field, mode))
+        if isinstance(field.type, t.StructType):
             yield from _once_floats(field.type, mode, path)
-        elif field.type == DOUBLE and "float" in widened_types(field.metadata):
+        elif field.type == t.DOUBLE and "float" in widened_types(field.metadata):
             yield path

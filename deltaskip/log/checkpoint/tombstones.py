@@ -18,14 +18,7 @@ from deltaskip.log.commit import read_commits
 from deltaskip.log.file_names import Kind
 from deltaskip.log.replay import file_keys
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.sparkexpr.values.arrow_values import (
-    NOTHING,
-    arrow_array,
-    arrow_scalar,
-    is_not_false,
-    numpy_values,
-    one_chunk,
-)
+from deltaskip.sparkexpr.values import arrow_values
 
 # Tombstones in a checkpoint have neither statistics nor tags.
 _FIELDS = [field for field in REMOVE_FIELDS.fields if field.name not in ("stats", "tags")]
@@ -63,12 +56,12 @@ def _of_commits(snapshot: Snapshot, newer_than_ms: int) -> tuple[pa.StructArray,
     if segment.checkpoint is not None and segment.checkpoint.kind is Kind.UUID_JSON_CHECKPOINT:
         files = [*segment.checkpoint.files, *files]
     if not files:
-        return pa.nulls(0, REMOVE_TYPE), arrow_array([], pa.string())
+        return pa.nulls(0, REMOVE_TYPE), arrow_values.arrow_array([], pa.string())
     actions = read_commits(snapshot.storage, snapshot.root, files).actions
     rows = _rows(actions)
     coded = _keys(snapshot, rows).dictionary_encode()
-    code, commit = numpy_values(coded.indices), numpy_values(actions["commit"])
-    is_remove = numpy_values(actions["is_remove"])
+    code, commit = arrow_values.numpy_values(coded.indices), arrow_values.numpy_values(actions["commit"])
+    is_remove = arrow_values.numpy_values(actions["is_remove"])
     added = np.full(len(coded.dictionary), -1, np.int64)
     np.maximum.at(added, code[~is_remove], commit[~is_remove])
     last = np.full(len(coded.dictionary), -1, np.int64)
@@ -78,15 +71,15 @@ def _of_commits(snapshot: Snapshot, newer_than_ms: int) -> tuple[pa.StructArray,
     last = last[last >= 0]
     # A commit that removes and adds the same file leaves it active.
     final = np.sort(last[commit[last] > added[code[last]]])
-    return _unexpired(rows.take(arrow_array(final)), newer_than_ms), coded.dictionary
+    return _unexpired(rows.take(arrow_values.arrow_array(final)), newer_than_ms), coded.dictionary
 
 
 def _rows(actions: pa.Table) -> pa.StructArray:
     """Adds and removes of commits as REMOVE_TYPE; fields that the kernel does not read are null."""
     columns: Mapping[str, pa.Array] = {
-        name: one_chunk(actions[column]) for name, column in _LOGGED.items() if column != "deletion_vector"
+        name: arrow_values.one_chunk(actions[column]) for name, column in _LOGGED.items() if column != "deletion_vector"
     }
-    vectors = one_chunk(actions["deletion_vector"])
+    vectors = arrow_values.one_chunk(actions["deletion_vector"])
     there = pc.is_valid(vectors)
     arrays = []
     for field in REMOVE_TYPE:
@@ -128,9 +121,9 @@ def _vectors(values: pa.StructArray) -> pa.StructArray:
 
 
 def _unexpired(removes: pa.StructArray, newer_than_ms: int) -> pa.StructArray:
-    times = pc.fill_null(pc.struct_field(removes, "deletionTimestamp"), arrow_scalar(0, pa.int64()))
-    later = pc.greater(times, arrow_scalar(newer_than_ms, pa.int64()))
-    return removes if pc.all(later, min_count=0).as_py() else removes.filter(is_not_false(later))
+    times = pc.fill_null(pc.struct_field(removes, "deletionTimestamp"), arrow_values.arrow_scalar(0, pa.int64()))
+    later = pc.greater(times, arrow_values.arrow_scalar(newer_than_ms, pa.int64()))
+    return removes if pc.all(later, min_count=0).as_py() else removes.filter(arrow_values.is_not_false(later))
 
 
 def _keys(snapshot: Snapshot, removes: pa.StructArray) -> pa.Array:
@@ -141,5 +134,5 @@ def _keys(snapshot: Snapshot, removes: pa.StructArray) -> pa.Array:
         raise CorruptLog(
             f"The log of {snapshot.root} is damaged: {error}; rewrite the commit or checkpoint that contains it."
         ) from error
-    ids = pc.fill_null(dv_ids(pc.struct_field(removes, "deletionVector")), NOTHING)
+    ids = pc.fill_null(dv_ids(pc.struct_field(removes, "deletionVector")), arrow_values.NOTHING)
     return file_keys(paths, ids)

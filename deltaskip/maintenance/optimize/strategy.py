@@ -16,28 +16,16 @@ from deltaskip.records import dataclass
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.clock import at_time
 from deltaskip.sparkexpr.nodes import Node, columns_of
-from deltaskip.sparkexpr.types import (
-    VARIANT,
-    ArrayType,
-    MapType,
-    Resolved,
-    StructType,
-    column_path,
-    display_name,
-    fold_name,
-    leaves,
-    resolve,
-    simple_string,
-)
 from deltaskip.sparkexpr.values.calendar import current_micros
 from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS, indexed_columns
 
 DEFAULT_TARGET_BYTES = 1 << 30
 """Size of optimized files, as in delta-spark; the table property `delta.targetFileSize` takes precedence."""
 
-_UNORDERED = (StructType, ArrayType, MapType)
+_UNORDERED = (t.StructType, t.ArrayType, t.MapType)
 
 CurveName = Literal["range", "zorder", "hilbert"]
 """The order of rows: by one column, or along a space-filling curve through several."""
@@ -80,7 +68,7 @@ class Strategy:
     """
 
     kind: Literal["compaction", "zorder", "clustering", "purge"]
-    columns: tuple[Resolved, ...]
+    columns: tuple[t.Resolved, ...]
     curve: CurveName
     target_bytes: int
     full: bool = False
@@ -93,7 +81,7 @@ class Strategy:
     @property
     def names(self) -> list[str]:
         """Names of the columns, with dots before nested fields."""
-        return [display_name(column.logical) for column in self.columns]
+        return [t.display_name(column.logical) for column in self.columns]
 
 
 def strategy_of(snapshot: Snapshot, request: OptimizeRequest) -> Strategy:
@@ -140,13 +128,13 @@ def considered_scan(snapshot: Snapshot, request: OptimizeRequest) -> Scan:
     """
     scan = Scan(snapshot, ReadOptions(_timed(snapshot, request), time_zone=request.time_zone))
     partitions = list(snapshot.partition_columns)
-    known = {fold_name(name) for name in partitions}
+    known = {t.fold_name(name) for name in partitions}
     for path in sorted(columns_of(scan.predicate)):
-        if fold_name(path[0]) not in known:
+        if t.fold_name(path[0]) not in known:
             cure = "" if partitions else "; leave where out, since the table has none"
             raise PredicateError(
-                f"Predicate references non-partition column '{display_name(path)}'. Only the partition columns may be "
-                f"referenced: [{', '.join(partitions)}]{cure} (table {snapshot.root})."
+                f"Predicate references non-partition column '{t.display_name(path)}'. Only the partition columns may "
+                f"be referenced: [{', '.join(partitions)}]{cure} (table {snapshot.root})."
             )
     return scan
 
@@ -163,55 +151,57 @@ def _timed(snapshot: Snapshot, request: OptimizeRequest) -> str | Node | None:
     return request.where if timed == node else timed
 
 
-def _curve(columns: Sequence[Resolved]) -> CurveName:
+def _curve(columns: Sequence[t.Resolved]) -> CurveName:
     return "range" if len(columns) == 1 else "hilbert"
 
 
-def _clustering_columns(snapshot: Snapshot) -> tuple[Resolved, ...]:
+def _clustering_columns(snapshot: Snapshot) -> tuple[t.Resolved, ...]:
     domain = snapshot.domains.get(CLUSTERING_DOMAIN)
     paths = None if domain is None else ordered_clustering_paths(domain.configuration)
-    found = {column.physical: column for column in leaves(snapshot.schema, snapshot.mapping_mode)}
+    found = {column.physical: column for column in t.leaves(snapshot.schema, snapshot.mapping_mode)}
     missing = next((path for path in paths or () if path not in found), None)
     if missing is not None:
         raise SchemaError(
-            f"The clustering column {display_name(missing)} of {snapshot.root} does not exist: set the clustering "
+            f"The clustering column {t.display_name(missing)} of {snapshot.root} does not exist: set the clustering "
             f"columns again, for example with alter_sql('CLUSTER BY (…)')."
         )
     return tuple(found[path] for path in paths or ())
 
 
-def _zorder_column(snapshot: Snapshot, name: str) -> Resolved:
-    path = column_path("zorder_by", name)
-    if fold_name(path[0]) in {fold_name(each) for each in snapshot.partition_columns}:
+def _zorder_column(snapshot: Snapshot, name: str) -> t.Resolved:
+    path = t.column_path("zorder_by", name)
+    if t.fold_name(path[0]) in {t.fold_name(each) for each in snapshot.partition_columns}:
         raise SchemaError(
             f"{name} is a partition column. Z-Ordering can only be performed on data columns (table {snapshot.root})."
         )
     try:
-        return resolve(snapshot.schema, path, snapshot.mapping_mode)
+        return t.resolve(snapshot.schema, path, snapshot.mapping_mode)
     except PredicateError as error:
         raise SchemaError(
             f"Z-Ordering column {name} does not exist in data schema of {snapshot.root}: {error}"
         ) from error
 
 
-def _check_distinct(snapshot: Snapshot, columns: Sequence[Resolved]) -> None:
+def _check_distinct(snapshot: Snapshot, columns: Sequence[t.Resolved]) -> None:
     seen: set[tuple[str, ...]] = set()
     for column in columns:
         if column.physical in seen:
-            raise SchemaError(f"{snapshot.root} cannot be Z-ordered by {display_name(column.logical)} twice.")
+            raise SchemaError(f"{snapshot.root} cannot be Z-ordered by {t.display_name(column.logical)} twice.")
         seen.add(column.physical)
 
 
-def _check_statistics(snapshot: Snapshot, columns: Sequence[Resolved]) -> None:
+def _check_statistics(snapshot: Snapshot, columns: Sequence[t.Resolved]) -> None:
     """Refuse columns without statistics, by which no file could be skipped, and columns without an order.
 
     # delta-spark, DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS
     """
-    nested = next((column for column in columns if isinstance(column.type, _UNORDERED) or column.type == VARIANT), None)
+    nested = next(
+        (column for column in columns if isinstance(column.type, _UNORDERED) or column.type == t.VARIANT), None
+    )
     if nested is not None:
         raise SchemaError(
-            f"{snapshot.root} cannot be Z-ordered by {display_name(nested.logical)}, because its type "
-            f"{simple_string(nested.type, nested.field)} has no order: choose other columns."
+            f"{snapshot.root} cannot be Z-ordered by {t.display_name(nested.logical)}, because its type "
+            f"{t.simple_string(nested.type, nested.field)} has no order: choose other columns."
         )
     indexed = indexed_columns(
         snapshot.schema,
@@ -220,7 +210,7 @@ def _check_statistics(snapshot: Snapshot, columns: Sequence[Resolved]) -> None:
         properties=snapshot.properties,
     )
     there = {column.physical for column in indexed}
-    without = [display_name(column.logical) for column in columns if column.physical not in there]
+    without = [t.display_name(column.logical) for column in columns if column.physical not in there]
     if without:
         raise SchemaError(
             f"Z-Ordering on [{', '.join(without)}] will be ineffective, because {snapshot.root} does not collect "

@@ -10,16 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip import errors
 from deltaskip.actions import CommitInfo, canonical_paths, decode_paths
 from deltaskip.arguments import flag, texts
-from deltaskip.errors import (
-    CollationUnavailable,
-    InvalidArgument,
-    InvalidArgumentType,
-    InvalidCollation,
-    PredicateError,
-    SchemaError,
-)
 from deltaskip.features.registry import has_feature_or_preview
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
@@ -47,12 +40,12 @@ from deltaskip.version import engine_info
 
 _LOG_ROWS = 8192
 _OF_ARGUMENTS = (
-    CollationUnavailable,
-    InvalidArgument,
-    InvalidArgumentType,
-    InvalidCollation,
-    PredicateError,
-    SchemaError,
+    errors.CollationUnavailable,
+    errors.InvalidArgument,
+    errors.InvalidArgumentType,
+    errors.InvalidCollation,
+    errors.PredicateError,
+    errors.SchemaError,
 )
 
 

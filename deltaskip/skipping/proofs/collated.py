@@ -27,22 +27,10 @@ from deltaskip.records import dataclass
 from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, ValuesPossible
 from deltaskip.skipping.proofs.leaf_values import prefix_of
 from deltaskip.skipping.proofs.terms import LEAST_AND_GREATEST, Proof, all_of, any_of, joined_reasons, some
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.collations import LCASE, Collation, CollationId, Collations, find
 from deltaskip.sparkexpr.comparison_collation import comparison_collation
 from deltaskip.sparkexpr.literal_list import LiteralList, nodes_in
-from deltaskip.sparkexpr.nodes import (
-    MIRRORED,
-    NEGATED,
-    Collate,
-    Compare,
-    FieldRef,
-    In,
-    Like,
-    Literal,
-    Node,
-    Not,
-    StartsWith,
-)
 from deltaskip.stats.collated_bounds import Op
 from deltaskip.stats.layout import Side, StatField
 
@@ -57,30 +45,32 @@ _WITH_TIES: dict[Op, Op] = {"lt": "le", "gt": "ge"}
 _MOST_VALUES = 64
 """Maximum number of values of an IN list that are searched one by one; for longer lists, only the extremes are."""
 
-StatFieldOf = Callable[[FieldRef], StatField | None]
+StatFieldOf = Callable[[n.FieldRef], StatField | None]
 
 
-def in_binary_order(node: Node) -> Node | None:
+def in_binary_order(node: n.Node) -> n.Node | None:
     """Return a leaf under an explicit COLLATE UTF8_BINARY as a leaf over a binary column; None for other leaves."""
     try:
         match node:
-            case Not(child):
+            case n.Not(child):
                 inner = in_binary_order(child)
-                return None if inner is None else Not(inner)
-            case Compare(op, left, right) if _explicit(left, right) and comparison_collation(left, right) is None:
-                return Compare(op, _plain(left), _plain(right))
-            case In(child, values) if _explicit(child) and comparison_collation(child, *nodes_in(values)) is None:
-                return In(_plain(child), tuple(map(_plain, values)) if isinstance(values, tuple) else values)
-            case StartsWith(child, prefix) if _explicit(child, prefix) and comparison_collation(child, prefix) is None:
-                return StartsWith(_plain(child), _plain(prefix))
-            case Like(child, pattern) if _explicit(child, pattern) and comparison_collation(child, pattern) is None:
+                return None if inner is None else n.Not(inner)
+            case n.Compare(op, left, right) if _explicit(left, right) and comparison_collation(left, right) is None:
+                return n.Compare(op, _plain(left), _plain(right))
+            case n.In(child, values) if _explicit(child) and comparison_collation(child, *nodes_in(values)) is None:
+                return n.In(_plain(child), tuple(map(_plain, values)) if isinstance(values, tuple) else values)
+            case n.StartsWith(child, prefix) if (
+                _explicit(child, prefix) and comparison_collation(child, prefix) is None
+            ):
+                return n.StartsWith(_plain(child), _plain(prefix))
+            case n.Like(child, pattern) if _explicit(child, pattern) and comparison_collation(child, pattern) is None:
                 return replace(node, child=_plain(child), pattern=_plain(pattern))
     except PredicateError:
         return None
     return None
 
 
-def collated_proof(node: Node, field_of: StatFieldOf, collations: Collations) -> Proof | None:
+def collated_proof(node: n.Node, field_of: StatFieldOf, collations: Collations) -> Proof | None:
     """Return the proof of a leaf that compares a column with literals under a collation; None for other leaves."""
     try:
         return _proof(node, _Comparisons(field_of, collations))
@@ -95,13 +85,15 @@ class _Comparisons:
     field_of: StatFieldOf
     collations: Collations
 
-    def subject(self, column: Node, *others: Node) -> _Subject | Proof | None:
+    def subject(self, column: n.Node, *others: n.Node) -> _Subject | Proof | None:
         """The column of a comparison under a collation; None for other nodes.
 
         If the collation is not available, a proof of nothing instead.
         """
         reference = _stripped(column)
-        if not isinstance(reference, FieldRef) or not all(isinstance(_stripped(other), Literal) for other in others):
+        if not isinstance(reference, n.FieldRef) or not all(
+            isinstance(_stripped(other), n.Literal) for other in others
+        ):
             return None
         collation = comparison_collation(column, *others)
         statistics = None if reference.partition else self.field_of(reference)
@@ -171,41 +163,41 @@ def _both(*proofs: Proof) -> Proof:
     return Proof(all_of([proof.term for proof in proofs]), joined_reasons(proof.reason for proof in proofs))
 
 
-def _proof(node: Node, reader: _Comparisons) -> Proof | None:
+def _proof(node: n.Node, reader: _Comparisons) -> Proof | None:
     match node:
-        case Compare(op, left, right) if isinstance(_stripped(left), Literal):
-            return _compared(reader, MIRRORED[op], right, left)
-        case Compare(op, left, right):
+        case n.Compare(op, left, right) if isinstance(_stripped(left), n.Literal):
+            return _compared(reader, n.MIRRORED[op], right, left)
+        case n.Compare(op, left, right):
             return _compared(reader, op, left, right)
-        case Not(Compare("<=>", left, right)):
-            column, literal = (right, left) if isinstance(_stripped(left), Literal) else (left, right)
+        case n.Not(n.Compare("<=>", left, right)):
+            column, literal = (right, left) if isinstance(_stripped(left), n.Literal) else (left, right)
             unequal, subject = _compared(reader, "!=", column, literal), reader.subject(column, literal)
             if unequal is None or not isinstance(subject, _Subject):
                 return unequal
             return some([Proof(NullsPossible(subject.field)), unequal])
-        case Not(Compare(op, left, right)) if op in NEGATED:
-            return _proof(Compare(NEGATED[op], left, right), reader)
-        case In(child, values):
+        case n.Not(n.Compare(op, left, right)) if op in n.NEGATED:
+            return _proof(n.Compare(n.NEGATED[op], left, right), reader)
+        case n.In(child, values):
             found = reader.subject(child, *nodes_in(values))
             return found.listed(_values(values)) if isinstance(found, _Subject) else found
-        case Not(In(child, values)):
+        case n.Not(n.In(child, values)):
             found = reader.subject(child, *nodes_in(values))
             return found.none_of(_values(values)) if isinstance(found, _Subject) else found
-        case StartsWith(child, prefix):
+        case n.StartsWith(child, prefix):
             found = reader.subject(child, prefix)
             return found.starting_with(_value(prefix)) if isinstance(found, _Subject) else found
-        case Like(child, pattern):
+        case n.Like(child, pattern):
             found = reader.subject(child, pattern)
             return _like(found, replace(node, pattern=_stripped(pattern))) if isinstance(found, _Subject) else found
     return None
 
 
-def _compared(reader: _Comparisons, op: str, column: Node, literal: Node) -> Proof | None:
+def _compared(reader: _Comparisons, op: str, column: n.Node, literal: n.Node) -> Proof | None:
     subject = reader.subject(column, literal)
     return subject.compared("=" if op == "<=>" else op, _value(literal)) if isinstance(subject, _Subject) else subject
 
 
-def _like(subject: _Subject, node: Like) -> Proof:
+def _like(subject: _Subject, node: n.Like) -> Proof:
     text, rest = prefix_of(node)
     if text is None or subject.collation.id.canonical.name != LCASE:
         return Proof(Keep(), f"no rule prunes this LIKE under the collation {subject.collation.id}")
@@ -243,29 +235,29 @@ def _coarser(order: Collation) -> Collation | None:
     return find(f"{order.id.provider}.{name.locale}_CI_AI{trimmed}.{order.id.version}")
 
 
-def _stripped(node: Node) -> Node:
-    while isinstance(node, Collate):
+def _stripped(node: n.Node) -> n.Node:
+    while isinstance(node, n.Collate):
         node = node.child
     return node
 
 
-def _plain(node: Node) -> Node:
+def _plain(node: n.Node) -> n.Node:
     inner = _stripped(node)
-    return replace(inner, collation=None) if isinstance(inner, FieldRef) else inner
+    return replace(inner, collation=None) if isinstance(inner, n.FieldRef) else inner
 
 
-def _explicit(*nodes: Node) -> bool:
-    return any(isinstance(node, Collate) for node in nodes) and all(
-        isinstance(_stripped(node), FieldRef | Literal) for node in nodes
+def _explicit(*nodes: n.Node) -> bool:
+    return any(isinstance(node, n.Collate) for node in nodes) and all(
+        isinstance(_stripped(node), n.FieldRef | n.Literal) for node in nodes
     )
 
 
-def _value(node: Node) -> Any:
+def _value(node: n.Node) -> Any:
     inner = _stripped(node)
-    return inner.value if isinstance(inner, Literal) else None
+    return inner.value if isinstance(inner, n.Literal) else None
 
 
-def _values(nodes: Sequence[Node]) -> list[Any]:
+def _values(nodes: Sequence[n.Node]) -> list[Any]:
     if isinstance(nodes, LiteralList):
         return nodes.values
     return [value for value in map(_value, nodes) if value is not None]

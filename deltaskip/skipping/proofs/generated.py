@@ -36,45 +36,16 @@ from deltaskip.skipping.proofs.transforms import (
     wrapping_values,
     written_as_null,
 )
-from deltaskip.sparkexpr import EvaluationError
+from deltaskip.sparkexpr import EvaluationError, nodes
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.evaluation import evaluate
-from deltaskip.sparkexpr.nodes import (
-    And,
-    Call,
-    Cast,
-    Compare,
-    FieldRef,
-    In,
-    IsNull,
-    Literal,
-    Node,
-    Not,
-    Or,
-    StartsWith,
-    walk,
-    with_node_replaced,
-)
 from deltaskip.sparkexpr.preimages import Domain, Periodic, Spans, domain_of, following, value_at
-from deltaskip.sparkexpr.types import (
-    BYTE,
-    DATE,
-    DATETIMES,
-    FLOATING,
-    INTEGER,
-    LONG,
-    LONG_MAX,
-    LONG_MIN,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-)
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, MICROS_PER_HOUR, days_from_civil
 
 _MOST_POINTS = 1000
 _MOST_SPANS = 64
 _MOST_CELLS = 62 * 24
-_COUNTED = (BYTE, SHORT, INTEGER, LONG, DATE)
+_COUNTED = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.DATE)
 _CALENDAR = ("year", "month", "dayofmonth", "hour")
 _FIRST_YEAR, _LAST_YEAR = days_from_civil(0, 1, 1), days_from_civil(10_000, 1, 1) - 1
 # Days that some time zone skipped when it crossed the date line, and their neighbors.
@@ -87,10 +58,10 @@ _LEFT_OUT = frozenset(
 
 def derive(
     derived: Sequence[Derived],
-    leaves: Sequence[Node],
-    found: tuple[FieldRef, ValueSet] | None,
+    leaves: Sequence[nodes.Node],
+    found: tuple[nodes.FieldRef, ValueSet] | None,
     time_zone: str = "UTC",
-) -> Iterator[Node]:
+) -> Iterator[nodes.Node]:
     """Yield predicates on generated columns that are TRUE for each row that makes all of `leaves` TRUE.
 
     Args:
@@ -101,10 +72,10 @@ def derive(
     """
     for one in derived:
         if _excludes_null(one, leaves, time_zone):
-            yield Not(IsNull(one.column))
+            yield nodes.Not(nodes.IsNull(one.column))
         expression = expression_of(one)
         for leaf in leaves:
-            on_column = leaf if expression is None else with_node_replaced(leaf, expression, one.column)
+            on_column = leaf if expression is None else nodes.with_node_replaced(leaf, expression, one.column)
             if on_column != leaf:
                 yield _or_null([one], on_column)
     if found is None:
@@ -116,7 +87,7 @@ def derive(
         if image is not None:
             yield _or_null([one], image, values.null)
         elif values.null and not values.spans and _is_null_of_null(one):
-            yield IsNull(one.column)
+            yield nodes.IsNull(one.column)
     calendar = _calendar(of_column)
     if len(calendar) > 1 and not values.null:
         image = _tuples(calendar, values)
@@ -124,18 +95,18 @@ def derive(
             yield _or_null(calendar, image)
 
 
-def _excludes_null(one: Derived, leaves: Sequence[Node], time_zone: str) -> bool:
+def _excludes_null(one: Derived, leaves: Sequence[nodes.Node], time_zone: str) -> bool:
     """Whether every source value for which a partition column stores NULL makes one of the leaves not TRUE."""
-    reading = [leaf for leaf in leaves if one.source in walk(leaf)]
+    reading = [leaf for leaf in leaves if one.source in nodes.walk(leaf)]
     values = null_sources(one) if reading else None
     return values is not None and all(
         any(_is_not_true(leaf, one.source, each, time_zone) for leaf in reading) for each in values
     )
 
 
-def _is_not_true(leaf: Node, source: FieldRef, value: Any, time_zone: str) -> bool:
+def _is_not_true(leaf: nodes.Node, source: nodes.FieldRef, value: Any, time_zone: str) -> bool:
     match leaf:
-        case Compare(op, left, right) if op != "<=>" and value is None and source in (left, right):
+        case nodes.Compare(op, left, right) if op != "<=>" and value is None and source in (left, right):
             return True
     try:
         return evaluate(leaf, {source.logical: value}, time_zone) is not True
@@ -144,13 +115,13 @@ def _is_not_true(leaf: Node, source: FieldRef, value: Any, time_zone: str) -> bo
         return False
 
 
-def _or_null(columns: Sequence[Derived], condition: Node, of_null: bool = False) -> Node:
+def _or_null(columns: Sequence[Derived], condition: nodes.Node, of_null: bool = False) -> nodes.Node:
     """The condition, or NULL in a column that may be NULL. of_null: Whether the source may be NULL."""
-    nulls = [IsNull(one.column) for one in columns if of_null or _may_be_null(one, condition)]
-    return Or((*nulls, condition)) if nulls else condition
+    nulls = [nodes.IsNull(one.column) for one in columns if of_null or _may_be_null(one, condition)]
+    return nodes.Or((*nulls, condition)) if nulls else condition
 
 
-def _may_be_null(one: Derived, condition: Node) -> bool:
+def _may_be_null(one: Derived, condition: nodes.Node) -> bool:
     """Whether a column may be NULL in a row whose source is not NULL and for which the rule satisfies the condition."""
     values = written_as_null(one)
     try:
@@ -166,19 +137,19 @@ def _is_null_of_null(one: Derived) -> bool:
         return False
 
 
-def _image(one: Derived, values: ValueSet) -> Node | None:
+def _image(one: Derived, values: ValueSet) -> nodes.Node | None:
     """A predicate that the generated column satisfies for every source value in the set; None without one."""
     domain = domain_of(one.source.type)
     if domain is None or values.spans == domain.all:
         return None
-    conditions: list[Node] = []
+    conditions: list[nodes.Node] = []
     try:
         if values.null and (of_null := value_of(one, None)) is not None:
             conditions.append(_equal(one, [of_null]))
         points = None if reads_zone(one) else _points(one, values.spans)
         if points is not None:
             results = [value_of(one, point) for point in points]
-            return Or((*conditions, _equal(one, results))) if conditions else _equal(one, results)
+            return nodes.Or((*conditions, _equal(one, results))) if conditions else _equal(one, results)
         for low, stop in _few(values.spans):
             condition = _of_span(one, low, stop, domain)
             if condition is None:
@@ -186,13 +157,13 @@ def _image(one: Derived, values: ValueSet) -> Node | None:
             conditions.append(condition)
     except EvaluationError:
         return None
-    return conditions[0] if len(conditions) == 1 else Or(tuple(conditions)) if conditions else None
+    return conditions[0] if len(conditions) == 1 else nodes.Or(tuple(conditions)) if conditions else None
 
 
-def _equal(one: Derived, results: Sequence[Any]) -> Node:
+def _equal(one: Derived, results: Sequence[Any]) -> nodes.Node:
     """NULL among the results is left out: a generated NULL always matches."""
     distinct = list(dict.fromkeys(result for result in results if result is not None))
-    return In(one.column, tuple(Literal(result, one.column.type) for result in distinct or [None]))
+    return nodes.In(one.column, tuple(nodes.Literal(result, one.column.type) for result in distinct or [None]))
 
 
 def _points(one: Derived, spans: Spans) -> list[Any] | None:
@@ -202,7 +173,7 @@ def _points(one: Derived, spans: Spans) -> list[Any] | None:
     for low, stop in spans:
         if stop == following(low):
             found.append(value_at(type_, low))
-            if type_ in FLOATING and low == 0:
+            if type_ in t.FLOATING and low == 0:
                 found.append(-0.0)
         elif type_ in _COUNTED and stop - low <= _MOST_POINTS:
             found.extend(range(low, stop))
@@ -217,8 +188,8 @@ def _few(spans: Spans) -> Spans:
     return spans if len(spans) <= _MOST_SPANS else ((spans[0][0], spans[-1][1]),)
 
 
-def _of_span(one: Derived, low: Any, stop: Any, domain: Domain) -> Node | None:
-    if one.source.type == STRING:
+def _of_span(one: Derived, low: Any, stop: Any, domain: Domain) -> nodes.Node | None:
+    if one.source.type == t.STRING:
         return _of_texts(one, low, stop, domain)
     rises = direction(one)
     if rises is None:
@@ -226,14 +197,14 @@ def _of_span(one: Derived, low: Any, stop: Any, domain: Domain) -> Node | None:
     first, last = _ends(one, low, stop, domain)
     wrapping = wrapping_values(one)
     if wrapping is not None and first < wrapping[0]:
-        wrapped = Compare("=", one.column, Literal(wrapping[1], one.column.type))
+        wrapped = nodes.Compare("=", one.column, nodes.Literal(wrapping[1], one.column.type))
         if last < wrapping[0]:
             return wrapped
         inside = _of_span(one, wrapping[0], stop, domain)
-        return None if inside is None else Or((inside, wrapped))
-    if one.column.type == STRING and one.source.type in DATETIMES:
+        return None if inside is None else nodes.Or((inside, wrapped))
+    if one.column.type == t.STRING and one.source.type in t.DATETIMES:
         rule = one.column if isinstance(one.rule, ColumnTransform) else one.rule
-        if any(isinstance(part, Call) and part.name == "concat" for part in walk(rule)):
+        if any(isinstance(part, nodes.Call) and part.name == "concat" for part in nodes.walk(rule)):
             return None
         return _texts_of_times(one, first, last)
     results = [value_of(one, value_at(one.source.type, end)) for end in (first, last)]
@@ -246,7 +217,7 @@ def _of_span(one: Derived, low: Any, stop: Any, domain: Domain) -> Node | None:
     has_least, has_most = (low > domain.low, stop < domain.stop)
     if not rises:
         has_least, has_most = has_most, has_least
-    if reads_zone(one) and one.column.type == TIMESTAMP:
+    if reads_zone(one) and one.column.type == t.TIMESTAMP:
         least, most = _moved(least, -MICROS_PER_DAY), _moved(most, MICROS_PER_DAY)
     return _between(one, least if has_least else None, most if has_most else None)
 
@@ -255,40 +226,40 @@ def _ends(one: Derived, low: Any, stop: Any, domain: Domain) -> tuple[Any, Any]:
     """The first and last ordinal of a span, moved outwards as far as a writer's time zone may require."""
     first, last = low, stop - 1
     if reads_zone(one):
-        if one.source.type == DATE:
+        if one.source.type == t.DATE:
             last += last in _LEFT_OUT
         else:
             first, last = first - MICROS_PER_DAY, last + MICROS_PER_DAY
     return max(first, domain.low), min(last, domain.stop - 1)
 
 
-def _between(one: Derived, least: Any, most: Any) -> Node | None:
-    parts: list[Node] = []
+def _between(one: Derived, least: Any, most: Any) -> nodes.Node | None:
+    parts: list[nodes.Node] = []
     if least is not None:
-        parts.append(Compare(">=", one.column, Literal(least, one.column.type)))
+        parts.append(nodes.Compare(">=", one.column, nodes.Literal(least, one.column.type)))
     if most is not None:
-        parts.append(Compare("<=", one.column, Literal(most, one.column.type)))
-    return None if not parts else parts[0] if len(parts) == 1 else And(tuple(parts))
+        parts.append(nodes.Compare("<=", one.column, nodes.Literal(most, one.column.type)))
+    return None if not parts else parts[0] if len(parts) == 1 else nodes.And(tuple(parts))
 
 
-def _texts_of_times(one: Derived, first: int, last: int) -> Node | None:
-    unit = 1 if one.source.type == DATE else MICROS_PER_DAY
+def _texts_of_times(one: Derived, first: int, last: int) -> nodes.Node | None:
+    unit = 1 if one.source.type == t.DATE else MICROS_PER_DAY
     start, end = _FIRST_YEAR * unit, (_LAST_YEAR + 1) * unit - 1
     if last < start or first > end:
         return None
     least, most = value_of(one, max(first, start)), value_of(one, min(last, end))
     inside = _between(one, least, most)
-    outside: list[Node] = []
+    outside: list[nodes.Node] = []
     if first < start:
-        outside.append(StartsWith(one.column, Literal("-", STRING)))
+        outside.append(nodes.StartsWith(one.column, nodes.Literal("-", t.STRING)))
     if last > end:
-        outside.append(StartsWith(one.column, Literal("+", STRING)))
-    return inside if inside is None or not outside else Or((inside, *outside))
+        outside.append(nodes.StartsWith(one.column, nodes.Literal("+", t.STRING)))
+    return inside if inside is None or not outside else nodes.Or((inside, *outside))
 
 
-def _of_texts(one: Derived, low: bytes, stop: bytes, domain: Domain) -> Node | None:
+def _of_texts(one: Derived, low: bytes, stop: bytes, domain: Domain) -> nodes.Node | None:
     """Ends that are not UTF-8 are a prefix with its last byte incremented: strings with the prefix are below."""
-    if direction(one) is not True or one.column.type != STRING:
+    if direction(one) is not True or one.column.type != t.STRING:
         return None
     least = value_of(one, low.decode()) if _is_text(low) else None
     if stop == domain.stop:
@@ -297,7 +268,7 @@ def _of_texts(one: Derived, low: bytes, stop: bytes, domain: Domain) -> Node | N
         return _between(one, least, value_of(one, stop[:-1].decode()))
     if low and stop == low[:-1] + bytes([low[-1] + 1]):
         # Exactly the strings with this prefix: E of each starts with E of the prefix, as E only truncates and prepends.
-        return StartsWith(one.column, Literal(least, STRING)) if least is not None else None
+        return nodes.StartsWith(one.column, nodes.Literal(least, t.STRING)) if least is not None else None
     return _between(one, least, value_of(one, stop.decode()) if _is_text(stop) else None)
 
 
@@ -309,9 +280,9 @@ def _is_text(text: bytes) -> bool:
     return True
 
 
-def _cells(one: Derived, low: int, stop: int) -> Node | None:
+def _cells(one: Derived, low: int, stop: int) -> nodes.Node | None:
     """A field of times that repeats: its values in every hour of a short span."""
-    if not _repeats(one.rule) or one.source.type not in (TIMESTAMP, TIMESTAMP_NTZ):
+    if not _repeats(one.rule) or one.source.type not in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         return None
     around = MICROS_PER_DAY if reads_zone(one) else 0
     first, last = (low - around) // MICROS_PER_HOUR, (stop - 1 + around) // MICROS_PER_HOUR
@@ -322,7 +293,7 @@ def _cells(one: Derived, low: int, stop: int) -> Node | None:
 
 def _repeats(rule: object) -> bool:
     """Whether the rule is a field that repeats and has one value in every hour."""
-    if not isinstance(rule, Call) or _field_name(rule) is None:
+    if not isinstance(rule, nodes.Call) or _field_name(rule) is None:
         return False
     found = steps_of(rule, "UTC")
     # The cells of fields of dates are days.
@@ -333,52 +304,52 @@ def _repeats(rule: object) -> bool:
 
 def _field_name(rule: object) -> str | None:
     """The name of a date or time field that is read from the source, cast or not."""
-    if not isinstance(rule, Call) or len(rule.args) != 1:
+    if not isinstance(rule, nodes.Call) or len(rule.args) != 1:
         return None
     arg = rule.args[0]
-    while isinstance(arg, Cast) and arg.type in DATETIMES and not arg.safe:
+    while isinstance(arg, nodes.Cast) and arg.type in t.DATETIMES and not arg.safe:
         arg = arg.child
-    return rule.name if isinstance(arg, FieldRef) else None
+    return rule.name if isinstance(arg, nodes.FieldRef) else None
 
 
 def _calendar(derived: Sequence[Derived]) -> list[Derived]:
     """The columns that contain year, month, day and hour, starting with the year and without a gap."""
     found: list[Derived] = []
     for name in _CALENDAR:
-        one = next((d for d in derived if _field_name(d.rule) == name and d.source.type in DATETIMES), None)
+        one = next((d for d in derived if _field_name(d.rule) == name and d.source.type in t.DATETIMES), None)
         if one is None:
             break
         found.append(one)
     return found
 
 
-def _tuples(columns: Sequence[Derived], values: ValueSet) -> Node | None:
+def _tuples(columns: Sequence[Derived], values: ValueSet) -> nodes.Node | None:
     domain = domain_of(columns[0].source.type)
     if domain is None or values.spans == domain.all or not values.spans:
         return None
-    spans: list[Node] = []
+    spans: list[nodes.Node] = []
     try:
         for low, stop in _few(values.spans):
             ends = [_ends(one, low, stop, domain) for one in columns]
             first, last = min(end[0] for end in ends), max(end[1] for end in ends)
-            parts: list[Node] = []
+            parts: list[nodes.Node] = []
             if low > domain.low:
                 parts.append(_lexicographic(columns, [value_of(one, first) for one in columns], ">"))
             if stop < domain.stop:
                 parts.append(_lexicographic(columns, [value_of(one, last) for one in columns], "<"))
-            spans.append(parts[0] if len(parts) == 1 else And(tuple(parts)))
+            spans.append(parts[0] if len(parts) == 1 else nodes.And(tuple(parts)))
     except EvaluationError:
         return None
-    return spans[0] if len(spans) == 1 else Or(tuple(spans))
+    return spans[0] if len(spans) == 1 else nodes.Or(tuple(spans))
 
 
-def _lexicographic(columns: Sequence[Derived], bounds: Sequence[Any], op: str) -> Node:
-    column, bound = columns[0].column, Literal(bounds[0], columns[0].column.type)
+def _lexicographic(columns: Sequence[Derived], bounds: Sequence[Any], op: str) -> nodes.Node:
+    column, bound = columns[0].column, nodes.Literal(bounds[0], columns[0].column.type)
     if len(columns) == 1:
-        return Compare(op + "=", column, bound)
+        return nodes.Compare(op + "=", column, bound)
     rest = _lexicographic(columns[1:], bounds[1:], op)
-    return Or((Compare(op, column, bound), And((Compare("=", column, bound), rest))))
+    return nodes.Or((nodes.Compare(op, column, bound), nodes.And((nodes.Compare("=", column, bound), rest))))
 
 
 def _moved(micros: int, by: int) -> int:
-    return max(LONG_MIN, min(LONG_MAX, micros + by))
+    return max(t.LONG_MIN, min(t.LONG_MAX, micros + by))

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import PARTITIONING_KEY
-from deltaskip.skipping.program import ConstantTerm, Drop, Keep, Leaf, PartitionTerm, Program, Term
+from deltaskip.skipping import program
 from deltaskip.skipping.proofs.collated import collated_proof, in_binary_order
 from deltaskip.skipping.proofs.conditional import unfold
 from deltaskip.skipping.proofs.leaf_values import Found, leaf_values, literals_of
@@ -52,62 +52,36 @@ from deltaskip.skipping.proofs.unproved import (
     still_skipped,
     unproved,
 )
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import to_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.clock import Clock, reads_clock
 from deltaskip.sparkexpr.collations import SPARK_VERSION, Collations
 from deltaskip.sparkexpr.evaluation import deterministic
 from deltaskip.sparkexpr.literal_list import nodes_in
-from deltaskip.sparkexpr.nodes import (
-    And,
-    Case,
-    Collate,
-    Compare,
-    FieldRef,
-    In,
-    IsNull,
-    Like,
-    Literal,
-    Node,
-    Not,
-    Opaque,
-    Or,
-    StartsWith,
-    walk,
-)
 from deltaskip.sparkexpr.normalize import FALSE_LITERAL, TRUE_LITERAL, normalize
 from deltaskip.sparkexpr.preimages import domain_of
-from deltaskip.sparkexpr.types import (
-    BYTE,
-    DATE,
-    GENERATION_KEY,
-    INTEGER,
-    LONG,
-    SHORT,
-    MappingMode,
-    StructType,
-    simple_string,
-)
 from deltaskip.stats.layout import PARTITION_VALUES, BoundKind, StatField
 
 if TYPE_CHECKING:
     from deltaskip.skipping.proofs.transforms import Derived
 
-_PLAIN_PARTITIONS = (BYTE, SHORT, INTEGER, LONG, DATE)
+_PLAIN_PARTITIONS = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.DATE)
 _UNFOLDED = 64
 """Branches into which the CASE and COALESCE of one predicate may unfold."""
 
 
 def rewrite(
-    node: Node,
-    schema: StructType,
-    mode: MappingMode,
+    node: n.Node,
+    schema: t.StructType,
+    mode: t.MappingMode,
     time_zone: str,
     partition_columns: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
     collations: Collations | None = None,
     *,
     clock: Clock | None = None,
-) -> Program:
+) -> program.Program:
     """Return the Program of a predicate that expr.bind and expr.normalize have prepared.
 
     Args:
@@ -123,15 +97,15 @@ def rewrite(
     derived = _derived(schema, mode, partition_columns, properties or {})
     columns, collations = TableColumns(schema, mode), collations or Collations(SPARK_VERSION)
     # Conditions on generated columns read partition columns that the predicate does not name.
-    partitioned = bool(derived) or any(isinstance(part, FieldRef) and part.partition for part in walk(node))
-    return Program(_Rewriter(columns, time_zone, derived, collations, clock, partitioned=partitioned).may(node))
+    partitioned = bool(derived) or any(isinstance(part, n.FieldRef) and part.partition for part in n.walk(node))
+    return program.Program(_Rewriter(columns, time_zone, derived, collations, clock, partitioned=partitioned).may(node))
 
 
 def _derived(
-    schema: StructType, mode: MappingMode, partition_columns: Sequence[str], properties: Mapping[str, str]
+    schema: t.StructType, mode: t.MappingMode, partition_columns: Sequence[str], properties: Mapping[str, str]
 ) -> tuple[Derived, ...]:
     """The generated columns; the module that reads their expressions is imported only for tables that have some."""
-    if PARTITIONING_KEY not in properties and not any(GENERATION_KEY in field.metadata for field in schema.fields):
+    if PARTITIONING_KEY not in properties and not any(t.GENERATION_KEY in field.metadata for field in schema.fields):
         return ()
     from deltaskip.skipping.proofs.transforms import derived_columns
 
@@ -157,54 +131,54 @@ class _Rewriter:
     budget: _Budget = field(default_factory=_Budget)
     partitioned: bool = True
 
-    def may(self, node: Node) -> Term:
+    def may(self, node: n.Node) -> program.Term:
         """The condition of a part of the user's predicate, with a Leaf for each of its leaves."""
         return self._labelled(node)[0]
 
-    def _labelled(self, node: Node) -> tuple[Term, Found | None]:
+    def _labelled(self, node: n.Node) -> tuple[program.Term, Found | None]:
         """`may`, and the values of its column that a leaf admits."""
         match node:
-            case Literal(value):
-                return (Keep() if value is True else Drop()), None
+            case n.Literal(value):
+                return (program.Keep() if value is True else program.Drop()), None
             case _ if partition := self._partition(node):
-                return Leaf(to_sql(node), partition), None
-            case And(children):
-                parts = _gather(children, And, self._reads_partitions_only)
+                return program.Leaf(to_sql(node), partition), None
+            case n.And(children):
+                parts = _gather(children, n.And, self._reads_partitions_only)
                 done = list(map(self._labelled, parts))
                 together = self._together(parts, [found for _, found in done])
                 return all_of([*together, *(term for term, _ in done)]), None
-            case Or(children):
-                return any_of([self.may(child) for child in _gather(children, Or, self._reads_partitions_only)]), None
+            case n.Or(children):
+                return any_of([self.may(child) for child in _gather(children, n.Or, self._reads_partitions_only)]), None
             case _ if (timed := self._timed(node)) is not None:
-                return Leaf(to_sql(node), timed.term, timed.reason), None
+                return program.Leaf(to_sql(node), timed.term, timed.reason), None
             case _:
                 proof, found = self._leaf(node)
-                limited = proof.reason and not isinstance(proof.term, Drop)
+                limited = proof.reason and not isinstance(proof.term, program.Drop)
                 reason = joined_reasons([proof.reason, still_skipped(proof.term)]) if limited else proof.reason
-                return Leaf(to_sql(node), proof.term, reason), found
+                return program.Leaf(to_sql(node), proof.term, reason), found
 
-    def unlabelled(self, node: Node) -> Proof:
+    def unlabelled(self, node: n.Node) -> Proof:
         """`may` of a part that is not a leaf of the user's predicate."""
         return self._unlabelled(node)[0]
 
-    def _unlabelled(self, node: Node) -> tuple[Proof, Found | None]:
+    def _unlabelled(self, node: n.Node) -> tuple[Proof, Found | None]:
         match node:
-            case Literal(value):
-                return Proof(Keep() if value is True else Drop()), None
+            case n.Literal(value):
+                return Proof(program.Keep() if value is True else program.Drop()), None
             case _ if partition := self._partition(node):
                 return Proof(partition), None
-            case And(children):
+            case n.And(children):
                 done = list(map(self._unlabelled, children))
                 together = self._together(children, [found for _, found in done])
                 return every([*(proof for proof, _ in done), *map(Proof, together)]), None
-            case Or(children):
+            case n.Or(children):
                 return some([self.unlabelled(child) for child in children]), None
             case _ if (timed := self._timed(node)) is not None:
                 return timed, None
             case _:
                 return self._leaf(node)
 
-    def _timed(self, node: Node) -> Proof | None:
+    def _timed(self, node: n.Node) -> Proof | None:
         """The proof of a leaf that reads the clock; None for other leaves."""
         if self.clock is None or not reads_clock(node):
             return None
@@ -213,39 +187,39 @@ class _Rewriter:
             return unproved(node, self.columns, UNORDERED)
         condition = normalize(weakest)
         proof = self.unlabelled(condition)
-        if isinstance(condition, Literal):
+        if isinstance(condition, n.Literal):
             return Proof(proof.term, TIMELESS if condition.value is True else NEVER)
         return proof if self.clock.bounds(node) else Proof(proof.term, UNBOUNDED)
 
-    def _leaf(self, node: Node) -> tuple[Proof, Found | None]:
+    def _leaf(self, node: n.Node) -> tuple[Proof, Found | None]:
         """The proof of a leaf, and the set of values that it admits, if statistics can decide about it."""
         found = self._usable(leaf_values(node, self.time_zone))
         proof, exact = self._decided(node, found)
         derived = self._derivations([node], found)
-        if exact or isinstance(proof.term, Drop):
+        if exact or isinstance(proof.term, program.Drop):
             return Proof(all_of([proof.term, *derived]), proof.reason), found
         constant = self._constant(node)
         term = all_of([proof.term, *([] if constant is None else [constant]), *derived])
         return Proof(term, "" if derived else proof.reason), found
 
-    def _decided(self, node: Node, found: Found | None) -> tuple[Proof, bool]:
+    def _decided(self, node: n.Node, found: Found | None) -> tuple[Proof, bool]:
         """The proof of a leaf by statistics of its columns, and whether it is exact (evaluation proves no more)."""
         match node:
-            case IsNull(child) if column := null_only_with(child):
+            case n.IsNull(child) if column := null_only_with(child):
                 return self.columns.is_null(column), True
-            case Not(IsNull(child)) if column := null_only_with(child):
+            case n.Not(n.IsNull(child)) if column := null_only_with(child):
                 return self.columns.is_not_null(column), True
-            case Compare(op, _, Literal(None)) | Compare(op, Literal(None), _) if op != "<=>":
-                return Proof(Drop(), "a comparison with NULL is never true"), True
-            case In(_, tuple(values)) if literals_of(values) == [None] * len(values):
-                return Proof(Drop(), "an IN list of nothing but NULL is never true"), True
-            case Not(In(_, tuple(values))) if None in (literals_of(values) or ()):
-                return Proof(Drop(), "NOT IN is never true of a list with NULL"), True
-            case Opaque():
+            case n.Compare(op, _, n.Literal(None)) | n.Compare(op, n.Literal(None), _) if op != "<=>":
+                return Proof(program.Drop(), "a comparison with NULL is never true"), True
+            case n.In(_, tuple(values)) if literals_of(values) == [None] * len(values):
+                return Proof(program.Drop(), "an IN list of nothing but NULL is never true"), True
+            case n.Not(n.In(_, tuple(values))) if None in (literals_of(values) or ()):
+                return Proof(program.Drop(), "NOT IN is never true of a list with NULL"), True
+            case n.Opaque():
                 return unproved(node, self.columns), True
         collated = collated_proof(node, self.columns.stat_field, self.collations)
         if collated is not None:
-            keeps = isinstance(collated.term, Keep)
+            keeps = isinstance(collated.term, program.Keep)
             return unproved(node, self.columns, collated.reason) if keeps else collated, False
         binary = in_binary_order(node)
         found = found if binary is None else self._usable(leaf_values(binary, self.time_zone))
@@ -254,13 +228,13 @@ class _Rewriter:
         unfolded = self._unfolded(node)
         return (unproved(node, self.columns), False) if unfolded is None else (unfolded, False)
 
-    def _bounded(self, node: Node, column: FieldRef, values: ValueSet) -> Proof:
+    def _bounded(self, node: n.Node, column: n.FieldRef, values: ValueSet) -> Proof:
         """The set of values of one column as a condition on its statistics."""
         statistics = self.columns.stat_field(column)
         assert statistics is not None
         term, domain = within(statistics, values), domain_of(column.type)
-        if isinstance(term, Drop):
-            return Proof(term, f"no value of type {simple_string(column.type)} can match")
+        if isinstance(term, program.Drop):
+            return Proof(term, f"no value of type {t.simple_string(column.type)} can match")
         if within_hull(statistics, values):
             return Proof(term, LEAST_AND_GREATEST)
         if domain is None or values.spans != domain.all or values.cycles:
@@ -268,7 +242,7 @@ class _Rewriter:
         name = label(column)
         if values.exact:
             return Proof(term, f"every value of {name}{'' if values.null else ' other than NULL'} matches")
-        if isinstance(node, Like):
+        if isinstance(node, n.Like):
             return Proof(term, "the pattern begins with a wildcard")
         return Proof(term, f"no rule bounds {name} by this expression")
 
@@ -279,16 +253,16 @@ class _Rewriter:
             return None
         column, values = found
         if not values.spans:
-            return None if isinstance(column.type, StructType) else found
+            return None if isinstance(column.type, t.StructType) else found
         return None if self.columns.unusable_bounds(column) else found
 
-    def _together(self, children: Sequence[Node], values: Sequence[Found | None]) -> list[Term]:
+    def _together(self, children: Sequence[n.Node], values: Sequence[Found | None]) -> list[program.Term]:
         """Conditions that follow from several leaves of an AND over one column, but not from one of them."""
-        groups: dict[FieldRef, list[tuple[Node, ValueSet]]] = {}
+        groups: dict[n.FieldRef, list[tuple[n.Node, ValueSet]]] = {}
         for child, found in zip(children, values, strict=True):
             if found is not None:
                 groups.setdefault(found[0], []).append((child, found[1]))
-        terms: list[Term] = []
+        terms: list[program.Term] = []
         for column, group in groups.items():
             if len(group) < 2:
                 continue
@@ -306,7 +280,7 @@ class _Rewriter:
             terms += self._derivations([node for node, _ in group], (column, met))
         return terms
 
-    def _derivations(self, nodes: Sequence[Node], found: Found | None) -> list[Term]:
+    def _derivations(self, nodes: Sequence[n.Node], found: Found | None) -> list[program.Term]:
         """Conditions on the columns that are generated from the column that the leaves read."""
         if not self.derived:
             return []
@@ -314,73 +288,73 @@ class _Rewriter:
 
         plain = replace(self, derived=())
         terms = [plain.unlabelled(normalize(part)).term for part in derive(self.derived, nodes, found, self.time_zone)]
-        return [term for term in terms if not isinstance(term, Keep)]
+        return [term for term in terms if not isinstance(term, program.Keep)]
 
-    def _unfolded(self, node: Node) -> Proof | None:
+    def _unfolded(self, node: n.Node) -> Proof | None:
         """CASE and COALESCE as the OR of their branches."""
-        if self.budget.left <= 0 or any(_is_collated(part) for part in walk(node)):
+        if self.budget.left <= 0 or any(_is_collated(part) for part in n.walk(node)):
             return None
         branches = unfold(node, self.time_zone)
         if branches is None:
             return None
         self.budget.left -= len(branches)
         proof = some([self.unlabelled(normalize(branch)) for branch in branches])
-        if isinstance(proof.term, Drop) and not proof.reason:
+        if isinstance(proof.term, program.Drop) and not proof.reason:
             return Proof(proof.term, "no branch of CASE or COALESCE can match")
-        if isinstance(proof.term, Keep) and not proof.reason:
+        if isinstance(proof.term, program.Keep) and not proof.reason:
             return Proof(proof.term, "some branch of CASE or COALESCE is true for any values")
         return proof
 
-    def _constant(self, node: Node) -> ConstantTerm | None:
+    def _constant(self, node: n.Node) -> program.ConstantTerm | None:
         """The leaf, to be evaluated in files where each of its columns has one value."""
-        if not deterministic(node) or any(isinstance(part, Opaque | Collate) for part in walk(node)):
+        if not deterministic(node) or any(isinstance(part, n.Opaque | n.Collate) for part in n.walk(node)):
             return None
-        found: list[tuple[FieldRef, StatField]] = []
+        found: list[tuple[n.FieldRef, StatField]] = []
         for column in columns_read(node):
             statistics = self.columns.stat_field(column)
             if statistics is None or column.collation is not None or self.columns.is_padded(column):
                 return None
-            if isinstance(column.type, StructType):
+            if isinstance(column.type, t.StructType):
                 return None
             found.append((column, statistics))
-        return ConstantTerm(node, tuple(found), self.time_zone) if found else None
+        return program.ConstantTerm(node, tuple(found), self.time_zone) if found else None
 
-    def _partition(self, node: Node) -> Term | None:
+    def _partition(self, node: n.Node) -> program.Term | None:
         """All rows of a file have its partition values, so any expression over them has one value per file."""
         if not self._reads_partitions_only(node):
             return None
-        return PartitionTerm(node, tuple(columns_read(node)), self._partition_bounds(node))
+        return program.PartitionTerm(node, tuple(columns_read(node)), self._partition_bounds(node))
 
-    def _partition_bounds(self, node: Node) -> Term:
+    def _partition_bounds(self, node: n.Node) -> program.Term:
         """The condition on ranges of the partition columns' values, as for data columns with such bounds.
 
         Strings are left out, as the empty string in the log is NULL; so are timestamps, whose zone may be unknown.
         """
         match node:
-            case And(children):
+            case n.And(children):
                 return all_of([self._partition_bounds(child) for child in children])
-            case Or(children):
+            case n.Or(children):
                 return any_of([self._partition_bounds(child) for child in children])
             case _:
                 values = leaf_values(node, self.time_zone)
                 if values is None or values[0].type not in _PLAIN_PARTITIONS or not values[0].partition:
-                    return Keep()
+                    return program.Keep()
                 column = values[0]
                 field_ = StatField((PARTITION_VALUES, *column.physical), column.type, label(column))
                 return within(field_, values[1])
 
-    def _reads_partitions_only(self, node: Node) -> bool:
-        if not self.partitioned or any(isinstance(part, FieldRef) and not part.partition for part in walk(node)):
+    def _reads_partitions_only(self, node: n.Node) -> bool:
+        if not self.partitioned or any(isinstance(part, n.FieldRef) and not part.partition for part in n.walk(node)):
             return False
         columns = columns_read(node)
         if not columns or not all(column.partition and not self.columns.is_padded(column) for column in columns):
             return False
-        return deterministic(node) and not any(isinstance(part, Opaque) for part in walk(node))
+        return deterministic(node) and not any(isinstance(part, n.Opaque) for part in n.walk(node))
 
 
 def _gather(
-    children: Sequence[Node], combine: Callable[[tuple[Node, ...]], Node], belongs: Callable[[Node], bool]
-) -> list[Node]:
+    children: Sequence[n.Node], combine: Callable[[tuple[n.Node, ...]], n.Node], belongs: Callable[[n.Node], bool]
+) -> list[n.Node]:
     """Combine the children that read only partition columns into one node, so that they are evaluated together."""
     together = [child for child in children if belongs(child)]
     if len(together) < 2:
@@ -388,13 +362,13 @@ def _gather(
     return [combine(tuple(together)), *(child for child in children if not belongs(child))]
 
 
-def _is_collated(node: Node) -> bool:
-    return isinstance(node, Collate) or (isinstance(node, FieldRef) and node.collation is not None)
+def _is_collated(node: n.Node) -> bool:
+    return isinstance(node, n.Collate) or (isinstance(node, n.FieldRef) and node.collation is not None)
 
 
 # `must(p)` = every row of the file makes p TRUE = no row makes p FALSE or NULL = not may(p is not TRUE). `not_true`
 # pushes "is not TRUE" down to the leaves, so that the same rewrite decides it with the same proofs.
-def not_true(node: Node) -> Node:
+def not_true(node: n.Node) -> n.Node:
     """Return a normalized predicate that is TRUE wherever `node`, bound and normalized, is FALSE or NULL.
 
     It may be TRUE for more rows (it is the literal TRUE for leaves without a rule), which only makes `must` weaker.
@@ -407,38 +381,38 @@ def not_true(node: Node) -> Node:
     return normalize(_not_true(node))
 
 
-def _not_true(node: Node) -> Node:
-    columns = [part for part in walk(node) if isinstance(part, FieldRef)]
+def _not_true(node: n.Node) -> n.Node:
+    columns = [part for part in n.walk(node) if isinstance(part, n.FieldRef)]
     if columns and all(column.partition for column in columns):
-        return Case(((node, FALSE_LITERAL),), TRUE_LITERAL)
+        return n.Case(((node, FALSE_LITERAL),), TRUE_LITERAL)
     match node:
-        case Literal(value):
+        case n.Literal(value):
             return FALSE_LITERAL if value is True else TRUE_LITERAL
-        case And(children):
-            return Or(tuple(map(_not_true, children)))
-        case Or(children):
-            return And(tuple(map(_not_true, children)))
-        case IsNull():
-            return Not(node)
-        case Not(IsNull() as inner):
+        case n.And(children):
+            return n.Or(tuple(map(_not_true, children)))
+        case n.Or(children):
+            return n.And(tuple(map(_not_true, children)))
+        case n.IsNull():
+            return n.Not(node)
+        case n.Not(n.IsNull() as inner):
             return inner
-        case Compare(op, left, right) if op != "<=>":
-            return Or((Not(node), *_nulls(left, right)))
-        case Compare("<=>", left, right):
-            one_null = (And((IsNull(a), Not(IsNull(b)))) for a, b in ((left, right), (right, left)))
-            return Or((Compare("!=", left, right), *one_null))
-        case In(child, values) | Not(In(child, values)):
-            if not all(isinstance(value, Literal) and value.value is not None for value in nodes_in(values)):
+        case n.Compare(op, left, right) if op != "<=>":
+            return n.Or((n.Not(node), *_nulls(left, right)))
+        case n.Compare("<=>", left, right):
+            one_null = (n.And((n.IsNull(a), n.Not(n.IsNull(b)))) for a, b in ((left, right), (right, left)))
+            return n.Or((n.Compare("!=", left, right), *one_null))
+        case n.In(child, values) | n.Not(n.In(child, values)):
+            if not all(isinstance(value, n.Literal) and value.value is not None for value in nodes_in(values)):
                 return TRUE_LITERAL
-            opposite = node.child if isinstance(node, Not) else Not(node)
-            return Or((opposite, IsNull(child)))
-        case StartsWith(child, Literal()) | Like(child, Literal()):
-            return Or((Not(node), IsNull(child)))
-        case Not((StartsWith(child, Literal()) | Like(child, Literal())) as inner):
-            return Or((inner, IsNull(child)))
+            opposite = node.child if isinstance(node, n.Not) else n.Not(node)
+            return n.Or((opposite, n.IsNull(child)))
+        case n.StartsWith(child, n.Literal()) | n.Like(child, n.Literal()):
+            return n.Or((n.Not(node), n.IsNull(child)))
+        case n.Not((n.StartsWith(child, n.Literal()) | n.Like(child, n.Literal())) as inner):
+            return n.Or((inner, n.IsNull(child)))
         case _:
             return TRUE_LITERAL
 
 
-def _nulls(*operands: Node) -> tuple[Node, ...]:
-    return tuple(IsNull(operand) for operand in operands if not isinstance(operand, Literal))
+def _nulls(*operands: n.Node) -> tuple[n.Node, ...]:
+    return tuple(n.IsNull(operand) for operand in operands if not isinstance(operand, n.Literal))

@@ -14,20 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.records import dataclass
-from deltaskip.skipping.program import (
-    AllOf,
-    AnyOf,
-    AnyPoint,
-    AnySpan,
-    BoundTerm,
-    CycleTerm,
-    Drop,
-    Keep,
-    NotOnly,
-    NullsPossible,
-    Term,
-    ValuesPossible,
-)
+from deltaskip.skipping import program
 from deltaskip.skipping.proofs.preimage.value_sets import PointSpans, ValueSet, complement
 from deltaskip.sparkexpr.preimages import NAN, Domain, Spans, domain_of, following, value_at
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
@@ -41,10 +28,10 @@ _MOST = 64
 LEAST_AND_GREATEST = "only the least and the greatest of the predicate's values are compared with min and max"
 
 
-def within(field: StatField, values: ValueSet) -> Term:
+def within(field: StatField, values: ValueSet) -> program.Term:
     """Return a condition that holds for every file with a row whose value of `field` is in the set."""
     present = _present(field, values)
-    return any_of([NullsPossible(field), present]) if values.null else present
+    return any_of([program.NullsPossible(field), present]) if values.null else present
 
 
 def within_hull(field: StatField, values: ValueSet) -> bool:
@@ -53,38 +40,38 @@ def within_hull(field: StatField, values: ValueSet) -> bool:
     return domain is not None and len(values.spans) > _MOST and not _is_searched(field, values.spans, domain)
 
 
-def all_of(terms: Sequence[Term]) -> Term:
+def all_of(terms: Sequence[program.Term]) -> program.Term:
     """Return the conjunction of `terms`: a Drop decides it, a Keep is left out."""
-    if any(isinstance(term, Drop) for term in terms):
-        return Drop()
-    rest = [term for term in terms if not isinstance(term, Keep)]
+    if any(isinstance(term, program.Drop) for term in terms):
+        return program.Drop()
+    rest = [term for term in terms if not isinstance(term, program.Keep)]
     if not rest:
-        return Keep()
-    return rest[0] if len(rest) == 1 else AllOf(tuple(dict.fromkeys(rest)))
+        return program.Keep()
+    return rest[0] if len(rest) == 1 else program.AllOf(tuple(dict.fromkeys(rest)))
 
 
-def any_of(terms: Sequence[Term]) -> Term:
+def any_of(terms: Sequence[program.Term]) -> program.Term:
     """Return the disjunction of `terms`: a Keep decides it, a Drop is left out."""
-    if any(isinstance(term, Keep) for term in terms):
-        return Keep()
-    rest = [term for term in terms if not isinstance(term, Drop)]
+    if any(isinstance(term, program.Keep) for term in terms):
+        return program.Keep()
+    rest = [term for term in terms if not isinstance(term, program.Drop)]
     if not rest:
-        return Drop()
-    return rest[0] if len(rest) == 1 else AnyOf(tuple(dict.fromkeys(rest)))
+        return program.Drop()
+    return rest[0] if len(rest) == 1 else program.AnyOf(tuple(dict.fromkeys(rest)))
 
 
-def _present(field: StatField, values: ValueSet) -> Term:
+def _present(field: StatField, values: ValueSet) -> program.Term:
     domain = domain_of(field.type)
     if not values.spans:
-        return Drop()
+        return program.Drop()
     if domain is None:
-        return ValuesPossible(field)
-    terms: list[Term] = [ValuesPossible(field)]
+        return program.ValuesPossible(field)
+    terms: list[program.Term] = [program.ValuesPossible(field)]
     if values.spans != domain.all:
         terms.append(_bounded(field, values.spans, domain))
     for cycle in values.cycles:
         if field.kind is BoundKind.INT64:
-            hit = CycleTerm(field, cycle, values.spans[0][0], values.spans[-1][1] - 1)
+            hit = program.CycleTerm(field, cycle, values.spans[0][0], values.spans[-1][1] - 1)
             terms.append(any_of([hit, *(_span(field, low, stop, domain) for low, stop in cycle.exempt)]))
     return all_of(terms)
 
@@ -100,34 +87,34 @@ def _is_searched(field: StatField, spans: Spans, domain: Domain) -> bool:
             return _points_only(spans) or _points_only(complement(spans, domain))
 
 
-def _bounded(field: StatField, spans: Spans, domain: Domain) -> Term:
+def _bounded(field: StatField, spans: Spans, domain: Domain) -> program.Term:
     if len(spans) > _FEW and _is_searched(field, spans, domain):
         has_nan = field.kind is BoundKind.DOUBLE and spans[-1][1] > NAN
         if isinstance(spans, PointSpans) and not spans.points_only:
-            return AnySpan(field, numpy_values(spans.lows), numpy_values(spans.lasts))
+            return program.AnySpan(field, numpy_values(spans.lows), numpy_values(spans.lasts))
         if _points_only(spans):
-            return AnyPoint(field, _points(field, spans), has_nan)
+            return program.AnyPoint(field, _points(field, spans), has_nan)
         outside = complement(spans, domain)
         if _points_only(outside):
-            return NotOnly(field, _points(field, outside), has_nan)
+            return program.NotOnly(field, _points(field, outside), has_nan)
         lows = np.array([low for low, _ in spans], dtype=np.int64)
-        return AnySpan(field, lows, np.array([stop - 1 for _, stop in spans], dtype=np.int64))
+        return program.AnySpan(field, lows, np.array([stop - 1 for _, stop in spans], dtype=np.int64))
     if len(spans) > _MOST:
         return _span(field, spans[0][0], spans[-1][1], domain)
     return any_of([_span(field, low, stop, domain) for low, stop in spans])
 
 
-def _span(field: StatField, low: Any, stop: Any, domain: Domain) -> Term:
-    terms: list[Term] = []
+def _span(field: StatField, low: Any, stop: Any, domain: Domain) -> program.Term:
+    terms: list[program.Term] = []
     if stop < domain.stop:
         if field.kind is BoundKind.TEXT:
-            terms.append(BoundTerm(field, "min", "lt", stop))
+            terms.append(program.BoundTerm(field, "min", "lt", stop))
         else:
-            terms.append(BoundTerm(field, "min", "le", _kernel_value(field, stop - 1)))
+            terms.append(program.BoundTerm(field, "min", "le", _kernel_value(field, stop - 1)))
     if low > domain.low:
         nan_matches = field.kind is BoundKind.DOUBLE and stop > NAN
-        terms.append(BoundTerm(field, "max", "ge", _kernel_value(field, low), nan_matches))
-    return all_of(terms) if terms else ValuesPossible(field)
+        terms.append(program.BoundTerm(field, "max", "ge", _kernel_value(field, low), nan_matches))
+    return all_of(terms) if terms else program.ValuesPossible(field)
 
 
 def _kernel_value(field: StatField, ordinal: Any) -> Any:
@@ -160,22 +147,22 @@ class Proof:
     statistics the log holds.
     """
 
-    term: Term
+    term: program.Term
     reason: str = ""
 
 
 def every(proofs: Sequence[Proof]) -> Proof:
     """The conjunction; it has the reasons of the proofs, unless one of them is complete."""
     term = all_of([proof.term for proof in proofs])
-    if isinstance(term, Drop):
-        return Proof(term, joined_reasons(proof.reason for proof in proofs if isinstance(proof.term, Drop)))
+    if isinstance(term, program.Drop):
+        return Proof(term, joined_reasons(proof.reason for proof in proofs if isinstance(proof.term, program.Drop)))
     return Proof(term, joined_reasons(p.reason for p in proofs) if all(p.reason for p in proofs) else "")
 
 
 def some(proofs: Sequence[Proof]) -> Proof:
     """The disjunction; any proof of it that is not complete weakens the whole."""
     term = any_of([proof.term for proof in proofs])
-    limited = [p for p in proofs if isinstance(term, Drop) or not isinstance(p.term, Drop)]
+    limited = [p for p in proofs if isinstance(term, program.Drop) or not isinstance(p.term, program.Drop)]
     return Proof(term, joined_reasons(proof.reason for proof in limited))
 
 

@@ -10,18 +10,10 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
-from deltaskip import arguments
+from deltaskip import arguments, errors
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, shown_namespace
 from deltaskip.catalogs.located import COMMENT, LOCATION, LocatedCatalog, TableEntry
 from deltaskip.catalogs.table_catalog import Ident
-from deltaskip.errors import (
-    InvalidArgument,
-    NamespaceAlreadyExists,
-    NamespaceNotEmpty,
-    TableAlreadyExists,
-    TableNotFound,
-    UnsupportedFeature,
-)
 from deltaskip.spark.catalog.session_tables import (
     POINTER,
     SESSION_CATALOG,
@@ -87,7 +79,7 @@ class SparkCatalog(LocatedCatalog):
             return None
         location = None if found.location is None else _location(found.location)
         if location is None or not (found.is_delta or self._is_converted(found, location)):
-            raise UnsupportedFeature(
+            raise errors.UnsupportedFeature(
                 f"The table {ident} of the catalog {self.name} is not a Delta table; its format is "
                 f"{found.provider}: use Spark for it."
             )
@@ -102,7 +94,7 @@ class SparkCatalog(LocatedCatalog):
         """
         root = parse_location(arguments.path("location", location))
         if _MANAGED.search(root) is not None:
-            raise UnsupportedFeature(
+            raise errors.UnsupportedFeature(
                 f"The table at {root} cannot be registered in the catalog {self.name}, because a catalog of Spark "
                 f"manages its folder: clone the table, and register the clone."
             )
@@ -117,12 +109,12 @@ class SparkCatalog(LocatedCatalog):
             try:
                 try:
                     register_table(self._spark, name, location, managed=False)
-                except UnsupportedFeature as error:
+                except errors.UnsupportedFeature as error:
                     if "DATA_SOURCE_NOT_FOUND" not in str(error.__cause__):
                         raise
                     self._add_pointer(parts, location)
             except Exception as error:
-                if isinstance(error, TableAlreadyExists) or is_taken(error):
+                if isinstance(error, errors.TableAlreadyExists) or is_taken(error):
                     raise self._taken(entry.identifier) from None
                 if is_missing(error):
                     raise self._no_namespace(entry.identifier.namespace) from None
@@ -209,7 +201,7 @@ class SparkCatalog(LocatedCatalog):
 
     def add_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         if len(namespace) != 1:
-            raise UnsupportedFeature(
+            raise errors.UnsupportedFeature(
                 f"The catalog {self.name} has no nested namespaces such as {shown_namespace(namespace)}: use "
                 f"a name of one part."
             )
@@ -218,7 +210,7 @@ class SparkCatalog(LocatedCatalog):
                 _create_database(self._spark, namespace[0], properties)
             except Exception as error:
                 if is_taken(error):
-                    raise NamespaceAlreadyExists(
+                    raise errors.NamespaceAlreadyExists(
                         f"The catalog {self.name} already has a namespace {shown_namespace(namespace)}."
                     ) from None
                 raise
@@ -239,7 +231,7 @@ class SparkCatalog(LocatedCatalog):
                 if is_missing(error):
                     return False
                 if "NOT_EMPTY" in str(error) or "not empty" in str(error):
-                    raise NamespaceNotEmpty(
+                    raise errors.NamespaceNotEmpty(
                         f"The namespace {shown_namespace(namespace)} of the catalog {self.name} is not empty: drop its "
                         f"views and functions first, with Spark."
                     ) from None
@@ -294,7 +286,7 @@ class SparkCatalog(LocatedCatalog):
 
     def _move_to_namespace(self, entry: TableEntry, new: CatalogIdentifier, found: NamedTable) -> None:
         if found.kind == "MANAGED":
-            raise UnsupportedFeature(
+            raise errors.UnsupportedFeature(
                 f"The table {entry.identifier} of the catalog {self.name} cannot be renamed to {new}, because Spark "
                 f"manages its files and keeps them in the folder of the namespace: rename it within the namespace."
             )
@@ -308,16 +300,16 @@ class SparkCatalog(LocatedCatalog):
         """The error, or UnsupportedFeature if a server without Delta refuses the statement."""
         if "DATA_SOURCE_NOT_FOUND" not in str(error):
             return error
-        return UnsupportedFeature(
+        return errors.UnsupportedFeature(
             f"The table {ident} of the catalog {self.name} cannot be {act}, because another session has registered it "
             f"and this Spark Connect server has no Delta: use a classic session, or a server with Delta."
         )
 
-    def _taken(self, ident: CatalogIdentifier) -> TableAlreadyExists:
-        return TableAlreadyExists(f"The catalog {self.name} already has a table or view {ident}.")
+    def _taken(self, ident: CatalogIdentifier) -> errors.TableAlreadyExists:
+        return errors.TableAlreadyExists(f"The catalog {self.name} already has a table or view {ident}.")
 
-    def _gone(self, ident: CatalogIdentifier) -> TableNotFound:
-        return TableNotFound(f"The catalog {self.name} has no table {ident}.")
+    def _gone(self, ident: CatalogIdentifier) -> errors.TableNotFound:
+        return errors.TableNotFound(f"The catalog {self.name} has no table {ident}.")
 
 
 def _location(uri: str) -> str:
@@ -365,7 +357,7 @@ def _change_database(spark: SparkSession, name: str, before: Mapping[str, str], 
         else:
             own_sql(spark, f"COMMENT ON NAMESPACE {session_sql_name(name)} IS {own_literal(spark, comment)}")
         if (_find_database(spark, name) or {}).get(COMMENT, "") != comment:
-            raise UnsupportedFeature(
+            raise errors.UnsupportedFeature(
                 f"The comment of the namespace {name} cannot be changed, because the Hive metastore of the session "
                 f"keeps it as it was: nothing was changed."
             )
@@ -386,7 +378,7 @@ def _change_database(spark: SparkSession, name: str, before: Mapping[str, str], 
     if new:
         own_sql(spark, f"ALTER NAMESPACE {session_sql_name(name)} SET DBPROPERTIES ({_pairs(spark, new)})")
     if gone and spark.version.startswith("3."):
-        raise UnsupportedFeature(
+        raise errors.UnsupportedFeature(
             f"The property {gone[0]} of the namespace {name} cannot be removed, because Spark Connect {spark.version} "
             f"has no statement for it: set it to another value, or use a classic session."
         )
@@ -400,12 +392,12 @@ def _change_database(spark: SparkSession, name: str, before: Mapping[str, str], 
 def _settable(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
     """The properties that need no separate clause. Raises for a property that the catalog cannot store."""
     if OWNER in properties:
-        raise InvalidArgument("The property owner of a namespace is kept by Spark and cannot be set.")
+        raise errors.InvalidArgument("The property owner of a namespace is kept by Spark and cannot be set.")
     own = {key: value for key, value in properties.items() if key not in (COMMENT, LOCATION)}
     if not is_classic(spark):
         for key, value in own.items():
             if "," in key or _NEXT in f"{key},{value}" or value.endswith(_LEGACY_END):
-                raise UnsupportedFeature(
+                raise errors.UnsupportedFeature(
                     f"The property {key!r} cannot be set: Spark Connect would return it without a clear end. Use "
                     f"a classic session, or a name without commas and a value without parentheses."
                 )

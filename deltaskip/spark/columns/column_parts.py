@@ -10,25 +10,9 @@ from typing import Any
 from deltaskip.errors import DeltaSkipError
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import parse_sql, to_node
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.functions import CHANGING, OF_SESSION, function_node
 from deltaskip.sparkexpr.nodes import Node
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    FLOATING,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VOID,
-    DataType,
-    DecimalType,
-    parse_type,
-)
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, MICROS_PER_SECOND
 
 _COMPARISONS = {"==": "=", "=": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
@@ -77,10 +61,10 @@ def extract(child: Node, name: Node) -> Node:
 
 def cast(child: Node, type_json: str, mode: str | None) -> Node:
     """A cast to a Spark type in JSON. mode: "try" or "ansi" in any letter case; None for the session's mode."""
-    return cast_node(child, lambda: parse_type(type_json), mode)
+    return cast_node(child, lambda: t.parse_type(type_json), mode)
 
 
-def cast_node(child: Node, target: Callable[[], DataType], mode: str | None) -> Node:
+def cast_node(child: Node, target: Callable[[], t.DataType], mode: str | None) -> Node:
     """A cast to the type that `target` returns; Opaque if it raises."""
     if mode is not None and mode.lower() not in ("try", "ansi"):
         return opaque("a cast", (child,))
@@ -94,16 +78,16 @@ def java_constant(value: Any) -> Node:
     """The literal for a JVM object of a date or time class; Opaque for other classes."""
     match value.getClass().getName():
         case "java.sql.Date":
-            return n.Literal(value.toLocalDate().toEpochDay(), DATE)
+            return n.Literal(value.toLocalDate().toEpochDay(), t.DATE)
         case "java.time.LocalDate":
-            return n.Literal(value.toEpochDay(), DATE)
+            return n.Literal(value.toEpochDay(), t.DATE)
         case "java.sql.Timestamp":
-            return n.Literal(_instant_micros(value.toInstant()), TIMESTAMP)
+            return n.Literal(_instant_micros(value.toInstant()), t.TIMESTAMP)
         case "java.time.Instant":
-            return n.Literal(_instant_micros(value), TIMESTAMP)
+            return n.Literal(_instant_micros(value), t.TIMESTAMP)
         case "java.time.LocalDateTime":
             micros = value.toLocalDate().toEpochDay() * MICROS_PER_DAY + value.toLocalTime().toNanoOfDay() // 1000
-            return n.Literal(micros, TIMESTAMP_NTZ)
+            return n.Literal(micros, t.TIMESTAMP_NTZ)
         case other:
             return opaque(other, ())
 
@@ -112,27 +96,27 @@ def _instant_micros(instant: Any) -> int:
     return int(instant.getEpochSecond()) * MICROS_PER_SECOND + int(instant.getNano()) // 1000
 
 
-_PYTHON_TYPES: dict[DataType, type] = {
-    **dict.fromkeys((BYTE, SHORT, INTEGER, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ), int),
-    **dict.fromkeys(FLOATING, float),
-    STRING: str,
-    BOOLEAN: bool,
+_PYTHON_TYPES: dict[t.DataType, type] = {
+    **dict.fromkeys((t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ), int),
+    **dict.fromkeys(t.FLOATING, float),
+    t.STRING: str,
+    t.BOOLEAN: bool,
 }
 
 
-def declared_literal(value: Any, data_type: DataType) -> Node:
+def declared_literal(value: Any, data_type: t.DataType) -> Node:
     """A literal with a declared type; Opaque if its value does not fit this package's representation of the type."""
     if value is None:
         return n.Literal(None, data_type)
     if hasattr(value, "getClass"):
         return java_constant(value)
-    if isinstance(data_type, DecimalType) or data_type == VOID:
+    if isinstance(data_type, t.DecimalType) or data_type == t.VOID:
         try:
             return to_node(value)
         except (TypeError, DeltaSkipError):
             return opaque("a literal", ())
-    if data_type == BINARY and isinstance(value, bytes | bytearray):
-        return n.Literal(bytes(value), BINARY)
+    if data_type == t.BINARY and isinstance(value, bytes | bytearray):
+        return n.Literal(bytes(value), t.BINARY)
     if type(value) is _PYTHON_TYPES.get(data_type):
         return n.Literal(value, data_type)
     return opaque("a literal", ())

@@ -15,42 +15,28 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from deltaskip.spark.columns.spark_types import spark_type
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.text.sql_text import sql_string
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    FLOATING,
-    INTEGER,
-    LONG,
-    SHORT,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VOID,
-    DataType,
-    DecimalType,
-)
 from deltaskip.sparkexpr.values.arrow_values import domain_values
 from deltaskip.sparkexpr.values.calendar import format_timestamp
 
-_CARRIER_TYPES: dict[DataType, pa.DataType] = {
-    **dict.fromkeys((BYTE, SHORT, INTEGER, LONG, DATE, TIMESTAMP), pa.int64()),
-    **dict.fromkeys(FLOATING, pa.float64()),
-    BOOLEAN: pa.bool_(),
+_CARRIER_TYPES: dict[t.DataType, pa.DataType] = {
+    **dict.fromkeys((t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.DATE, t.TIMESTAMP), pa.int64()),
+    **dict.fromkeys(t.FLOATING, pa.float64()),
+    t.BOOLEAN: pa.bool_(),
 }
 
 
-def literal(value: object, data_type: DataType) -> Column:
+def literal(value: object, data_type: t.DataType) -> Column:
     """A constant column of `value`, a value of this package's representation of the type; None is the typed NULL."""
-    if data_type == VOID:
+    if data_type == t.VOID:
         return F.lit(None)
     if value is None:
         return F.lit(None).cast(spark_type(data_type))
     return _decoded(F.lit(_carrier(value, data_type)), data_type, spark_type(data_type))
 
 
-def carriers(values: pa.Array, data_type: DataType) -> pa.Array:
+def carriers(values: pa.Array, data_type: t.DataType) -> pa.Array:
     """The carrier of each of `values`, an array of `data_type`'s Arrow type; nulls stay null."""
     carrier_type = _CARRIER_TYPES.get(data_type, pa.string())
     encoded = values.dictionary_encode()
@@ -73,46 +59,46 @@ def carrier_sql(carrier: bool | float | str | None) -> str:
             return sql_string(carrier)
 
 
-def decoded_sql(carrier: str, data_type: DataType, target: spark_types.DataType) -> str:
+def decoded_sql(carrier: str, data_type: t.DataType, target: spark_types.DataType) -> str:
     """SQL text that computes values of type `target` (`data_type` in Spark, with its collation) from SQL of carriers.
 
     SQL text needs a fraction of the requests to the JVM that a Column needs.
     """
     match data_type:
-        case _ if data_type == DATE:
+        case _ if data_type == t.DATE:
             return f"date_from_unix_date(CAST({carrier} AS INT))"
-        case _ if data_type == TIMESTAMP:
+        case _ if data_type == t.TIMESTAMP:
             return f"timestamp_micros(CAST({carrier} AS BIGINT))"
-        case _ if data_type == BINARY:
+        case _ if data_type == t.BINARY:
             return f"unhex({carrier})"
-        case _ if data_type == VOID:
+        case _ if data_type == t.VOID:
             return "NULL"
         case _:
             return f"CAST({carrier} AS {target.simpleString()})"
 
 
-def _decoded(carrier: Column, data_type: DataType, target: spark_types.DataType) -> Column:
+def _decoded(carrier: Column, data_type: t.DataType, target: spark_types.DataType) -> Column:
     """The values of type `target` (`data_type` in Spark, with its collation) for a column of carriers."""
     match data_type:
-        case _ if data_type == DATE:
+        case _ if data_type == t.DATE:
             return F.date_from_unix_date(carrier.cast("int"))
-        case _ if data_type == TIMESTAMP:
+        case _ if data_type == t.TIMESTAMP:
             return F.timestamp_micros(carrier.cast("long"))
-        case _ if data_type == BINARY:
+        case _ if data_type == t.BINARY:
             return F.unhex(carrier)
-        case _ if data_type == VOID:
+        case _ if data_type == t.VOID:
             return F.lit(None)
         case _:
             return carrier.cast(target)
 
 
-def _carrier(value: Any, data_type: DataType) -> Any:
+def _carrier(value: Any, data_type: t.DataType) -> Any:
     match data_type:
-        case DecimalType():
+        case t.DecimalType():
             return format(value, "f")
-        case _ if data_type == TIMESTAMP_NTZ:
+        case _ if data_type == t.TIMESTAMP_NTZ:
             return format_timestamp(value, " ", 6)
-        case _ if data_type == BINARY:
+        case _ if data_type == t.BINARY:
             return bytes(value).hex()
         case _:
             return value

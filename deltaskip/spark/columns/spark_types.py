@@ -17,33 +17,9 @@ from pyspark.sql import types as spark_types
 
 from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.schema.mapping import field_id
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import is_utf8_binary, spark_collation
 from deltaskip.sparkexpr.text.sql_text import quoted_name
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    COMMENT_KEY,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    VOID,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MappingMode,
-    MapType,
-    StructField,
-    StructType,
-    declared_collation,
-)
 
 HAS_COLLATIONS = "collation" in inspect.signature(spark_types.StringType.__init__).parameters
 """Whether strings have collations in this version of PySpark."""
@@ -51,33 +27,33 @@ HAS_COLLATIONS = "collation" in inspect.signature(spark_types.StringType.__init_
 # Spark's Parquet reader reads the id of a field from its metadata.
 FIELD_ID_KEY = "parquet.field.id"
 
-_PRIMITIVES: dict[DataType, type] = {
-    LONG: spark_types.LongType,
-    INTEGER: spark_types.IntegerType,
-    SHORT: spark_types.ShortType,
-    BYTE: spark_types.ByteType,
-    FLOAT: spark_types.FloatType,
-    DOUBLE: spark_types.DoubleType,
-    BOOLEAN: spark_types.BooleanType,
-    BINARY: spark_types.BinaryType,
-    DATE: spark_types.DateType,
-    TIMESTAMP: spark_types.TimestampType,
-    TIMESTAMP_NTZ: spark_types.TimestampNTZType,
-    VOID: spark_types.NullType,
+_PRIMITIVES: dict[t.DataType, type] = {
+    t.LONG: spark_types.LongType,
+    t.INTEGER: spark_types.IntegerType,
+    t.SHORT: spark_types.ShortType,
+    t.BYTE: spark_types.ByteType,
+    t.FLOAT: spark_types.FloatType,
+    t.DOUBLE: spark_types.DoubleType,
+    t.BOOLEAN: spark_types.BooleanType,
+    t.BINARY: spark_types.BinaryType,
+    t.DATE: spark_types.DateType,
+    t.TIMESTAMP: spark_types.TimestampType,
+    t.TIMESTAMP_NTZ: spark_types.TimestampNTZType,
+    t.VOID: spark_types.NullType,
 }
 
 
-def spark_schema(struct: StructType) -> spark_types.StructType:
+def spark_schema(struct: t.StructType) -> spark_types.StructType:
     """The schema of a DataFrame with rows of `struct`: all fields nullable and without metadata."""
     return spark_types.StructType([spark_types.StructField(f.name, logical_type(f)) for f in struct.fields])
 
 
-def logical_type(field: StructField) -> spark_types.DataType:
+def logical_type(field: t.StructField) -> spark_types.DataType:
     """The type of one column with its collations. Raises SchemaError with the column's name for an unsupported type."""
     return _field_type(field, "none")
 
 
-def has_type(field: StructField) -> bool:
+def has_type(field: t.StructField) -> bool:
     """Whether this version of PySpark has the type of a column."""
     try:
         logical_type(field)
@@ -86,29 +62,29 @@ def has_type(field: StructField) -> bool:
     return True
 
 
-def spark_type(data_type: DataType) -> spark_types.DataType:
+def spark_type(data_type: t.DataType) -> spark_types.DataType:
     """The Spark type; strings compare by bytes, since collations are declared by fields."""
-    return _field_type(StructField("value", data_type), "none")
+    return _field_type(t.StructField("value", data_type), "none")
 
 
-def check_returned_by_python(fields: Sequence[StructField], table: str, cure: str) -> None:
+def check_returned_by_python(fields: Sequence[t.StructField], table: str, cure: str) -> None:
     """Raise UnsupportedFeature for a struct with a void field: Spark takes no rows of such a type from Python."""
     for field in fields:
-        if field.type != VOID and holds_void(field.type):
+        if field.type != t.VOID and holds_void(field.type):
             raise UnsupportedFeature(
                 f"The column {field.name!r} of {table} has a field of type VOID, which Spark does not accept from "
                 f"Python: {cure}"
             )
 
 
-def holds_void(data_type: DataType) -> bool:
+def holds_void(data_type: t.DataType) -> bool:
     """Whether a struct inside a type has a VOID field, at any depth."""
     match data_type:
-        case StructType(fields):
-            return any(f.type == VOID or holds_void(f.type) for f in fields)
-        case ArrayType(element):
+        case t.StructType(fields):
+            return any(f.type == t.VOID or holds_void(f.type) for f in fields)
+        case t.ArrayType(element):
             return holds_void(element)
-        case MapType(key, value):
+        case t.MapType(key, value):
             return holds_void(key) or holds_void(value)
         case _:
             return False
@@ -136,15 +112,15 @@ def collectable(rows: DataFrame) -> DataFrame:
     return rows.select(*(F.col(quoted_name(name)).cast(type_).alias(name) for name, type_ in types.items()))
 
 
-def data_schema(stored: StructType, mode: MappingMode) -> spark_types.StructType:
+def data_schema(stored: t.StructType, mode: t.MappingMode) -> spark_types.StructType:
     """The schema to read columns from the data files, without void fields; in mode "id" with their Parquet field ids.
 
     stored: The columns under their physical names.
     """
-    return spark_types.StructType([_data_field(f, mode) for f in stored.fields if f.type != VOID])
+    return spark_types.StructType([_data_field(f, mode) for f in stored.fields if f.type != t.VOID])
 
 
-def _data_field(field: StructField, mode: MappingMode) -> spark_types.StructField:
+def _data_field(field: t.StructField, mode: t.MappingMode) -> spark_types.StructField:
     metadata = {}
     if mode == "id":
         identifier = field_id(field)
@@ -157,25 +133,25 @@ def _data_field(field: StructField, mode: MappingMode) -> spark_types.StructFiel
     return spark_types.StructField(field.name, _field_type(field, mode, stored=True), True, metadata)
 
 
-def _field_type(field: StructField, mode: MappingMode, stored: bool = False) -> spark_types.DataType:
-    def of(data_type: DataType, path: str) -> spark_types.DataType:
+def _field_type(field: t.StructField, mode: t.MappingMode, stored: bool = False) -> spark_types.DataType:
+    def of(data_type: t.DataType, path: str) -> spark_types.DataType:
         match data_type:
-            case StructType(fields) if stored:
-                present = [_data_field(f, mode) for f in fields if f.type != VOID]
+            case t.StructType(fields) if stored:
+                present = [_data_field(f, mode) for f in fields if f.type != t.VOID]
                 if fields and not present:
                     raise SchemaError(f"{path!r} is a struct with only void fields, which data files cannot contain.")
                 return spark_types.StructType(present)
-            case StructType():
+            case t.StructType():
                 return spark_schema(data_type)
-            case ArrayType(element):
+            case t.ArrayType(element):
                 return spark_types.ArrayType(of(element, f"{path}.element"), True)
-            case MapType(key, value):
+            case t.MapType(key, value):
                 return spark_types.MapType(of(key, f"{path}.key"), of(value, f"{path}.value"), True)
-            case DecimalType(precision, scale):
+            case t.DecimalType(precision, scale):
                 return spark_types.DecimalType(precision, scale)
-            case _ if data_type == STRING:
+            case _ if data_type == t.STRING:
                 return _string_type(field, path)
-            case _ if data_type == VARIANT:
+            case _ if data_type == t.VARIANT:
                 if not hasattr(spark_types, "VariantType"):
                     raise UnsupportedFeature(f"Column {field.name!r} is a variant, which needs Spark 4.0 or newer.")
                 return spark_types.VariantType()
@@ -188,16 +164,16 @@ def _field_type(field: StructField, mode: MappingMode, stored: bool = False) -> 
     return of(field.type, field.name)
 
 
-def _string_type(field: StructField, path: str) -> spark_types.DataType:
+def _string_type(field: t.StructField, path: str) -> spark_types.DataType:
     """The string type with its collation; a collation that Spark does not have is read as binary order."""
-    identifier = declared_collation(field, path)
+    identifier = t.declared_collation(field, path)
     if identifier is None or is_utf8_binary(identifier):
         return spark_types.StringType()
     name = spark_collation(identifier) if HAS_COLLATIONS else None
     return spark_types.StringType() if name is None else spark_types.StringType(name)
 
 
-def with_declarations(frame: DataFrame, schema: StructType, beside: Sequence[str] = ()) -> DataFrame:
+def with_declarations(frame: DataFrame, schema: t.StructType, beside: Sequence[str] = ()) -> DataFrame:
     """Return the rows with the nullability and comments of the table's columns in the schema.
 
     Readers of files make every column nullable. Through Spark Connect columns stay nullable, with comments.
@@ -220,9 +196,9 @@ def with_declarations(frame: DataFrame, schema: StructType, beside: Sequence[str
     return frame.select(*columns, *beside)
 
 
-def _metadata(field: StructField) -> dict[str, Any]:
+def _metadata(field: t.StructField) -> dict[str, Any]:
     """The part of a field's metadata that does not belong to Delta or Spark."""
-    return {COMMENT_KEY: field.metadata[COMMENT_KEY]} if COMMENT_KEY in field.metadata else {}
+    return {t.COMMENT_KEY: field.metadata[t.COMMENT_KEY]} if t.COMMENT_KEY in field.metadata else {}
 
 
 def _not_null(frame: Any, attribute: Any) -> Column:

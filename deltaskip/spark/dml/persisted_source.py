@@ -16,18 +16,8 @@ from deltaskip.fork_safety import cached_property
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.session_settings import described_jobs
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import Node
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    DATE,
-    FLOATING,
-    INTEGRAL_BITS,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-)
 from deltaskip.sparkexpr.values import exactly
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import parse_timestamp_ntz
@@ -136,7 +126,7 @@ def _key_values(
     for i, key in enumerate(keys):
         least, greatest = (_received(value, key.type) for value in row[1 + 3 * i : 3 + 3 * i])
         values = None
-        exact = distinct and key.equal and key.type not in FLOATING
+        exact = distinct and key.equal and key.type not in t.FLOATING
         if exact and row[0] <= most_values(key.type) and least is not None:
             values = _distinct(rows, columns[i], key.type)
         found.append(KeyValues(least, greatest, row[3 + 3 * i] > 0, values))
@@ -159,7 +149,7 @@ def _most_collected(spark: SparkSession) -> int:
     return size or 1 << 62
 
 
-def _distinct(rows: DataFrame, column: Column, type_: DataType) -> Sequence[Node] | None:
+def _distinct(rows: DataFrame, column: Column, type_: t.DataType) -> Sequence[Node] | None:
     values = rows.select(column.alias("key")).where(F.col("key").isNotNull()).distinct()
     sent = values.select(_sent(F.col("key"), type_).alias("key"))
     return key_literals(_collected(sent), type_, lambda found: [_received(each, type_) for each in found.to_pylist()])
@@ -171,28 +161,28 @@ def _collected(frame: DataFrame) -> pa.Array:
     return arrow_array([row[0] for row in frame.collect()])
 
 
-def _sent(column: Column, type_: DataType) -> Column:
+def _sent(column: Column, type_: t.DataType) -> Column:
     """A value in a type that does not depend on time zones."""
-    if type_ in INTEGRAL_BITS:
+    if type_ in t.INTEGRAL_BITS:
         return column.cast("bigint")
-    if type_ == DATE:
+    if type_ == t.DATE:
         return F.unix_date(column).cast("bigint")
-    if type_ == TIMESTAMP:
+    if type_ == t.TIMESTAMP:
         return F.unix_micros(column)
-    if type_ == TIMESTAMP_NTZ or isinstance(type_, DecimalType):
+    if type_ == t.TIMESTAMP_NTZ or isinstance(type_, t.DecimalType):
         return column.cast("string")
-    return column.cast("string") if type_ == STRING else column
+    return column.cast("string") if type_ == t.STRING else column
 
 
-def _received(value: Any, type_: DataType) -> Any:
+def _received(value: Any, type_: t.DataType) -> Any:
     """A value in the value domain."""
     if value is None:
         return None
     converted: Callable[[Any], Any] | None = None
-    if isinstance(type_, DecimalType):
+    if isinstance(type_, t.DecimalType):
         converted = exactly
-    elif type_ == TIMESTAMP_NTZ:
+    elif type_ == t.TIMESTAMP_NTZ:
         converted = parse_timestamp_ntz
-    elif type_ == BINARY:
+    elif type_ == t.BINARY:
         converted = bytes
     return value if converted is None else converted(value)

@@ -36,26 +36,8 @@ from deltaskip.spark.session.own_texts import own_column
 from deltaskip.spark.session.session_settings import described_jobs, session_settings
 from deltaskip.spark.write.parquet_writes import WRITE_SETTINGS
 from deltaskip.spark.write.write_dataframe import field_with_nested_ids, write_dataframe
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.text.sql_text import quoted_name
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    FLOATING,
-    INTEGER,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    VOID,
-    ArrayType,
-    DecimalType,
-    MapType,
-    Resolved,
-    StructType,
-    collation_of,
-    leaves,
-)
 from deltaskip.sparkexpr.values import spark_hash
 
 _CELL = "__deltaskip_cell"
@@ -194,11 +176,11 @@ def _ascending(value: Any) -> Any:
     return bytes(value) if isinstance(value, (bytes, bytearray)) else value
 
 
-def _hashed(schema: StructType) -> list[str]:
+def _hashed(schema: t.StructType) -> list[str]:
     """Names of the columns that every version of Spark can hash."""
-    found = (column for column in leaves(schema) if len(column.logical) == 1 and collation_of(column) is None)
-    unfit = (VARIANT, VOID)
-    return [c.logical[0] for c in found if c.type not in unfit and not isinstance(c.type, (ArrayType, MapType))]
+    found = (column for column in t.leaves(schema) if len(column.logical) == 1 and t.collation_of(column) is None)
+    unfit = (t.VARIANT, t.VOID)
+    return [c.logical[0] for c in found if c.type not in unfit and not isinstance(c.type, (t.ArrayType, t.MapType))]
 
 
 def _bits_for(count: int) -> int:
@@ -206,21 +188,21 @@ def _bits_for(count: int) -> int:
     return max(_GRID_BITS - 4, min(_GRID_BITS, (count * _CELLS_PER_FILE).bit_length()))
 
 
-def _key(column: Resolved, version: str) -> _SortKey:
+def _key(column: t.Resolved, version: str) -> _SortKey:
     name, kind = ".".join(quoted_name(part) for part in column.logical), column.type
-    if kind == BOOLEAN:
+    if kind == t.BOOLEAN:
         return _SortKey(f"CAST({name} AS INT)", str)
-    if kind in FLOATING or isinstance(kind, DecimalType):
+    if kind in t.FLOATING or isinstance(kind, t.DecimalType):
         return _SortKey(f"CAST({name} AS DOUBLE)", carrier_sql)
-    if kind == DATE:
+    if kind == t.DATE:
         return _SortKey(f"unix_date({name})", str)
-    if kind in (TIMESTAMP, TIMESTAMP_NTZ):
+    if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         return _SortKey(f"unix_micros(CAST({name} AS TIMESTAMP_LTZ))", carrier_sql)
-    if kind == STRING:
-        if collation_of(column) is not None and not version.startswith("3."):
+    if kind == t.STRING:
+        if t.collation_of(column) is not None and not version.startswith("3."):
             return _SortKey(f"substring(CAST(collation_key({name}) AS BINARY), 1, {_TEXT_LENGTH})", _binary)
         return _SortKey(f"substring(CAST({name} AS BINARY), 1, {_TEXT_LENGTH})", _binary)
-    if kind == BINARY:
+    if kind == t.BINARY:
         return _SortKey(f"substring({name}, 1, {_TEXT_LENGTH})", _binary)
     return _SortKey(f"CAST({name} AS BIGINT)", carrier_sql)
 
@@ -270,7 +252,7 @@ def _partition_keys(count: int) -> npt.NDArray[np.int32]:
     found: dict[int, int] = {}
     value = 0
     while len(found) < count:
-        hashed = spark_hash(value, INTEGER)
+        hashed = spark_hash(value, t.INTEGER)
         assert hashed is not None
         found.setdefault(hashed % count, value)
         value += 1

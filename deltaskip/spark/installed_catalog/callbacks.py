@@ -6,23 +6,17 @@ from collections.abc import Collection, Iterable
 from datetime import timedelta
 from typing import Any
 
+from deltaskip.alter import table_changes
 from deltaskip.alter.table_changes import (
-    FIRST,
     AddColumn,
     AddConstraint,
-    After,
     ClusterBy,
     DeleteColumn,
     DropConstraint,
-    DropDefault,
     First,
-    MoveColumn,
     RemoveProperty,
     RenameColumn,
-    SetDefault,
     SetProperty,
-    TableChange,
-    UpdateColumn,
     UpdateColumnComment,
     UpdateColumnNullability,
 )
@@ -327,7 +321,7 @@ def _version(text: str) -> int:
     return int(text)
 
 
-def _table_changes(change: Any) -> list[TableChange]:
+def _table_changes(change: Any) -> list[table_changes.TableChange]:
     """Convert a change of a table, which may need several changes. Raises UnsupportedFeature for an unknown change."""
     match change.getClass().getSimpleName():
         case "AddColumn":
@@ -335,17 +329,17 @@ def _table_changes(change: Any) -> list[TableChange]:
         case "RenameColumn":
             return [RenameColumn(_path(change), change.newName())]
         case "UpdateColumnType":
-            return [UpdateColumn(_path(change), _type(change.newDataType()))]
+            return [table_changes.UpdateColumn(_path(change), _type(change.newDataType()))]
         case "UpdateColumnNullability":
             return [UpdateColumnNullability(_path(change), bool(change.nullable()))]
         case "UpdateColumnComment":
             return [UpdateColumnComment(_path(change), change.newComment())]
         case "UpdateColumnPosition":
             position = _position(change.position())
-            return [] if position is None else [MoveColumn(_path(change), position)]
+            return [] if position is None else [table_changes.MoveColumn(_path(change), position)]
         case "UpdateColumnDefaultValue":
             text = change.newDefaultValue()
-            return [SetDefault(_path(change), text) if text else DropDefault(_path(change))]
+            return [table_changes.SetDefault(_path(change), text) if text else table_changes.DropDefault(_path(change))]
         case "DeleteColumn":
             return [DeleteColumn(_path(change), bool(change.ifExists()))]
         case "SetProperty":
@@ -370,7 +364,7 @@ def _namespace_change(change: Any) -> SetProperty | RemoveProperty:
     return RemoveProperty(change.property(), if_exists=True)
 
 
-def _add_column(change: Any) -> list[TableChange]:
+def _add_column(change: Any) -> list[table_changes.TableChange]:
     path = _path(change)
     if change.defaultValue() is not None:
         raise UnsupportedFeature(
@@ -385,10 +379,14 @@ def _path(change: Any) -> tuple[str, ...]:
     return tuple(str(part) for part in change.fieldNames())
 
 
-def _position(position: Any) -> First | After | None:
+def _position(position: Any) -> First | table_changes.After | None:
     if position is None:
         return None
-    return FIRST if position.getClass().getSimpleName() == "First" else After(position.column())
+    return (
+        table_changes.FIRST
+        if position.getClass().getSimpleName() == "First"
+        else table_changes.After(position.column())
+    )
 
 
 def _type(data_type: Any) -> str:

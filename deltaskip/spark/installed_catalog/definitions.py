@@ -17,15 +17,7 @@ from deltaskip.schema.properties import CONSTRAINT_PREFIX
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.columns.spark_types import logical_type
 from deltaskip.spark.session.jvm import Jvm
-from deltaskip.sparkexpr.types import (
-    CHAR_VARCHAR_KEY,
-    COMMENT_KEY,
-    DEFAULT_KEY,
-    GENERATION_KEY,
-    IDENTITY_PREFIX,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Bucket, Date, DateHour, Identity, Month, Transform, Truncate, Year
 from deltaskip.transforms.parse_transforms import parse_transform
@@ -37,12 +29,12 @@ _OPTION_PREFIX = "option."
 _LOCAL = re.compile(r"file:(?://)?(?=/)")
 
 
-def read_order(fields: Iterable[StructField], table: DeltaTable) -> list[StructField]:
+def read_order(fields: Iterable[t.StructField], table: DeltaTable) -> list[t.StructField]:
     """Return columns in the order in which readers return them: partition columns come last."""
     return sorted(fields, key=lambda field: field.name in table.partition_columns)
 
 
-def spark_columns(fields: Iterable[StructField], lengths: bool = True) -> spark_types.StructType:
+def spark_columns(fields: Iterable[t.StructField], lengths: bool = True) -> spark_types.StructType:
     """Return columns as Spark plans with them: nullable, with comment, default and declared length.
 
     A default is declared with NULL for the rows that are older than the column, since Spark otherwise ignores it.
@@ -52,11 +44,11 @@ def spark_columns(fields: Iterable[StructField], lengths: bool = True) -> spark_
         lengths: Whether Spark pads values of char(n), and checks the lengths of new values.
     """
     found = []
-    kept = (COMMENT_KEY, CHAR_VARCHAR_KEY) if lengths else (COMMENT_KEY,)
+    kept = (t.COMMENT_KEY, t.CHAR_VARCHAR_KEY) if lengths else (t.COMMENT_KEY,)
     for field in fields:
         metadata = {key: field.metadata[key] for key in kept if key in field.metadata}
-        if DEFAULT_KEY in field.metadata:
-            metadata |= {DEFAULT_KEY: field.metadata[DEFAULT_KEY], _EXISTENCE_DEFAULT: "NULL"}
+        if t.DEFAULT_KEY in field.metadata:
+            metadata |= {t.DEFAULT_KEY: field.metadata[t.DEFAULT_KEY], _EXISTENCE_DEFAULT: "NULL"}
         found.append(spark_types.StructField(field.name, logical_type(field), True, metadata))
     return spark_types.StructType(found)
 
@@ -71,7 +63,7 @@ class Definition:
         properties: The table properties.
     """
 
-    schema: StructType
+    schema: t.StructType
     partitions: list[Transform | ClusterBy]
     properties: dict[str, str]
 
@@ -119,7 +111,7 @@ def shown_properties(table: DeltaTable) -> dict[str, str]:
     return found
 
 
-def _schema(jvm: Jvm, columns: Any) -> StructType:
+def _schema(jvm: Jvm, columns: Any) -> t.StructType:
     """The schema of an array of Spark's columns, with their expressions and identity."""
     util = jvm.view.org.apache.spark.sql.connector.catalog.CatalogV2Util
     schema = parse_json(util.v2ColumnsToStructType(columns).json())
@@ -127,12 +119,12 @@ def _schema(jvm: Jvm, columns: Any) -> StructType:
         metadata = field["metadata"]
         metadata.pop(_EXISTENCE_DEFAULT, None)
         if column.generationExpression() is not None:
-            metadata[GENERATION_KEY] = str(column.generationExpression())
+            metadata[t.GENERATION_KEY] = str(column.generationExpression())
         numbered = column.identityColumnSpec()
         if numbered is not None:
-            metadata[f"{IDENTITY_PREFIX}start"] = int(numbered.getStart())
-            metadata[f"{IDENTITY_PREFIX}step"] = int(numbered.getStep())
-            metadata[f"{IDENTITY_PREFIX}allowExplicitInsert"] = bool(numbered.isAllowExplicitInsert())
+            metadata[f"{t.IDENTITY_PREFIX}start"] = int(numbered.getStart())
+            metadata[f"{t.IDENTITY_PREFIX}step"] = int(numbered.getStep())
+            metadata[f"{t.IDENTITY_PREFIX}allowExplicitInsert"] = bool(numbered.isAllowExplicitInsert())
     return schema_of(json.dumps(schema))
 
 

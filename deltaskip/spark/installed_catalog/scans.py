@@ -40,25 +40,13 @@ from deltaskip.spark.session.checks import running_interpreter
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.spark.source.batch_read import BatchReader, FilePartition, partitions_of
 from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import Node
-from deltaskip.sparkexpr.types import (
-    BOOLEAN,
-    BYTE,
-    DATE,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    DataType,
-    StructField,
-    StructType,
-)
 from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.statements.answers import visible_columns
 from deltaskip.table.table import DeltaTable
 
-_NARROW: tuple[DataType, ...] = (BOOLEAN, BYTE, SHORT, INTEGER, DATE, LONG, TIMESTAMP, STRING)
+_NARROW: tuple[t.DataType, ...] = (t.BOOLEAN, t.BYTE, t.SHORT, t.INTEGER, t.DATE, t.LONG, t.TIMESTAMP, t.STRING)
 _READ = "org.apache.spark.sql.connector.read"
 
 
@@ -77,12 +65,12 @@ class ScanBuilder(Proxy):
         text: The table and version, for comparing plans.
     """
 
-    def __init__(self, jvm: Jvm, table: DeltaTable, fields: Sequence[StructField], text: str) -> None:
+    def __init__(self, jvm: Jvm, table: DeltaTable, fields: Sequence[t.StructField], text: str) -> None:
         super().__init__(jvm, f"scan builder of {text}")
         self._table = table
         self._fields = list(fields)
         self._of = text
-        self._members: tuple[StructField, ...] = ()
+        self._members: tuple[t.StructField, ...] = ()
         self._required: list[Node] = []
         self._expressions: list[Any] = []
 
@@ -141,9 +129,9 @@ class Pushed:
     """
 
     scan: TableScan
-    fields: tuple[StructField, ...]
+    fields: tuple[t.StructField, ...]
     expressions: tuple[Any, ...]
-    members: tuple[StructField, ...]
+    members: tuple[t.StructField, ...]
 
 
 class InstalledScan(Unmeasured, Proxy):
@@ -206,7 +194,7 @@ class InstalledScan(Unmeasured, Proxy):
 
     @cached_property
     def _schema(self) -> Any:
-        schema = spark_schema(StructType(self._pushed.fields))
+        schema = spark_schema(t.StructType(self._pushed.fields))
         if self._pushed.members:
             schema.add(METADATA, metadata_schema(self._pushed.members), nullable=False)
         return self.jvm.schema(schema)
@@ -253,7 +241,7 @@ class Estimate(Proxy):
         implements = (f"{_READ}.Statistics",)
 
 
-def metadata_schema(fields: Sequence[StructField]) -> spark_types.StructType:
+def metadata_schema(fields: Sequence[t.StructField]) -> spark_types.StructType:
     """Return the type of `_metadata` with these fields."""
     return spark_types.StructType(
         [spark_types.StructField(field.name, logical_type(field), field.nullable) for field in fields]
@@ -265,7 +253,7 @@ def _has_deleted_rows(table: DeltaTable) -> bool:
     return bool(found["deletion_vector"].null_count < len(found))
 
 
-def _width(field: StructField) -> int:
+def _width(field: t.StructField) -> int:
     """The rank of a column by the cost of reading it."""
     return _NARROW.index(field.type) if field.type in _NARROW else len(_NARROW)
 
@@ -285,7 +273,7 @@ def _scan(jvm: Jvm, table: DeltaTable, required: Sequence[Node], columns: Sequen
     return read_by(scan, session_facts(jvm.spark, scan))
 
 
-def _python_batch(jvm: Jvm, scan: TableScan, schema: Any, members: Sequence[StructField]) -> Any:
+def _python_batch(jvm: Jvm, scan: TableScan, schema: Any, members: Sequence[t.StructField]) -> Any:
     """Return the batch of Spark's Python data source that reads the rows of all files of a scan.
 
     Args:
@@ -316,7 +304,7 @@ def _python_batch(jvm: Jvm, scan: TableScan, schema: Any, members: Sequence[Stru
     return table.newScanBuilder(options).build().toBatch()
 
 
-def _reads(jvm: Jvm, every: TableScan, scan: TableScan, members: Sequence[StructField], most: int) -> Reads:
+def _reads(jvm: Jvm, every: TableScan, scan: TableScan, members: Sequence[t.StructField], most: int) -> Reads:
     """The functions that read all rows of the files of a scan; see `row_reads`."""
     if not members:
         return row_reads(every, most, scan.files(columns=READ_COLUMNS))

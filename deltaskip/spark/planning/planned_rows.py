@@ -24,24 +24,15 @@ from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.checks import collected, cores, running_interpreter
 from deltaskip.spark.session.own_texts import check_functions
 from deltaskip.spark.session.releases import without_pandas_warning
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import Opaque, columns_of, walk
 from deltaskip.sparkexpr.text.sql_text import quoted_name
-from deltaskip.sparkexpr.types import (
-    VARIANT,
-    VARIANT_STORAGE,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-    resolve,
-)
 
 PIECE_BYTES = 128 << 20
 """Bytes of data files that one task reads; a larger file is read in pieces by several tasks."""
 
 # Spark 4.1, ArrowUtils.toArrowField: the Arrow type that Spark takes for a variant.
-_MARKED_VARIANT = pa.struct([each.with_metadata({"variant": "true"}) for each in VARIANT_STORAGE])
+_MARKED_VARIANT = pa.struct([each.with_metadata({"variant": "true"}) for each in t.VARIANT_STORAGE])
 
 _CURE = "Leave out engine='spark'."
 
@@ -75,7 +66,7 @@ def planned_rows(spark: SparkSession, scan: LogScan) -> DataFrame:
     with running_interpreter(spark), without_pandas_warning():
         frame = pieces.mapInArrow(runner, plain)
     frame = frame.select(*(_as_declared(field) for field in fields))
-    return matching(frame, snapshot.table_root, StructType(tuple(fields)), scan.where, scan.columns)
+    return matching(frame, snapshot.table_root, t.StructType(tuple(fields)), scan.where, scan.columns)
 
 
 def _pieces(spark: SparkSession, scan: LogScan) -> DataFrame:
@@ -90,7 +81,7 @@ def _pieces(spark: SparkSession, scan: LogScan) -> DataFrame:
     return files.repartition(tasks, "uri", PIECE)
 
 
-def _read_fields(scan: LogScan) -> list[StructField]:
+def _read_fields(scan: LogScan) -> list[t.StructField]:
     """The columns to read: the requested columns and the predicate's; all if the predicate's columns are unknown."""
     schema = scan.snapshot.schema
     check_has_columns(schema, scan.snapshot.table_root)
@@ -99,27 +90,27 @@ def _read_fields(scan: LogScan) -> list[StructField]:
         return list(schema.fields)
     names = set(scan.columns)
     if parsed is not None:
-        names |= {resolve(schema, parts).logical[0] for parts in columns_of(parsed)}
+        names |= {t.resolve(schema, parts).logical[0] for parts in columns_of(parsed)}
     return [field for field in schema.fields if field.name in names] or [schema.fields[0]]
 
 
-def _with_marks(arrow: pa.DataType, data_type: DataType) -> pa.DataType:
+def _with_marks(arrow: pa.DataType, data_type: t.DataType) -> pa.DataType:
     """The Arrow type with the metadata by which Spark distinguishes a variant from a struct, at every depth."""
     match data_type:
-        case _ if data_type == VARIANT:
+        case _ if data_type == t.VARIANT:
             return _MARKED_VARIANT
-        case StructType(fields):
+        case t.StructType(fields):
             members = zip(arrow, fields, strict=True)
             return pa.struct([member.with_type(_with_marks(member.type, f.type)) for member, f in members])
-        case ArrayType(element):
+        case t.ArrayType(element):
             return pa.list_(arrow.value_field.with_type(_with_marks(arrow.value_type, element)))
-        case MapType(_, value):
+        case t.MapType(_, value):
             return pa.map_(arrow.key_field, arrow.item_field.with_type(_with_marks(arrow.item_type, value)))
         case _:
             return arrow
 
 
-def _as_declared(field: StructField) -> Any:
+def _as_declared(field: t.StructField) -> Any:
     """The column with the collations that the table declares. Rows from Python have no collations."""
     column = F.col(quoted_name(field.name))
     declared = logical_type(field)

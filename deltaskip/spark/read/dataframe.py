@@ -23,19 +23,10 @@ from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
 from deltaskip.spark.session.own_texts import check_functions, selected
 from deltaskip.sparkexpr import ColumnExpr, to_node
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.text.sql_text import quoted_name
-from deltaskip.sparkexpr.types import (
-    CHAR_VARCHAR_KEY,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-    UnknownType,
-    resolve,
-)
 from deltaskip.sparkexpr.types.lengths import char_length, holds_char, with_lengths
 
 # Functions that pad strings of type char(n).
@@ -85,7 +76,7 @@ def plan_to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
 def matching(
     frame: DataFrame,
     table_root: str,
-    schema: StructType,
+    schema: t.StructType,
     where: object,
     columns: Sequence[str] | None,
     beside: Sequence[Column] = (),
@@ -110,18 +101,18 @@ def matching(
             frame = frame.where(_condition(where))
     if columns is None:
         return frame
-    names = (resolve(schema, [name]).logical[0] for name in columns)
+    names = (t.resolve(schema, [name]).logical[0] for name in columns)
     return frame.select(*(F.col(quoted_name(name)) for name in names), *beside)
 
 
-def with_declared_lengths(frame: DataFrame, struct: StructType, beside: Sequence[Column] = ()) -> DataFrame:
+def with_declared_lengths(frame: DataFrame, struct: t.StructType, beside: Sequence[Column] = ()) -> DataFrame:
     """`frame` with char(n) columns padded to length n, as Spark reads them, and the type in the column's metadata.
 
     Spark pads a literal that is compared with such a column only if the metadata has the type. A session may read
     strings as they are stored, or take all of them for STRING: # Spark 4.1, ApplyCharTypePadding
     beside: columns of `frame` to keep after the table's columns.
     """
-    if not any(CHAR_VARCHAR_KEY in f.metadata for f in struct.fields):
+    if not any(t.CHAR_VARCHAR_KEY in f.metadata for f in struct.fields):
         return frame
     spark = frame.sparkSession
     if str(spark.conf.get("spark.sql.legacy.charVarcharAsString", "false")).lower() == "true":
@@ -132,7 +123,7 @@ def with_declared_lengths(frame: DataFrame, struct: StructType, beside: Sequence
     return frame.select(*map(_with_length, struct.fields), *beside)
 
 
-def can_read(spark: SparkSession, schema: StructType, uris: Iterable[str]) -> bool:
+def can_read(spark: SparkSession, schema: t.StructType, uris: Iterable[str]) -> bool:
     """Return whether Spark reads all columns of files: it has their types, and skips no file because of its name.
 
     schema: The schema of the table. uris: The URIs of the files.
@@ -154,31 +145,31 @@ def _condition(where: Any) -> str | Column:
             raise InvalidArgumentType.of("where", "SQL text, an expression or a Column", where)
 
 
-def _with_length(field: StructField) -> Column:
+def _with_length(field: t.StructField) -> Column:
     column = F.col(quoted_name(field.name))
     return _declared_column(field, _padded(column, with_lengths(field).type))
 
 
-def _declared_column(field: StructField, column: Column) -> Column:
+def _declared_column(field: t.StructField, column: Column) -> Column:
     """The column with its declared type in the metadata, if that is CHAR or VARCHAR or contains one."""
-    declaration = field.metadata.get(CHAR_VARCHAR_KEY)
-    return column if declaration is None else column.alias(field.name, metadata={CHAR_VARCHAR_KEY: declaration})
+    declaration = field.metadata.get(t.CHAR_VARCHAR_KEY)
+    return column if declaration is None else column.alias(field.name, metadata={t.CHAR_VARCHAR_KEY: declaration})
 
 
-def _padded(column: Column, data_type: DataType) -> Column:
+def _padded(column: Column, data_type: t.DataType) -> Column:
     """`column` with strings of type char(n) padded, at every depth.
 
     # Spark 4.1, ApplyCharTypePadding, spark.sql.readSideCharPadding
     """
     match data_type:
-        case UnknownType() if length := char_length(data_type):
+        case t.UnknownType() if length := char_length(data_type):
             return F.when(F.length(column) < length, F.rpad(column, length, " ")).otherwise(column)
-        case StructType(fields) if holds_char(data_type):
+        case t.StructType(fields) if holds_char(data_type):
             parts = [_padded(column.getField(f.name), f.type).alias(f.name) for f in fields]
             return F.when(column.isNotNull(), F.struct(*parts))
-        case ArrayType(element) if holds_char(element):
+        case t.ArrayType(element) if holds_char(element):
             return F.transform(column, lambda value: _padded(value, element))
-        case MapType(key, value_type) if holds_char(data_type):
+        case t.MapType(key, value_type) if holds_char(data_type):
             keys = F.transform_keys(column, lambda each, _: _padded(each, key))
             return F.transform_values(keys, lambda _, value: _padded(value, value_type))
         case _:
@@ -232,7 +223,7 @@ def _declared(frame: DataFrame, scan: ListedScan) -> DataFrame:
     fields = {field.name: field for field in scan.snapshot.schema.fields}
     own = [name for name in frame.columns if name in fields]
     beside = frame.columns[len(own) :]
-    return with_declarations(frame, StructType(tuple(fields[name] for name in own)), beside)
+    return with_declarations(frame, t.StructType(tuple(fields[name] for name in own)), beside)
 
 
 def _run(spark: SparkSession, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:

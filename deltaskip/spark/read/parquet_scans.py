@@ -27,24 +27,14 @@ from deltaskip.spark.read.file_index import listing_by_spark, unlisted_scan
 from deltaskip.spark.read.file_paths import check_not_hidden, in_hadoop, metadata_path, needs_own_scan
 from deltaskip.spark.session.own_texts import check_functions, own_column, selected
 from deltaskip.spark.session.releases import loaded, metadata_column, union_of_frames
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.meaning import called_names
 from deltaskip.sparkexpr.text.sql_text import quoted_name
-from deltaskip.sparkexpr.types import (
-    DOUBLE,
-    FLOAT,
-    VOID,
-    ArrayType,
-    DataType,
-    MappingMode,
-    MapType,
-    StructField,
-    StructType,
-)
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 
 FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
 
-UNPUSHED: dict[DataType, str] = {FLOAT: "1F", DOUBLE: "1D"}
+UNPUSHED: dict[t.DataType, str] = {t.FLOAT: "1F", t.DOUBLE: "1D"}
 """Types whose predicates must not reach Spark's Parquet reader, with the number one as SQL text.
 
 The reader compares with bounds and dictionaries as Java compares objects: -0.0 is not 0.0, and NaN, which most writers
@@ -113,14 +103,14 @@ def scanned_rows(spark: SparkSession, plan: ReadPlan) -> DataFrame:
     return frame
 
 
-def widened(spark: SparkSession, schema: StructType) -> str | None:
+def widened(spark: SparkSession, schema: t.StructType) -> str | None:
     """The first column whose type was widened, if this version of Spark does not read such columns."""
     if not spark.version.startswith("3."):
         return None
     return next((field.name for field in schema.fields if TYPE_CHANGES_KEY in field.metadata), None)
 
 
-def check_has_columns(schema: StructType, table: str) -> None:
+def check_has_columns(schema: t.StructType, table: str) -> None:
     """Raise SchemaError for a table without columns."""
     if not schema.fields:
         raise SchemaError(f"The table {table} has no columns, so there is nothing to read; add columns first.")
@@ -396,7 +386,7 @@ def _partition_values(plan: ReadPlan, scan: FileScan) -> dict[str, str]:
     return {f.name: quoted_name(name) for f, name in zip(table.fields, _tuple_names(table), strict=True)}
 
 
-def _of_directory(name: str, field: StructField) -> str:
+def _of_directory(name: str, field: t.StructField) -> str:
     """SQL text of a value that Spark reads from directory names, with its collation."""
     target = logical_type(field)
     return decoded_sql(quoted_name(name), field.type, target) if target != spark_type(field.type) else quoted_name(name)
@@ -436,14 +426,14 @@ def _selected(
 
 
 def _logical_column(
-    field: StructField, stored: StructField, mode: MappingMode, partition_values: Mapping[str, str]
+    field: t.StructField, stored: t.StructField, mode: t.MappingMode, partition_values: Mapping[str, str]
 ) -> str | Column:
     """A column of the table. stored: The column with physical names."""
     name = quoted_name(field.name)
     if field.name in partition_values:
         # A literal is not nullable, a directory's value is: make both nullable. (Spark would fold a plain TRUE.)
         return f"CASE WHEN NOT false THEN {partition_values[field.name]} END AS {name}"
-    if field.type == VOID:
+    if field.type == t.VOID:
         return f"NULL AS {name}"
     if field.type in UNPUSHED:
         return f"{quoted_name(stored.name)} * {UNPUSHED[field.type]} AS {name}"
@@ -459,16 +449,16 @@ def _logical_column(
     return f"{quoted_name(stored.name)} AS {name}"
 
 
-def _floats(data_type: DataType) -> Iterator[tuple[tuple[str, ...], DataType]]:
+def _floats(data_type: t.DataType) -> Iterator[tuple[tuple[str, ...], t.DataType]]:
     """The path and type of each floating-point field below structs; Spark pushes no predicate on arrays and maps."""
-    if isinstance(data_type, StructType):
+    if isinstance(data_type, t.StructType):
         for each in data_type.fields:
             if each.type in UNPUSHED:
                 yield (each.name,), each.type
             yield from (((each.name, *path), found) for path, found in _floats(each.type))
 
 
-def _unpushed(field: StructField, paths: Sequence[tuple[tuple[str, ...], DataType]]) -> Column:
+def _unpushed(field: t.StructField, paths: Sequence[tuple[tuple[str, ...], t.DataType]]) -> Column:
     """A struct whose floating-point fields are multiplied by one. Spark reads only the fields that a query uses."""
     column = F.col(quoted_name(field.name))
     found = column
@@ -478,37 +468,37 @@ def _unpushed(field: StructField, paths: Sequence[tuple[tuple[str, ...], DataTyp
     return found.alias(field.name)
 
 
-def _rebuilt(column: Column, data_type: DataType, stored: DataType) -> Column:
+def _rebuilt(column: Column, data_type: t.DataType, stored: t.DataType) -> Column:
     """`column` with logical names and the void fields, which files do not contain, at every depth.
 
     stored: The type with physical names.
     """
     match data_type, stored:
-        case StructType(fields), StructType(their):
+        case t.StructType(fields), t.StructType(their):
             parts = [
                 F.lit(None).alias(f.name)
-                if f.type == VOID
+                if f.type == t.VOID
                 else _rebuilt(column.getField(its.name), f.type, its.type).alias(f.name)
                 for f, its in zip(fields, their, strict=True)
             ]
             return F.when(column.isNotNull(), F.struct(*parts))
-        case ArrayType(element), ArrayType(its):
+        case t.ArrayType(element), t.ArrayType(its):
             return F.transform(column, lambda value: _rebuilt(value, element, its))
-        case MapType(key, value_type), MapType(its_key, its_value):
+        case t.MapType(key, value_type), t.MapType(its_key, its_value):
             keys = F.transform_keys(column, lambda k, _: _rebuilt(k, key, its_key))
             return F.transform_values(keys, lambda _, value: _rebuilt(value, value_type, its_value))
         case _:
             return column
 
 
-def _names(data_type: DataType) -> list[str]:
+def _names(data_type: t.DataType) -> list[str]:
     """The names of all fields inside a type."""
     match data_type:
-        case StructType(fields):
+        case t.StructType(fields):
             return [name for f in fields for name in (f.name, *_names(f.type))]
-        case ArrayType(element):
+        case t.ArrayType(element):
             return _names(element)
-        case MapType(key, value):
+        case t.MapType(key, value):
             return [*_names(key), *_names(value)]
         case _:
             return []

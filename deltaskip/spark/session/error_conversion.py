@@ -13,16 +13,8 @@ from weakref import WeakSet
 import pyspark
 from pyspark.sql import SparkSession
 
+from deltaskip import errors
 from deltaskip.doors import SPARK_S
-from deltaskip.errors import (
-    CatalogError,
-    DeltaSkipError,
-    InvalidArgument,
-    PredicateError,
-    SparkUnavailable,
-    StorageError,
-    UnsupportedFeature,
-)
 from deltaskip.redaction import keep_options_secret, redacted
 from deltaskip.schema.relations import UnknownName
 from deltaskip.sparkexpr.types import AmbiguousName
@@ -53,7 +45,10 @@ _ROW_ERRORS = frozenset(
     )
 )
 # Spark's error conditions for names.
-_NAMES: dict[str, type[PredicateError]] = {"UNRESOLVED_COLUMN": UnknownName, "AMBIGUOUS_REFERENCE": AmbiguousName}
+_NAMES: dict[str, type[errors.PredicateError]] = {
+    "UNRESOLVED_COLUMN": UnknownName,
+    "AMBIGUOUS_REFERENCE": AmbiguousName,
+}
 _WORKER = re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version|No module named 'deltaskip")
 # The file systems that Spark needs a package for: the package, and the settings of its credentials.
 _PACKAGES = {
@@ -122,7 +117,7 @@ def spark_errors_named(spark: SparkSession, table: str, act: str) -> Iterator[No
     """
     try:
         yield
-    except DeltaSkipError:
+    except errors.DeltaSkipError:
         raise
     except Exception as error:
         if not _is_spark_s(error):
@@ -136,14 +131,16 @@ def catalog_errors_named(catalog: str) -> Iterator[None]:
     """Within the block, convert refusals of a session's catalog to CatalogError, and to InvalidArgument for a name."""
     try:
         yield
-    except DeltaSkipError:
+    except errors.DeltaSkipError:
         raise
     except Exception as error:
         if not _is_spark_s(error):
             raise
         if "not a valid name for tables" in str(error) or "INVALID_SCHEMA_OR_RELATION_NAME" in str(error):
-            raise InvalidArgument(f"The session's catalog {catalog} refuses the name: {first_reason(error)}") from None
-        raise CatalogError(f"The catalog {catalog} of the Spark session failed: {first_reason(error)}") from None
+            raise errors.InvalidArgument(
+                f"The session's catalog {catalog} refuses the name: {first_reason(error)}"
+            ) from None
+        raise errors.CatalogError(f"The catalog {catalog} of the Spark session failed: {first_reason(error)}") from None
 
 
 @contextmanager
@@ -154,12 +151,12 @@ def predicate_errors_named(table: str, what: str = "the predicate") -> Iterator[
     """
     try:
         yield
-    except DeltaSkipError:
+    except errors.DeltaSkipError:
         raise
     except Exception as error:
         if not _is_spark_s(error) or type(error).__name__ not in ("AnalysisException", "ParseException"):
             raise
-        kind = _NAMES.get(_condition(error).partition(".")[0], PredicateError)
+        kind = _NAMES.get(_condition(error).partition(".")[0], errors.PredicateError)
         raise kind(f"Spark refuses {what} for {table}: {first_reason(error)}") from None
 
 
@@ -175,7 +172,7 @@ def row_errors_named(spark: SparkSession, table: str, act: str = "write to") -> 
         except Exception as error:
             if not _is_of_a_row(error):
                 raise
-            raise InvalidArgument(f"Spark cannot compute the rows for {table}: {first_reason(error)}") from error
+            raise errors.InvalidArgument(f"Spark cannot compute the rows for {table}: {first_reason(error)}") from error
 
 
 @contextmanager
@@ -187,7 +184,9 @@ def condition_errors_named(spark: SparkSession, table: str, where: str) -> Itera
         except Exception as error:
             if not _is_of_a_row(error):
                 raise
-            raise PredicateError(f"The predicate {where} fails for a row of {table}: {first_reason(error)}") from error
+            raise errors.PredicateError(
+                f"The predicate {where} fails for a row of {table}: {first_reason(error)}"
+            ) from error
 
 
 def _condition(error: Any) -> str:
@@ -205,31 +204,31 @@ def _is_spark_s(error: Exception) -> bool:
     return isinstance(error, ConnectionError) or type(error).__module__.partition(".")[0] in SPARK_S
 
 
-def _named(spark: SparkSession, table: str, act: str, error: Exception) -> DeltaSkipError:
+def _named(spark: SparkSession, table: str, act: str, error: Exception) -> errors.DeltaSkipError:
     text = f"{error}\n{getattr(error, 'desc', '')}"
     found = _NO_FILE_SYSTEM.search(text)
     if found is not None:
         named = next(filter(None, found.groups()))
-        return StorageError(_without_file_system(spark, table, act, _SCHEMES.get(named, named)))
+        return errors.StorageError(_without_file_system(spark, table, act, _SCHEMES.get(named, named)))
     found = _UNREACHABLE.search(text)
     if found is not None:
-        return StorageError(
+        return errors.StorageError(
             f"Spark cannot {act} {table}: {found['reason'].strip() or 'the host does not respond'}; check the host and "
             "port of the location, and the network."
         )
     if _WORKER.search(text):
-        return SparkUnavailable(
+        return errors.SparkUnavailable(
             f"Spark cannot {act} {table}: its Python workers run another Python than this one, or lack deltaskip. Set "
             "PYSPARK_PYTHON (before the session starts) to an interpreter of this version that has deltaskip."
         )
     if isinstance(error, ConnectionError) or _GONE.search(text) or type(error).__name__ == "Py4JNetworkError":
-        return SparkUnavailable(
+        return errors.SparkUnavailable(
             f"Spark cannot {act} {table}: its session was stopped or does not respond ({first_reason(error)}); create "
             "a new session."
         )
     if type(error).__name__ in ("AnalysisException", "ParseException", "UnsupportedOperationException"):
-        return UnsupportedFeature(f"Spark {_version(spark)} cannot {act} {table}: {first_reason(error)}")
-    return StorageError(f"Spark cannot {act} {table}: {first_reason(error)}")
+        return errors.UnsupportedFeature(f"Spark {_version(spark)} cannot {act} {table}: {first_reason(error)}")
+    return errors.StorageError(f"Spark cannot {act} {table}: {first_reason(error)}")
 
 
 def _without_file_system(spark: SparkSession, table: str, act: str, scheme: str) -> str:

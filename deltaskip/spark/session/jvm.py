@@ -10,29 +10,19 @@ from zlib import crc32
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
-from deltaskip.errors import (
-    CommitConflict,
-    DeltaSkipError,
-    NamespaceAlreadyExists,
-    NamespaceNotEmpty,
-    NamespaceNotFound,
-    SparkUnavailable,
-    TableAlreadyExists,
-    TableNotFound,
-    UnsupportedFeature,
-)
+from deltaskip import errors
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 _SEPARATOR = "\0"
 
 # Errors that Spark handles, with their Java class and the arguments of its constructor.
-_OF_SPARK: dict[type[DeltaSkipError], tuple[str, str]] = {
-    TableNotFound: ("NoSuchTableException", "identifier"),
-    TableAlreadyExists: ("TableAlreadyExistsException", "identifier"),
-    NamespaceNotFound: ("NoSuchNamespaceException", "namespace"),
-    NamespaceAlreadyExists: ("NamespaceAlreadyExistsException", "namespace"),
-    NamespaceNotEmpty: ("NonEmptyNamespaceException", "namespace"),
+_OF_SPARK: dict[type[errors.DeltaSkipError], tuple[str, str]] = {
+    errors.TableNotFound: ("NoSuchTableException", "identifier"),
+    errors.TableAlreadyExists: ("TableAlreadyExistsException", "identifier"),
+    errors.NamespaceNotFound: ("NoSuchNamespaceException", "namespace"),
+    errors.NamespaceAlreadyExists: ("NamespaceAlreadyExistsException", "namespace"),
+    errors.NamespaceNotEmpty: ("NonEmptyNamespaceException", "namespace"),
 }
 
 
@@ -180,7 +170,7 @@ class Jvm:
         if found is not None:
             unchecked = self.view.java.lang.RuntimeException
             return _thrown(unchecked(found.getMessage(), found) if _is_checked(found) else found)
-        if not isinstance(error, DeltaSkipError):
+        if not isinstance(error, errors.DeltaSkipError):
             return error
         for kind, (name, of) in _OF_SPARK.items():
             if isinstance(error, kind) and name in declared:
@@ -196,11 +186,11 @@ class Jvm:
         parts = about if type(about).__name__ == "JavaArray" else about.namespace()
         return self.strings(str(part) for part in parts)
 
-    def _plain(self, error: DeltaSkipError) -> Any:
+    def _plain(self, error: errors.DeltaSkipError) -> Any:
         lang = self.view.java.lang
-        if isinstance(error, UnsupportedFeature | SparkUnavailable):
+        if isinstance(error, errors.UnsupportedFeature | errors.SparkUnavailable):
             return lang.UnsupportedOperationException(str(error))
-        if isinstance(error, CommitConflict):
+        if isinstance(error, errors.CommitConflict):
             return self.view.java.util.ConcurrentModificationException(str(error))
         if isinstance(error, ValueError | TypeError | LookupError | FileExistsError | FileNotFoundError):
             return lang.IllegalArgumentException(str(error))
@@ -247,7 +237,11 @@ def answers(*declared: str) -> Callable[[_Method], _Method]:
                 return method(self, *args)
             except Exception as error:
                 # A rename raises TableAlreadyExists for the new name.
-                about = args[1] if method.__name__ == "renameTable" and isinstance(error, TableAlreadyExists) else None
+                about = (
+                    args[1]
+                    if method.__name__ == "renameTable" and isinstance(error, errors.TableAlreadyExists)
+                    else None
+                )
                 raised = self.jvm.error(error, declared, args[0] if about is None and args else about)
                 if raised is error:
                     raise

@@ -35,28 +35,8 @@ from deltaskip.spark.session.releases import counted_rows, union_of_frames
 from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.checked_rows import rows_to_write, violation_of
 from deltaskip.spark.write.parquet_writes import new_folder, write_parquet
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.text.sql_text import quoted_name
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    FLOAT,
-    INTEGER,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    VARIANT,
-    VOID,
-    DataType,
-    DecimalType,
-    StructField,
-    StructType,
-    UnknownType,
-    nested_fields,
-    nested_types,
-    physical_name,
-)
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import read_footer
@@ -75,7 +55,7 @@ _POLICY = "spark.sql.storeAssignmentPolicy"
 _SHUFFLED_BYTES = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 # Rows in a shuffle take about twice the bytes of their file.
 _SHUFFLED_PER_WRITTEN = 2
-_WIDTHS: dict[DataType, int] = {BOOLEAN: 1, BYTE: 1, SHORT: 2, INTEGER: 4, FLOAT: 4, DATE: 4}
+_WIDTHS: dict[t.DataType, int] = {t.BOOLEAN: 1, t.BYTE: 1, t.SHORT: 2, t.INTEGER: 4, t.FLOAT: 4, t.DATE: 4}
 _TEXT = "v"
 _Row = TypeVar("_Row")
 _Result = TypeVar("_Result")
@@ -146,8 +126,8 @@ def can_collect(spark: SparkSession, layout: DataFileLayout) -> bool:
     """Return whether `collected_rows` supports a session and the types of a table."""
     if spark.version.startswith("3."):
         return False
-    found = [each for field in layout.schema.fields for each in nested_types(field.type)]
-    return not any(each in (VARIANT, VOID) or isinstance(each, UnknownType) for each in found)
+    found = [each for field in layout.schema.fields for each in t.nested_types(field.type)]
+    return not any(each in (t.VARIANT, t.VOID) or isinstance(each, t.UnknownType) for each in found)
 
 
 def collected_rows(rows: Sequence[RowsToWrite], layout: DataFileLayout) -> pa.Table:
@@ -168,7 +148,7 @@ def collected_rows(rows: Sequence[RowsToWrite], layout: DataFileLayout) -> pa.Ta
     described = described_jobs(spark, f"compute rows of {plan.table}")
     with row_errors_named(spark, plan.table), _violations_named(plans), described:
         found = collectable(_stored(rows).select(*(quoted_name(field.name) for field in fields))).toArrow()
-    types = StructType(tuple(StructField(f.name, written_type(f.type, (f.name,), plan.table)) for f in fields))
+    types = t.StructType(tuple(t.StructField(f.name, written_type(f.type, (f.name,), plan.table)) for f in fields))
     return plain_table(found, types, plan.table)
 
 
@@ -233,16 +213,16 @@ def _rows_per_file(frame: DataFrame, layout: DataFileLayout) -> int:
     """The number of uncompressed rows in a file of the target size, or the session's lower limit; 0 for no limit."""
     if layout.arranged:
         return 0
-    limit = max(1, layout.target_bytes // sum(map(_width, nested_types(layout.schema))))
+    limit = max(1, layout.target_bytes // sum(map(_width, t.nested_types(layout.schema))))
     chosen = int(frame.sparkSession.conf.get("spark.sql.files.maxRecordsPerFile", "0") or 0)
     return min(limit, chosen) if chosen > 0 else limit
 
 
-def _width(data_type: DataType) -> int:
+def _width(data_type: t.DataType) -> int:
     """Approximate bytes of a value, without its fields or elements."""
-    if isinstance(data_type, DecimalType):
+    if isinstance(data_type, t.DecimalType):
         return 8 if data_type.precision <= 18 else 16
-    return _WIDTHS.get(data_type, 20 if data_type in (STRING, BINARY, VARIANT) else 8)
+    return _WIDTHS.get(data_type, 20 if data_type in (t.STRING, t.BINARY, t.VARIANT) else 8)
 
 
 def _data_columns(plan: RowPlan, layout: DataFileLayout) -> Iterator[Column]:
@@ -261,7 +241,7 @@ def _data_columns(plan: RowPlan, layout: DataFileLayout) -> Iterator[Column]:
 
 def _mapped_columns(plan: RowPlan, layout: DataFileLayout) -> Iterator[Column]:
     _check_nested_ids(plan, layout)
-    logical = {physical_name(field, layout.mapping_mode): field.name for field in layout.schema.fields}
+    logical = {t.physical_name(field, layout.mapping_mode): field.name for field in layout.schema.fields}
     stored = {logical[field.name]: field for field in data_schema(physical_schema(layout.schema, "id"), "id").fields}
     for name in [*(name for name in stored if name not in layout.partition_columns), *_kept_partitions(layout)]:
         field = stored[name]
@@ -273,9 +253,9 @@ def _kept_partitions(layout: DataFileLayout) -> Sequence[str]:
     return layout.partition_columns if layout.keeps_partition_columns else ()
 
 
-def field_with_nested_ids(layout: DataFileLayout) -> StructField | None:
+def field_with_nested_ids(layout: DataFileLayout) -> t.StructField | None:
     """Return the first field with ids of elements, keys and values, which Spark's writer cannot put into files."""
-    return next((field for field in nested_fields(layout.schema) if NESTED_IDS_KEY in field.metadata), None)
+    return next((field for field in t.nested_fields(layout.schema) if NESTED_IDS_KEY in field.metadata), None)
 
 
 def _check_nested_ids(plan: RowPlan, layout: DataFileLayout) -> None:
@@ -293,26 +273,26 @@ def _partition_texts(spark: SparkSession, layout: DataFileLayout, names: Sequenc
         yield own_column(spark, _text_sql(quoted_name(field.name), field.type)).alias(name)
 
 
-def _text_sql(column: str, data_type: DataType) -> str:
+def _text_sql(column: str, data_type: t.DataType) -> str:
     """SQL text of a string that _log_text converts to the log's text, whatever the time zone of the session."""
-    if data_type == STRING:
+    if data_type == t.STRING:
         # The letter distinguishes a text from the folder name of NULL.
         return f"concat('{_TEXT}', CAST({column} AS STRING))"
-    if data_type == TIMESTAMP:
+    if data_type == t.TIMESTAMP:
         return f"CAST(unix_micros({column}) AS STRING)"
-    if data_type == BINARY:
+    if data_type == t.BINARY:
         return f"hex({column})"
     return f"CAST({column} AS STRING)"
 
 
-def _log_text(text: str | None, data_type: DataType) -> str | None:
+def _log_text(text: str | None, data_type: t.DataType) -> str | None:
     if text is None:
         return None
-    if data_type == STRING:
+    if data_type == t.STRING:
         return text.removeprefix(_TEXT)
-    if data_type == TIMESTAMP:
+    if data_type == t.TIMESTAMP:
         return serialize_partition_value(int(text), data_type)
-    if data_type == BINARY:
+    if data_type == t.BINARY:
         return serialize_partition_value(bytes.fromhex(text), data_type)
     return serialize_partition_value(parse_partition_value(text, data_type), data_type)
 
@@ -393,7 +373,7 @@ def _with_facts(
 
 def _adds(files: Sequence[_WrittenFile], layout: DataFileLayout) -> Iterator[AddFile]:
     fields = layout.partition_fields()
-    names = [physical_name(field, layout.mapping_mode) for field in fields]
+    names = [t.physical_name(field, layout.mapping_mode) for field in fields]
     for file in files:
         values = {}
         for name, field, text in zip(names, fields, file.partition_texts, strict=True):

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import is_nested, same_type, type_of
 from deltaskip.sparkexpr.collations.collation import Collation
 from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_collated
@@ -19,79 +20,15 @@ from deltaskip.sparkexpr.evaluation.rows import evaluate
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.by_name import FUNCTIONS
 from deltaskip.sparkexpr.literal_list import LiteralList, nodes_in
-from deltaskip.sparkexpr.nodes import (
-    MIRRORED,
-    And,
-    Call,
-    Case,
-    Cast,
-    Collate,
-    Column,
-    Compare,
-    FieldRef,
-    In,
-    IsNull,
-    Lambda,
-    Like,
-    Literal,
-    Node,
-    Not,
-    Or,
-    StartsWith,
-    Variable,
-    children_of,
-    columns_of,
-    is_null_constant,
-    transform,
-    walk,
-)
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
-from deltaskip.sparkexpr.types.data_types import (
-    BOOLEAN,
-    DATE,
-    DATETIMES,
-    DOUBLE,
-    FLOAT,
-    FLOATING,
-    INTEGRAL_BITS,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VOID,
-    DataType,
-    UnknownType,
-)
+from deltaskip.sparkexpr.values import arrow_values
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_nested import conformed
-from deltaskip.sparkexpr.values.arrow_values import (
-    FALSE,
-    TRUE,
-    arrow_array,
-    arrow_scalar,
-    domain_values,
-    is_true,
-    numpy_values,
-    one_chunk,
-    true_rows,
-)
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, zone_of
 from deltaskip.sparkexpr.values.column_casts import cast_column
 from deltaskip.sparkexpr.values.comparisons import ARROW_COMPARISONS, compared, equal_rows, signs_of_rows
 from deltaskip.sparkexpr.values.interval_types import INTERVALS
-from deltaskip.sparkexpr.values.vectors import (
-    NotByColumn,
-    Partly,
-    Values,
-    array_of,
-    as_array,
-    bounded,
-    constant_of,
-    is_constant,
-    none_of,
-    numbers,
-    ordered_floats,
-    scattered,
-    taken_truth,
-)
 from deltaskip.sparkexpr.values.zones import near_clock_changes
 
 if TYPE_CHECKING:
@@ -99,7 +36,7 @@ if TYPE_CHECKING:
 
 # If at least this share of rows is decided, the other rows are copied for the next operand of an AND or OR.
 _MANY = 0.75
-_ZERO = constant_of(0, pa.int8())
+_ZERO = v.constant_of(0, pa.int8())
 # For fewer rows, a count of the distinct dates takes longer than it saves.
 _MANY_DATES = 1024
 
@@ -131,57 +68,57 @@ class Batch:
         self._encoded = {name: each for name, each in columns.items() if has_few_values(each)}
         self._dates = {name for name, each in columns.items() if each.type == pa.date32() and rows >= _MANY_DATES}
 
-    def value(self, node: Node) -> Values:
+    def value(self, node: n.Node) -> v.Values:
         """The values of a node. Raises EvaluationError if it fails for a row."""
-        if (self._encoded or self._dates) and not isinstance(node, FieldRef | Literal):
+        if (self._encoded or self._dates) and not isinstance(node, n.FieldRef | n.Literal):
             found = self.by_dictionary(node)
             if found is not None:
                 return found
         match node:
-            case Literal(_, type_) if type_ in INTERVALS or isinstance(type_, UnknownType):
+            case n.Literal(_, type_) if type_ in INTERVALS or isinstance(type_, t.UnknownType):
                 raise Undecided("An interval is left to Spark.")
-            case Literal(value, type_):
-                return constant_of(value, arrow_type(type_))
-            case FieldRef():
+            case n.Literal(value, type_):
+                return v.constant_of(value, arrow_type(type_))
+            case n.FieldRef():
                 return self.column(node)
-            case And(children):
+            case n.And(children):
                 return self.connective(children, pc.and_kleene, False)
-            case Or(children):
+            case n.Or(children):
                 return self.connective(children, pc.or_kleene, True)
-            case Not(child):
+            case n.Not(child):
                 return pc.invert(self.value(child))
-            case IsNull(child):
+            case n.IsNull(child):
                 return pc.is_null(self.value(child))
-            case Compare():
+            case n.Compare():
                 return self.comparison(node)
-            case In():
+            case n.In():
                 return self.membership(node)
-            case Like() | StartsWith():
+            case n.Like() | n.StartsWith():
                 return self.pattern(node)
-            case Cast():
+            case n.Cast():
                 return self.cast(node)
-            case Collate(child):
+            case n.Collate(child):
                 return self.value(child)
-            case Case():
+            case n.Case():
                 return self.choice(node)
-            case Call():
+            case n.Call():
                 return self.call(node)
-            case Variable(name):
+            case n.Variable(name):
                 return self.columns[name]
-            case Column(parts):
+            case n.Column(parts):
                 raise Undecided(f"The column {'.'.join(parts)} is not bound.")
         raise Undecided("The expression is left to Spark.")
 
-    def by_dictionary(self, node: Node) -> pa.Array | None:
+    def by_dictionary(self, node: n.Node) -> pa.Array | None:
         """The values of a node over one dictionary-encoded column, computed once for each value of the dictionary.
 
         None for other nodes, and if the node fails for a value or the result is not known; no row may have that value.
         """
-        paths = columns_of(node)
+        paths = n.columns_of(node)
         if len(paths) != 1:
             return None
         name = paths[0][0]
-        if name in self._dates and any(isinstance(part, Call | Cast) for part in walk(node)):
+        if name in self._dates and any(isinstance(part, n.Call | n.Cast) for part in n.walk(node)):
             self._dates.discard(name)
             encoded = encoded_dates(self.columns[name])
             if encoded is not None:
@@ -195,24 +132,24 @@ class Batch:
             values = pa.concat_arrays([values, pa.nulls(1, values.type)])
         part = Batch({name: values}, len(values), self.time_zone, self.collations)
         try:
-            found = as_array(part.value(node), len(values))
+            found = v.as_array(part.value(node), len(values))
         except EvaluationError:
             return None
         if part.unknown:
             return None
-        return taken_truth(found, numbers(indices)) if found.type == pa.bool_() else found.take(indices)
+        return v.taken_truth(found, v.numbers(indices)) if found.type == pa.bool_() else found.take(indices)
 
-    def column(self, node: FieldRef) -> pa.Array:
+    def column(self, node: n.FieldRef) -> pa.Array:
         """The values of a column, with the Arrow type of its Delta type."""
         found = self._read.get(node.logical)
         if found is None:
             if node.logical[0] not in self.columns:
                 raise Undecided(f"The row has no column {'.'.join(node.logical)}.")
-            found = conformed(one_chunk(column_at(self.columns, node.logical)), arrow_type(node.type))
+            found = conformed(arrow_values.one_chunk(column_at(self.columns, node.logical)), arrow_type(node.type))
             self._read[node.logical] = found
         return found
 
-    def reached(self, node: Node, rows: Callable[[], npt.NDArray[Any]]) -> Values:
+    def reached(self, node: n.Node, rows: Callable[[], npt.NDArray[Any]]) -> v.Values:
         """The values of an operand that Spark evaluates only for the rows of a mask.
 
         If the operand fails for a row, it is evaluated only for these rows, and NULL for other rows.
@@ -225,11 +162,11 @@ class Batch:
                 raise
         return self.selected(node, taken)
 
-    def selected(self, node: Node, taken: npt.NDArray[Any]) -> Values:
+    def selected(self, node: n.Node, taken: npt.NDArray[Any]) -> v.Values:
         """The values of an operand for the rows of a mask, and NULL for other rows."""
         count = int(np.count_nonzero(taken))
         if not count:
-            return none_of(arrow_type(type_of(node) or VOID))
+            return v.none_of(arrow_type(type_of(node) or t.VOID))
         columns = taken_rows(self.columns, node, np.flatnonzero(taken))
         part = Batch(columns, count, self.time_zone, self.collations)
         found = part.value(node)
@@ -237,43 +174,43 @@ class Batch:
             whole = np.zeros(self.rows, np.bool_)
             whole[taken] = unknown
             self.unknown.append(whole)
-        return scattered(found, taken)
+        return v.scattered(found, taken)
 
-    def connective(self, children: Sequence[Node], combine: Callable[[Any, Any], Any], decisive: bool) -> Values:
+    def connective(self, children: Sequence[n.Node], combine: Callable[[Any, Any], Any], decisive: bool) -> v.Values:
         """The values of AND, which FALSE decides, or of OR, which TRUE decides."""
         found = self.value(children[0])
         for child in children[1:]:
             rows = partial(self.undecided, found, decisive)
-            decided = 0 if is_constant(found) else found.true_count if decisive else found.false_count
+            decided = 0 if v.is_constant(found) else found.true_count if decisive else found.false_count
             if decided >= _MANY * self.rows:
                 found = combine(found, self.selected(child, rows()))
             else:
                 found = combine(found, self.reached(child, rows))
         return found
 
-    def undecided(self, values: Values, decisive: bool) -> npt.NDArray[Any]:
+    def undecided(self, values: v.Values, decisive: bool) -> npt.NDArray[Any]:
         """A mask of the rows for which a connective is not yet decided."""
-        array = as_array(values, self.rows)
-        decided = true_rows(pc.equal(array, TRUE if decisive else FALSE))
+        array = v.as_array(values, self.rows)
+        decided = arrow_values.true_rows(pc.equal(array, arrow_values.TRUE if decisive else arrow_values.FALSE))
         return ~decided
 
-    def not_null(self, *values: Values) -> npt.NDArray[Any]:
+    def not_null(self, *values: v.Values) -> npt.NDArray[Any]:
         """A mask of the rows where no value is NULL."""
         found = np.ones(self.rows, np.bool_)
         for each in values:
-            found &= numpy_values(as_array(each, self.rows).is_valid())
+            found &= arrow_values.numpy_values(v.as_array(each, self.rows).is_valid())
         return found
 
-    def null(self, values: Values) -> npt.NDArray[Any]:
+    def null(self, values: v.Values) -> npt.NDArray[Any]:
         """A mask of the rows where the value is NULL."""
         return ~self.not_null(values)
 
-    def comparison(self, node: Compare) -> Values:
+    def comparison(self, node: n.Compare) -> v.Values:
         """The values of a comparison."""
         type_ = type_of(node.left)
         if type_ is None or not same_type(type_, type_of(node.right)):
             raise Undecided("Values of two types cannot be compared.")
-        if isinstance(node.left, Case) and isinstance(node.right, Literal):
+        if isinstance(node.left, n.Case) and isinstance(node.right, n.Literal):
             choice = _compared_choice(node, node.left)
             if choice is not None:
                 return self.choice(choice)
@@ -283,60 +220,62 @@ class Batch:
         right = self.reached(node.right, reach)
         self.check_clock(node.left, left, node.right)
         self.check_clock(node.right, right, node.left)
-        collation = comparison_collation(node.left, node.right) if type_ == STRING else None
+        collation = comparison_collation(node.left, node.right) if type_ == t.STRING else None
         op = "=" if node.op == "<=>" else node.op
-        if is_constant(left) and is_constant(right):
-            left = as_array(left, self.rows)
+        if v.is_constant(left) and v.is_constant(right):
+            left = v.as_array(left, self.rows)
         if is_nested(type_):
             truth = self.nested_comparison(op, left, right)
         else:
             truth = self.collated(op, collation, left, right) if collation else compared(op, left, right, type_)
         if node.op != "<=>":
             return truth
-        truth = is_true(truth)
-        if not all(not each.is_valid if is_constant(each) else each.null_count for each in (left, right)):
+        truth = arrow_values.is_true(truth)
+        if not all(not each.is_valid if v.is_constant(each) else each.null_count for each in (left, right)):
             return truth
         return pc.or_(truth, pc.and_(pc.is_null(left), pc.is_null(right)))
 
-    def nested_comparison(self, op: str, left: Values, right: Values) -> Values:
+    def nested_comparison(self, op: str, left: v.Values, right: v.Values) -> v.Values:
         """The values of a comparison of arrays or structs."""
         there = self.not_null(left, right)
-        left, right = as_array(left, self.rows), as_array(right, self.rows)
+        left, right = v.as_array(left, self.rows), v.as_array(right, self.rows)
         if op in ("=", "!="):
-            truth = arrow_array(equal_rows(left, right) == (op == "="))
+            truth = arrow_values.arrow_array(equal_rows(left, right) == (op == "="))
         else:
-            truth = ARROW_COMPARISONS[op](arrow_array(signs_of_rows(left, right)), _ZERO)
-        return pc.if_else(arrow_array(there), truth, none_of(pa.bool_()))
+            truth = ARROW_COMPARISONS[op](arrow_values.arrow_array(signs_of_rows(left, right)), _ZERO)
+        return pc.if_else(arrow_values.arrow_array(there), truth, v.none_of(pa.bool_()))
 
-    def check_clock(self, node: Node, values: Values, other: Node) -> None:
+    def check_clock(self, node: n.Node, values: v.Values, other: n.Node) -> None:
         """Leave casts of columns between instants and local times near a clock change to Spark.
 
         In a comparison with a constant, Spark's optimizer casts the constant instead of the column
         (UnwrapCastInBinaryComparison). The result then differs in a repeated or skipped hour.
         """
-        if not isinstance(node, Cast) or not isinstance(other, Literal) or isinstance(node.child, Literal):
+        if not isinstance(node, n.Cast) or not isinstance(other, n.Literal) or isinstance(node.child, n.Literal):
             return
         if other.value is None:
             return
         source = type_of(node.child)
-        mixes = source in DATETIMES and TIMESTAMP in (source, node.type) and node.type in (TIMESTAMP, TIMESTAMP_NTZ)
+        mixes = (
+            source in t.DATETIMES and t.TIMESTAMP in (source, node.type) and node.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ)
+        )
         if not mixes or self.zone.rules is None:
             return
-        micros = numbers(as_array(self.value(node.child), self.rows)).astype(np.int64)
-        if source == DATE:
+        micros = v.numbers(v.as_array(self.value(node.child), self.rows)).astype(np.int64)
+        if source == t.DATE:
             micros = micros * MICROS_PER_DAY
         near = near_clock_changes(micros, self.zone) & self.not_null(values)
         if near.any():
             self.unknown.append(near)
 
-    def collated(self, op: str, collation: str, left: Values, right: Values) -> Values:
+    def collated(self, op: str, collation: str, left: v.Values, right: v.Values) -> v.Values:
         """The values of a comparison of strings under a collation."""
-        if is_constant(left):
-            return self.collated(MIRRORED[op], collation, right, left)
+        if v.is_constant(left):
+            return self.collated(n.MIRRORED[op], collation, right, left)
         found = None if self.collations is None else self.collations.evaluator(collation)
         if found is None:
             raise Undecided(f"The collation {collation} is not available.")
-        if is_constant(right):
+        if v.is_constant(right):
             literal = right.as_py()
             if literal is None:
                 return pa.nulls(self.rows, pa.bool_())
@@ -354,162 +293,166 @@ class Batch:
 
     def trust(self, collation: Collation, texts: pa.Array) -> None:
         """Leave strings that Spark may order differently to the row evaluator."""
-        odd = ~numpy_values(collation.trusts_each(texts))
+        odd = ~arrow_values.numpy_values(collation.trusts_each(texts))
         if odd.any():
             self.unknown.append(odd)
 
-    def membership(self, node: In) -> Values:
+    def membership(self, node: n.In) -> v.Values:
         """The values of IN."""
         type_ = type_of(node.child)
         child = self.value(node.child)
         if type_ is None:
             raise Undecided("The type of an operand of IN is not known.")
         if not node.values:
-            return FALSE
-        collation = comparison_collation(node.child, *nodes_in(node.values)) if type_ == STRING else None
+            return arrow_values.FALSE
+        collation = comparison_collation(node.child, *nodes_in(node.values)) if type_ == t.STRING else None
         if isinstance(node.values, LiteralList) and collation is None:
-            array = as_array(child, self.rows)
+            array = v.as_array(child, self.rows)
             found = pc.is_in(array, value_set=node.values.array.cast(array.type))
-            return pc.if_else(array.is_valid(), found, none_of(pa.bool_()))
-        literals = [value for value in node.values if isinstance(value, Literal) and type_of(value) == type_]
+            return pc.if_else(array.is_valid(), found, v.none_of(pa.bool_()))
+        literals = [value for value in node.values if isinstance(value, n.Literal) and type_of(value) == type_]
         if len(literals) == len(node.values) and not is_nested(type_):
-            return self.any_literal(node, as_array(child, self.rows), [each.value for each in literals], collation)
-        equal_to: Values | None = None
+            return self.any_literal(node, v.as_array(child, self.rows), [each.value for each in literals], collation)
+        equal_to: v.Values | None = None
         for value in node.values:
             equal = self.reached(
-                Compare("=", node.child, value),
+                n.Compare("=", node.child, value),
                 partial(self.still_open, child, equal_to),
             )
             equal_to = equal if equal_to is None else pc.or_kleene(equal_to, equal)
         assert equal_to is not None
         return equal_to
 
-    def still_open(self, child: Values, found: Values | None) -> npt.NDArray[Any]:
+    def still_open(self, child: v.Values, found: v.Values | None) -> npt.NDArray[Any]:
         """A mask of the rows for which the next value of an IN list is compared."""
         rows = self.not_null(child)
         return rows if found is None else rows & self.undecided(found, True)
 
-    def any_literal(self, node: In, child: pa.Array, wanted: Sequence[Any], collation: str | None) -> Values:
+    def any_literal(self, node: n.In, child: pa.Array, wanted: Sequence[Any], collation: str | None) -> v.Values:
         """The values of IN over a list of literals."""
         type_ = type_of(node.child)
         assert type_ is not None
         known = [value for value in wanted if value is not None]
         if known:
-            self.check_clock(node.child, child, Literal(known[0], type_))
+            self.check_clock(node.child, child, n.Literal(known[0], type_))
         if collation is not None:
             found = self.any_equal(collation, child, known)
-        elif type_ in FLOATING:
-            found = pc.is_in(ordered_floats(child), value_set=ordered_floats(arrow_array(known, pa.float64())))
+        elif type_ in t.FLOATING:
+            found = pc.is_in(
+                v.ordered_floats(child), value_set=v.ordered_floats(arrow_values.arrow_array(known, pa.float64()))
+            )
         else:
-            found = pc.is_in(child, value_set=array_of(known, type_))
+            found = pc.is_in(child, value_set=v.array_of(known, type_))
         if len(known) < len(wanted):
             # A list with NULL is never FALSE.
-            found = pc.if_else(found, TRUE, none_of(pa.bool_()))
-        return pc.if_else(child.is_valid(), found, none_of(pa.bool_()))
+            found = pc.if_else(found, arrow_values.TRUE, v.none_of(pa.bool_()))
+        return pc.if_else(child.is_valid(), found, v.none_of(pa.bool_()))
 
-    def any_equal(self, collation: str, child: pa.Array, wanted: Sequence[str]) -> Values:
+    def any_equal(self, collation: str, child: pa.Array, wanted: Sequence[str]) -> v.Values:
         """Whether each string is equal to a string of a list under a collation."""
         order = None if self.collations is None else self.collations.evaluator(collation)
         if order is None:
             raise Undecided(f"The collation {collation} is not available.")
         if order.exact_keys and all(map(order.trusts, wanted)):
             self.trust(order, child)
-            return pc.is_in(order.sort_keys(child), value_set=order.sort_keys(arrow_array(wanted, pa.string())))
-        truth = pa.repeat(FALSE, self.rows)
+            return pc.is_in(
+                order.sort_keys(child), value_set=order.sort_keys(arrow_values.arrow_array(wanted, pa.string()))
+            )
+        truth = pa.repeat(arrow_values.FALSE, self.rows)
         for value in wanted:
-            equal = self.collated("=", collation, child, constant_of(value, pa.string()))
-            truth = pc.or_(truth, is_true(equal))
+            equal = self.collated("=", collation, child, v.constant_of(value, pa.string()))
+            truth = pc.or_(truth, arrow_values.is_true(equal))
         return truth
 
-    def pattern(self, node: Like | StartsWith) -> Values:
+    def pattern(self, node: n.Like | n.StartsWith) -> v.Values:
         """The values of LIKE, ILIKE and startswith."""
-        other = node.pattern if isinstance(node, Like) else node.prefix
-        if isinstance(node, Like) and is_null_constant(other):
-            return none_of(pa.bool_())
+        other = node.pattern if isinstance(node, n.Like) else node.prefix
+        if isinstance(node, n.Like) and n.is_null_constant(other):
+            return v.none_of(pa.bool_())
         text = self.value(node.child)
         given = self.reached(other, lambda: self.not_null(text))
-        if any(is_constant(each) and not each.is_valid for each in (text, given)):
-            return none_of(pa.bool_())
-        if type_of(node.child) == STRING:
+        if any(v.is_constant(each) and not each.is_valid for each in (text, given)):
+            return v.none_of(pa.bool_())
+        if type_of(node.child) == t.STRING:
             collation = comparison_collation(node.child, other)
             if collation is not None and self.not_null(text, given).any():
                 raise Undecided(f"Patterns under the collation {collation} are left to Spark.")
         from deltaskip.sparkexpr.functions.text import like_column, like_rows, with_parts
 
         try:
-            found: Values | Partly
-            if isinstance(node, StartsWith) and not is_constant(given):
+            found: v.Values | v.Partly
+            if isinstance(node, n.StartsWith) and not v.is_constant(given):
                 found = with_parts(text, given, 0)
-            elif isinstance(node, Like) and not is_constant(given):
+            elif isinstance(node, n.Like) and not v.is_constant(given):
                 found = like_rows(text, given, node.escape, node.case_insensitive)
-            elif is_constant(text):
-                raise NotByColumn
-            elif isinstance(node, StartsWith):
+            elif v.is_constant(text):
+                raise v.NotByColumn
+            elif isinstance(node, n.StartsWith):
                 found = pc.starts_with(text, given.as_py())
             else:
                 found = like_column(text, given.as_py(), node.escape, node.case_insensitive)
-        except (NotByColumn, pa.ArrowException):
-            found = self.all_left(BOOLEAN)
-        return self.completed(found, node, (text, given), BOOLEAN)
+        except (v.NotByColumn, pa.ArrowException):
+            found = self.all_left(t.BOOLEAN)
+        return self.completed(found, node, (text, given), t.BOOLEAN)
 
-    def cast(self, node: Cast) -> Values:
+    def cast(self, node: n.Cast) -> v.Values:
         """The values of a cast."""
         source = type_of(node.child)
         if source is None:
             raise Undecided("The type of the cast's operand is not known.")
         values = self.value(node.child)
-        if is_constant(values) and not values.is_valid:
-            return none_of(arrow_type(node.type))
-        if is_constant(values):
+        if v.is_constant(values) and not values.is_valid:
+            return v.none_of(arrow_type(node.type))
+        if v.is_constant(values):
             return self.folded(node, (values,), node.type)
         self.check_float(node, values)
         try:
             found = cast_column(values, source, node.type, self.zone)
-        except (NotByColumn, pa.ArrowException):
+        except (v.NotByColumn, pa.ArrowException):
             return self.completed(self.all_left(node.type), node, (values,), node.type)
         array = found.values
         if found.failed is not None and (found.failed & self.not_null(values)).any():
             if not node.safe:
                 raise EvaluationError("A value cannot be cast.")
-            array = pc.if_else(arrow_array(found.failed), none_of(array.type), array)
+            array = pc.if_else(arrow_values.arrow_array(found.failed), v.none_of(array.type), array)
         if found.rest is None:
             return array
-        return self.completed(Partly(array, found.rest), node, (values,), node.type)
+        return self.completed(v.Partly(array, found.rest), node, (values,), node.type)
 
-    def check_float(self, node: Cast, values: Values) -> None:
+    def check_float(self, node: n.Cast, values: v.Values) -> None:
         """Leave CAST(CAST(integer AS FLOAT) AS DOUBLE) to Spark for rows where the double differs from the integer.
 
         Spark's optimizer casts the integer directly to a double (SimplifyCasts).
         """
         inner = node.child
-        if node.type != DOUBLE or not isinstance(inner, Cast) or inner.type != FLOAT:
+        if node.type != t.DOUBLE or not isinstance(inner, n.Cast) or inner.type != t.FLOAT:
             return
-        if type_of(inner.child) in INTEGRAL_BITS:
-            whole = numbers(as_array(self.value(inner.child), self.rows)).astype(np.float64)
-            differs = (whole != numbers(as_array(values, self.rows))) & self.not_null(values)
+        if type_of(inner.child) in t.INTEGRAL_BITS:
+            whole = v.numbers(v.as_array(self.value(inner.child), self.rows)).astype(np.float64)
+            differs = (whole != v.numbers(v.as_array(values, self.rows))) & self.not_null(values)
             if differs.any():
                 self.unknown.append(differs)
 
-    def choice(self, node: Case) -> Values:
+    def choice(self, node: n.Case) -> v.Values:
         """The values of CASE."""
         type_ = type_of(node)
         if type_ is None:
             raise Undecided("The type of a CASE is not known.")
         left = np.ones(self.rows, np.bool_)
-        taken: list[tuple[npt.NDArray[Any], Values]] = []
+        taken: list[tuple[npt.NDArray[Any], v.Values]] = []
         for condition, value in node.branches:
-            true = true_rows(as_array(self.reached(condition, partial(_same, left)), self.rows)) & left
+            true = arrow_values.true_rows(v.as_array(self.reached(condition, partial(_same, left)), self.rows)) & left
             taken.append((true, self.reached(value, partial(_same, true))))
             left = left & ~true
-        found: Values = none_of(arrow_type(type_))
+        found: v.Values = v.none_of(arrow_type(type_))
         if node.otherwise is not None:
             found = self.reached(node.otherwise, partial(_same, left))
-        found = as_array(found, self.rows)
+        found = v.as_array(found, self.rows)
         for true, values in reversed(taken):
-            found = pc.if_else(arrow_array(true), values, found)
+            found = pc.if_else(arrow_values.arrow_array(true), values, found)
         return found
 
-    def call(self, node: Call) -> Values:
+    def call(self, node: n.Call) -> v.Values:
         """The values of a function."""
         function = FUNCTIONS.get(node.name)
         if function is None or node.type is None:
@@ -518,72 +461,74 @@ class Batch:
             return self.coalesced(node)
         if function.binary_only and is_collated(*node.args):
             raise Undecided(f"The function {node.name} under a collation is left to Spark.")
-        if any(isinstance(arg, Lambda) for arg in node.args):
+        if any(isinstance(arg, n.Lambda) for arg in node.args):
             return self.applied(node, function, node.type)
         values = self.arguments(node, function)
-        if function.null_in_null_out and any(is_constant(each) and not each.is_valid for each in values):
-            return none_of(arrow_type(node.type))
-        if all(map(is_constant, values)):
+        if function.null_in_null_out and any(v.is_constant(each) and not each.is_valid for each in values):
+            return v.none_of(arrow_type(node.type))
+        if all(map(v.is_constant, values)):
             return self.folded(node, values, node.type)
         try:
             if function.by_column is None:
-                raise NotByColumn
+                raise v.NotByColumn
             found = function.by_column(values, node, self.zone)
-        except (NotByColumn, pa.ArrowException):
+        except (v.NotByColumn, pa.ArrowException):
             found = self.all_left(node.type)
         except EvaluationError:
             if function.null_in_null_out and not self.not_null(*values).any():
                 # Spark does not call the function for any row.
-                return none_of(arrow_type(node.type))
+                return v.none_of(arrow_type(node.type))
             raise
         if is_nested(node.type):
             wanted = arrow_type(node.type)
-            partly = isinstance(found, Partly)
-            found = Partly(conformed(found.values, wanted), found.rest) if partly else conformed(found, wanted)
+            partly = isinstance(found, v.Partly)
+            found = v.Partly(conformed(found.values, wanted), found.rest) if partly else conformed(found, wanted)
         return self.completed(found, node, values, node.type)
 
-    def applied(self, node: Call, function: Function, type_: DataType) -> Values:
+    def applied(self, node: n.Call, function: Function, type_: t.DataType) -> v.Values:
         """The values of a function with lambda functions, which it receives as functions of columns of elements.
 
         If the function fails for an element, the row evaluator decides: it stops at the same element as Spark.
         """
         try:
             if function.by_column is None:
-                raise NotByColumn
+                raise v.NotByColumn
             args = [
-                partial(self.lambda_values, arg) if isinstance(arg, Lambda) else as_array(self.value(arg), self.rows)
+                partial(self.lambda_values, arg)
+                if isinstance(arg, n.Lambda)
+                else v.as_array(self.value(arg), self.rows)
                 for arg in node.args
             ]
             found = function.by_column(args, node, self.zone)
-        except (NotByColumn, EvaluationError, pa.ArrowException):
+        except (v.NotByColumn, EvaluationError, pa.ArrowException):
             self.unknown.append(np.ones(self.rows, np.bool_))
-            return none_of(arrow_type(type_))
-        assert not isinstance(found, Partly)
+            return v.none_of(arrow_type(type_))
+        assert not isinstance(found, v.Partly)
         return conformed(found, arrow_type(type_))
 
-    def lambda_values(self, node: Lambda, elements: Sequence[pa.Array], owners: npt.NDArray[Any]) -> pa.Array:
+    def lambda_values(self, node: n.Lambda, elements: Sequence[pa.Array], owners: npt.NDArray[Any]) -> pa.Array:
         """The values of a lambda function for elements. owners: The row of each element."""
         columns = taken_rows(self.columns, node.body, owners)
         columns.update(zip(node.names, elements, strict=False))
         part = Batch(columns, len(owners), self.time_zone, self.collations)
         part._encoded.clear()
         part._dates.clear()
-        found = one_chunk(as_array(part.value(node.body), len(owners)))
+        found = arrow_values.one_chunk(v.as_array(part.value(node.body), len(owners)))
         for unknown in part.unknown:
             whole = np.zeros(self.rows, np.bool_)
             whole[owners[unknown]] = True
             self.unknown.append(whole)
         return found
 
-    def arguments(self, node: Call, function: Function) -> tuple[Values, ...]:
+    def arguments(self, node: n.Call, function: Function) -> tuple[v.Values, ...]:
         """The values of the arguments. A NULL may skip the errors of the arguments that are evaluated after it."""
-        found: dict[int, Values] = {}
-        decisive: list[Values] = []
+        found: dict[int, v.Values] = {}
+        decisive: list[v.Values] = []
         for at, decides in function.evaluated(node.args):
             arg = node.args[at]
-            if isinstance(arg, Literal) and arg.type in INTERVALS:
+            if isinstance(arg, n.Literal) and arg.type in INTERVALS:
                 # Arrow has no type for some intervals; the function reads the interval from the call.
-                found[at] = FALSE
+                found[at] = arrow_values.FALSE
             elif decisive:
                 found[at] = self.reached(arg, partial(self.evaluated, decisive, function.zero_decides))
             else:
@@ -592,88 +537,90 @@ class Batch:
                 decisive.append(found[at])
         return tuple(found[at] for at in range(len(node.args)))
 
-    def evaluated(self, decisive: Sequence[Values], zero_decides: bool) -> npt.NDArray[Any]:
+    def evaluated(self, decisive: Sequence[v.Values], zero_decides: bool) -> npt.NDArray[Any]:
         """A mask of the rows for which the next argument is evaluated, given the decisive arguments before it."""
         rows = self.not_null(*decisive)
         if zero_decides:
-            first = as_array(decisive[0], self.rows)
-            rows &= true_rows(pc.not_equal(first, arrow_scalar(0, first.type)))
+            first = v.as_array(decisive[0], self.rows)
+            rows &= arrow_values.true_rows(pc.not_equal(first, arrow_values.arrow_scalar(0, first.type)))
         return rows
 
-    def coalesced(self, node: Call) -> Values:
+    def coalesced(self, node: n.Call) -> v.Values:
         """The values of COALESCE."""
         found = self.value(node.args[0])
         for arg in node.args[1:]:
-            if is_constant(found) and found.is_valid:
+            if v.is_constant(found) and found.is_valid:
                 break
             found = pc.coalesce(found, self.reached(arg, partial(self.null, found)))
         return found
 
-    def all_left(self, type_: DataType) -> Partly:
+    def all_left(self, type_: t.DataType) -> v.Partly:
         """A result without values, in which all rows are left over."""
-        return Partly(pa.nulls(self.rows, arrow_type(type_)), np.ones(self.rows, np.bool_))
+        return v.Partly(pa.nulls(self.rows, arrow_type(type_)), np.ones(self.rows, np.bool_))
 
-    def folded(self, node: Node, args: Sequence[Values], type_: DataType) -> Values:
+    def folded(self, node: n.Node, args: Sequence[v.Values], type_: t.DataType) -> v.Values:
         """The value of a node whose operands are constants."""
-        [value] = self.by_combination(node, [as_array(each, 1) for each in args]) if args else [evaluate(node, {})]
-        return constant_of(value, arrow_type(type_))
+        [value] = self.by_combination(node, [v.as_array(each, 1) for each in args]) if args else [evaluate(node, {})]
+        return v.constant_of(value, arrow_type(type_))
 
-    def completed(self, found: Values | Partly, node: Node, args: Sequence[Values], type_: DataType) -> Values:
+    def completed(
+        self, found: v.Values | v.Partly, node: n.Node, args: Sequence[v.Values], type_: t.DataType
+    ) -> v.Values:
         """The result of a function, with the values of the rows that it left over."""
-        if not isinstance(found, Partly):
+        if not isinstance(found, v.Partly):
             return found
-        places = arrow_array(np.flatnonzero(found.rest).astype(np.int64))
-        chosen = [as_array(each, self.rows).take(places) for each in args]
-        values = array_of(self.by_combination(node, chosen), type_)
+        places = arrow_values.arrow_array(np.flatnonzero(found.rest).astype(np.int64))
+        chosen = [v.as_array(each, self.rows).take(places) for each in args]
+        values = v.array_of(self.by_combination(node, chosen), type_)
         if len(values) == self.rows:
             return values
-        return pc.if_else(arrow_array(found.rest), scattered(values, found.rest), found.values)
+        return pc.if_else(arrow_values.arrow_array(found.rest), v.scattered(values, found.rest), found.values)
 
-    def by_combination(self, node: Node, args: Sequence[pa.Array]) -> list[object]:
+    def by_combination(self, node: n.Node, args: Sequence[pa.Array]) -> list[object]:
         """The value of a node for each row of its operands. Raises Undecided if they are too large together."""
-        return list(bounded(self._of_combinations(node, args)))
+        return list(v.bounded(self._of_combinations(node, args)))
 
-    def _of_combinations(self, node: Node, args: Sequence[pa.Array]) -> Iterator[object]:
+    def _of_combinations(self, node: n.Node, args: Sequence[pa.Array]) -> Iterator[object]:
         """The value of a node for each row of its operands, computed once for each combination of their values."""
         order = None if self.collations is None else self.collations.order
-        types = [type_of(each) or VOID for each in children_of(node)[: len(args)]]
+        types = [type_of(each) or t.VOID for each in n.children_of(node)[: len(args)]]
         known: dict[tuple[object, ...], object] = {}
-        for values in zip(*map(domain_values, args), strict=True):
+        for values in zip(*map(arrow_values.domain_values, args), strict=True):
             # Equal values, such as 0.0 and -0.0, may give different results.
             key = tuple([repr(value) if isinstance(value, float | tuple) else value for value in values])
             if key not in known:
-                literals = [Literal(value, type_) for value, type_ in zip(values, types, strict=True)]
-                operands = map(_operand, children_of(node), literals)
+                literals = [n.Literal(value, type_) for value, type_ in zip(values, types, strict=True)]
+                operands = map(_operand, n.children_of(node), literals)
                 known[key] = evaluate(_with_operands(node, operands), {}, self.time_zone, order)
             yield known[key]
 
 
-def _compared_choice(node: Compare, choice: Case) -> Case | None:
+def _compared_choice(node: n.Compare, choice: n.Case) -> n.Case | None:
     """CASE with the comparison of each value. None unless all values are constants that need no collation."""
-    type_ = type_of(node.left) or VOID
-    last = choice.otherwise or Literal(None, type_)
+    type_ = type_of(node.left) or t.VOID
+    last = choice.otherwise or n.Literal(None, type_)
     values = [value for _, value in choice.branches]
-    if is_nested(type_) or not all(isinstance(each, Literal) for each in (*values, last)):
+    if is_nested(type_) or not all(isinstance(each, n.Literal) for each in (*values, last)):
         return None
-    if type_ == STRING and comparison_collation(node.left, node.right) is not None:
+    if type_ == t.STRING and comparison_collation(node.left, node.right) is not None:
         return None
 
-    def truth(value: Node) -> Node:
-        return Literal(evaluate(Compare(node.op, value, node.right), {}), BOOLEAN)
+    def truth(value: n.Node) -> n.Node:
+        return n.Literal(evaluate(n.Compare(node.op, value, node.right), {}), t.BOOLEAN)
 
-    return Case(tuple((condition, truth(value)) for condition, value in choice.branches), truth(last))
+    return n.Case(tuple((condition, truth(value)) for condition, value in choice.branches), truth(last))
 
 
 def _same(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return rows
 
 
-def _operand(given: Node, value: Literal) -> Node:
+def _operand(given: n.Node, value: n.Literal) -> n.Node:
     """The literal of an operand in a row; an interval operand unchanged."""
     return given if value.type in INTERVALS else value
 
 
-def _with_operands(node: Node, operands: Iterable[Node]) -> Node:
+def _with_operands(node: n.Node, operands: Iterable[n.Node]) -> n.Node:
     """The node with its operands replaced."""
     each = iter(operands)
-    return transform(node, lambda _: next(each))
+    return n.transform(node, lambda _: next(each))

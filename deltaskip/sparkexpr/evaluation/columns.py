@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import SchemaError
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import is_nested, type_of
 from deltaskip.sparkexpr.comparison_collation import comparison_collation
 from deltaskip.sparkexpr.evaluation.batch import Batch, CollatedOrder
@@ -25,24 +26,8 @@ from deltaskip.sparkexpr.evaluation.row_columns import Columns, column_at, taken
 from deltaskip.sparkexpr.evaluation.rows import evaluate
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.literal_list import nodes_in
-from deltaskip.sparkexpr.nodes import (
-    And,
-    Call,
-    Case,
-    Cast,
-    Compare,
-    FieldRef,
-    In,
-    IsNull,
-    Literal,
-    Node,
-    Not,
-    Or,
-    children_of,
-    walk,
-)
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
-from deltaskip.sparkexpr.types.data_types import DATE, INTEGRAL_BITS, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID
 from deltaskip.sparkexpr.values.arrow_nested import conformed
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, one_chunk, true_rows
 from deltaskip.sparkexpr.values.dates import DATE_FIELDS, TIME_FIELDS
@@ -62,7 +47,7 @@ class Evaluator:
         collations: The collations for strings that are not compared by their bytes; None if no collation is available.
     """
 
-    def __init__(self, node: Node, time_zone: str = "UTC", collations: CollatedOrder | None = None) -> None:
+    def __init__(self, node: n.Node, time_zone: str = "UTC", collations: CollatedOrder | None = None) -> None:
         self.node = node
         self._time_zone = time_zone
         self._collations = collations
@@ -159,7 +144,7 @@ class Evaluator:
         except EvaluationError:
             self._raise_for_row(columns, rows)
             # No row fails alone: the row evaluator computes all rows.
-            return pa.nulls(rows, arrow_type(type_of(self.node) or VOID)), np.ones(rows, np.bool_)
+            return pa.nulls(rows, arrow_type(type_of(self.node) or t.VOID)), np.ones(rows, np.bool_)
 
     def _raise_for_row(self, columns: Columns, rows: int) -> None:
         """Raise the error of the first row that fails."""
@@ -177,7 +162,7 @@ class Evaluator:
     def _decided(self, columns: Columns, places: Sequence[int] | npt.NDArray[Any]) -> list[object]:
         """The values that the row evaluator computes for the rows at `places`."""
         chosen = taken_rows(columns, self.node, np.asarray(places))
-        fields = {part.logical: part.type for part in walk(self.node) if isinstance(part, FieldRef)}
+        fields = {part.logical: part.type for part in n.walk(self.node) if isinstance(part, n.FieldRef)}
         paths = list(fields)
         lists = [
             domain_values(conformed(one_chunk(column_at(chosen, path)), arrow_type(fields[path]))) for path in paths
@@ -187,29 +172,29 @@ class Evaluator:
         return [evaluate(self.node, dict(zip(paths, row, strict=True)), self._time_zone, order) for row in rows]
 
 
-def never_fails(node: Node) -> bool:
+def never_fails(node: n.Node) -> bool:
     """Whether deltaskip can evaluate a bound expression for every row, with and without ANSI mode.
 
     It can evaluate comparisons, IN, IS NULL, CASE and logic over columns, constants, widened integers, dates of times,
     fields of dates and times, lengths and trimmed strings.
     """
     match node:
-        case Literal() | FieldRef():
+        case n.Literal() | n.FieldRef():
             return not is_nested(node.type)
-        case Cast(child, type_):
-            source = type_of(child) or VOID
-            is_wider = 0 < INTEGRAL_BITS.get(source, 0) <= INTEGRAL_BITS.get(type_, 0)
-            return (is_wider or (source in (TIMESTAMP, TIMESTAMP_NTZ) and type_ == DATE)) and never_fails(child)
-        case Call(name, args) if name in _NEVER_FAIL and node.type is not None:
-            texts = [each for each in args if type_of(each) == STRING]
+        case n.Cast(child, type_):
+            source = type_of(child) or t.VOID
+            is_wider = 0 < t.INTEGRAL_BITS.get(source, 0) <= t.INTEGRAL_BITS.get(type_, 0)
+            return (is_wider or (source in (t.TIMESTAMP, t.TIMESTAMP_NTZ) and type_ == t.DATE)) and never_fails(child)
+        case n.Call(name, args) if name in _NEVER_FAIL and node.type is not None:
+            texts = [each for each in args if type_of(each) == t.STRING]
             collated = bool(texts) and comparison_collation(*texts) is not None
             return not collated and all(map(never_fails, args))
-        case Compare(_, left, right):
-            collated = type_of(left) == STRING and comparison_collation(left, right) is not None
+        case n.Compare(_, left, right):
+            collated = type_of(left) == t.STRING and comparison_collation(left, right) is not None
             return not collated and never_fails(left) and never_fails(right)
-        case In(child, values):
-            collated = type_of(child) == STRING and comparison_collation(child, *nodes_in(values)) is not None
+        case n.In(child, values):
+            collated = type_of(child) == t.STRING and comparison_collation(child, *nodes_in(values)) is not None
             return not collated and never_fails(child) and all(map(never_fails, nodes_in(values)))
-        case IsNull() | Not() | And() | Or() | Case():
-            return type_of(node) is not None and all(map(never_fails, children_of(node)))
+        case n.IsNull() | n.Not() | n.And() | n.Or() | n.Case():
+            return type_of(node) is not None and all(map(never_fails, n.children_of(node)))
     return False

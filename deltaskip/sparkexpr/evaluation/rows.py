@@ -7,38 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_collated
 from deltaskip.sparkexpr.failures import Undecided
 from deltaskip.sparkexpr.functions.by_name import FUNCTIONS
 from deltaskip.sparkexpr.functions.spark_functions import is_unknown, meant_function
 from deltaskip.sparkexpr.literal_list import LiteralList, nodes_in
-from deltaskip.sparkexpr.nodes import (
-    And,
-    Call,
-    Case,
-    Cast,
-    Collate,
-    Column,
-    Compare,
-    FieldRef,
-    In,
-    IsNull,
-    Lambda,
-    Like,
-    Literal,
-    Node,
-    Not,
-    Opaque,
-    Or,
-    SessionExpression,
-    StartsWith,
-    Variable,
-    is_null_constant,
-    walk,
-)
 from deltaskip.sparkexpr.text.render import to_sql
-from deltaskip.sparkexpr.types.data_types import DATE, DATETIMES, DOUBLE, FLOAT, INTEGRAL_BITS, TIMESTAMP, TIMESTAMP_NTZ
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, Zone, near_clock_change, zone_of
 from deltaskip.sparkexpr.values.casts import cast_value, try_cast_value
 from deltaskip.sparkexpr.values.order import compare_values
@@ -53,7 +30,7 @@ Row = Mapping[tuple[str, ...], object]
 Order = Callable[[str, str, str], int]
 
 
-def evaluate(node: Node, row: Row, time_zone: str = "UTC", order: Order | None = None) -> object:
+def evaluate(node: n.Node, row: Row, time_zone: str = "UTC", order: Order | None = None) -> object:
     """Return the value of a bound expression for one row; None is NULL.
 
     Args:
@@ -70,25 +47,27 @@ def evaluate(node: Node, row: Row, time_zone: str = "UTC", order: Order | None =
     return _Evaluation(row, zone_of(time_zone), order).value(node)
 
 
-def deterministic(node: Node) -> bool:
+def deterministic(node: n.Node) -> bool:
     """Whether the value of `node` depends only on its columns. False for unknown functions and Opaque nodes."""
-    for part in walk(node):
-        if isinstance(part, Opaque) or (isinstance(part, Call) and (part.name not in FUNCTIONS or part.type is None)):
+    for part in n.walk(node):
+        if isinstance(part, n.Opaque) or (
+            isinstance(part, n.Call) and (part.name not in FUNCTIONS or part.type is None)
+        ):
             return False
     return True
 
 
-def left_to_spark(node: Node) -> str | None:
+def left_to_spark(node: n.Node) -> str | None:
     """Return why only Spark can evaluate a bound expression, for every row; None if deltaskip may evaluate it.
 
     Only Spark evaluates the parts of `parts_left_to_spark`.
     """
     for part in parts_left_to_spark(node):
-        if isinstance(part, SessionExpression):
+        if isinstance(part, n.SessionExpression):
             return f"{part.sql} is left to Spark: {part.why}."
-        if isinstance(part, Opaque):
+        if isinstance(part, n.Opaque):
             return f"{part.sql} is left to Spark."
-        assert isinstance(part, Call)
+        assert isinstance(part, n.Call)
         if is_unknown(part.name):
             known = meant_function(part.name) or " A session may have it."
             return f"{part.name} is not a built-in function of Spark.{known}"
@@ -97,13 +76,13 @@ def left_to_spark(node: Node) -> str | None:
     return None
 
 
-def parts_left_to_spark(node: Node) -> list[Call | Opaque | SessionExpression]:
+def parts_left_to_spark(node: n.Node) -> list[n.Call | n.Opaque | n.SessionExpression]:
     """Return the parts of a bound expression that only Spark can evaluate, innermost ones alone.
 
     They are calls of functions that deltaskip does not know, or not with these arguments, and Opaque nodes.
     """
-    untyped = [part for part in walk(node) if isinstance(part, Call) and part.type is None]
-    left = [part for part in walk(node) if isinstance(part, Opaque | SessionExpression)]
+    untyped = [part for part in n.walk(node) if isinstance(part, n.Call) and part.type is None]
+    left = [part for part in n.walk(node) if isinstance(part, n.Opaque | n.SessionExpression)]
     inner = [call for call in untyped if all(type_of(arg) is not None for arg in call.args)]
     return [*left, *inner] or [*untyped[:1]]
 
@@ -120,50 +99,50 @@ class _Evaluation:
         self.variables: dict[str, object] = {}
         self.made = 0
 
-    def value(self, node: Node) -> object:
+    def value(self, node: n.Node) -> object:
         match node:
-            case Literal(value):
+            case n.Literal(value):
                 return value
-            case FieldRef(logical):
+            case n.FieldRef(logical):
                 if logical not in self.row:
                     raise Undecided(f"The row has no column {'.'.join(logical)}.")
                 return self.row[logical]
-            case And(children):
+            case n.And(children):
                 return self.connective(children, False)
-            case Or(children):
+            case n.Or(children):
                 return self.connective(children, True)
-            case Not(child):
+            case n.Not(child):
                 value = self.value(child)
                 return None if value is None else not value
-            case IsNull(child):
+            case n.IsNull(child):
                 return self.value(child) is None
-            case Compare():
+            case n.Compare():
                 return self.comparison(node)
-            case In():
+            case n.In():
                 return self.membership(node)
-            case Like() | StartsWith():
+            case n.Like() | n.StartsWith():
                 return self.pattern(node)
-            case Cast():
+            case n.Cast():
                 return self.cast(node)
-            case Collate(child):
+            case n.Collate(child):
                 return self.value(child)
-            case Case(branches, otherwise):
+            case n.Case(branches, otherwise):
                 for condition, value in branches:
                     if self.value(condition) is True:
                         return self.value(value)
                 return None if otherwise is None else self.value(otherwise)
-            case Call():
+            case n.Call():
                 found = self.call(node)
                 if isinstance(found, tuple):
                     self.check_size(elements_in(found))
                 return found
-            case Lambda():
+            case n.Lambda():
                 return self.function(node)
-            case Variable(name):
+            case n.Variable(name):
                 if name not in self.variables:
                     raise Undecided("The variable of a lambda function is not bound.")
                 return self.variables[name]
-            case Column(parts):
+            case n.Column(parts):
                 raise Undecided(f"The column {'.'.join(parts)} is not bound.")
             case _:
                 raise Undecided("The expression is left to Spark.")
@@ -174,7 +153,7 @@ class _Evaluation:
         if elements > _MOST_INSIDE or self.made > _MOST_MADE:
             raise Undecided("Very long arrays are left to Spark.")
 
-    def connective(self, children: tuple[Node, ...], decisive: bool) -> object:
+    def connective(self, children: tuple[n.Node, ...], decisive: bool) -> object:
         """The value of AND (FALSE decides) or OR (TRUE decides)."""
         unknown = False
         for child in children:
@@ -184,10 +163,10 @@ class _Evaluation:
             unknown = unknown or value is None
         return None if unknown else not decisive
 
-    def comparison(self, node: Compare) -> object:
+    def comparison(self, node: n.Compare) -> object:
         left = self.value(node.left)
         for side, other in ((node.left, node.right), (node.right, node.left)):
-            if isinstance(other, Literal) and other.value is not None:
+            if isinstance(other, n.Literal) and other.value is not None:
                 self.check_clock(side)
         if node.op == "<=>":
             right = self.value(node.right)
@@ -212,7 +191,7 @@ class _Evaluation:
             case _:
                 return sign >= 0
 
-    def compared(self, node: Compare, left: object, right: object) -> int:
+    def compared(self, node: n.Compare, left: object, right: object) -> int:
         return self.ordered(comparison_collation(node.left, node.right), left, right)
 
     def ordered(self, collation: str | None, left: object, right: object) -> int:
@@ -225,11 +204,11 @@ class _Evaluation:
         except LookupError as error:
             raise Undecided(f"The collation {collation} is not available.") from error
 
-    def membership(self, node: In) -> object:
+    def membership(self, node: n.In) -> object:
         child = self.value(node.child)
         if child is None:
             return None if node.values else False
-        if any(isinstance(value, Literal) for value in nodes_in(node.values)):
+        if any(isinstance(value, n.Literal) for value in nodes_in(node.values)):
             self.check_clock(node.child)
         collation = comparison_collation(node.child, *nodes_in(node.values)) if isinstance(child, str) else None
         if isinstance(node.values, LiteralList) and collation is None:
@@ -243,9 +222,9 @@ class _Evaluation:
                 return True
         return None if unknown else False
 
-    def pattern(self, node: Like | StartsWith) -> object:
-        other = node.pattern if isinstance(node, Like) else node.prefix
-        if isinstance(node, Like) and is_null_constant(other):
+    def pattern(self, node: n.Like | n.StartsWith) -> object:
+        other = node.pattern if isinstance(node, n.Like) else node.prefix
+        if isinstance(node, n.Like) and n.is_null_constant(other):
             return None
         text = self.value(node.child)
         given = None if text is None else self.value(other)
@@ -256,13 +235,13 @@ class _Evaluation:
         collation = comparison_collation(node.child, other)
         if collation is not None or not isinstance(text, str) or not isinstance(given, str):
             raise Undecided(f"Patterns under the collation {collation} are left to Spark.")
-        if isinstance(node, StartsWith):
+        if isinstance(node, n.StartsWith):
             return text.startswith(given)
         if node.case_insensitive:
             text, given = cased(text, False), cased(given, False)
         return like(text, given, node.escape)
 
-    def cast(self, node: Cast) -> object:
+    def cast(self, node: n.Cast) -> object:
         value = self.value(node.child)
         source = type_of(node.child)
         if source is None:
@@ -270,35 +249,35 @@ class _Evaluation:
         self.check_float(node, value)
         return (try_cast_value if node.safe else cast_value)(value, source, node.type, self.zone)
 
-    def check_clock(self, node: Node) -> None:
+    def check_clock(self, node: n.Node) -> None:
         """Raise Undecided for casts of columns between instants and local times near a clock change.
 
         In a comparison with a constant, Spark's optimizer casts the constant instead of the column
         (UnwrapCastInBinaryComparison). The result then differs in a repeated or skipped hour.
         """
-        if not isinstance(node, Cast) or isinstance(node.child, Literal):
+        if not isinstance(node, n.Cast) or isinstance(node.child, n.Literal):
             return
         source = type_of(node.child)
-        value = self.value(node.child) if source in DATETIMES else None
+        value = self.value(node.child) if source in t.DATETIMES else None
         if not isinstance(value, int):
             return
-        micros = value * MICROS_PER_DAY if source == DATE else value
-        mixes = TIMESTAMP in (source, node.type) and node.type in (TIMESTAMP, TIMESTAMP_NTZ)
+        micros = value * MICROS_PER_DAY if source == t.DATE else value
+        mixes = t.TIMESTAMP in (source, node.type) and node.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ)
         if mixes and near_clock_change(micros, self.zone):
             raise Undecided("A local time near a clock change is left to Spark.")
 
-    def check_float(self, node: Cast, value: object) -> None:
+    def check_float(self, node: n.Cast, value: object) -> None:
         """Raise Undecided for CAST(CAST(integer AS FLOAT) AS DOUBLE) if the double differs from the integer.
 
         Spark's optimizer casts the integer directly to a double (SimplifyCasts).
         """
         inner = node.child
-        if node.type == DOUBLE and isinstance(inner, Cast) and inner.type == FLOAT:
+        if node.type == t.DOUBLE and isinstance(inner, n.Cast) and inner.type == t.FLOAT:
             whole = self.value(inner.child)
-            if isinstance(whole, int) and type_of(inner.child) in INTEGRAL_BITS and float(whole) != value:
+            if isinstance(whole, int) and type_of(inner.child) in t.INTEGRAL_BITS and float(whole) != value:
                 raise Undecided("A double cast from a float that was cast from an integer is left to Spark.")
 
-    def function(self, node: Lambda) -> Callable[..., object]:
+    def function(self, node: n.Lambda) -> Callable[..., object]:
         """The lambda function as a Python function of the values of its variables."""
 
         def call(*values: object) -> object:
@@ -307,7 +286,7 @@ class _Evaluation:
 
         return call
 
-    def call(self, node: Call) -> object:
+    def call(self, node: n.Call) -> object:
         function = FUNCTIONS.get(node.name)
         if function is None or node.type is None:
             raise Undecided(f"The function {node.name} is left to Spark.")

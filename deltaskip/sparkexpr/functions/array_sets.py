@@ -25,6 +25,7 @@ from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signat
 from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.preimages.monotone import listed_in
 from deltaskip.sparkexpr.types.data_types import BOOLEAN, LONG, VOID, ArrayType, DataType
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk, true_rows
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.lists import (
@@ -42,16 +43,6 @@ from deltaskip.sparkexpr.values.lists import (
     repeats,
 )
 from deltaskip.sparkexpr.values.order import compare_values
-from deltaskip.sparkexpr.values.vectors import (
-    NotByColumn,
-    Values,
-    as_array,
-    column,
-    expanded,
-    is_constant,
-    made,
-    ordered_floats,
-)
 
 
 def _contains_signature(result: DataType) -> Signature:
@@ -81,39 +72,39 @@ def _position(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return next(equal, 0)
 
 
-def _equal_elements(args: Sequence[Values]) -> tuple[Lists, np.ndarray, pa.Array]:
+def _equal_elements(args: Sequence[v.Values]) -> tuple[Lists, np.ndarray, pa.Array]:
     """The lists, a mask of the elements that are equal to the value of their row, and the elements."""
-    array = column(args[0])
+    array = v.column(args[0])
     lists = lists_of(array)
     elements = elements_of(array.values, lists)
     if pa.types.is_nested(elements.type):
-        raise NotByColumn
-    wanted = args[1] if is_constant(args[1]) else one_chunk(args[1].take(arrow_array(lists.owners())))
+        raise v.NotByColumn
+    wanted = args[1] if v.is_constant(args[1]) else one_chunk(args[1].take(arrow_array(lists.owners())))
     left = elements
     if pa.types.is_floating(elements.type):
-        wanted = ordered_floats(as_array(wanted, 1))
-        left, wanted = ordered_floats(elements), wanted[0] if is_constant(args[1]) else wanted
+        wanted = v.ordered_floats(v.as_array(wanted, 1))
+        left, wanted = v.ordered_floats(elements), wanted[0] if v.is_constant(args[1]) else wanted
     return lists, true_rows(pc.equal(left, wanted)), elements
 
 
-def _contains_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _contains_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     lists, equal, elements = _equal_elements(args)
     found = flagged_elements(lists, equal) > 0
     there = lists.valid
     if elements.null_count:
         there = there & (found | (flagged_elements(lists, numpy_values(elements.is_null())) == 0))
-    if not is_constant(args[1]):
+    if not v.is_constant(args[1]):
         there = there & valid_rows(args[1])
     values = arrow_array(found)
     return values if there.all() else pc.if_else(arrow_array(there), values, pa.scalar(None, pa.bool_()))
 
 
-def _position_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _position_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     lists, equal, _ = _equal_elements(args)
     found = np.zeros(len(lists.starts), np.int64)
     hits = np.flatnonzero(equal)[::-1]
     found[lists.owners()[hits]] = lists.numbers()[hits] + 1
-    return made(found, pa.int64(), *args)
+    return v.made(found, pa.int64(), *args)
 
 
 def _remove_signature(args: tuple[Node, ...]) -> Typed:
@@ -126,11 +117,11 @@ def _remove(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return tuple([each for each in values if each is None or compare_values(each, removed) != 0])
 
 
-def _remove_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _remove_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     lists, equal, _ = _equal_elements(args)
     owners, kept = lists.owners(), ~equal
     elements = args[0].values.take(arrow_array(lists.places()[kept]))
-    there = lists.valid if is_constant(args[1]) else lists.valid & valid_rows(args[1])
+    there = lists.valid if v.is_constant(args[1]) else lists.valid & valid_rows(args[1])
     kept_there = kept & there[owners]
     if not kept_there[kept].all():
         elements = args[0].values.take(arrow_array(lists.places()[kept_there]))
@@ -202,9 +193,9 @@ def _overlap(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return None if left and right and (None in left or None in right) else False
 
 
-def _both(args: Sequence[Values]) -> tuple[np.ndarray, list[Lists], list[pa.Array]]:
+def _both(args: Sequence[v.Values]) -> tuple[np.ndarray, list[Lists], list[pa.Array]]:
     """A mask of the rows without null arrays, the lists, which are empty in other rows, and their elements."""
-    arrays = expanded(args)
+    arrays = v.expanded(args)
     given = [lists_of(each) for each in arrays]
     there = np.logical_and.reduce([each.valid for each in given])
     lists = [Lists(each.starts, np.where(there, each.lengths, 0), there) for each in given]
@@ -212,11 +203,11 @@ def _both(args: Sequence[Values]) -> tuple[np.ndarray, list[Lists], list[pa.Arra
     return there, lists, elements
 
 
-def _set_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _set_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     """`array_distinct(array)`, `array_intersect(one, other)` and `array_except(one, other)`."""
     there, lists, elements = _both(args)
     if any(map(has_negative_zero, elements)):
-        raise NotByColumn
+        raise v.NotByColumn
     codes, count = coded(*elements)
     kept = ~repeats(lists[0].lengths, codes[0], count)
     if len(args) == 2:
@@ -225,7 +216,7 @@ def _set_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return listed(flagged_elements(lists[0], kept), there, elements[0].filter(arrow_array(kept)))
 
 
-def _union_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _union_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     there, lists, elements = _both(args)
     parts = [
         (Lists(np.cumsum(each.lengths) - each.lengths, each.lengths, there), given)
@@ -234,7 +225,7 @@ def _union_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return _set_column([chained(parts, there)], call, zone)
 
 
-def _overlap_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _overlap_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     there, (left, right), elements = _both(args)
     (codes, others), count = coded(*elements)
     nulls = [numpy_values(each.is_null()) for each in elements]

@@ -10,63 +10,57 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.sparkexpr.coerce import (
-    cast_to,
-    implicit_cast,
-    is_nested,
-    is_orderable,
-    plain_wider_type,
-    same_type,
-    type_of,
-)
+from deltaskip.sparkexpr import coerce
 from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.functions.function import Signature, Typed
 from deltaskip.sparkexpr.nodes import Node
-from deltaskip.sparkexpr.types.data_types import FLOAT, INTEGRAL_BITS, VOID, ArrayType, DataType, DecimalType
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values.vectors import valid
 
 
-def array_type(node: Node) -> ArrayType | None:
+def array_type(node: Node) -> t.ArrayType | None:
     """The type of an array; None for other values, and if a string may have a collation."""
-    type_ = type_of(node)
-    return type_ if isinstance(type_, ArrayType) and not is_collated(node) else None
+    type_ = coerce.type_of(node)
+    return type_ if isinstance(type_, t.ArrayType) and not is_collated(node) else None
 
 
-def plain_wider(left: DataType, right: DataType) -> DataType | None:
+def plain_wider(left: t.DataType, right: t.DataType) -> t.DataType | None:
     """The common type without promotion of strings. A float and an integer have the type float even in ANSI mode."""
-    if FLOAT in (left, right) and (left in INTEGRAL_BITS or right in INTEGRAL_BITS):
-        return FLOAT
-    if is_nested(left) and is_nested(right) and not same_type(left, right):
+    if t.FLOAT in (left, right) and (left in t.INTEGRAL_BITS or right in t.INTEGRAL_BITS):
+        return t.FLOAT
+    if coerce.is_nested(left) and coerce.is_nested(right) and not coerce.same_type(left, right):
         return None
-    return plain_wider_type(left, right)
+    return coerce.plain_wider_type(left, right)
 
 
 def with_value(
     args: tuple[Node, ...], at: int = 1, *, widens_decimals: bool = False
-) -> tuple[ArrayType, tuple[Node, ...]] | None:
+) -> tuple[t.ArrayType, tuple[Node, ...]] | None:
     """The type and the arguments of a call with an array and a value, cast to the common element type; or None.
 
     widens_decimals: Whether Spark finds a common type of a decimal and another number, as for array_contains only.
     """
     array = array_type(args[0])
-    value = type_of(args[at])
+    value = coerce.type_of(args[at])
     if array is None or value is None or is_collated(args[at]):
         return None
     met = plain_wider(array.element, value)
-    if met is None or (isinstance(met, DecimalType) and not widens_decimals and {array.element, value} - {met, VOID}):
+    if met is None or (
+        isinstance(met, t.DecimalType) and not widens_decimals and {array.element, value} - {met, t.VOID}
+    ):
         return None
-    type_ = ArrayType(met, array.contains_null)
-    return type_, (cast_to(args[0], type_) if array.element != met else args[0], cast_to(args[at], met))
+    type_ = t.ArrayType(met, array.contains_null)
+    return type_, (coerce.cast_to(args[0], type_) if array.element != met else args[0], coerce.cast_to(args[at], met))
 
 
-def array_to(result: Callable[[ArrayType], DataType | None], *rest: DataType) -> Signature:
+def array_to(result: Callable[[t.ArrayType], t.DataType | None], *rest: t.DataType) -> Signature:
     """Accept an array, and values that are cast to `rest`."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         array = array_type(args[0]) if len(args) == 1 + len(rest) else None
         if array is None:
             return None
-        cast = [implicit_cast(arg, type_) for arg, type_ in zip(args[1:], rest, strict=True)]
+        cast = [coerce.implicit_cast(arg, type_) for arg, type_ in zip(args[1:], rest, strict=True)]
         found = tuple(arg for arg in cast if arg is not None)
         type_ = result(array)
         return None if type_ is None or len(found) < len(rest) else ((args[0], *found), type_)
@@ -74,14 +68,14 @@ def array_to(result: Callable[[ArrayType], DataType | None], *rest: DataType) ->
     return signature
 
 
-def same_array(array: ArrayType) -> DataType:
+def same_array(array: t.ArrayType) -> t.DataType:
     """The type of the array, unchanged."""
     return array
 
 
-def ordered_array(array: ArrayType) -> DataType | None:
+def ordered_array(array: t.ArrayType) -> t.DataType | None:
     """The type of the array if its elements have an order; otherwise None."""
-    return array if is_orderable(array.element) else None
+    return array if coerce.is_orderable(array.element) else None
 
 
 def valid_rows(values: pa.Array) -> np.ndarray:

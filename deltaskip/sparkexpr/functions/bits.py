@@ -21,21 +21,11 @@ from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.preimages.monotone import monotone
 from deltaskip.sparkexpr.preimages.number_steps import bits_turned, of_one, shifted_left
 from deltaskip.sparkexpr.preimages.steps import Inverted
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DOUBLE,
-    INTEGER,
-    INTEGRAL_BITS,
-    LONG,
-    SHORT,
-    STRING,
-)
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.vectors import Partly, Values, any_set, arrays_of, column, expanded, made, numbers
 
 _BITMAP = 32_768
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -46,7 +36,7 @@ _FACTORIALS = np.array([math.factorial(n) for n in range(21)], np.int64)
 
 def _bits_signature(args: tuple[Node, ...]) -> Typed:
     type_ = type_of(args[0]) if len(args) == 1 else None
-    return (args, INTEGER) if type_ in INTEGRAL_BITS or type_ == BOOLEAN else None
+    return (args, t.INTEGER) if type_ in t.INTEGRAL_BITS or type_ == t.BOOLEAN else None
 
 
 def _bit_count(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -54,17 +44,17 @@ def _bit_count(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return (int(args[0]) & 0xFFFF_FFFF_FFFF_FFFF).bit_count()
 
 
-def _bit_count_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    found = np.asarray(numbers(column(args[0]))).astype(np.int64).view(np.uint64)
-    return made(np.bitwise_count(found).astype(np.int32), pa.int32(), args[0])
+def _bit_count_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
+    found = np.asarray(v.numbers(v.column(args[0]))).astype(np.int64).view(np.uint64)
+    return v.made(np.bitwise_count(found).astype(np.int32), pa.int32(), args[0])
 
 
 def _bitwise_signature(args: tuple[Node, ...]) -> Typed:
     """Accept integers, cast to the widest of their types."""
     types = [type_of(arg) for arg in args]
-    if not all(type_ in INTEGRAL_BITS for type_ in types):
+    if not all(type_ in t.INTEGRAL_BITS for type_ in types):
         return None
-    met = max((type_ for type_ in types if type_ is not None), key=INTEGRAL_BITS.__getitem__)
+    met = max((type_ for type_ in types if type_ is not None), key=t.INTEGRAL_BITS.__getitem__)
     return tuple(cast_to(arg, met) for arg in args), met
 
 
@@ -79,15 +69,15 @@ def _bitwise(compute: Callable[[Any, Any], Any], by_column: Callable[[Any, Any],
 def _shift_signature(args: tuple[Node, ...]) -> Typed:
     """Accept an integer, as int or bigint, and a number of bits."""
     types = [type_of(arg) for arg in args]
-    if len(args) != 2 or types[0] not in INTEGRAL_BITS or types[1] not in (BYTE, SHORT, INTEGER):
+    if len(args) != 2 or types[0] not in t.INTEGRAL_BITS or types[1] not in (t.BYTE, t.SHORT, t.INTEGER):
         return None
-    shifted = LONG if types[0] == LONG else INTEGER
-    return (cast_to(args[0], shifted), cast_to(args[1], INTEGER)), shifted
+    shifted = t.LONG if types[0] == t.LONG else t.INTEGER
+    return (cast_to(args[0], shifted), cast_to(args[1], t.INTEGER)), shifted
 
 
 def _shifted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     """Shift as in Java: the count is modulo the width of the type."""
-    bits = 64 if call.type == LONG else 32
+    bits = 64 if call.type == t.LONG else 32
     value, count = args[0], args[1] & (bits - 1)
     if call.name == "shiftleft":
         value = value << count
@@ -96,22 +86,22 @@ def _shifted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
 
 
-def _shifted_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    type_ = arrow_type(call.type or LONG)
-    signed, unsigned, bits = (np.int64, np.uint64, 64) if call.type == LONG else (np.int32, np.uint32, 32)
-    values, counts = np.asarray(numbers(args[0]), signed), np.asarray(numbers(args[1]), np.int32) & (bits - 1)
+def _shifted_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
+    type_ = arrow_type(call.type or t.LONG)
+    signed, unsigned, bits = (np.int64, np.uint64, 64) if call.type == t.LONG else (np.int32, np.uint32, 32)
+    values, counts = np.asarray(v.numbers(args[0]), signed), np.asarray(v.numbers(args[1]), np.int32) & (bits - 1)
     if call.name == "shiftright":
-        return made(np.right_shift(values, counts.astype(signed)), type_, *args)
+        return v.made(np.right_shift(values, counts.astype(signed)), type_, *args)
     shift = np.left_shift if call.name == "shiftleft" else np.right_shift
-    return made(shift(values.view(unsigned), counts.astype(unsigned)).view(signed), type_, *args)
+    return v.made(shift(values.view(unsigned), counts.astype(unsigned)).view(signed), type_, *args)
 
 
 def _bit_signature(args: tuple[Node, ...]) -> Typed:
     """Accept an integer and the position of a bit."""
-    if len(args) != 2 or type_of(args[0]) not in INTEGRAL_BITS:
+    if len(args) != 2 or type_of(args[0]) not in t.INTEGRAL_BITS:
         return None
-    place = implicit_cast(args[1], INTEGER)
-    return None if place is None else ((args[0], place), BYTE)
+    place = implicit_cast(args[1], t.INTEGER)
+    return None if place is None else ((args[0], place), t.BYTE)
 
 
 def _bit(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -123,18 +113,18 @@ def _bit(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return args[0] >> args[1] & 1
 
 
-def _bit_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    places = np.asarray(numbers(args[1]), np.int64)
+def _bit_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
+    places = np.asarray(v.numbers(args[1]), np.int64)
     outside = (places < 0) | (places >= _width(call))
-    if any_set(np.asarray(outside), *args) if outside.ndim else bool(outside):
+    if v.any_set(np.asarray(outside), *args) if outside.ndim else bool(outside):
         raise EvaluationError(f"The position for {call.name} is outside the integer (INVALID_PARAMETER_VALUE).")
-    values = np.asarray(numbers(args[0]), np.int64)
-    return made((values >> np.where(outside, 0, places) & 1).astype(np.int8), pa.int8(), *args)
+    values = np.asarray(v.numbers(args[0]), np.int64)
+    return v.made((values >> np.where(outside, 0, places) & 1).astype(np.int8), pa.int8(), *args)
 
 
 def _width(call: Call) -> int:
     type_ = type_of(call.args[0])
-    return 64 if type_ is None else INTEGRAL_BITS[type_]
+    return 64 if type_ is None else t.INTEGRAL_BITS[type_]
 
 
 def _factorial(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -142,10 +132,10 @@ def _factorial(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return math.factorial(args[0]) if 0 <= args[0] <= 20 else None
 
 
-def _factorial_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    given = numbers(column(args[0]))
+def _factorial_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
+    given = v.numbers(v.column(args[0]))
     known = (given >= 0) & (given <= 20)
-    found = made(_FACTORIALS[np.where(known, given, 0)], pa.int64(), args[0])
+    found = v.made(_FACTORIALS[np.where(known, given, 0)], pa.int64(), args[0])
     return found if known.all() else pc.if_else(arrow_array(known), found, pa.scalar(None, pa.int64()))
 
 
@@ -174,10 +164,10 @@ def _converted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return ("-" if negative and target < 0 else "") + (digits or "0")
 
 
-def _converted_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    found, beyond = in_base(*arrays_of(*args))
+def _converted_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
+    found, beyond = in_base(*v.arrays_of(*args))
     rest = numpy_values(beyond) != 0
-    return Partly(found, rest) if rest.any() else found
+    return v.Partly(found, rest) if rest.any() else found
 
 
 def _ascii_start(text: str) -> str:
@@ -191,10 +181,10 @@ def _bitmap_place(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return (value - 1 if value > 0 else -value) % _BITMAP
 
 
-def _bitmap_place_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    given = numbers(column(args[0]))
+def _bitmap_place_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
+    given = v.numbers(v.column(args[0]))
     with np.errstate(over="ignore"):
-        return made(np.where(given > 0, given - 1, -given) % _BITMAP, pa.int64(), args[0])
+        return v.made(np.where(given > 0, given - 1, -given) % _BITMAP, pa.int64(), args[0])
 
 
 def _bitmap_bucket(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -203,12 +193,12 @@ def _bitmap_bucket(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return 1 + (value - 1) // _BITMAP if value > 0 else -(-value // _BITMAP)
 
 
-def _bitmap_bucket_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    given = numbers(column(args[0]))
+def _bitmap_bucket_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
+    given = v.numbers(v.column(args[0]))
     with np.errstate(over="ignore"):
         # Round towards zero: the last bits of a number are its remainder by a power of two.
         below = (given + (given & (_BITMAP - 1) != 0) * _BITMAP) >> 15
-        return made(np.where(given > 0, 1 + ((given - 1) >> 15), below), pa.int64(), args[0])
+        return v.made(np.where(given > 0, 1 + ((given - 1) >> 15), below), pa.int64(), args[0])
 
 
 def _bitmap_count(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -216,13 +206,13 @@ def _bitmap_count(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return int.from_bytes(args[0], "little").bit_count()
 
 
-def _bitmap_count_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    values = column(args[0])
+def _bitmap_count_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
+    values = v.column(args[0])
     data = values.buffers()[2]
     ends = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
     counts = np.bitwise_count(np.frombuffer(data, np.uint8)) if data is not None and data.size else np.zeros(0)
     sums = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-    return made(sums[ends[1:]] - sums[ends[:-1]], pa.int64(), values)
+    return v.made(sums[ends[1:]] - sums[ends[:-1]], pa.int64(), values)
 
 
 def _bucket(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -243,8 +233,8 @@ def _bucket(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return int(part) + 1
 
 
-def _bucket_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    value, least, most, buckets = (np.asarray(numbers(each)) for each in expanded(args))
+def _bucket_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
+    value, least, most, buckets = (np.asarray(v.numbers(each)) for each in v.expanded(args))
     with np.errstate(all="ignore"):
         known = (buckets > 0) & (buckets < 2**63 - 1) & ~np.isnan(value) & (least != most)
         known &= np.isfinite(least) & np.isfinite(most)
@@ -256,10 +246,10 @@ def _bucket_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | P
         rest = inside & ~(part < 2.0**62)
         found = np.where(inside & ~rest, part, 0).astype(np.int64) + 1
         found = np.where(outside, 0, np.where(beyond, buckets + 1, found))
-    array = made(found, pa.int64(), *args)
+    array = v.made(found, pa.int64(), *args)
     if not known.all():
         array = pc.if_else(arrow_array(known), array, pa.scalar(None, pa.int64()))
-    return Partly(array, rest) if any_set(rest, *args) else array
+    return v.Partly(array, rest) if v.any_set(rest, *args) else array
 
 
 def _bucket_preimage(call: Call, compute: Callable[..., object], time_zone: str) -> Inverted:
@@ -286,14 +276,19 @@ BITS: Mapping[str, Function] = {
     ),
     "bit_count": Function(_bits_signature, _bit_count, by_column=_bit_count_column),
     "bit_get": Function(_bit_signature, _bit, by_column=_bit_column, aliases=("getbit",)),
-    "conv": Function(takes(STRING, STRING, INTEGER, INTEGER), _converted, by_column=_converted_column),
-    "factorial": Function(takes(LONG, INTEGER), _factorial, by_column=_factorial_column, preimage=monotone(inside=0)),
+    "conv": Function(takes(t.STRING, t.STRING, t.INTEGER, t.INTEGER), _converted, by_column=_converted_column),
+    "factorial": Function(
+        takes(t.LONG, t.INTEGER), _factorial, by_column=_factorial_column, preimage=monotone(inside=0)
+    ),
     "width_bucket": Function(
-        takes(LONG, DOUBLE, DOUBLE, DOUBLE, LONG), _bucket, by_column=_bucket_column, preimage=_bucket_preimage
+        takes(t.LONG, t.DOUBLE, t.DOUBLE, t.DOUBLE, t.LONG),
+        _bucket,
+        by_column=_bucket_column,
+        preimage=_bucket_preimage,
     ),
-    "bitmap_bit_position": Function(takes(LONG, LONG), _bitmap_place, by_column=_bitmap_place_column),
+    "bitmap_bit_position": Function(takes(t.LONG, t.LONG), _bitmap_place, by_column=_bitmap_place_column),
     "bitmap_bucket_number": Function(
-        takes(LONG, LONG), _bitmap_bucket, by_column=_bitmap_bucket_column, preimage=monotone()
+        takes(t.LONG, t.LONG), _bitmap_bucket, by_column=_bitmap_bucket_column, preimage=monotone()
     ),
-    "bitmap_count": Function(exactly(LONG, BINARY), _bitmap_count, by_column=_bitmap_count_column),
+    "bitmap_count": Function(exactly(t.LONG, t.BINARY), _bitmap_count, by_column=_bitmap_count_column),
 }

@@ -16,19 +16,9 @@ from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.preimages.steps import Preimage
 from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.types.data_types import VOID
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, typed_array
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.vectors import (
-    NotByColumn,
-    Partly,
-    Values,
-    as_array,
-    bounded,
-    by_distinct,
-    constant,
-    is_constant,
-    scattered,
-)
 
 
 def value_function(
@@ -57,31 +47,31 @@ def value_function(
 def by_value(compute: Compute, by_column: ByColumn | None = None) -> ByColumn:
     """Compute a column with `by_column`, and with `compute` for rows that `by_column` does not support."""
 
-    def columns(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    def columns(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
         try:
             if by_column is None:
-                raise NotByColumn
+                raise v.NotByColumn
             found = by_column(args, call, zone)
-        except (NotByColumn, pa.ArrowException):
+        except (v.NotByColumn, pa.ArrowException):
             return values_of(compute, args, call, zone)
-        if not isinstance(found, Partly):
+        if not isinstance(found, v.Partly):
             return found
         places = arrow_array(np.flatnonzero(found.rest).astype(np.int64))
-        chosen = [each if is_constant(each) else each.take(places) for each in args]
-        rest = scattered(values_of(compute, chosen, call, zone), found.rest)
+        chosen = [each if v.is_constant(each) else each.take(places) for each in args]
+        rest = v.scattered(values_of(compute, chosen, call, zone), found.rest)
         return pc.if_else(arrow_array(found.rest), rest, found.values)
 
     return columns
 
 
-def values_of(compute: Compute, args: Sequence[Values], call: Call, zone: Zone) -> pa.Array:
+def values_of(compute: Compute, args: Sequence[v.Values], call: Call, zone: Zone) -> pa.Array:
     """The value of each row, null where an argument is null. Raises EvaluationError if a row fails."""
-    columns = [at for at, each in enumerate(args) if not is_constant(each)]
+    columns = [at for at, each in enumerate(args) if not v.is_constant(each)]
     if len(columns) == 1:
         [at] = columns
-        before, behind = tuple(map(constant, args[:at])), tuple(map(constant, args[at + 1 :]))
-        return by_distinct(args[at], lambda value: compute((*before, value, *behind), call, zone), call.type or VOID)
+        before, behind = tuple(map(v.constant, args[:at])), tuple(map(v.constant, args[at + 1 :]))
+        return v.by_distinct(args[at], lambda value: compute((*before, value, *behind), call, zone), call.type or VOID)
     rows = len(args[columns[0]])
-    cells = zip(*(domain_values(as_array(each, rows)) for each in args), strict=True)
-    found = bounded(None if None in row else compute(row, call, zone) for row in cells)
+    cells = zip(*(domain_values(v.as_array(each, rows)) for each in args), strict=True)
+    found = v.bounded(None if None in row else compute(row, call, zone) for row in cells)
     return typed_array(list(found), arrow_type(call.type or VOID))

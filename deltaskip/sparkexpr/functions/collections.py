@@ -14,9 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.sparkexpr.coerce import cast_to, common_type, implicit_cast, is_nested, is_orderable, type_of
+from deltaskip.sparkexpr import coerce
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.functions.array_sets import ARRAY_SETS
 from deltaskip.sparkexpr.functions.array_types import (
     array_to,
@@ -27,27 +29,13 @@ from deltaskip.sparkexpr.functions.array_types import (
     with_value,
 )
 from deltaskip.sparkexpr.functions.elements import ELEMENTS
-from deltaskip.sparkexpr.functions.function import ByColumn, Compute, Function, FunctionRow, Replaced, Signature, Typed
 from deltaskip.sparkexpr.functions.maps import MAPS
 from deltaskip.sparkexpr.functions.sequences import SEQUENCES
 from deltaskip.sparkexpr.functions.text import TEXT
-from deltaskip.sparkexpr.nodes import Call, Case, Column, FieldRef, Literal, Node, columns_of, is_null_constant, walk
 from deltaskip.sparkexpr.nullability import is_nullable
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    INTEGER,
-    INTEGRAL_BITS,
-    LONG,
-    STRING,
-    VARIANT,
-    VOID,
-    ArrayType,
-    DecimalType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.resolve import fold_name
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.lists import (
@@ -62,43 +50,27 @@ from deltaskip.sparkexpr.values.lists import (
 )
 from deltaskip.sparkexpr.values.order import compare_values
 from deltaskip.sparkexpr.values.strings import MOST_ELEMENTS, concat
-from deltaskip.sparkexpr.values.vectors import (
-    MOST_TOGETHER,
-    NotByColumn,
-    Partly,
-    Values,
-    as_array,
-    column,
-    constant,
-    expanded,
-    is_constant,
-    made,
-    numbers,
-    ordered_floats,
-    rows_of,
-    sized,
-)
 
 
-def _append_signature(args: tuple[Node, ...]) -> Typed:
+def _append_signature(args: tuple[n.Node, ...]) -> function.Typed:
     """Accept an array and a value. The result always may contain NULL."""
     found = with_value(args) if len(args) == 2 else None
     if found is None or _keeps_last_value(args[1]):
         return None
-    return found[1], ArrayType(found[0].element, True)
+    return found[1], t.ArrayType(found[0].element, True)
 
 
-def _keeps_last_value(value: Node) -> bool:
+def _keeps_last_value(value: n.Node) -> bool:
     """Whether Spark may insert the value of an earlier row for NULL: CASE keeps it, and Spark ignores the null flag.
 
     # Spark 4.1, ArrayInsert.doGenCode, and CaseWhen.multiBranchesCodegen: caseWhenTmpResult
     """
-    type_ = type_of(value)
-    is_object = type_ in (STRING, BINARY, VARIANT) or isinstance(type_, DecimalType) or is_nested(type_)
-    return is_object and is_nullable(value) and any(isinstance(each, Case) for each in walk(value))
+    type_ = coerce.type_of(value)
+    is_object = type_ in (t.STRING, t.BINARY, t.VARIANT) or isinstance(type_, t.DecimalType) or coerce.is_nested(type_)
+    return is_object and is_nullable(value) and any(isinstance(each, n.Case) for each in n.walk(value))
 
 
-def _append(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _append(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     values, value = args
     if values is None:
         return None
@@ -110,24 +82,28 @@ def _single(rows: int) -> Lists:
     return Lists(np.arange(rows), np.ones(rows, np.int64), np.ones(rows, np.bool_))
 
 
-def _append_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    array, value = expanded(args)
+def _append_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    array, value = v.expanded(args)
     lists = lists_of(array)
     parts = [(lists, array.values), (_single(len(array)), value)]
     return chained(parts if call.name == "array_append" else parts[::-1], lists.valid)
 
 
-def _insert_signature(args: tuple[Node, ...]) -> Typed:
-    if len(args) != 3 or type_of(args[1]) not in INTEGRAL_BITS or INTEGRAL_BITS[type_of(args[1]) or LONG] > 32:
+def _insert_signature(args: tuple[n.Node, ...]) -> function.Typed:
+    if (
+        len(args) != 3
+        or coerce.type_of(args[1]) not in t.INTEGRAL_BITS
+        or t.INTEGRAL_BITS[coerce.type_of(args[1]) or t.LONG] > 32
+    ):
         return None
     found = with_value(args, 2)
     if found is None or _keeps_last_value(args[2]):
         return None
     (array, value), type_ = found[1], found[0]
-    return (array, cast_to(args[1], INTEGER), value), ArrayType(type_.element, True)
+    return (array, coerce.cast_to(args[1], t.INTEGER), value), t.ArrayType(type_.element, True)
 
 
-def _insert(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _insert(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     values, place, value = args
     if values is None or place is None:
         return None
@@ -145,15 +121,15 @@ def _insert(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return (value, *([None] * -at), *values)
 
 
-def _insert_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    array, places, value = expanded(args)
+def _insert_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    array, places, value = v.expanded(args)
     lists = lists_of(array)
     there = lists.valid & numpy_values(places.is_valid())
-    place = np.where(there, numbers(places), 1).astype(np.int64)
+    place = np.where(there, v.numbers(places), 1).astype(np.int64)
     if (place == 0).any():
         raise EvaluationError("An index is 0 (INVALID_INDEX_OF_ZERO).")
     if np.abs(place).max(initial=0) > MOST_ELEMENTS:
-        raise NotByColumn
+        raise v.NotByColumn
     at = np.where(place > 0, place - 1, lists.lengths + place + 1)
     head = np.clip(at, 0, lists.lengths)
     nothing = pa.nulls(1, array.type.value_type)
@@ -174,49 +150,49 @@ def _insert_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return chained(parts, there)
 
 
-def _join_signature(args: tuple[Node, ...]) -> Typed:
+def _join_signature(args: tuple[n.Node, ...]) -> function.Typed:
     """Accept an array of strings, a separator, and an optional replacement for NULL."""
     array = array_type(args[0]) if args else None
-    if array is None or not 2 <= len(args) <= 3 or is_collated(*args) or is_nested(array.element):
+    if array is None or not 2 <= len(args) <= 3 or is_collated(*args) or coerce.is_nested(array.element):
         return None
-    if any(type_of(arg) not in (STRING, VOID) for arg in args[1:]):
+    if any(coerce.type_of(arg) not in (t.STRING, t.VOID) for arg in args[1:]):
         return None
-    sure = any(isinstance(arg, FieldRef) and arg.nullable for arg in args[:2])
-    if len(args) == 3 and is_nullable(args[2]) and not is_null_constant(args[2]) and not sure:
+    sure = any(isinstance(arg, n.FieldRef) and arg.nullable for arg in args[:2])
+    if len(args) == 3 and is_nullable(args[2]) and not n.is_null_constant(args[2]) and not sure:
         # If neither other argument is nullable, Spark's generated code returns NULL, and its interpreter does not.
         return None
-    cast = args[0] if array.element == STRING else cast_to(args[0], ArrayType(STRING, array.contains_null))
-    return (cast, *(cast_to(arg, STRING) for arg in args[1:])), STRING
+    cast = args[0] if array.element == t.STRING else coerce.cast_to(args[0], t.ArrayType(t.STRING, array.contains_null))
+    return (cast, *(coerce.cast_to(arg, t.STRING) for arg in args[1:])), t.STRING
 
 
-def _join(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _join(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     values, between = args[0], args[1]
     if len(args) == 2:
         return between.join([each for each in values if each is not None])
     return between.join([args[2] if each is None else each for each in values])
 
 
-def _join_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    array = column(args[0])
+def _join_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    array = v.column(args[0])
     if array.values.null_count:
         if len(args) == 2:
             array = _compacted(array)
-        elif is_constant(args[2]):
+        elif v.is_constant(args[2]):
             lists = lists_of(array)
             array = listed(lists.lengths, lists.valid, pc.fill_null(elements_of(array.values, lists), args[2]))
         else:
-            raise NotByColumn
+            raise v.NotByColumn
     # pyarrow also supports a different separator in each row.
     return pc.binary_join(array, args[1])
 
 
-def _extreme_signature(args: tuple[Node, ...]) -> Typed:
+def _extreme_signature(args: tuple[n.Node, ...]) -> function.Typed:
     array = array_type(args[0]) if len(args) == 1 else None
-    return None if array is None or not is_orderable(array.element) else (args, array.element)
+    return None if array is None or not coerce.is_orderable(array.element) else (args, array.element)
 
 
-def _extreme(sign: int) -> Compute:
-    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _extreme(sign: int) -> function.Compute:
+    def compute(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
         found = None
         for value in args[0]:
             if value is not None and (found is None or compare_values(value, found) == sign):
@@ -226,22 +202,22 @@ def _extreme(sign: int) -> Compute:
     return compute
 
 
-def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _extreme_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`array_min` and `array_max` of flat elements. Numbers and times are compared directly, other types by rank."""
-    array = column(args[0])
+    array = v.column(args[0])
     kind = array.type.value_type
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
-        raise NotByColumn
+        raise v.NotByColumn
     lists = lists_of(array)
     elements = elements_of(array.values, lists)
     if has_negative_zero(elements):
-        raise NotByColumn
+        raise v.NotByColumn
     known = numpy_values(elements.is_valid())
     counts = flagged_elements(lists, known) if elements.null_count else lists.lengths
     there = counts > 0
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)
     ordered = None if plain else _ranks(elements)
-    values = numbers(elements) if ordered is None else ordered[0]
+    values = v.numbers(elements) if ordered is None else ordered[0]
     values = values[known] if elements.null_count else values
     # fmin ignores NaN, which is the greatest value.
     least = np.fmin if pa.types.is_floating(kind) else np.minimum
@@ -251,7 +227,7 @@ def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         found[there] = best.reduceat(values, (np.cumsum(counts) - counts)[there])
     if ordered is not None:
         return taken_elements(ordered[1], found, there)
-    return pc.if_else(arrow_array(there), made(found, kind), pa.nulls(1, kind)[0])
+    return pc.if_else(arrow_array(there), v.made(found, kind), pa.nulls(1, kind)[0])
 
 
 def _ranks(elements: pa.Array) -> tuple[np.ndarray, pa.Array]:
@@ -261,20 +237,20 @@ def _ranks(elements: pa.Array) -> tuple[np.ndarray, pa.Array]:
     order = pc.sort_indices(given.cast(pa.binary()) if pa.types.is_string(given.type) else given)
     ranks = np.empty(len(given), np.int64)
     ranks[np.asarray(order)] = np.arange(len(given))
-    places = numbers(encoded.indices.fill_null(0))
+    places = v.numbers(encoded.indices.fill_null(0))
     return ranks[places] if len(given) else np.zeros(len(elements), np.int64), given.take(order)
 
 
-def _repeat_signature(args: tuple[Node, ...]) -> Typed:
+def _repeat_signature(args: tuple[n.Node, ...]) -> function.Typed:
     if len(args) != 2 or is_collated(args[0]):
         return None
-    value, count = type_of(args[0]), type_of(args[1])
-    if value is None or not (count == VOID or (count in INTEGRAL_BITS and count != LONG)):
+    value, count = coerce.type_of(args[0]), coerce.type_of(args[1])
+    if value is None or not (count == t.VOID or (count in t.INTEGRAL_BITS and count != t.LONG)):
         return None
-    return (args[0], cast_to(args[1], INTEGER)), ArrayType(value, is_nullable(args[0]))
+    return (args[0], coerce.cast_to(args[1], t.INTEGER)), t.ArrayType(value, is_nullable(args[0]))
 
 
-def _repeat(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _repeat(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     value, count = args
     if count is None:
         return None
@@ -283,14 +259,14 @@ def _repeat(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return (value,) * count
 
 
-def _repeat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    value, given = expanded(args)
+def _repeat_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    value, given = v.expanded(args)
     there = numpy_values(given.is_valid())
-    counts = np.where(there, np.maximum(numbers(given), 0), 0).astype(np.int64)
+    counts = np.where(there, np.maximum(v.numbers(given), 0), 0).astype(np.int64)
     size = counts.sum() * (1 + value.nbytes // max(1, len(value)))
-    if counts.max(initial=0) > MOST_ELEMENTS or size > MOST_TOGETHER:
-        raise NotByColumn
-    return sized(listed(counts, there, value.take(arrow_array(np.repeat(np.arange(len(value)), counts)))))
+    if counts.max(initial=0) > MOST_ELEMENTS or size > v.MOST_TOGETHER:
+        raise v.NotByColumn
+    return v.sized(listed(counts, there, value.take(arrow_array(np.repeat(np.arange(len(value)), counts)))))
 
 
 def _compacted(array: pa.Array) -> pa.Array:
@@ -302,15 +278,15 @@ def _compacted(array: pa.Array) -> pa.Array:
     return listed(counts, lists.valid, array.values.take(arrow_array(places[kept])))
 
 
-def _sort_signature(args: tuple[Node, ...]) -> Typed:
+def _sort_signature(args: tuple[n.Node, ...]) -> function.Typed:
     """Accept an array, and whether it is sorted in ascending order."""
-    found = array_to(ordered_array, *([BOOLEAN] * (len(args) - 1)))(args) if 1 <= len(args) <= 2 else None
+    found = array_to(ordered_array, *([t.BOOLEAN] * (len(args) - 1)))(args) if 1 <= len(args) <= 2 else None
     # Spark takes only a constant order.
-    known = all(type_of(arg) in (BOOLEAN, VOID) and not columns_of(arg) for arg in args[1:])
+    known = all(coerce.type_of(arg) in (t.BOOLEAN, t.VOID) and not n.columns_of(arg) for arg in args[1:])
     return found if found is None or known else None
 
 
-def _sort(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _sort(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     """`sort_array(array, ascending)`: NULLs are the least."""
     ascending = args[1] if len(args) == 2 else True
     _check_one_zero(args[0])
@@ -329,30 +305,30 @@ def _check_one_zero(values: Sequence[Any]) -> None:
             check_zeros(each)
 
 
-def _sorted_last(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _sorted_last(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     """`array_sort(array)`: NULLs are last."""
     _check_one_zero(args[0])
     known = sorted([each for each in args[0] if each is not None], key=cmp_to_key(compare_values))
     return (*known, *[None for each in args[0] if each is None])
 
 
-def _sort_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _sort_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """Sort flat elements; strings in binary order."""
-    array = column(args[0])
+    array = v.column(args[0])
     kind = array.type.value_type
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
-        raise NotByColumn
-    ascending = True if len(args) == 1 else constant(args[1])
+        raise v.NotByColumn
+    ascending = True if len(args) == 1 else v.constant(args[1])
     lists = lists_of(array)
     places, owners = lists.places(), lists.owners()
     elements = elements_of(array.values, lists)
     if has_negative_zero(elements):
-        raise NotByColumn
+        raise v.NotByColumn
     plain = pa.types.is_integer(kind) or pa.types.is_temporal(kind)
     if pa.types.is_floating(kind):
-        ordered = numbers(ordered_floats(elements))
+        ordered = v.numbers(v.ordered_floats(elements))
     else:
-        ordered = np.asarray(numbers(elements), np.int64) if plain else _ranks(elements)[0]
+        ordered = np.asarray(v.numbers(elements), np.int64) if plain else _ranks(elements)[0]
     # The complement of an integer reverses the order without overflow.
     ordered = ordered if ascending else ~ordered
     null = numpy_values(elements.is_null())
@@ -361,7 +337,7 @@ def _sort_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return listed(lists.lengths, lists.valid, array.values.take(arrow_array(places[by])))
 
 
-def _slice(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _slice(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     values, start, length = args
     if start == 0:
         raise EvaluationError("The start of slice must not be 0 (INVALID_PARAMETER_VALUE.START).")
@@ -371,28 +347,28 @@ def _slice(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return values[at : at + length] if at >= 0 else ()
 
 
-def _slice_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    array, start, length = column(args[0]), constant(args[1]), constant(args[2])
+def _slice_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    array, start, length = v.column(args[0]), v.constant(args[1]), v.constant(args[2])
     lists = lists_of(array)
     if start == 0 or length < 0:
-        raise NotByColumn
+        raise v.NotByColumn
     at = np.full(len(array), start - 1) if start > 0 else lists.lengths + start
     counts = np.where(at < 0, 0, np.clip(lists.lengths - at, 0, length))
     cut = type(lists)(lists.starts + np.maximum(at, 0), np.where(lists.valid, counts, 0), lists.valid)
     return listed(cut.lengths, cut.valid, array.values.take(arrow_array(cut.places())))
 
 
-def _flatten_signature(args: tuple[Node, ...]) -> Typed:
+def _flatten_signature(args: tuple[n.Node, ...]) -> function.Typed:
     array = array_type(args[0]) if len(args) == 1 else None
-    return (args, array.element) if array is not None and isinstance(array.element, ArrayType) else None
+    return (args, array.element) if array is not None and isinstance(array.element, t.ArrayType) else None
 
 
-def _flatten(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _flatten(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     return None if None in args[0] else tuple([each for inner in args[0] for each in inner])
 
 
-def _flatten_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    array = column(args[0])
+def _flatten_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    array = v.column(args[0])
     outer = lists_of(array)
     inner = one_chunk(array.values.take(arrow_array(outer.places())))
     lists = lists_of(inner)
@@ -404,48 +380,48 @@ def _flatten_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
     return listed(np.where(there, counts, 0), there, inner.values.take(arrow_array(cut.places())))
 
 
-def _reverse_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    array = column(args[0])
+def _reverse_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    array = v.column(args[0])
     lists = lists_of(array)
     places = np.repeat(lists.starts + lists.lengths - 1, lists.lengths) - lists.numbers()
     return listed(lists.lengths, lists.valid, array.values.take(arrow_array(places)))
 
 
-def _zip_node(*args: Node) -> Node:
+def _zip_node(*args: n.Node) -> n.Node:
     """The node of `arrays_zip(args)`, with the field names: the names of columns, or indexes."""
-    names: list[Node] = []
+    names: list[n.Node] = []
     for at, arg in enumerate(args):
         match arg:
-            case Column(parts):
-                names.append(Literal(parts[-1], STRING))
-            case Call("[]", (_, Literal(str() as name, _))):
-                names.append(Literal(name, STRING))
+            case n.Column(parts):
+                names.append(n.Literal(parts[-1], t.STRING))
+            case n.Call("[]", (_, n.Literal(str() as name, _))):
+                names.append(n.Literal(name, t.STRING))
             case _:
-                names.append(Literal(str(at), STRING))
-    return Call("arrays_zip()", (*names, *args))
+                names.append(n.Literal(str(at), t.STRING))
+    return n.Call("arrays_zip()", (*names, *args))
 
 
-def _zip_signature(args: tuple[Node, ...]) -> Typed:
+def _zip_signature(args: tuple[n.Node, ...]) -> function.Typed:
     """Accept pairs of a field name and an array."""
     count = len(args) // 2
-    names = [arg.value for arg in args[:count] if isinstance(arg, Literal) and isinstance(arg.value, str)]
+    names = [arg.value for arg in args[:count] if isinstance(arg, n.Literal) and isinstance(arg.value, str)]
     arrays = [array for arg in args[count:] if (array := array_type(arg)) is not None]
     if not args or len(names) < count or len(arrays) < count or len(set(map(fold_name, names))) < count:
         return None
-    fields = [StructField(name, array.element) for name, array in zip(names, arrays, strict=True)]
-    return args, ArrayType(StructType(tuple(fields)), False)
+    fields = [t.StructField(name, array.element) for name, array in zip(names, arrays, strict=True)]
+    return args, t.ArrayType(t.StructType(tuple(fields)), False)
 
 
-def _zip(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _zip(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     arrays = args[len(args) // 2 :]
     most = max(map(len, arrays))
     return tuple([tuple([each[at] if at < len(each) else None for each in arrays]) for at in range(most)])
 
 
-def _zip_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _zip_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """Structs of the elements at the same index, null after the end of a shorter array."""
     given = args[len(args) // 2 :]
-    arrays = expanded(given)
+    arrays = v.expanded(given)
     lists = [lists_of(each) for each in arrays]
     there = np.logical_and.reduce([each.valid for each in lists])
     most = np.where(there, np.maximum.reduce([each.lengths for each in lists]), 0)
@@ -455,76 +431,82 @@ def _zip_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         taken_elements(array.values, each.starts[owners] + at, at < each.lengths[owners])
         for array, each in zip(arrays, lists, strict=True)
     ]
-    names = [constant(each) for each in args[: len(args) // 2]]
+    names = [v.constant(each) for each in args[: len(args) // 2]]
     return listed(most, there, pa.StructArray.from_arrays(list(map(one_chunk, members)), names=names))
 
 
-def _concat_signature(args: tuple[Node, ...]) -> Typed:
+def _concat_signature(args: tuple[n.Node, ...]) -> function.Typed:
     arrays = [array for arg in args if (array := array_type(arg)) is not None]
-    met = common_type(arrays) if len(arrays) == len(args) else None
-    return None if met is None else (tuple(cast_to(arg, met) for arg in args), met)
+    met = coerce.common_type(arrays) if len(arrays) == len(args) else None
+    return None if met is None else (tuple(coerce.cast_to(arg, met) for arg in args), met)
 
 
-def _concat(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _concat(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     return tuple([each for array in args for each in array])
 
 
-def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    arrays = expanded(args)
+def _concat_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    arrays = v.expanded(args)
     lists = [lists_of(each) for each in arrays]
     there = np.logical_and.reduce([each.valid for each in lists])
     return chained([(found, each.values) for found, each in zip(lists, arrays, strict=True)], there)
 
 
-def _concat_ws_signature(args: tuple[Node, ...]) -> Typed:
+def _concat_ws_signature(args: tuple[n.Node, ...]) -> function.Typed:
     """Accept a separator, and strings and arrays of strings."""
-    if type_of(args[0]) not in (STRING, VOID) or is_collated(*args):
+    if coerce.type_of(args[0]) not in (t.STRING, t.VOID) or is_collated(*args):
         return None
-    cast: list[Node] = [cast_to(args[0], STRING)]
+    cast: list[n.Node] = [coerce.cast_to(args[0], t.STRING)]
     for arg in args[1:]:
         array = array_type(arg)
-        if array is not None and is_nested(array.element):
+        if array is not None and coerce.is_nested(array.element):
             return None
-        found = implicit_cast(arg, STRING) if array is None else cast_to(arg, ArrayType(STRING, array.contains_null))
+        found = (
+            coerce.implicit_cast(arg, t.STRING)
+            if array is None
+            else coerce.cast_to(arg, t.ArrayType(t.STRING, array.contains_null))
+        )
         if found is None:
             return None
         cast.append(found)
-    return tuple(cast), STRING
+    return tuple(cast), t.STRING
 
 
-def _concat_ws(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _concat_ws(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     if args[0] is None:
         return None
     texts = [text for each in args[1:] for text in (each if isinstance(each, tuple) else (each,)) if text is not None]
     return concat([piece for text in texts for piece in (args[0], text)][1:], "")
 
 
-def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    rows = rows_of(args)
+def _concat_ws_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    rows = v.rows_of(args)
     every = np.ones(rows, np.bool_)
     parts: list[tuple[Lists, pa.Array]] = []
     for arg, node in zip(args[1:], call.args[1:], strict=True):
-        values = as_array(arg, rows)
-        nested = isinstance(type_of(node), ArrayType)
+        values = v.as_array(arg, rows)
+        nested = isinstance(coerce.type_of(node), t.ArrayType)
         parts.append((lists_of(values), values.values) if nested else (_single(rows), values))
     texts = _compacted(chained(parts, every))
-    if len(texts.values) * (pc.max(pc.binary_length(args[0])).as_py() or 0) > MOST_TOGETHER:
-        raise NotByColumn
+    if len(texts.values) * (pc.max(pc.binary_length(args[0])).as_py() or 0) > v.MOST_TOGETHER:
+        raise v.NotByColumn
     return pc.binary_join(texts, args[0])
 
 
-def _or_of_arrays(row: FunctionRow, signature: Signature, compute: Compute, by_column: ByColumn) -> Function:
+def _or_of_arrays(
+    row: function.FunctionRow, signature: function.Signature, compute: function.Compute, by_column: function.ByColumn
+) -> function.Function:
     """A function of strings that also takes arrays."""
-    assert isinstance(row, Function)
+    assert isinstance(row, function.Function)
     plain = row
 
-    def of_arrays(args: tuple[Node, ...]) -> bool:
-        return any(isinstance(type_of(arg), ArrayType) for arg in args)
+    def of_arrays(args: tuple[n.Node, ...]) -> bool:
+        return any(isinstance(coerce.type_of(arg), t.ArrayType) for arg in args)
 
-    def column_of(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+    def column_of(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values | v.Partly:
         found = by_column if of_arrays(call.args) else plain.by_column
         if found is None:
-            raise NotByColumn
+            raise v.NotByColumn
         return found(args, call, zone)
 
     return replace(
@@ -535,35 +517,37 @@ def _or_of_arrays(row: FunctionRow, signature: Signature, compute: Compute, by_c
     )
 
 
-COLLECTIONS: Mapping[str, FunctionRow] = {
+COLLECTIONS: Mapping[str, function.FunctionRow] = {
     **ELEMENTS,
     **ARRAY_SETS,
-    "array_append": Function(_append_signature, _append, False, by_column=_append_column, decisive=(0,)),
-    "array_prepend": Function(_append_signature, _append, False, by_column=_append_column, decisive=(0,)),
-    "array_insert": Function(_insert_signature, _insert, False, by_column=_insert_column, decisive=(0, 1)),
+    "array_append": function.Function(_append_signature, _append, False, by_column=_append_column, decisive=(0,)),
+    "array_prepend": function.Function(_append_signature, _append, False, by_column=_append_column, decisive=(0,)),
+    "array_insert": function.Function(_insert_signature, _insert, False, by_column=_insert_column, decisive=(0, 1)),
     # Spark evaluates the replacement for NULL first.
-    "array_join": Function(_join_signature, _join, by_column=_join_column, order=lambda args: (2, 0, 1)[-len(args) :]),
-    "array_min": Function(_extreme_signature, _extreme(-1), by_column=_extreme_column),
-    "array_max": Function(_extreme_signature, _extreme(1), by_column=_extreme_column),
-    "array_repeat": Function(_repeat_signature, _repeat, False, by_column=_repeat_column),
-    "array_compact": Function(
-        array_to(lambda array: ArrayType(array.element, False)),
-        lambda args, call, zone: tuple([each for each in args[0] if each is not None]),
-        by_column=lambda args, call, zone: _compacted(column(args[0])),
+    "array_join": function.Function(
+        _join_signature, _join, by_column=_join_column, order=lambda args: (2, 0, 1)[-len(args) :]
     ),
-    "sort_array": Function(_sort_signature, _sort, by_column=_sort_column),
+    "array_min": function.Function(_extreme_signature, _extreme(-1), by_column=_extreme_column),
+    "array_max": function.Function(_extreme_signature, _extreme(1), by_column=_extreme_column),
+    "array_repeat": function.Function(_repeat_signature, _repeat, False, by_column=_repeat_column),
+    "array_compact": function.Function(
+        array_to(lambda array: t.ArrayType(array.element, False)),
+        lambda args, call, zone: tuple([each for each in args[0] if each is not None]),
+        by_column=lambda args, call, zone: _compacted(v.column(args[0])),
+    ),
+    "sort_array": function.Function(_sort_signature, _sort, by_column=_sort_column),
     # `array_sort` with a comparison is a separate function.
-    "array_sort": Function(
+    "array_sort": function.Function(
         array_to(ordered_array),
         _sorted_last,
         by_column=_sort_column,
-        instead=lambda *args: Call("array_sort()", args) if len(args) == 2 else None,
+        instead=lambda *args: n.Call("array_sort()", args) if len(args) == 2 else None,
     ),
-    "slice": Function(array_to(same_array, INTEGER, INTEGER), _slice, by_column=_slice_column),
-    "flatten": Function(_flatten_signature, _flatten, by_column=_flatten_column),
-    "arrays_zip": Replaced(_zip_node, 1, 1_000_000),
+    "slice": function.Function(array_to(same_array, t.INTEGER, t.INTEGER), _slice, by_column=_slice_column),
+    "flatten": function.Function(_flatten_signature, _flatten, by_column=_flatten_column),
+    "arrays_zip": function.Replaced(_zip_node, 1, 1_000_000),
     # `arrays_zip` with the names of its fields.
-    "arrays_zip()": Function(_zip_signature, _zip, by_column=_zip_column),
+    "arrays_zip()": function.Function(_zip_signature, _zip, by_column=_zip_column),
     "concat": _or_of_arrays(TEXT["concat"], _concat_signature, _concat, _concat_column),
     "concat_ws": _or_of_arrays(TEXT["concat_ws"], _concat_ws_signature, _concat_ws, _concat_ws_column),
     "reverse": _or_of_arrays(

@@ -13,60 +13,42 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import shown
-from deltaskip.sparkexpr.coerce import (
-    cast_to,
-    common_type,
-    implicit_cast,
-    is_nested,
-    is_orderable,
-    plain_wider_type,
-    type_of,
-)
+from deltaskip.sparkexpr import coerce
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.failures import EvaluationError
-from deltaskip.sparkexpr.functions.function import Compute, Function, FunctionRow, Replaced, Typed, takes
-from deltaskip.sparkexpr.nodes import Call, Case, Cast, Compare, FieldRef, IsNull, Literal, Node, Not, is_null_constant
+from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.preimages.monotone import monotone, unchanged
 from deltaskip.sparkexpr.preimages.text_steps import extreme
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    DOUBLE,
-    FLOAT,
-    FLOATING,
-    INTEGER,
-    STRING,
-    TIMESTAMP,
-    VOID,
-)
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, is_true, numpy_values
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.comparisons import signs_of_rows
 from deltaskip.sparkexpr.values.order import compare_values
-from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, expanded, is_constant, none_of, ordered_floats
 
 
-def _coalesce_signature(args: tuple[Node, ...]) -> Typed:
-    types = [type_of(arg) for arg in args]
+def _coalesce_signature(args: tuple[n.Node, ...]) -> function.Typed:
+    types = [coerce.type_of(arg) for arg in args]
     known = [type_ for type_ in types if type_ is not None]
-    met = common_type(known) if known and len(known) == len(types) else None
-    return None if met is None else (tuple(cast_to(arg, met) for arg in args), met)
+    met = coerce.common_type(known) if known and len(known) == len(types) else None
+    return None if met is None else (tuple(coerce.cast_to(arg, met) for arg in args), met)
 
 
-def _extreme_signature(args: tuple[Node, ...]) -> Typed:
+def _extreme_signature(args: tuple[n.Node, ...]) -> function.Typed:
     """Accept two or more values of a common type with an order."""
     found = _coalesce_signature(args) if len(args) > 1 else None
-    if found is None or found[1] == VOID or not is_orderable(found[1]):
+    if found is None or found[1] == t.VOID or not coerce.is_orderable(found[1]):
         return None
     # Strings are not promoted.
-    types = [type_ for arg in args if (type_ := type_of(arg)) is not None]
-    return found if all(plain_wider_type(type_, found[1]) is not None for type_ in types) else None
+    types = [type_ for arg in args if (type_ := coerce.type_of(arg)) is not None]
+    return found if all(coerce.plain_wider_type(type_, found[1]) is not None for type_ in types) else None
 
 
-def _extreme(sign: int) -> Compute:
+def _extreme(sign: int) -> function.Compute:
     """The greatest value if `sign` is 1, the least if it is -1. NULLs are ignored."""
 
-    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    def compute(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
         found = None
         for value in args:
             if value is not None and (found is None or compare_values(value, found) == sign):
@@ -76,25 +58,25 @@ def _extreme(sign: int) -> Compute:
     return compute
 
 
-def _extreme_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    if is_nested(call.type):
+def _extreme_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    if coerce.is_nested(call.type):
         return _nested_extreme(args, 1 if call.name == "greatest" else -1)
-    if call.type in (FLOAT, DOUBLE, STRING, BINARY, BOOLEAN):
+    if call.type in (t.FLOAT, t.DOUBLE, t.STRING, t.BINARY, t.BOOLEAN):
         return _first_extreme(args, call)
     extreme = pc.max_element_wise if call.name == "greatest" else pc.min_element_wise
-    if call.type != TIMESTAMP:
+    if call.type != t.TIMESTAMP:
         return extreme(*args, skip_nulls=True)
     # pyarrow does not compare times with a time zone.
     micros = [each.cast(pa.int64()) for each in args]
-    return extreme(*micros, skip_nulls=True).view(arrow_type(TIMESTAMP))
+    return extreme(*micros, skip_nulls=True).view(arrow_type(t.TIMESTAMP))
 
 
-def _first_extreme(args: Sequence[Values], call: Call) -> Values:
+def _first_extreme(args: Sequence[v.Values], call: n.Call) -> v.Values:
     """The first extreme value of each row in Spark's order, where NaN is the greatest number."""
     beyond = pc.greater if call.name == "greatest" else pc.less
-    given = expanded(args)
+    given = v.expanded(args)
     # Without NaN, Arrow compares numbers as Spark does.
-    plain = call.type in FLOATING and not any(pc.any(pc.is_nan(each)).as_py() for each in given)
+    plain = call.type in t.FLOATING and not any(pc.any(pc.is_nan(each)).as_py() for each in given)
     found: pa.Array | None = None
     for each in given:
         if found is None:
@@ -107,13 +89,13 @@ def _first_extreme(args: Sequence[Values], call: Call) -> Values:
     return found
 
 
-def _nested_extreme(args: Sequence[Values], sign: int) -> Values:
+def _nested_extreme(args: Sequence[v.Values], sign: int) -> v.Values:
     """The first greatest array or struct of each row if `sign` is 1, the first least if it is -1."""
-    found, *others = expanded(args)
+    found, *others = v.expanded(args)
     places = np.arange(len(found))
     for each in others:
         if each.type != found.type:
-            raise NotByColumn
+            raise v.NotByColumn
         # NULL is worse than every value.
         better = numpy_values(found.is_null()) | (signs_of_rows(each, found) == sign)
         taken = numpy_values(each.is_valid()) & better
@@ -124,98 +106,100 @@ def _nested_extreme(args: Sequence[Values], sign: int) -> Values:
 def _ordered(values: pa.Array) -> pa.Array:
     """Convert values so that Arrow's order is Spark's order."""
     if pa.types.is_floating(values.type):
-        return ordered_floats(values)
+        return v.ordered_floats(values)
     return values.cast(pa.int8()) if values.type == pa.bool_() else values
 
 
-def _nanvl_signature(args: tuple[Node, ...]) -> Typed:
+def _nanvl_signature(args: tuple[n.Node, ...]) -> function.Typed:
     """Accept two floats or doubles. The second must not fail: Spark evaluates it only if the first is NaN."""
     if len(args) != 2 or not _never_fails(args[1]):
         return None
-    types = [type_of(arg) for arg in args]
-    if types == [FLOAT, FLOAT]:
-        return args, FLOAT
-    if types[0] == FLOAT and types[1] != DOUBLE:
+    types = [coerce.type_of(arg) for arg in args]
+    if types == [t.FLOAT, t.FLOAT]:
+        return args, t.FLOAT
+    if types[0] == t.FLOAT and types[1] != t.DOUBLE:
         # Spark first types the call as float and casts the enclosing expression, and only then widens it to double.
         return None
-    cast = [implicit_cast(arg, DOUBLE) for arg in args]
+    cast = [coerce.implicit_cast(arg, t.DOUBLE) for arg in args]
     found = tuple(arg for arg in cast if arg is not None)
-    return (found, DOUBLE) if len(found) == 2 else None
+    return (found, t.DOUBLE) if len(found) == 2 else None
 
 
-def _never_fails(node: Node) -> bool:
+def _never_fails(node: n.Node) -> bool:
     """Whether a number is a column or a constant, or a number cast to a double."""
-    while isinstance(node, Cast) and node.type == DOUBLE:
+    while isinstance(node, n.Cast) and node.type == t.DOUBLE:
         node = node.child
-    return isinstance(node, FieldRef | Literal) and type_of(node) != STRING
+    return isinstance(node, n.FieldRef | n.Literal) and coerce.type_of(node) != t.STRING
 
 
-def _nanvl(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _nanvl(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     return args[1] if args[0] is not None and args[0] != args[0] else args[0]
 
 
-def _nanvl_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    value, otherwise = expanded(args)
+def _nanvl_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    value, otherwise = v.expanded(args)
     return pc.if_else(is_true(pc.is_nan(value)), otherwise, value)
 
 
-def searched(value: Node, *rest: Node) -> Node | None:
+def searched(value: n.Node, *rest: n.Node) -> n.Node | None:
     """Return CASE for `decode(value, searched, result, …, otherwise)`, which also finds NULL; None for a charset."""
     if len(rest) < 2:
         return None
     pairs = [(rest[at], rest[at + 1]) for at in range(0, len(rest) - 1, 2)]
-    branches = tuple((Compare("<=>", value, searched), result) for searched, result in pairs)
-    return Case(branches, rest[-1] if len(rest) % 2 else None)
+    branches = tuple((n.Compare("<=>", value, searched), result) for searched, result in pairs)
+    return n.Case(branches, rest[-1] if len(rest) % 2 else None)
 
 
-def _if(condition: Node, value: Node, otherwise: Node) -> Node:
+def _if(condition: n.Node, value: n.Node, otherwise: n.Node) -> n.Node:
     # Unlike CASE, IF takes NULL for a condition.
-    return Case(((Literal(None, BOOLEAN) if is_null_constant(condition) else condition, value),), otherwise)
+    return n.Case(((n.Literal(None, t.BOOLEAN) if n.is_null_constant(condition) else condition, value),), otherwise)
 
 
-def _nullif(value: Node, refused: Node) -> Node:
-    return Case(((Compare("=", value, refused), Literal(None, VOID)),), value)
+def _nullif(value: n.Node, refused: n.Node) -> n.Node:
+    return n.Case(((n.Compare("=", value, refused), n.Literal(None, t.VOID)),), value)
 
 
-def _assert_signature(args: tuple[Node, ...]) -> Typed:
+def _assert_signature(args: tuple[n.Node, ...]) -> function.Typed:
     """Accept a condition, and an optional message that Spark evaluates if the condition does not hold."""
-    message = implicit_cast(args[1], STRING) if len(args) == 2 else None
-    if not args or type_of(args[0]) != BOOLEAN or (len(args) == 2 and message is None):
+    message = coerce.implicit_cast(args[1], t.STRING) if len(args) == 2 else None
+    if not args or coerce.type_of(args[0]) != t.BOOLEAN or (len(args) == 2 and message is None):
         return None
-    return (args[0], *(() if message is None else (message,))), VOID
+    return (args[0], *(() if message is None else (message,))), t.VOID
 
 
-def _assert(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _assert(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     if args[0] is not True:
         message = "the condition of assert_true does not hold" if len(args) == 1 else args[1]
         raise EvaluationError(f"USER_RAISED_EXCEPTION: {message}")
     return None
 
 
-def _assert_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    if is_constant(args[0]):
+def _assert_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    if v.is_constant(args[0]):
         _assert((args[0].as_py(), ""), call, zone)
-        return none_of(pa.null())
+        return v.none_of(pa.null())
     if args[0].null_count or args[0].true_count < len(args[0]):
         raise EvaluationError("A condition of assert_true does not hold (USER_RAISED_EXCEPTION).")
-    return none_of(pa.null())
+    return v.none_of(pa.null())
 
 
-def _raise(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _raise(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     raise EvaluationError(f"{shown(args[0])} (USER_RAISED_EXCEPTION)")
 
 
-CONDITIONS: Mapping[str, FunctionRow] = {
-    "isnull": Replaced(IsNull, 1),
-    "isnotnull": Replaced(lambda value: Not(IsNull(value)), 1),
-    "equal_null": Replaced(lambda left, right: Compare("<=>", left, right), 2),
-    "if": Replaced(_if, 3),
-    "nullif": Replaced(_nullif, 2),
-    "nvl2": Replaced(lambda tested, value, otherwise: Case(((Not(IsNull(tested)), value),), otherwise), 3),
-    "zeroifnull": Replaced(lambda value: Call("coalesce", (value, Literal(0, INTEGER))), 1),
-    "nullifzero": Replaced(lambda value: _nullif(value, Literal(0, INTEGER)), 1),
+CONDITIONS: Mapping[str, function.FunctionRow] = {
+    "isnull": function.Replaced(n.IsNull, 1),
+    "isnotnull": function.Replaced(lambda value: n.Not(n.IsNull(value)), 1),
+    "equal_null": function.Replaced(lambda left, right: n.Compare("<=>", left, right), 2),
+    "if": function.Replaced(_if, 3),
+    "nullif": function.Replaced(_nullif, 2),
+    "nvl2": function.Replaced(
+        lambda tested, value, otherwise: n.Case(((n.Not(n.IsNull(tested)), value),), otherwise), 3
+    ),
+    "zeroifnull": function.Replaced(lambda value: n.Call("coalesce", (value, n.Literal(0, t.INTEGER))), 1),
+    "nullifzero": function.Replaced(lambda value: _nullif(value, n.Literal(0, t.INTEGER)), 1),
     # The caller evaluates the arguments lazily.
-    "coalesce": Function(
+    "coalesce": function.Function(
         _coalesce_signature,
         lambda args, call, zone: next((a for a in args if a is not None), None),
         False,
@@ -223,9 +207,9 @@ CONDITIONS: Mapping[str, FunctionRow] = {
         aliases=("nvl", "ifnull"),
         preimage=unchanged,
     ),
-    "nanvl": Function(_nanvl_signature, _nanvl, False, by_column=_nanvl_column, preimage=monotone()),
+    "nanvl": function.Function(_nanvl_signature, _nanvl, False, by_column=_nanvl_column, preimage=monotone()),
     **{
-        name: Function(
+        name: function.Function(
             _extreme_signature,
             _extreme(sign),
             False,
@@ -236,6 +220,6 @@ CONDITIONS: Mapping[str, FunctionRow] = {
         )
         for name, sign in (("greatest", 1), ("least", -1))
     },
-    "assert_true": Function(_assert_signature, _assert, False, by_column=_assert_column),
-    "raise_error": Function(takes(VOID, STRING), _raise, False),
+    "assert_true": function.Function(_assert_signature, _assert, False, by_column=_assert_column),
+    "raise_error": function.Function(function.takes(t.VOID, t.STRING), _raise, False),
 }

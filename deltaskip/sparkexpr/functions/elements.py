@@ -20,33 +20,13 @@ from deltaskip.sparkexpr.functions.function import Compute, Function, FunctionRo
 from deltaskip.sparkexpr.functions.maps import map_lookup
 from deltaskip.sparkexpr.nodes import Call, Column, Literal, Node, Variable
 from deltaskip.sparkexpr.nullability import is_nullable
-from deltaskip.sparkexpr.types.data_types import (
-    INTEGER,
-    INTEGRAL_BITS,
-    LONG,
-    STRING,
-    VOID,
-    ArrayType,
-    MapType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.json import simple_string
 from deltaskip.sparkexpr.types.resolve import fold_name
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk, true_rows
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.lists import elements_of, listed, lists_of
-from deltaskip.sparkexpr.values.vectors import (
-    NotByColumn,
-    Values,
-    as_array,
-    column,
-    constant,
-    expanded,
-    is_constant,
-    made,
-    numbers,
-)
 
 _LEAST = -(2**31)
 
@@ -71,7 +51,7 @@ def struct_node(*args: Node, names: Mapping[int, str] | None = None) -> Node:
                 name = field
             case _:
                 name = f"col{at + 1}"
-        found += [Literal(name, STRING), arg]
+        found += [Literal(name, t.STRING), arg]
     return Call("named_struct", tuple(found))
 
 
@@ -83,7 +63,7 @@ def _array_signature(args: tuple[Node, ...]) -> Typed:
     if len(known) < len(types) or met is None or is_collated(*args):
         return None
     cast = tuple(cast_to(arg, met) for arg in args)
-    return cast, ArrayType(met, any(map(is_nullable, cast)))
+    return cast, t.ArrayType(met, any(map(is_nullable, cast)))
 
 
 def _struct_signature(args: tuple[Node, ...]) -> Typed:
@@ -92,27 +72,27 @@ def _struct_signature(args: tuple[Node, ...]) -> Typed:
     types = [type_of(arg) for arg in args[1::2]]
     if not args or len(names) != len(types) or is_collated(*args):
         return None
-    fields: dict[str, StructField] = {}
+    fields: dict[str, t.StructField] = {}
     for name, type_, arg in zip(names, types, args[1::2], strict=True):
         if not isinstance(name, str) or type_ is None or fold_name(name) in fields:
             return None
-        fields[fold_name(name)] = StructField(name, type_, is_nullable(arg))
-    return args, StructType(tuple(fields.values()))
+        fields[fold_name(name)] = t.StructField(name, type_, is_nullable(arg))
+    return args, t.StructType(tuple(fields.values()))
 
 
-def _array_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _array_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     """`array(values)`: the array of a row has the values of all columns in this row."""
-    given = expanded(args)
+    given = v.expanded(args)
     rows, joined = len(given[0]), pa.concat_arrays(given)
     order = np.arange(rows * len(args)).reshape(len(args), rows).T.ravel()
     counts = np.full(rows, len(args), np.int64)
     return listed(counts, np.ones(rows, np.bool_), joined.take(arrow_array(np.ascontiguousarray(order))))
 
 
-def _struct_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    rows = next((len(each) for each in args if not is_constant(each)), 1)
-    assert isinstance(call.type, StructType)
-    members = [as_array(each, rows) for each in args[1::2]]
+def _struct_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
+    rows = next((len(each) for each in args if not v.is_constant(each)), 1)
+    assert isinstance(call.type, t.StructType)
+    members = [v.as_array(each, rows) for each in args[1::2]]
     fields = [pa.field(field.name, member.type) for field, member in zip(call.type.fields, members, strict=True)]
     return pa.StructArray.from_arrays(members, fields=fields)
 
@@ -123,16 +103,18 @@ def _extract_signature(args: tuple[Node, ...]) -> Typed:
         return None
     given, key = type_of(args[0]), args[1]
     match given:
-        case StructType() if isinstance(key, Literal) and isinstance(key.value, str):
+        case t.StructType() if isinstance(key, Literal) and isinstance(key.value, str):
             field = _field(given, key.value)
             return None if field is None else (args, field.type)
-        case ArrayType(StructType() as element, contains_null) if isinstance(key, Literal) and type_of(key) == STRING:
+        case t.ArrayType(t.StructType() as element, contains_null) if (
+            isinstance(key, Literal) and type_of(key) == t.STRING
+        ):
             field = _field(element, str(key.value))
-            return None if field is None else (args, ArrayType(field.type, contains_null or field.nullable))
-        case ArrayType(element) if not _without_null(*args):
-            place = key if type_of(key) in INTEGRAL_BITS or type_of(key) == VOID else None
-            return None if place is None else ((args[0], cast_to(place, LONG)), element)
-        case MapType(of, value):
+            return None if field is None else (args, t.ArrayType(field.type, contains_null or field.nullable))
+        case t.ArrayType(element) if not _without_null(*args):
+            place = key if type_of(key) in t.INTEGRAL_BITS or type_of(key) == t.VOID else None
+            return None if place is None else ((args[0], cast_to(place, t.LONG)), element)
+        case t.MapType(of, value):
             cast = implicit_cast(key, of)
             return None if cast is None or not is_orderable(of) else ((args[0], cast), value)
     return None
@@ -144,11 +126,11 @@ def _without_null(array: Node, place: Node) -> bool:
     # Spark 4.1, GetArrayItem and ElementAt: computeNullabilityFromArray ignores the nullability of the index
     """
     type_ = type_of(array)
-    never = isinstance(type_, ArrayType) and not type_.contains_null and not is_nullable(array)
+    never = isinstance(type_, t.ArrayType) and not type_.contains_null and not is_nullable(array)
     return never and is_nullable(place)
 
 
-def _field(struct: StructType, name: str) -> StructField | None:
+def _field(struct: t.StructType, name: str) -> t.StructField | None:
     found = [field for field in struct.fields if fold_name(field.name) == fold_name(name)]
     return found[0] if len(found) == 1 else None
 
@@ -156,12 +138,12 @@ def _field(struct: StructType, name: str) -> StructField | None:
 def _extract(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     value, key = args
     match type_of(call.args[0]):
-        case StructType() as struct:
+        case t.StructType() as struct:
             return value[_place(struct, key)]
-        case ArrayType(StructType() as element) if isinstance(key, str):
+        case t.ArrayType(t.StructType() as element) if isinstance(key, str):
             at = _place(element, key)
             return tuple([None if each is None else each[at] for each in value])
-        case ArrayType():
+        case t.ArrayType():
             # A 64-bit index wraps around to 32 bits.
             at = (key + 2**31) % 2**32 - 2**31
             if not 0 <= at < len(value):
@@ -172,30 +154,30 @@ def _extract(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return map_lookup(value, key)
 
 
-def _place(struct: StructType, name: str) -> int:
+def _place(struct: t.StructType, name: str) -> int:
     return next(at for at, field in enumerate(struct.fields) if fold_name(field.name) == fold_name(name))
 
 
-def _extract_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    given = column(args[0])
+def _extract_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
+    given = v.column(args[0])
     match type_of(call.args[0]):
-        case StructType() as struct:
-            return one_chunk(pc.struct_field(given, _place(struct, constant(args[1]))))
-        case ArrayType(StructType() as element) if type_of(call.args[1]) == STRING:
+        case t.StructType() as struct:
+            return one_chunk(pc.struct_field(given, _place(struct, v.constant(args[1]))))
+        case t.ArrayType(t.StructType() as element) if type_of(call.args[1]) == t.STRING:
             lists = lists_of(given)
-            inner = one_chunk(pc.struct_field(given.values, _place(element, constant(args[1]))))
+            inner = one_chunk(pc.struct_field(given.values, _place(element, v.constant(args[1]))))
             return listed(lists.lengths, lists.valid, inner.take(arrow_array(lists.places())))
-        case ArrayType():
+        case t.ArrayType():
             return _at(args, "raise")
     return _map_lookup_column(args)
 
 
-def _at(args: Sequence[Values], outside: str) -> Values:
+def _at(args: Sequence[v.Values], outside: str) -> v.Values:
     """The elements at indexes from 0. For an index out of bounds, raise an error or return NULL, as `outside` says."""
-    array = args[0] if not is_constant(args[0]) else pa.repeat(args[0], len(args[1]))
+    array = args[0] if not v.is_constant(args[0]) else pa.repeat(args[0], len(args[1]))
     lists = lists_of(array)
-    places = np.asarray(numbers(args[1])).astype(np.int32).astype(np.int64)
-    there = lists.valid if is_constant(args[1]) else lists.valid & valid_rows(args[1])
+    places = np.asarray(v.numbers(args[1])).astype(np.int32).astype(np.int64)
+    there = lists.valid if v.is_constant(args[1]) else lists.valid & valid_rows(args[1])
     inside = (places >= 0) & (places < lists.lengths)
     if outside == "raise" and (there & ~inside).any():
         raise EvaluationError("An index is out of an array: use get for NULL (INVALID_ARRAY_INDEX).")
@@ -210,9 +192,11 @@ def _try_element_at_signature(args: tuple[Node, ...]) -> Typed:
     if len(args) != 2 or is_collated(*args):
         return None
     match type_of(args[0]):
-        case ArrayType(element) if type_of(args[1]) in INTEGRAL_BITS and INTEGRAL_BITS[type_of(args[1]) or LONG] <= 32:
-            return (args[0], cast_to(args[1], INTEGER)), element
-        case MapType(key, value) if is_orderable(key):
+        case t.ArrayType(element) if (
+            type_of(args[1]) in t.INTEGRAL_BITS and t.INTEGRAL_BITS[type_of(args[1]) or t.LONG] <= 32
+        ):
+            return (args[0], cast_to(args[1], t.INTEGER)), element
+        case t.MapType(key, value) if is_orderable(key):
             given = type_of(args[1])
             met = None if given is None else plain_wider(key, given)
             return None if met != key else ((args[0], cast_to(args[1], key)), value)
@@ -222,7 +206,7 @@ def _try_element_at_signature(args: tuple[Node, ...]) -> Typed:
 def _element_at(tried: bool) -> Compute:
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         value, key = args
-        if isinstance(type_of(call.args[0]), MapType):
+        if isinstance(type_of(call.args[0]), t.MapType):
             return map_lookup(value, key)
         if key == 0:
             raise EvaluationError("The index 0 is not one of an array, which begins at 1 (INVALID_INDEX_OF_ZERO).")
@@ -240,17 +224,17 @@ def _element_at(tried: bool) -> Compute:
     return compute
 
 
-def _element_at_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    if isinstance(type_of(call.args[0]), MapType):
+def _element_at_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
+    if isinstance(type_of(call.args[0]), t.MapType):
         return _map_lookup_column(args)
-    array = args[0] if not is_constant(args[0]) else pa.repeat(args[0], len(args[1]))
+    array = args[0] if not v.is_constant(args[0]) else pa.repeat(args[0], len(args[1]))
     lists = lists_of(array)
-    places = np.broadcast_to(np.asarray(numbers(args[1]), np.int64), lists.starts.shape)
-    there = lists.valid if is_constant(args[1]) else lists.valid & valid_rows(args[1])
+    places = np.broadcast_to(np.asarray(v.numbers(args[1]), np.int64), lists.starts.shape)
+    there = lists.valid if v.is_constant(args[1]) else lists.valid & valid_rows(args[1])
     if (there & (places == 0)).any():
         raise EvaluationError("The index 0 is not one of an array, which begins at 1 (INVALID_INDEX_OF_ZERO).")
     if (there & (places == _LEAST)).any():
-        raise NotByColumn
+        raise v.NotByColumn
     inside = np.abs(places) <= lists.lengths
     if call.name == "element_at" and (there & ~inside).any():
         raise EvaluationError(
@@ -260,14 +244,14 @@ def _element_at_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
     return taken_elements(array.values, lists.starts + at, there & inside)
 
 
-def _map_lookup_column(args: Sequence[Values]) -> Values:
+def _map_lookup_column(args: Sequence[v.Values]) -> v.Values:
     """The value of the first entry with a key, for each map."""
-    maps = column(args[0])
+    maps = v.column(args[0])
     lists = lists_of(maps)
     keys = elements_of(maps.keys, lists)
     if pa.types.is_nested(keys.type) or pa.types.is_floating(keys.type):
-        raise NotByColumn
-    wanted = args[1] if is_constant(args[1]) else args[1].take(arrow_array(lists.owners()))
+        raise v.NotByColumn
+    wanted = args[1] if v.is_constant(args[1]) else args[1].take(arrow_array(lists.owners()))
     hits = np.flatnonzero(true_rows(pc.equal(keys, wanted)))
     # The number of hits before the entries of each map, and up to their end.
     ends = np.cumsum(lists.lengths)
@@ -280,18 +264,18 @@ def _map_lookup_column(args: Sequence[Values]) -> Values:
 
 
 def _size_signature(args: tuple[Node, ...]) -> Typed:
-    known = len(args) == 1 and isinstance(type_of(args[0]), ArrayType | MapType)
-    return (args, INTEGER) if known else None
+    known = len(args) == 1 and isinstance(type_of(args[0]), t.ArrayType | t.MapType)
+    return (args, t.INTEGER) if known else None
 
 
-def _length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    return made(lists_of(args[0]).lengths, pa.int32(), args[0])
+def _length_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
+    return v.made(lists_of(args[0]).lengths, pa.int32(), args[0])
 
 
 def _type_name(args: tuple[Node, ...]) -> Typed:
     """The name of the type as a constant. Like Spark, `typeof` does not evaluate its argument."""
     type_ = type_of(args[0]) if len(args) == 1 and not is_collated(*args) else None
-    return None if type_ is None else ((Literal(simple_string(type_), STRING),), STRING)
+    return None if type_ is None else ((Literal(simple_string(type_), t.STRING),), t.STRING)
 
 
 ELEMENTS: Mapping[str, FunctionRow] = {
@@ -303,7 +287,7 @@ ELEMENTS: Mapping[str, FunctionRow] = {
     "element_at": Function(_element_at_signature, _element_at(False), by_column=_element_at_column, ansi_only=True),
     "try_element_at": Function(_try_element_at_signature, _element_at(True), by_column=_element_at_column),
     "get": Function(
-        array_to(lambda array: array.element, INTEGER),
+        array_to(lambda array: array.element, t.INTEGER),
         lambda args, call, zone: args[0][args[1]] if 0 <= args[1] < len(args[0]) else None,
         by_column=lambda args, call, zone: _at(args, "null"),
     ),
@@ -316,7 +300,7 @@ ELEMENTS: Mapping[str, FunctionRow] = {
         aliases=("cardinality",),
     ),
     "array_size": Function(
-        array_to(lambda array: INTEGER), lambda args, call, zone: len(args[0]), by_column=_length_column
+        array_to(lambda array: t.INTEGER), lambda args, call, zone: len(args[0]), by_column=_length_column
     ),
     "typeof": Function(_type_name, lambda args, call, zone: args[0]),
 }

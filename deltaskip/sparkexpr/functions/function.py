@@ -6,24 +6,24 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from deltaskip.records import dataclass
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, is_numeric, type_of
-from deltaskip.sparkexpr.nodes import Call, Cast, Collate, FieldRef, Literal, Node, is_null_constant
 from deltaskip.sparkexpr.preimages.steps import Preimage
 from deltaskip.sparkexpr.types.data_types import BINARY, INTEGER, STRING, VOID, DataType
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.vectors import Partly, Values
 
-Typed = tuple[tuple[Node, ...], DataType] | None
+Typed = tuple[tuple[n.Node, ...], DataType] | None
 # Returns the coerced arguments and the result type; None if Spark refuses the arguments or no rule is known.
-Signature = Callable[[tuple[Node, ...]], Typed]
+Signature = Callable[[tuple[n.Node, ...]], Typed]
 # Returns type and nullability of each variable of each lambda function.
-Variables = Callable[[tuple[Node, ...]], Sequence[Sequence[tuple[DataType, bool]]] | None]
+Variables = Callable[[tuple[n.Node, ...]], Sequence[Sequence[tuple[DataType, bool]]] | None]
 # Takes argument values with the types of the signature, the typed call, and the session's time zone.
-Compute = Callable[[tuple[Any, ...], Call, Zone], object]
+Compute = Callable[[tuple[Any, ...], n.Call, Zone], object]
 # Returns the indexes of the arguments in the order in which Spark evaluates them.
-EvaluationOrder = Callable[[tuple[Node, ...]], Sequence[int]]
+EvaluationOrder = Callable[[tuple[n.Node, ...]], Sequence[int]]
 # Takes the arguments of Compute as whole columns.
-ByColumn = Callable[[Sequence[Values], Call, Zone], Values | Partly]
+ByColumn = Callable[[Sequence[Values], n.Call, Zone], Values | Partly]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Function:
     variables: Variables | None = None
     ansi_only: bool = False
     aliases: tuple[str, ...] = ()
-    instead: Callable[..., Node | None] | None = None
+    instead: Callable[..., n.Node | None] | None = None
     preimage: Preimage | None = None
     wraps: bool = False
     directions: tuple[int, ...] = ()
@@ -71,7 +71,7 @@ class Function:
     decisive: tuple[int, ...] | None = None
     zero_decides: bool = False
 
-    def evaluated(self, args: tuple[Node, ...]) -> Sequence[tuple[int, bool]]:
+    def evaluated(self, args: tuple[n.Node, ...]) -> Sequence[tuple[int, bool]]:
         """The indexes of the arguments in Spark's evaluation order, and whether NULL skips the errors after each."""
         places = range(len(args)) if self.order is None else self.order(args)
         if self.decisive is None:
@@ -88,7 +88,7 @@ class Replaced:
     most: The greatest number of arguments; None: the same as `least`.
     """
 
-    node: Callable[..., Node | None]
+    node: Callable[..., n.Node | None]
     least: int
     most: int | None = None
     aliases: tuple[str, ...] = ()
@@ -108,20 +108,20 @@ class Present:
 FunctionRow: TypeAlias = Function | Replaced | Present
 
 
-def backwards(args: tuple[Node, ...]) -> Sequence[int]:
+def backwards(args: tuple[n.Node, ...]) -> Sequence[int]:
     """The order from the last argument to the first."""
     return range(len(args))[::-1]
 
 
-def constant_null_first(args: tuple[Node, ...]) -> Sequence[int]:
+def constant_null_first(args: tuple[n.Node, ...]) -> Sequence[int]:
     """The order from first to last, or from last to first if the last argument is a constant NULL."""
-    return backwards(args) if is_null_constant(args[-1]) else range(len(args))
+    return backwards(args) if n.is_null_constant(args[-1]) else range(len(args))
 
 
 def takes(result: DataType, *parameters: DataType) -> Signature:
     """Accept one argument for each parameter type, with Spark's implicit casts."""
 
-    def signature(args: tuple[Node, ...]) -> Typed:
+    def signature(args: tuple[n.Node, ...]) -> Typed:
         if len(args) != len(parameters):
             return None
         cast = [implicit_cast(arg, parameter) for arg, parameter in zip(args, parameters, strict=True)]
@@ -134,7 +134,7 @@ def takes(result: DataType, *parameters: DataType) -> Signature:
 def with_counts(signature: Signature, *places: int) -> Signature:
     """Accept a count at each index of `places`: Spark casts any number, also a fraction, to int."""
 
-    def cast(args: tuple[Node, ...]) -> Typed:
+    def cast(args: tuple[n.Node, ...]) -> Typed:
         given = enumerate(args)
         return signature(
             tuple(cast_to(a, INTEGER) if at in places and is_numeric(type_of(a)) else a for at, a in given)
@@ -146,7 +146,7 @@ def with_counts(signature: Signature, *places: int) -> Signature:
 def uncast(count: int) -> Signature:
     """Accept `count` strings, and return a string. Spark casts only NULL to string."""
 
-    def signature(args: tuple[Node, ...]) -> Typed:
+    def signature(args: tuple[n.Node, ...]) -> Typed:
         known = all(type_of(arg) in (STRING, VOID) for arg in args)
         return takes(STRING, *[STRING] * count)(args) if known else None
 
@@ -161,20 +161,20 @@ def exactly(result: DataType, parameter: DataType) -> Signature:
 def text_or_bytes(result: DataType | None, *rest: DataType) -> Signature:
     """Accept a string or binary, then `rest`. If `result` is None, the result has the type of the first argument."""
 
-    def signature(args: tuple[Node, ...]) -> Typed:
+    def signature(args: tuple[n.Node, ...]) -> Typed:
         first = BINARY if args and type_of(args[0]) == BINARY else STRING
         return takes(result or first, first, *rest)(args)
 
     return signature
 
 
-def is_plain(node: Node) -> bool:
+def is_plain(node: n.Node) -> bool:
     """Whether evaluation cannot fail: the node is a column, a constant, or a cast of either to string."""
     match node:
-        case FieldRef() | Literal():
+        case n.FieldRef() | n.Literal():
             return True
-        case Collate(child):
+        case n.Collate(child):
             return is_plain(child)
-        case Cast(child, type_):
+        case n.Cast(child, type_):
             return type_ == STRING and is_plain(child)
     return False

@@ -24,39 +24,12 @@ from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signat
 from deltaskip.sparkexpr.functions.maps import made_map
 from deltaskip.sparkexpr.kernels.json_paths import array_lengths, parts, texts_at
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DATETIMES,
-    DOUBLE,
-    FLOAT,
-    FLOATING,
-    INTEGER,
-    INTEGRAL_BITS,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    VOID,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructField,
-    StructType,
-)
 from deltaskip.sparkexpr.types.ddl import parse_columns, parse_type_text
+from deltaskip.sparkexpr.values import arrow_values
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arithmetic import to_decimal
-from deltaskip.sparkexpr.values.arrow_values import (
-    NOTHING,
-    arrow_array,
-    arrow_scalar,
-    numpy_values,
-    one_chunk,
-    true_rows,
-)
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone, format_date, local_of
 from deltaskip.sparkexpr.values.casts import cast_value
 from deltaskip.sparkexpr.values.column_casts import cast_column
@@ -74,7 +47,6 @@ from deltaskip.sparkexpr.values.json_reading import (
 from deltaskip.sparkexpr.values.lists import coded, listed, lists_of, repeats
 from deltaskip.sparkexpr.values.numerals import decimal_of, exactly
 from deltaskip.sparkexpr.values.variant_reading import variant_json
-from deltaskip.sparkexpr.values.vectors import NotByColumn, Partly, Values, column, constant, none_of
 
 _EACH = object()
 """The step of a path to every element of an array."""
@@ -89,24 +61,24 @@ _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PLAIN_DECIMAL = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 _NAMED_TIMES = ("epoch", "now", "today", "tomorrow", "yesterday")
 _MOST_EXPONENT = 400
-_SCALARS = (*INTEGRAL_BITS, FLOAT, DOUBLE, BOOLEAN, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_SCALARS = (*t.INTEGRAL_BITS, t.FLOAT, t.DOUBLE, t.BOOLEAN, t.STRING, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ)
 _CORRUPT = "_corrupt_record"
 # Kinds of values in kernels.json_paths, and its output modes for objects and arrays.
 _NOTHING, _STRING, _INTEGER, _REAL, _BOOLEAN, _OBJECT, _LIST, _NULL, _TWICE, _LEFT = 0, 1, 2, 3, 4, 5, 6, 7, 64, 255
 _NO_CONTAINERS, _AS_THEY_STAND, _WRITTEN = range(3)
-_COMMA = arrow_scalar(",", pa.string())
+_COMMA = arrow_values.arrow_scalar(",", pa.string())
 
 
 class _Mismatch(ValueError):
     """A JSON value does not have the expected type."""
 
 
-def _of_texts(result: DataType, count: int) -> Signature:
+def _of_texts(result: t.DataType, count: int) -> Signature:
     """Accept `count` strings. Spark casts only NULL to string."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
-        plain = len(args) == count and all(type_of(arg) in (STRING, VOID) for arg in args)
-        return (tuple(cast_to(arg, STRING) for arg in args), result) if plain else None
+        plain = len(args) == count and all(type_of(arg) in (t.STRING, t.VOID) for arg in args)
+        return (tuple(cast_to(arg, t.STRING) for arg in args), result) if plain else None
 
     return signature
 
@@ -144,25 +116,27 @@ def _get(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return "".join(found) if _selected(value, steps, _RAW, found) else None
 
 
-def _get_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _get_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
     try:
-        steps = _path(constant(args[1]))
+        steps = _path(v.constant(args[1]))
     except Undecided as error:
-        raise NotByColumn from error
+        raise v.NotByColumn from error
     if steps is None:
-        return none_of(pa.string())
+        return v.none_of(pa.string())
     if _EACH in steps:
-        raise NotByColumn
-    found, kinds = _at_path(column(args[0]), steps, _WRITTEN)
-    return Partly(found, kinds == _LEFT)
+        raise v.NotByColumn
+    found, kinds = _at_path(v.column(args[0]), steps, _WRITTEN)
+    return v.Partly(found, kinds == _LEFT)
 
 
 def _at_path(texts: pa.Array, steps: Sequence[JsonStep], containers: int) -> tuple[pa.Array, np.ndarray]:
     """The values at a path without _EACH, and their kinds (see kernels.json_paths)."""
     names = [b"" if isinstance(step, int) else step.encode() for step in steps]
     numbers = [step if isinstance(step, int) else -1 for step in steps]
-    found, kinds = texts_at(texts, arrow_array(names, pa.binary()), arrow_array(numbers, pa.int64()), containers)
-    return found, numpy_values(kinds)
+    found, kinds = texts_at(
+        texts, arrow_values.arrow_array(names, pa.binary()), arrow_values.arrow_array(numbers, pa.int64()), containers
+    )
+    return found, arrow_values.numpy_values(kinds)
 
 
 def _selected(value: Any, steps: Sequence[JsonStep], style: int, out: list[str]) -> bool:
@@ -212,9 +186,9 @@ def _length(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return len(value) if isinstance(value, list) else None
 
 
-def _length_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly:
-    found, kinds = array_lengths(column(args[0]))
-    return Partly(found, numpy_values(kinds) == _LEFT)
+def _length_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly:
+    found, kinds = array_lengths(v.column(args[0]))
+    return v.Partly(found, arrow_values.numpy_values(kinds) == _LEFT)
 
 
 def _keys(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -225,16 +199,16 @@ def _keys(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return tuple([name for name, _ in value.members]) if isinstance(value, Object) else None
 
 
-def _keys_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly:
-    numbers, names, _, _, kinds = parts(column(args[0]), _NO_CONTAINERS)
-    counts = numpy_values(pc.fill_null(numbers, 0)).astype(np.int64)
-    found = numpy_values(kinds)
+def _keys_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly:
+    numbers, names, _, _, kinds = parts(v.column(args[0]), _NO_CONTAINERS)
+    counts = arrow_values.numpy_values(pc.fill_null(numbers, 0)).astype(np.int64)
+    found = arrow_values.numpy_values(kinds)
     owners = np.repeat(found == _OBJECT, counts)
     lengths = np.where(found == _OBJECT, counts, 0)
-    return Partly(listed(lengths, found == _OBJECT, names.filter(arrow_array(owners))), found == _LEFT)
+    return v.Partly(listed(lengths, found == _OBJECT, names.filter(arrow_values.arrow_array(owners))), found == _LEFT)
 
 
-def _schema(text: str) -> DataType | None:
+def _schema(text: str) -> t.DataType | None:
     """The type of a schema such as `a INT, b ARRAY<STRING>`; None for unsupported types."""
     for read in (parse_type_text, parse_columns):
         try:
@@ -245,29 +219,29 @@ def _schema(text: str) -> DataType | None:
     return None
 
 
-def _nullable(type_: DataType) -> DataType | None:
+def _nullable(type_: t.DataType) -> t.DataType | None:
     """The type with all fields and elements nullable; None for types that deltaskip does not read from JSON."""
     match type_:
-        case ArrayType(element):
+        case t.ArrayType(element):
             inner = _nullable(element)
-            return None if inner is None else ArrayType(inner)
-        case MapType(key, value):
+            return None if inner is None else t.ArrayType(inner)
+        case t.MapType(key, value):
             inner = _nullable(value)
-            return None if inner is None or key != STRING else MapType(STRING, inner)
-        case StructType(fields):
-            found: list[StructField] = []
+            return None if inner is None or key != t.STRING else t.MapType(t.STRING, inner)
+        case t.StructType(fields):
+            found: list[t.StructField] = []
             for field in fields:
                 inner = _nullable(field.type)
                 if inner is None or field.metadata or field.name == _CORRUPT:
                     return None
-                found.append(StructField(field.name, inner))
-            return StructType(tuple(found)) if found else None
-    return type_ if type_ in _SCALARS or isinstance(type_, DecimalType) else None
+                found.append(t.StructField(field.name, inner))
+            return t.StructType(tuple(found)) if found else None
+    return type_ if type_ in _SCALARS or isinstance(type_, t.DecimalType) else None
 
 
 def _from_signature(args: tuple[Node, ...]) -> Typed:
     """Accept a string and the literal of a schema. Options are left to Spark."""
-    if len(args) != 2 or type_of(args[0]) != STRING or is_collated(*args) or not isinstance(args[1], Literal):
+    if len(args) != 2 or type_of(args[0]) != t.STRING or is_collated(*args) or not isinstance(args[1], Literal):
         return None
     type_ = _schema(args[1].value) if isinstance(args[1].value, str) else None
     return None if type_ is None else (args, type_)
@@ -284,9 +258,9 @@ def _from(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         value: Any = read_json(text)
     except Malformed:
         value = None
-    if isinstance(type_, StructType) and not isinstance(value, Object):
+    if isinstance(type_, t.StructType) and not isinstance(value, Object):
         value = Object(())
-    if isinstance(type_, ArrayType) and isinstance(type_.element, StructType) and isinstance(value, Object):
+    if isinstance(type_, t.ArrayType) and isinstance(type_.element, t.StructType) and isinstance(value, Object):
         value = [value]
     try:
         return _read(value, type_, zone)
@@ -294,12 +268,12 @@ def _from(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         return None
 
 
-def _read(value: Any, type_: DataType, zone: Zone) -> Any:
+def _read(value: Any, type_: t.DataType, zone: Zone) -> Any:
     """A JSON value as a value of a type. Raises _Mismatch if it does not have the type."""
     match type_, value:
         case _, None:
             return None
-        case StructType(fields), Object(members):
+        case t.StructType(fields), Object(members):
             found: dict[str, Any] = dict.fromkeys(field.name for field in fields)
             types = {field.name: field.type for field in fields}
             for name, each in members:
@@ -310,9 +284,9 @@ def _read(value: Any, type_: DataType, zone: Zone) -> Any:
                         # The fields that are already read remain.
                         continue
             return tuple(found.values())
-        case ArrayType(element), list():
+        case t.ArrayType(element), list():
             return tuple([_read(each, element, zone) for each in value])
-        case MapType(_, inner), Object(members):
+        case t.MapType(_, inner), Object(members):
             if len({name for name, _ in members}) < len(members):
                 raise Undecided("A JSON object that has a name twice is left to Spark.")
             return tuple([(name, _read(each, inner, zone)) for name, each in members])
@@ -321,79 +295,81 @@ def _read(value: Any, type_: DataType, zone: Zone) -> Any:
     return _scalar(value, type_, zone)
 
 
-def _from_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly:
+def _from_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly:
     """Strings as values of the type; strings that only `compute` can read are left over."""
-    texts = column(args[0])
+    texts = v.column(args[0])
     rest = np.zeros(len(texts), np.bool_)
     assert call.type is not None
     found = _member(texts, (), call.type, rest, zone)
-    return Partly(found, rest | numpy_values(pc.and_not(texts.is_valid(), found.is_valid())))
+    return v.Partly(found, rest | arrow_values.numpy_values(pc.and_not(texts.is_valid(), found.is_valid())))
 
 
-def _member(texts: pa.Array, steps: Sequence[JsonStep], type_: DataType, rest: np.ndarray, zone: Zone) -> pa.Array:
+def _member(texts: pa.Array, steps: Sequence[JsonStep], type_: t.DataType, rest: np.ndarray, zone: Zone) -> pa.Array:
     """The members at a path as a type, null if they do not have the type; `rest` marks the rows left over."""
     found, kinds = _at_path(texts, steps, _containers(type_))
     rest |= kinds >= _TWICE
     return _typed(found, kinds, type_, rest, zone)[0]
 
 
-def _containers(type_: DataType) -> int:
+def _containers(type_: t.DataType) -> int:
     """The kernel's output mode of objects and arrays that are read as a type."""
-    return _WRITTEN if type_ == STRING else _AS_THEY_STAND if is_nested(type_) else _NO_CONTAINERS
+    return _WRITTEN if type_ == t.STRING else _AS_THEY_STAND if is_nested(type_) else _NO_CONTAINERS
 
 
 def _typed(
-    found: pa.Array, kinds: np.ndarray, type_: DataType, rest: np.ndarray, zone: Zone
+    found: pa.Array, kinds: np.ndarray, type_: t.DataType, rest: np.ndarray, zone: Zone
 ) -> tuple[pa.Array, np.ndarray]:
     """Values of the kernel as a type, and a mask of the values of other types; `rest` marks the rows left over."""
     there = (kinds != _NOTHING) & (kinds != _NULL)
     match type_:
-        case StructType(fields):
+        case t.StructType(fields):
             objects = kinds == _OBJECT
             texts = _where(objects, found)
             members = [_member(texts, (field.name,), field.type, rest, zone) for field in fields]
             shown = [pa.field(field.name, member.type) for field, member in zip(fields, members, strict=True)]
-            return pa.StructArray.from_arrays(members, fields=shown, mask=arrow_array(~objects)), there & ~objects
-        case ArrayType(element):
+            return pa.StructArray.from_arrays(
+                members, fields=shown, mask=arrow_values.arrow_array(~objects)
+            ), there & ~objects
+        case t.ArrayType(element):
             counts, _, values, unlike = _inside(found, kinds == _LIST, element, rest, zone)
             unlike |= there & (kinds != _LIST)
             return listed(counts, there & ~unlike, values), unlike
-        case MapType(_, inner):
+        case t.MapType(_, inner):
             counts, keys, values, unlike = _inside(found, kinds == _OBJECT, inner, rest, zone)
             unlike |= there & (kinds != _OBJECT)
             [codes], count = coded(keys)
             if repeats(counts, codes, count).any():
-                raise NotByColumn
+                raise v.NotByColumn
             return made_map(counts, there & ~unlike, keys, values), unlike
-    if type_ == STRING:
+    if type_ == t.STRING:
         return _where(there, found), np.zeros(len(kinds), np.bool_)
-    if type_ == BOOLEAN:
+    if type_ == t.BOOLEAN:
         fits = kinds == _BOOLEAN
-        return _where(fits, pc.equal(found, arrow_scalar("true", pa.string()))), there & ~fits
-    if type_ in INTEGRAL_BITS:
+        return _where(fits, pc.equal(found, arrow_values.arrow_scalar("true", pa.string()))), there & ~fits
+    if type_ in t.INTEGRAL_BITS:
         fits = kinds == _INTEGER
-        long = true_rows(pc.greater(pc.binary_length(found), 18)) & fits
+        long = arrow_values.true_rows(pc.greater(pc.binary_length(found), 18)) & fits
         rest |= long
         integers = pc.cast(_where(fits & ~long, found), pa.int64())
-        bits = INTEGRAL_BITS[type_]
-        least, most = (arrow_scalar(limit, pa.int64()) for limit in _limits(bits))
-        fits = true_rows(pc.and_(pc.less_equal(integers, most), pc.greater_equal(integers, least)))
+        bits = t.INTEGRAL_BITS[type_]
+        least, most = (arrow_values.arrow_scalar(limit, pa.int64()) for limit in _limits(bits))
+        fits = arrow_values.true_rows(pc.and_(pc.less_equal(integers, most), pc.greater_equal(integers, least)))
         return _where(fits, integers).cast(arrow_type(type_), safe=False), there & ~fits
     is_number = (kinds == _INTEGER) | (kinds == _REAL)
-    if type_ in FLOATING:
+    if type_ in t.FLOATING:
         rest |= kinds == _STRING
         texts = _where(is_number, found)
         doubles = pc.cast(texts, pa.float64())
-        if type_ == DOUBLE:
+        if type_ == t.DOUBLE:
             return doubles, there & ~is_number
         floats = pc.cast(texts, pa.float32())
-        rest |= true_rows(pc.not_equal(floats, pc.cast(doubles, pa.float32(), safe=False)))
+        rest |= arrow_values.true_rows(pc.not_equal(floats, pc.cast(doubles, pa.float32(), safe=False)))
         return floats, there & ~is_number
-    usual = _PLAIN_DECIMAL if isinstance(type_, DecimalType) else _DATE if type_ == DATE else _TIME
-    fits = (kinds == _STRING) | (is_number if isinstance(type_, DecimalType) else False)
-    read = fits & true_rows(pc.match_substring_regex(found, f"^(?:{usual.pattern})$"))
-    cast = cast_column(_where(read, found), STRING, type_, zone)
-    rest |= (fits & ~read) | ((kinds == _INTEGER) & (type_ == TIMESTAMP))
+    usual = _PLAIN_DECIMAL if isinstance(type_, t.DecimalType) else _DATE if type_ == t.DATE else _TIME
+    fits = (kinds == _STRING) | (is_number if isinstance(type_, t.DecimalType) else False)
+    read = fits & arrow_values.true_rows(pc.match_substring_regex(found, f"^(?:{usual.pattern})$"))
+    cast = cast_column(_where(read, found), t.STRING, type_, zone)
+    rest |= (fits & ~read) | ((kinds == _INTEGER) & (type_ == t.TIMESTAMP))
     for left in (cast.failed, cast.rest):
         if left is not None:
             rest |= left
@@ -401,7 +377,7 @@ def _typed(
 
 
 def _inside(
-    found: pa.Array, there: np.ndarray, type_: DataType, rest: np.ndarray, zone: Zone
+    found: pa.Array, there: np.ndarray, type_: t.DataType, rest: np.ndarray, zone: Zone
 ) -> tuple[np.ndarray, pa.Array, pa.Array, np.ndarray]:
     """Read the members of objects or arrays as a type.
 
@@ -409,10 +385,10 @@ def _inside(
     left to `compute`.
     """
     numbers, names, texts, inner_kinds, kinds = parts(_where(there, found), _containers(type_))
-    counts = numpy_values(pc.fill_null(numbers, 0)).astype(np.int64)
-    rest |= numpy_values(kinds) == _LEFT
+    counts = arrow_values.numpy_values(pc.fill_null(numbers, 0)).astype(np.int64)
+    rest |= arrow_values.numpy_values(kinds) == _LEFT
     left = np.zeros(len(texts), np.bool_)
-    values, unlike = _typed(texts, numpy_values(inner_kinds), type_, left, zone)
+    values, unlike = _typed(texts, arrow_values.numpy_values(inner_kinds), type_, left, zone)
     owners = np.repeat(np.arange(len(counts)), counts)
     rest[owners[left]] = True
     others = np.zeros(len(counts), np.bool_)
@@ -422,25 +398,25 @@ def _inside(
 
 def _where(there: np.ndarray, values: pa.Array) -> pa.Array:
     """The values, null where `there` is False."""
-    return pc.if_else(arrow_array(there), values, none_of(values.type))
+    return pc.if_else(arrow_values.arrow_array(there), values, v.none_of(values.type))
 
 
-def _scalar(value: Any, type_: DataType, zone: Zone) -> Any:
-    if type_ == STRING:
+def _scalar(value: Any, type_: t.DataType, zone: Zone) -> Any:
+    if type_ == t.STRING:
         return value if isinstance(value, str) else json_text(value)
-    if type_ == BOOLEAN and isinstance(value, bool):
+    if type_ == t.BOOLEAN and isinstance(value, bool):
         return value
-    if type_ in INTEGRAL_BITS and type(value) is int:
-        return _integer(value, INTEGRAL_BITS[type_])
-    if type_ in FLOATING:
+    if type_ in t.INTEGRAL_BITS and type(value) is int:
+        return _integer(value, t.INTEGRAL_BITS[type_])
+    if type_ in t.FLOATING:
         return _floating(value, type_)
-    if isinstance(type_, DecimalType):
+    if isinstance(type_, t.DecimalType):
         return _decimal(value, type_)
-    if type_ == TIMESTAMP and type(value) is int:
+    if type_ == t.TIMESTAMP and type(value) is int:
         if abs(value) >= 2**63 // MICROS_PER_SECOND:
             raise Undecided("A time out of range is left to Spark.")
         return value * MICROS_PER_SECOND
-    if type_ in DATETIMES and isinstance(value, str):
+    if type_ in t.DATETIMES and isinstance(value, str):
         return _time(value, type_, zone)
     raise _Mismatch
 
@@ -457,14 +433,14 @@ def _integer(value: int, bits: int) -> int:
     return value - 256 if bits == 8 and value > 127 else value
 
 
-def _floating(value: Any, type_: DataType) -> float:
+def _floating(value: Any, type_: t.DataType) -> float:
     match value:
         case bool():
             raise _Mismatch
         case int() | Real():
             text = value.text if isinstance(value, Real) else str(value)
             found = float(text)
-            if type_ == DOUBLE:
+            if type_ == t.DOUBLE:
                 return found
             nearest = nearest_float(decimal_of(text))
             if nearest != nearest_float(exactly(found) if math.isfinite(found) else decimal_of(text)):
@@ -477,7 +453,7 @@ def _floating(value: Any, type_: DataType) -> float:
     raise _Mismatch
 
 
-def _decimal(value: Any, type_: DecimalType) -> Decimal:
+def _decimal(value: Any, type_: t.DecimalType) -> Decimal:
     match value:
         case bool() | list() | Object():
             raise _Mismatch
@@ -501,18 +477,18 @@ def _decimal(value: Any, type_: DecimalType) -> Decimal:
         raise _Mismatch from error
 
 
-def _time(text: str, type_: DataType, zone: Zone) -> Any:
+def _time(text: str, type_: t.DataType, zone: Zone) -> Any:
     found = _TIME.match(text)
     rest = text[found.end() :] if found else text
-    usual = found is not None and (not rest or (type_ == TIMESTAMP and bool(_ZONE.fullmatch(rest))))
+    usual = found is not None and (not rest or (type_ == t.TIMESTAMP and bool(_ZONE.fullmatch(rest))))
     if not usual:
         if any(character.isdigit() for character in text) or text.strip().lower() in _NAMED_TIMES:
             raise Undecided("Times of other forms are left to Spark.")
         raise _Mismatch
-    if type_ == DATE and len(text) > 10:
+    if type_ == t.DATE and len(text) > 10:
         raise Undecided("Times as dates are left to Spark.")
     try:
-        return cast_value(text, STRING, type_, zone)
+        return cast_value(text, t.STRING, type_, zone)
     except Undecided:
         raise
     except EvaluationError as error:
@@ -522,20 +498,20 @@ def _time(text: str, type_: DataType, zone: Zone) -> Any:
 def _to_signature(args: tuple[Node, ...]) -> Typed:
     """Accept a nested value or a variant. Options are left to Spark."""
     type_ = type_of(args[0]) if len(args) == 1 else None
-    if type_ is None or is_collated(*args) or not (is_nested(type_) or type_ == VARIANT) or not _writable(type_):
+    if type_ is None or is_collated(*args) or not (is_nested(type_) or type_ == t.VARIANT) or not _writable(type_):
         return None
-    return args, STRING
+    return args, t.STRING
 
 
-def _writable(type_: DataType) -> bool:
+def _writable(type_: t.DataType) -> bool:
     match type_:
-        case ArrayType(element):
+        case t.ArrayType(element):
             return _writable(element)
-        case MapType(key, value):
-            return (key == STRING or key in INTEGRAL_BITS) and _writable(value)
-        case StructType(fields):
+        case t.MapType(key, value):
+            return (key == t.STRING or key in t.INTEGRAL_BITS) and _writable(value)
+        case t.StructType(fields):
             return all(_writable(field.type) for field in fields)
-    return type_ in (*_SCALARS, BINARY, VARIANT, VOID) or isinstance(type_, DecimalType)
+    return type_ in (*_SCALARS, t.BINARY, t.VARIANT, t.VOID) or isinstance(type_, t.DecimalType)
 
 
 def _to(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -544,41 +520,47 @@ def _to(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return _written(args[0], type_, zone)
 
 
-def _to_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _to_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     type_ = type_of(call.args[0])
     assert type_ is not None
-    return _texts(column(args[0]), type_)
+    return _texts(v.column(args[0]), type_)
 
 
-def _texts(values: pa.Array, type_: DataType) -> pa.Array:
+def _texts(values: pa.Array, type_: t.DataType) -> pa.Array:
     """The values of a column as JSON strings; nulls stay null."""
     match type_:
-        case ArrayType(element):
+        case t.ArrayType(element):
             lists = lists_of(values)
-            inner = _or_null(_texts(one_chunk(values.values.take(arrow_array(lists.places()))), element))
+            inner = _or_null(
+                _texts(arrow_values.one_chunk(values.values.take(arrow_values.arrow_array(lists.places()))), element)
+            )
             return _around("[", pc.binary_join(listed(lists.lengths, lists.valid, inner), _COMMA), "]")
-        case MapType(key, inner_type) if key == STRING or key in INTEGRAL_BITS:
+        case t.MapType(key, inner_type) if key == t.STRING or key in t.INTEGRAL_BITS:
             lists = lists_of(values)
-            places = arrow_array(lists.places())
-            keys = _texts(one_chunk(values.keys.take(places)), key)
-            keys = keys if key == STRING else _around('"', keys, '"')
-            inner = _or_null(_texts(one_chunk(values.items.take(places)), inner_type))
-            pairs = pc.binary_join_element_wise(keys, inner, arrow_scalar(":", pa.string()))
+            places = arrow_values.arrow_array(lists.places())
+            keys = _texts(arrow_values.one_chunk(values.keys.take(places)), key)
+            keys = keys if key == t.STRING else _around('"', keys, '"')
+            inner = _or_null(_texts(arrow_values.one_chunk(values.items.take(places)), inner_type))
+            pairs = pc.binary_join_element_wise(keys, inner, arrow_values.arrow_scalar(":", pa.string()))
             return _around("{", pc.binary_join(listed(lists.lengths, lists.valid, pairs), _COMMA), "}")
-        case StructType(fields):
+        case t.StructType(fields):
             shown = [
-                _around(f"{quoted(field.name)}:", _texts(one_chunk(pc.struct_field(values, at)), field.type), "")
+                _around(
+                    f"{quoted(field.name)}:",
+                    _texts(arrow_values.one_chunk(pc.struct_field(values, at)), field.type),
+                    "",
+                )
                 for at, field in enumerate(fields)
             ]
             joined = pc.binary_join_element_wise(*shown, _COMMA, null_handling="skip")
-            return _where(numpy_values(values.is_valid()), _around("{", joined, "}"))
-    if type_ == STRING:
+            return _where(arrow_values.numpy_values(values.is_valid()), _around("{", joined, "}"))
+    if type_ == t.STRING:
         return _around('"', _escaped(values), '"')
-    if type_ == BOOLEAN or type_ in INTEGRAL_BITS:
+    if type_ == t.BOOLEAN or type_ in t.INTEGRAL_BITS:
         return pc.cast(values, pa.string())
-    if type_ == VOID:
+    if type_ == t.VOID:
         return pa.nulls(len(values), pa.string())
-    raise NotByColumn
+    raise v.NotByColumn
 
 
 def _escaped(texts: pa.Array) -> pa.Array:
@@ -588,51 +570,51 @@ def _escaped(texts: pa.Array) -> pa.Array:
     for character, escape in SHORT_ESCAPES.items():
         texts = pc.replace_substring(texts, character, escape)
     if pc.any(pc.match_substring_regex(texts, r"[\x00-\x1f]")).as_py():
-        raise NotByColumn
+        raise v.NotByColumn
     return texts
 
 
 def _or_null(texts: pa.Array) -> pa.Array:
-    return pc.fill_null(texts, arrow_scalar("null", pa.string()))
+    return pc.fill_null(texts, arrow_values.arrow_scalar("null", pa.string()))
 
 
 def _around(before: str, texts: pa.Array, after: str) -> pa.Array:
-    parts = [arrow_scalar(before, pa.string()), texts, arrow_scalar(after, pa.string())]
-    return pc.binary_join_element_wise(*parts, NOTHING)
+    parts = [arrow_values.arrow_scalar(before, pa.string()), texts, arrow_values.arrow_scalar(after, pa.string())]
+    return pc.binary_join_element_wise(*parts, arrow_values.NOTHING)
 
 
-def _written(value: Any, type_: DataType, zone: Zone) -> str:
+def _written(value: Any, type_: t.DataType, zone: Zone) -> str:
     """A value as JSON text. NULL fields of structs are left out."""
     if value is None:
         return "null"
     match type_:
-        case ArrayType(element):
+        case t.ArrayType(element):
             return f"[{','.join([_written(each, element, zone) for each in value])}]"
-        case MapType(_, inner):
+        case t.MapType(_, inner):
             return f"{{{','.join([f'{quoted(str(key))}:{_written(each, inner, zone)}' for key, each in value])}}}"
-        case StructType(fields):
+        case t.StructType(fields):
             pairs = zip(fields, value, strict=True)
             shown = [f"{quoted(f.name)}:{_written(each, f.type, zone)}" for f, each in pairs if each is not None]
             return f"{{{','.join(shown)}}}"
-        case DecimalType():
+        case t.DecimalType():
             if value.adjusted() < -6:
                 raise Undecided("Decimals with an exponent are left to Spark.")
             return f"{value:f}"
-    if type_ == VARIANT:
+    if type_ == t.VARIANT:
         return variant_json(value, zone)
-    if type_ == BOOLEAN:
+    if type_ == t.BOOLEAN:
         return "true" if value else "false"
-    if type_ in INTEGRAL_BITS:
+    if type_ in t.INTEGRAL_BITS:
         return str(value)
-    if type_ in FLOATING:
-        return double_text(value, type_ == FLOAT)
-    if type_ == STRING:
+    if type_ in t.FLOATING:
+        return double_text(value, type_ == t.FLOAT)
+    if type_ == t.STRING:
         return quoted(value)
-    if type_ == BINARY:
+    if type_ == t.BINARY:
         return quoted(b64encode(value).decode())
-    if type_ == DATE:
+    if type_ == t.DATE:
         return quoted(_day(value))
-    if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+    if type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         return quoted(_instant(value, type_, zone))
     raise Undecided("Such values in JSON are left to Spark.")
 
@@ -644,13 +626,13 @@ def _day(days: int) -> str:
     return text
 
 
-def _instant(micros: int, type_: DataType, zone: Zone) -> str:
+def _instant(micros: int, type_: t.DataType, zone: Zone) -> str:
     """A time as text with milliseconds and an offset from UTC in hours and minutes."""
-    local = local_of(micros, zone) if type_ == TIMESTAMP else micros
+    local = local_of(micros, zone) if type_ == t.TIMESTAMP else micros
     day, time = divmod(local, MICROS_PER_DAY)
     seconds, fraction = divmod(time, MICROS_PER_SECOND)
     text = f"{_day(day)}T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction // 1000:03}"
-    if type_ == TIMESTAMP_NTZ:
+    if type_ == t.TIMESTAMP_NTZ:
         return text
     offset, odd = divmod(local - micros, 60 * MICROS_PER_SECOND)
     if odd:
@@ -661,9 +643,9 @@ def _instant(micros: int, type_: DataType, zone: Zone) -> str:
 
 
 JSONS: Mapping[str, FunctionRow] = {
-    "get_json_object": Function(_of_texts(STRING, 2), _get, binary_only=True, by_column=_get_column, decisive=()),
-    "json_array_length": Function(_of_texts(INTEGER, 1), _length, binary_only=True, by_column=_length_column),
-    "json_object_keys": Function(_of_texts(ArrayType(STRING), 1), _keys, binary_only=True, by_column=_keys_column),
+    "get_json_object": Function(_of_texts(t.STRING, 2), _get, binary_only=True, by_column=_get_column, decisive=()),
+    "json_array_length": Function(_of_texts(t.INTEGER, 1), _length, binary_only=True, by_column=_length_column),
+    "json_object_keys": Function(_of_texts(t.ArrayType(t.STRING), 1), _keys, binary_only=True, by_column=_keys_column),
     "from_json": Function(_from_signature, _from, zoned=True, by_column=_from_column),
     "to_json": Function(_to_signature, _to, zoned=True, by_column=_to_column),
 }

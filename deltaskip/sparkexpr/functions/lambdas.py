@@ -20,7 +20,7 @@ from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signat
 from deltaskip.sparkexpr.functions.maps import built_map, made_map
 from deltaskip.sparkexpr.nodes import Call, Lambda, Node
 from deltaskip.sparkexpr.nullability import is_nullable
-from deltaskip.sparkexpr.types.data_types import BOOLEAN, INTEGER, VOID, ArrayType, DataType, MapType
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk, true_rows
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.lists import (
@@ -47,20 +47,20 @@ _MOST_STEPS = 1000
 def _of_array(indexed: bool) -> Variables:
     """The variables of a function of an element and, if `indexed`, optionally its index from 0."""
 
-    def variables(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+    def variables(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[t.DataType, bool]]] | None:
         array = type_of(args[0])
-        if len(args) != 2 or not isinstance(array, ArrayType) or not isinstance(args[1], Lambda):
+        if len(args) != 2 or not isinstance(array, t.ArrayType) or not isinstance(args[1], Lambda):
             return None
         element = (array.element, array.contains_null)
-        return [[element, (INTEGER, False)] if indexed else [element]]
+        return [[element, (t.INTEGER, False)] if indexed else [element]]
 
     return variables
 
 
-def _of_map(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+def _of_map(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[t.DataType, bool]]] | None:
     """The variables of a function of a key and a value."""
     of = type_of(args[0])
-    if len(args) != 2 or not isinstance(of, MapType) or not _takes(args[1], 2):
+    if len(args) != 2 or not isinstance(of, t.MapType) or not _takes(args[1], 2):
         return None
     return [[(of.key, False), (of.value, of.value_contains_null)]]
 
@@ -69,56 +69,56 @@ def _takes(node: Node, count: int) -> bool:
     return isinstance(node, Lambda) and len(node.names) == count
 
 
-def _of_two_arrays(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+def _of_two_arrays(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[t.DataType, bool]]] | None:
     if len(args) != 3 or not _takes(args[2], 2):
         return None
     match type_of(args[0]), type_of(args[1]):
-        case ArrayType(left), ArrayType(right):
+        case t.ArrayType(left), t.ArrayType(right):
             return [[(left, True), (right, True)]]
     return None
 
 
-def _of_two_maps(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+def _of_two_maps(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[t.DataType, bool]]] | None:
     if len(args) != 3 or not _takes(args[2], 3):
         return None
     match type_of(args[0]), type_of(args[1]):
-        case MapType(key, left), MapType(other, right) if key == other and is_orderable(key):
+        case t.MapType(key, left), t.MapType(other, right) if key == other and is_orderable(key):
             return [[(key, False), (left, True), (right, True)]]
     return None
 
 
-def _of_aggregate(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+def _of_aggregate(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[t.DataType, bool]]] | None:
     """The variables of a function of the accumulator and an element, and of an optional function of the result."""
     if not 3 <= len(args) <= 4 or not _takes(args[2], 2) or (len(args) == 4 and not _takes(args[3], 1)):
         return None
     array, start = type_of(args[0]), type_of(args[1])
-    if not isinstance(array, ArrayType) or start is None:
+    if not isinstance(array, t.ArrayType) or start is None:
         return None
     found = [[(start, True), (array.element, array.contains_null)], [(start, True)]]
     return found[: len(args) - 2]
 
 
-def _of_comparison(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[DataType, bool]]] | None:
+def _of_comparison(args: tuple[Node, ...]) -> Sequence[Sequence[tuple[t.DataType, bool]]] | None:
     array = type_of(args[0])
-    if len(args) != 2 or not isinstance(array, ArrayType) or not _takes(args[1], 2):
+    if len(args) != 2 or not isinstance(array, t.ArrayType) or not _takes(args[1], 2):
         return None
     return [[(array.element, array.contains_null)] * 2]
 
 
-def _body(node: Node) -> DataType | None:
+def _body(node: Node) -> t.DataType | None:
     """The result type of a lambda function."""
     return type_of(node.body) if isinstance(node, Lambda) else None
 
 
-def _of_condition(result: Callable[[DataType], DataType]) -> Signature:
+def _of_condition(result: Callable[[t.DataType], t.DataType]) -> Signature:
     """Accept a nested value and a boolean function."""
 
     def signature(args: tuple[Node, ...]) -> Typed:
         given = type_of(args[0]) if len(args) == 2 else None
         function = args[1] if len(args) == 2 else None
-        if given is None or not isinstance(function, Lambda) or _body(function) not in (BOOLEAN, VOID):
+        if given is None or not isinstance(function, Lambda) or _body(function) not in (t.BOOLEAN, t.VOID):
             return None
-        return (args[0], Lambda(function.names, cast_to(function.body, BOOLEAN))), result(given)
+        return (args[0], Lambda(function.names, cast_to(function.body, t.BOOLEAN))), result(given)
 
     return signature
 
@@ -128,28 +128,28 @@ def _array_signature(args: tuple[Node, ...]) -> Typed:
     found = _body(args[-1])
     if found is None or not isinstance(args[-1], Lambda):
         return None
-    return args, ArrayType(found, is_nullable(args[-1].body))
+    return args, t.ArrayType(found, is_nullable(args[-1].body))
 
 
 def _keys_signature(args: tuple[Node, ...]) -> Typed:
     of = type_of(args[0])
     found = _body(args[1]) if len(args) == 2 else None
-    if not isinstance(of, MapType) or found is None or not is_orderable(found) or found == VOID:
+    if not isinstance(of, t.MapType) or found is None or not is_orderable(found) or found == t.VOID:
         return None
-    return args, MapType(found, of.value, of.value_contains_null)
+    return args, t.MapType(found, of.value, of.value_contains_null)
 
 
 def _values_signature(args: tuple[Node, ...]) -> Typed:
     """Accept a map first and a function last, and return a map of the function's results."""
     of, found = type_of(args[0]), _body(args[-1])
-    if not isinstance(of, MapType) or found is None or not isinstance(args[-1], Lambda):
+    if not isinstance(of, t.MapType) or found is None or not isinstance(args[-1], Lambda):
         return None
-    return args, MapType(of.key, found, is_nullable(args[-1].body))
+    return args, t.MapType(of.key, found, is_nullable(args[-1].body))
 
 
 def _aggregate_signature(args: tuple[Node, ...]) -> Typed:
     start = type_of(args[1]) if len(args) >= 3 else None
-    if start is None or not same_type(_body(args[2]), start) or wider_type(start, _body(args[2]) or VOID) != start:
+    if start is None or not same_type(_body(args[2]), start) or wider_type(start, _body(args[2]) or t.VOID) != start:
         return None
     found = _body(args[3]) if len(args) == 4 else start
     return None if found is None else (args, found)
@@ -157,7 +157,7 @@ def _aggregate_signature(args: tuple[Node, ...]) -> Typed:
 
 def _sort_signature(args: tuple[Node, ...]) -> Typed:
     array = type_of(args[0])
-    return (args, array) if isinstance(array, ArrayType) and len(args) == 2 and _body(args[1]) == INTEGER else None
+    return (args, array) if isinstance(array, t.ArrayType) and len(args) == 2 and _body(args[1]) == t.INTEGER else None
 
 
 def _numbered(node: Node) -> bool:
@@ -404,10 +404,10 @@ LAMBDAS: Mapping[str, FunctionRow] = {
         _of_condition(lambda given: given), _filter, by_column=_filter_column, variables=_of_array(True)
     ),
     "exists": Function(
-        _of_condition(lambda given: BOOLEAN), _quantified, by_column=_quantified_column, variables=_of_array(False)
+        _of_condition(lambda given: t.BOOLEAN), _quantified, by_column=_quantified_column, variables=_of_array(False)
     ),
     "forall": Function(
-        _of_condition(lambda given: BOOLEAN), _quantified, by_column=_quantified_column, variables=_of_array(False)
+        _of_condition(lambda given: t.BOOLEAN), _quantified, by_column=_quantified_column, variables=_of_array(False)
     ),
     "aggregate": Function(
         _aggregate_signature,

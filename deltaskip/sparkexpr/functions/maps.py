@@ -21,7 +21,7 @@ from deltaskip.sparkexpr.functions.array_types import taken_elements
 from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Replaced, Signature, Typed
 from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.nullability import is_nullable
-from deltaskip.sparkexpr.types.data_types import STRING, VOID, ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.lists import (
@@ -66,23 +66,23 @@ def _map_signature(args: tuple[Node, ...]) -> Typed:
     if not args or len(args) % 2 or len(known) < len(types) or is_collated(*args):
         return None
     key, value = common_type(known[::2]), common_type(known[1::2])
-    if key is None or value is None or not is_orderable(key) or key == VOID:
+    if key is None or value is None or not is_orderable(key) or key == t.VOID:
         return None
     cast = tuple(cast_to(arg, value if at % 2 else key) for at, arg in enumerate(args))
-    return cast, MapType(key, value, any(map(is_nullable, cast[1::2])))
+    return cast, t.MapType(key, value, any(map(is_nullable, cast[1::2])))
 
 
-def _of_one_map(result: Callable[[MapType], DataType]) -> Signature:
+def _of_one_map(result: Callable[[t.MapType], t.DataType]) -> Signature:
     def signature(args: tuple[Node, ...]) -> Typed:
         type_ = type_of(args[0]) if len(args) == 1 else None
-        return (args, result(type_)) if isinstance(type_, MapType) and not is_collated(*args) else None
+        return (args, result(type_)) if isinstance(type_, t.MapType) and not is_collated(*args) else None
 
     return signature
 
 
-def _entries(of: MapType) -> ArrayType:
-    fields = StructField("key", of.key, False), StructField("value", of.value, of.value_contains_null)
-    return ArrayType(StructType(fields), False)
+def _entries(of: t.MapType) -> t.ArrayType:
+    fields = t.StructField("key", of.key, False), t.StructField("value", of.value, of.value_contains_null)
+    return t.ArrayType(t.StructType(fields), False)
 
 
 def _keys_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
@@ -103,7 +103,7 @@ def _entries_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 def _concat_signature(args: tuple[Node, ...]) -> Typed:
     types = [type_of(arg) for arg in args]
-    maps = [type_ for type_ in types if isinstance(type_, MapType)]
+    maps = [type_ for type_ in types if isinstance(type_, t.MapType)]
     met = common_type(maps) if maps and len(maps) == len(types) and not is_collated(*args) else None
     return None if met is None else (tuple(cast_to(arg, met) for arg in args), met)
 
@@ -113,8 +113,8 @@ def _from_arrays_signature(args: tuple[Node, ...]) -> Typed:
     if len(types) != 2 or is_collated(*args):
         return None
     match types:
-        case [ArrayType(key), ArrayType(value, has_null)] if is_orderable(key) and key != VOID:
-            return args, MapType(key, value, has_null)
+        case [t.ArrayType(key), t.ArrayType(value, has_null)] if is_orderable(key) and key != t.VOID:
+            return args, t.MapType(key, value, has_null)
     return None
 
 
@@ -127,17 +127,17 @@ def _from_arrays(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 def _from_entries_signature(args: tuple[Node, ...]) -> Typed:
     type_ = type_of(args[0]) if len(args) == 1 and not is_collated(*args) else None
     match type_:
-        case ArrayType(StructType((key, value))) if is_orderable(key.type) and key.type != VOID:
-            return args, MapType(key.type, value.type, value.nullable)
+        case t.ArrayType(t.StructType((key, value))) if is_orderable(key.type) and key.type != t.VOID:
+            return args, t.MapType(key.type, value.type, value.nullable)
     return None
 
 
 def _text_signature(args: tuple[Node, ...]) -> Typed:
     if not 1 <= len(args) <= 3 or is_collated(*args):
         return None
-    cast = [implicit_cast(arg, STRING) if type_of(arg) in (STRING, VOID) else None for arg in args]
+    cast = [implicit_cast(arg, t.STRING) if type_of(arg) in (t.STRING, t.VOID) else None for arg in args]
     found = tuple(arg for arg in cast if arg is not None)
-    return (found, MapType(STRING, STRING)) if len(found) == len(args) else None
+    return (found, t.MapType(t.STRING, t.STRING)) if len(found) == len(args) else None
 
 
 def _text_to_map(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -224,12 +224,12 @@ MAPS: Mapping[str, FunctionRow] = {
         by_column=_map_column,
     ),
     "map_keys": Function(
-        _of_one_map(lambda of: ArrayType(of.key)),
+        _of_one_map(lambda of: t.ArrayType(of.key)),
         lambda args, call, zone: tuple([key for key, _ in args[0]]),
         by_column=_keys_column,
     ),
     "map_values": Function(
-        _of_one_map(lambda of: ArrayType(of.value)),
+        _of_one_map(lambda of: t.ArrayType(of.value)),
         lambda args, call, zone: tuple([value for _, value in args[0]]),
         by_column=_values_column,
     ),

@@ -21,42 +21,24 @@ from deltaskip.errors import shown
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.coerce import cast_to, decimal_type_of, implicit_cast, is_numeric, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.functions.function import ByColumn, Compute, Function, FunctionRow, Signature, Typed
+from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.functions.time_formats import TIME_FORMATS
 from deltaskip.sparkexpr.kernels.number_formats import read_in, written_in
 from deltaskip.sparkexpr.kernels.number_texts import fixed_digits, grouped
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    DATETIMES,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    STRING,
-    DataType,
-    DecimalType,
-)
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values, true_rows
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.floats import float_text
 from deltaskip.sparkexpr.values.number_format import NumberFormat, number_format
 from deltaskip.sparkexpr.values.numerals import context, exactly
-from deltaskip.sparkexpr.values.vectors import (
-    NotByColumn,
-    Partly,
-    Values,
-    by_distinct,
-    column,
-    constant,
-    none_of,
-    rescaled,
-)
 
-_DECIMALS: dict[DataType, DecimalType] = {
-    FLOAT: DecimalType(14, 7),
-    DOUBLE: DecimalType(30, 15),
-    STRING: DecimalType(38, 18),
+_DECIMALS: dict[t.DataType, t.DecimalType] = {
+    t.FLOAT: t.DecimalType(14, 7),
+    t.DOUBLE: t.DecimalType(30, 15),
+    t.STRING: t.DecimalType(38, 18),
 }
 _OF_BYTES = ("base64", "hex", "utf-8")
 _MOST_PLACES = 300
@@ -74,19 +56,19 @@ def _format_of(node: Node) -> NumberFormat | None:
     return number_format(node.value) if isinstance(node, Literal) and isinstance(node.value, str) else None
 
 
-def _char_signature(args: tuple[Node, ...]) -> Typed:
+def _char_signature(args: tuple[Node, ...]) -> function.Typed:
     """Accept a number, a time or binary, and a format. The format must be constant for numbers and binary."""
     if len(args) != 2:
         return None
     type_ = type_of(args[0])
-    if type_ in DATETIMES:
-        return _DATE_FORMAT.signature(args) if isinstance(_DATE_FORMAT, Function) else None
-    if type_ == BINARY:
+    if type_ in t.DATETIMES:
+        return _DATE_FORMAT.signature(args) if isinstance(_DATE_FORMAT, function.Function) else None
+    if type_ == t.BINARY:
         known = isinstance(args[1], Literal) and isinstance(args[1].value, str)
-        return (args, STRING) if known and _bytes_format(args[1]) in _OF_BYTES else None
-    if type_ is None or not (is_numeric(type_) or type_ == STRING) or _format_of(args[1]) is None:
+        return (args, t.STRING) if known and _bytes_format(args[1]) in _OF_BYTES else None
+    if type_ is None or not (is_numeric(type_) or type_ == t.STRING) or _format_of(args[1]) is None:
         return None
-    return (cast_to(args[0], decimal_type_of(type_) or _DECIMALS[type_]), args[1]), STRING
+    return (cast_to(args[0], decimal_type_of(type_) or _DECIMALS[type_]), args[1]), t.STRING
 
 
 def _bytes_format(node: Node) -> str:
@@ -99,21 +81,21 @@ def _char(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         return _known_format(args[1]).written(args[0])
     if isinstance(args[0], bytes):
         return _bytes_text(args[0], args[1].lower().strip())
-    assert isinstance(_DATE_FORMAT, Function)
+    assert isinstance(_DATE_FORMAT, function.Function)
     return _DATE_FORMAT.compute(args, call, zone)
 
 
-def _char_column(args: Sequence[Values], call: Call, zone: Zone) -> Any:
+def _char_column(args: Sequence[v.Values], call: Call, zone: Zone) -> Any:
     type_ = type_of(call.args[0])
-    if type_ in DATETIMES:
-        assert isinstance(_DATE_FORMAT, Function) and _DATE_FORMAT.by_column is not None
+    if type_ in t.DATETIMES:
+        assert isinstance(_DATE_FORMAT, function.Function) and _DATE_FORMAT.by_column is not None
         return _DATE_FORMAT.by_column(args, call, zone)
-    text = constant(args[1])
-    if type_ == BINARY:
-        return by_distinct(column(args[0]), lambda value: _bytes_text(value, text.lower().strip()), STRING)
+    text = v.constant(args[1])
+    if type_ == t.BINARY:
+        return v.by_distinct(v.column(args[0]), lambda value: _bytes_text(value, text.lower().strip()), t.STRING)
     used = _known_format(text)
     codes, counts = used.codes()
-    digits, scale = _digits(column(args[0]))
+    digits, scale = _digits(v.column(args[0]))
     return written_in(digits, scale, codes, arrow_array(counts, pa.int32()), used.whole, used.scale)
 
 
@@ -145,8 +127,8 @@ def _known_format(text: str) -> NumberFormat:
     return found
 
 
-def _number_signature(args: tuple[Node, ...]) -> Typed:
-    text = implicit_cast(args[0], STRING) if len(args) == 2 else None
+def _number_signature(args: tuple[Node, ...]) -> function.Typed:
+    text = implicit_cast(args[0], t.STRING) if len(args) == 2 else None
     found = _format_of(args[1]) if text is not None else None
     return None if text is None or found is None else ((text, args[1]), found.type)
 
@@ -161,10 +143,10 @@ def _number(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return found
 
 
-def _number_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
-    used, texts = _known_format(constant(args[1])), column(args[0])
+def _number_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
+    used, texts = _known_format(v.constant(args[1])), v.column(args[0])
     if used.whole + used.scale > _LONG_DIGITS:
-        raise NotByColumn
+        raise v.NotByColumn
     codes, counts = used.codes()
     found, states = read_in(texts, codes, arrow_array(counts, pa.int32()), used.whole, used.scale)
     state = numpy_values(states)
@@ -172,11 +154,11 @@ def _number_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | V
     whole = found.cast(pa.decimal128(_LONG_DIGITS + 1, 0))
     array = pa.Array.from_buffers(arrow_type(used.type), len(whole), whole.buffers())
     if call.name == "try_to_number":
-        array = pc.if_else(arrow_array(state == _MISMATCHED), none_of(array.type), array)
+        array = pc.if_else(arrow_array(state == _MISMATCHED), v.none_of(array.type), array)
         rest = state == _UNDECIDED
     else:
         rest = state != 0
-    return Partly(array, rest) if rest.any() else array
+    return v.Partly(array, rest) if rest.any() else array
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +195,9 @@ def _pattern(text: str) -> _Pattern:
     return _Pattern(zeros, least, most, group)
 
 
-def _format_signature(args: tuple[Node, ...]) -> Typed:
-    known = len(args) == 2 and is_numeric(type_of(args[0])) and type_of(args[1]) in (INTEGER, STRING)
-    return (args, STRING) if known else None
+def _format_signature(args: tuple[Node, ...]) -> function.Typed:
+    known = len(args) == 2 and is_numeric(type_of(args[0])) and type_of(args[1]) in (t.INTEGER, t.STRING)
+    return (args, t.STRING) if known else None
 
 
 def _format(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -230,11 +212,11 @@ def _format(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return _formatted(number, _pattern(given))
 
 
-def _format_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    given, values = constant(args[1]), column(args[0])
+def _format_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
+    given, values = v.constant(args[1]), v.column(args[0])
     used = _Pattern(1, given, given, 3) if isinstance(given, int) else _pattern(given)
     if not 0 <= used.most <= _MOST_BY_COLUMN:
-        raise NotByColumn
+        raise v.NotByColumn
     rest = np.zeros(len(values), np.bool_)
     if pa.types.is_floating(values.type):
         scale = used.most
@@ -242,12 +224,12 @@ def _format_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         rest |= numpy_values(left) != 0
         if used.least < scale:
             # The digits depend on the shortest string of the double.
-            raise NotByColumn
+            raise v.NotByColumn
     else:
         if pa.types.is_decimal(values.type) and values.type.scale > used.most:
-            found = rescaled(values, 38, used.most, "half even")
-            if isinstance(found, Partly):
-                raise NotByColumn
+            found = v.rescaled(values, 38, used.most, "half even")
+            if isinstance(found, v.Partly):
+                raise v.NotByColumn
             # A number that rounds to zero keeps its sign.
             zero = arrow_scalar(0, pa.int32())
             lost = pc.and_(pc.less(values, zero), pc.equal(found, zero))
@@ -255,7 +237,7 @@ def _format_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         digits, scale = _digits(values)
     shown = grouped(digits, scale, used.whole, used.least, used.group)
     rest &= numpy_values(args[0].is_valid())
-    return Partly(shown, rest) if rest.any() else shown
+    return v.Partly(shown, rest) if rest.any() else shown
 
 
 def _formatted(number: int | float | Decimal, pattern: _Pattern) -> str:
@@ -288,11 +270,13 @@ def _rounded(number: int | float | Decimal, places: int) -> Decimal:
     return shortest
 
 
-def _function(signature: Signature, compute: Compute, by_column: ByColumn, zoned: bool, *aliases: str) -> Function:
-    return Function(signature, compute, by_column=by_column, zoned=zoned, aliases=aliases)
+def _function(
+    signature: function.Signature, compute: function.Compute, by_column: function.ByColumn, zoned: bool, *aliases: str
+) -> function.Function:
+    return function.Function(signature, compute, by_column=by_column, zoned=zoned, aliases=aliases)
 
 
-NUMBER_FORMATS: Mapping[str, FunctionRow] = {
+NUMBER_FORMATS: Mapping[str, function.FunctionRow] = {
     "to_char": _function(_char_signature, _char, _char_column, True, "to_varchar"),
     "to_number": _function(_number_signature, _number, _number_column, False),
     "try_to_number": _function(_number_signature, _number, _number_column, False),

@@ -20,41 +20,22 @@ import pyarrow.compute as pc
 from deltaskip.errors import shown
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.functions.function import (
-    ByColumn,
-    Compute,
-    Function,
-    FunctionRow,
-    Signature,
-    Typed,
-    constant_null_first,
-    takes,
-)
+from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.kernels.patterns import joined, search
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.preimages.text_steps import matched
 from deltaskip.sparkexpr.regex import Pattern, compiled
 from deltaskip.sparkexpr.types.data_types import BOOLEAN, INTEGER, STRING, ArrayType, DataType
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, numpy_values
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.strings import check_length
-from deltaskip.sparkexpr.values.vectors import (
-    NotByColumn,
-    Partly,
-    Values,
-    column,
-    constant,
-    constant_of,
-    made,
-    none_of,
-    text_array,
-)
 
 _EACH = 2**62
 _MOST_BYTES, _MOST_PIECES = 1 << 31, 1 << 27
 _TOO_LONG = "Strings of more than 2 GiB in one batch are left to Spark."
-_EMPTY = constant_of("", pa.string())
-_ONE = constant_of(1, pa.int32())
+_EMPTY = v.constant_of("", pa.string())
+_ONE = v.constant_of(1, pa.int32())
 _CHARACTER = r"(?s)."
 _DIGITS = tuple("0123456789")
 Longs = npt.NDArray[np.int64]
@@ -93,8 +74,8 @@ def _search(rows: pa.Array, pattern: Pattern, groups: Sequence[int], most: int) 
     return _MatchesOfRows(rows, numpy_values(offsets), places[..., 0], places[..., 1], numpy_values(unsure) != 0)
 
 
-def _answer(found: pa.Array, matches: _MatchesOfRows) -> Partly | Values:
-    return Partly(found, matches.unsure) if matches.unsure.any() else found
+def _answer(found: pa.Array, matches: _MatchesOfRows) -> v.Partly | v.Values:
+    return v.Partly(found, matches.unsure) if matches.unsure.any() else found
 
 
 def _data(rows: pa.Array) -> npt.NDArray[np.uint8]:
@@ -131,7 +112,7 @@ def _strings(data: npt.NDArray[np.uint8], starts: Longs, ends: Longs, offsets: L
 
 def _null_as(found: pa.Array, rows: pa.Array) -> pa.Array:
     """The values, null where `rows` is null."""
-    return pc.if_else(rows.is_valid(), found, none_of(found.type)) if rows.null_count else found
+    return pc.if_else(rows.is_valid(), found, v.none_of(found.type)) if rows.null_count else found
 
 
 def _lists(data: npt.NDArray[np.uint8], starts: Longs, ends: Longs, offsets: Longs, rows: pa.Array) -> pa.Array:
@@ -141,49 +122,49 @@ def _lists(data: npt.NDArray[np.uint8], starts: Longs, ends: Longs, offsets: Lon
     return pa.ListArray.from_arrays(arrow_array(offsets.astype(np.int32)), values, pa.list_(pa.string()), mask=mask)
 
 
-def _rlike(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+def _rlike(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
     """`rlike(text, pattern)`."""
-    matches = _search(column(args[0]), compiled(constant(args[1])), (), 1)
-    return _answer(made(matches.counts > 0, pa.bool_(), matches.rows), matches)
+    matches = _search(v.column(args[0]), compiled(v.constant(args[1])), (), 1)
+    return _answer(v.made(matches.counts > 0, pa.bool_(), matches.rows), matches)
 
 
-def _count(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+def _count(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
     """`regexp_count(text, pattern)`."""
-    matches = _search(column(args[0]), compiled(constant(args[1])), (), _EACH)
-    return _answer(made(matches.counts.astype(np.int32), pa.int32(), matches.rows), matches)
+    matches = _search(v.column(args[0]), compiled(v.constant(args[1])), (), _EACH)
+    return _answer(v.made(matches.counts.astype(np.int32), pa.int32(), matches.rows), matches)
 
 
-def _place(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+def _place(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
     """`regexp_instr(text, pattern)`: positions begin at 1; 0 means no match."""
     if len(args) == 3:
-        constant(args[2])
-    matches = _search(column(args[0]), compiled(constant(args[1])), (0,), 1)
+        v.constant(args[2])
+    matches = _search(v.column(args[0]), compiled(v.constant(args[1])), (0,), 1)
     starts, _ = _bounds(matches.rows)
     before = _strings(_data(matches.rows), starts[matches.row_of], matches.starts[:, 0], matches.offsets)
     places = pc.add(pc.utf8_length(before), _ONE)
-    found = pc.if_else(arrow_array(matches.counts > 0), places, constant_of(0, pa.int32()))
+    found = pc.if_else(arrow_array(matches.counts > 0), places, v.constant_of(0, pa.int32()))
     return _answer(_null_as(found, matches.rows), matches)
 
 
-def _extract(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+def _extract(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
     """`regexp_extract(text, pattern, group)` of the first match; '' without a match or if the group has no match."""
     matches = _grouped(args, call, 1)
     found = _strings(_data(matches.rows), matches.starts[:, 0], matches.ends[:, 0], matches.offsets)
     return _answer(_null_as(found, matches.rows), matches)
 
 
-def _extract_all(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+def _extract_all(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
     """`regexp_extract_all(text, pattern, group)`."""
     matches = _grouped(args, call, _EACH)
     starts, ends = matches.starts[:, 0], matches.ends[:, 0]
     return _answer(_lists(_data(matches.rows), starts, ends, matches.offsets, matches.rows), matches)
 
 
-def _grouped(args: Sequence[Values], call: Call, most: int) -> _MatchesOfRows:
+def _grouped(args: Sequence[v.Values], call: Call, most: int) -> _MatchesOfRows:
     """The matches with the offsets of the requested group. Raises if a row matches and the group does not exist."""
-    pattern, group = compiled(constant(args[1])), constant(args[2]) if len(args) == 3 else 1
+    pattern, group = compiled(v.constant(args[1])), v.constant(args[2]) if len(args) == 3 else 1
     exists = 0 <= group <= pattern.groups
-    matches = _search(column(args[0]), pattern, (group if exists else 0,), most)
+    matches = _search(v.column(args[0]), pattern, (group if exists else 0,), most)
     if not exists and len(matches.starts):
         raise EvaluationError(
             f"{call.name} asks for the group {group} of a pattern with {pattern.groups} "
@@ -198,21 +179,21 @@ def _check_repeated(pattern: Pattern, *groups: int) -> None:
         raise Undecided("The last match of a repeated group of a regular expression is left to Spark.")
 
 
-def _substring(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+def _substring(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
     """`regexp_substr(text, pattern)`: the first match; NULL without a match or if the match is empty."""
-    matches = _search(column(args[0]), compiled(constant(args[1])), (0,), 1)
+    matches = _search(v.column(args[0]), compiled(v.constant(args[1])), (0,), 1)
     found = _strings(_data(matches.rows), matches.starts[:, 0], matches.ends[:, 0], matches.offsets)
-    return _answer(pc.if_else(pc.equal(found, _EMPTY), none_of(pa.string()), found), matches)
+    return _answer(pc.if_else(pc.equal(found, _EMPTY), v.none_of(pa.string()), found), matches)
 
 
-def _replace(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+def _replace(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
     """`regexp_replace(text, pattern, replacement, position)`: replaces each match from a position on."""
-    rows, pattern, replacement = column(args[0]), compiled(constant(args[1])), constant(args[2])
-    position = constant(args[3]) if len(args) == 4 else 1
+    rows, pattern, replacement = v.column(args[0]), compiled(v.constant(args[1])), v.constant(args[2])
+    position = v.constant(args[3]) if len(args) == 4 else 1
     if position == 1:
         return _replaced(rows, pattern, replacement)
     if len(rows) > 1 or rows.null_count:
-        raise NotByColumn
+        raise v.NotByColumn
     # The position counts UTF-16 units, and the pattern does not see the text before the position.
     [text] = rows.to_pylist()
     units = text.encode("utf-16-le")
@@ -222,13 +203,13 @@ def _replace(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
         head, tail = (part.decode("utf-16-le") for part in (units[: 2 * position - 2], units[2 * position - 2 :]))
     except UnicodeDecodeError as error:
         raise Undecided("A position within a surrogate pair is left to Spark.") from error
-    found = _replaced(text_array([tail]), pattern, replacement)
-    if isinstance(found, Partly):
+    found = _replaced(v.text_array([tail]), pattern, replacement)
+    if isinstance(found, v.Partly):
         return found
-    return pc.binary_join_element_wise(text_array([head]), found, _EMPTY)
+    return pc.binary_join_element_wise(v.text_array([head]), found, _EMPTY)
 
 
-def _replaced(rows: pa.Array, pattern: Pattern, replacement: str) -> Partly | Values:
+def _replaced(rows: pa.Array, pattern: Pattern, replacement: str) -> v.Partly | v.Values:
     parts: list[bytes | int] = []
     try:
         for literal, found in groupby(_parts(replacement, pattern.groups), lambda part: isinstance(part, bytes)):
@@ -323,9 +304,9 @@ def _bad(replacement: str, what: str) -> EvaluationError:
     return EvaluationError(f"The replacement {shown(replacement)} has {what} (INVALID_REGEXP_REPLACE).")
 
 
-def _split(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+def _split(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
     """`split(text, pattern, limit)`: the parts between matches. With a positive limit, the last part is the rest."""
-    rows, pattern, limit = column(args[0]), constant(args[1]), constant(args[2]) if len(args) == 3 else -1
+    rows, pattern, limit = v.column(args[0]), v.constant(args[1]), v.constant(args[2]) if len(args) == 3 else -1
     most = limit if limit > 0 else _EACH
     matches = _search(rows, compiled(pattern if pattern else _CHARACTER), (0,), most)
     starts, ends = matches.starts[:, 0], matches.ends[:, 0]
@@ -349,13 +330,13 @@ def _split(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
     return _answer(_lists(_data(rows), piece_starts, piece_ends, offsets, rows), kept)
 
 
-def _one_row(by_column: ByColumn) -> Compute:
+def _one_row(by_column: function.ByColumn) -> function.Compute:
     """Compute a single value as a column with one row."""
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-        given = [constant_of(arg, pa.string() if isinstance(arg, str) else pa.int32()) for arg in args[1:]]
-        found = by_column([text_array([args[0]]), *given], call, zone)
-        if isinstance(found, Partly):
+        given = [v.constant_of(arg, pa.string() if isinstance(arg, str) else pa.int32()) for arg in args[1:]]
+        found = by_column([v.text_array([args[0]]), *given], call, zone)
+        if isinstance(found, v.Partly):
             raise Undecided(f"The matches in {shown(args[0])} depend on the version of Java, or it is too long.")
         [value] = domain_values(found)
         return value
@@ -363,19 +344,19 @@ def _one_row(by_column: ByColumn) -> Compute:
     return compute
 
 
-def _signature(result: DataType, least: int, *rest: DataType) -> Signature:
+def _signature(result: DataType, least: int, *rest: DataType) -> function.Signature:
     """Accept strings, and the optional arguments `rest`."""
     strings = [STRING] * least
 
-    def signature(args: tuple[Node, ...]) -> Typed:
+    def signature(args: tuple[Node, ...]) -> function.Typed:
         if not least <= len(args) <= least + len(rest):
             return None
-        return takes(result, *strings, *rest[: len(args) - least])(args)
+        return function.takes(result, *strings, *rest[: len(args) - least])(args)
 
     return signature
 
 
-def _replace_signature(args: tuple[Node, ...]) -> Typed:
+def _replace_signature(args: tuple[Node, ...]) -> function.Typed:
     """Accept three strings and an optional position, a constant above 0."""
     typed = _signature(STRING, 3, INTEGER)(args)
     if typed is None or len(args) == 3:
@@ -384,15 +365,17 @@ def _replace_signature(args: tuple[Node, ...]) -> Typed:
     return typed if isinstance(position, int) and position > 0 else None
 
 
-def _function(signature: Signature, by_column: ByColumn, *aliases: str) -> Function:
-    return Function(signature, _one_row(by_column), binary_only=True, by_column=by_column, aliases=aliases)
+def _function(signature: function.Signature, by_column: function.ByColumn, *aliases: str) -> function.Function:
+    return function.Function(signature, _one_row(by_column), binary_only=True, by_column=by_column, aliases=aliases)
 
 
 _TEXTS = ArrayType(STRING)
 
-PATTERNS: Mapping[str, FunctionRow] = {
+PATTERNS: Mapping[str, function.FunctionRow] = {
     "rlike": replace(
-        _function(_signature(BOOLEAN, 2), _rlike, "regexp", "regexp_like"), preimage=matched, order=constant_null_first
+        _function(_signature(BOOLEAN, 2), _rlike, "regexp", "regexp_like"),
+        preimage=matched,
+        order=function.constant_null_first,
     ),
     "regexp_count": _function(_signature(INTEGER, 2), _count),
     "regexp_instr": _function(_signature(INTEGER, 2, INTEGER), _place),

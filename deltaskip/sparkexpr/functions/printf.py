@@ -21,33 +21,17 @@ from deltaskip.sparkexpr.coerce import implicit_cast, is_nested, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed
 from deltaskip.sparkexpr.nodes import Call, Cast, Literal, Node
-from deltaskip.sparkexpr.types.data_types import (
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    FLOATING,
-    INTEGRAL_BITS,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VOID,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructType,
-)
+from deltaskip.sparkexpr.types import data_types as t
+from deltaskip.sparkexpr.values import vectors
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, domain_values
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.floats import float_text
 from deltaskip.sparkexpr.values.numerals import context, exactly, integer_of
 from deltaskip.sparkexpr.values.strings import check_length
-from deltaskip.sparkexpr.values.vectors import Values, as_array, constant, constant_of, is_constant, text_array
 
 # Whole numbers, and times, which are written as the numbers of Spark's rows.
-_BITS: Mapping[DataType, int] = {**INTEGRAL_BITS, DATE: 32, TIMESTAMP: 64, TIMESTAMP_NTZ: 64}
-_WRITTEN = (*_BITS, STRING, BOOLEAN, FLOAT, DOUBLE, VOID)
+_BITS: Mapping[t.DataType, int] = {**t.INTEGRAL_BITS, t.DATE: 32, t.TIMESTAMP: 64, t.TIMESTAMP_NTZ: 64}
+_WRITTEN = (*_BITS, t.STRING, t.BOOLEAN, t.FLOAT, t.DOUBLE, t.VOID)
 _SPECIFIER = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(<]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
 _FLAGS = {"s": "-", "b": "-", "c": "-", "d": "-+ 0,(", "x": "-#0", "o": "-#0", "f": "-#+ 0,(", "e": "-#+ 0("}
 _WIDEST = 1 << 20
@@ -57,15 +41,15 @@ _EXACT = context(2000, ROUND_HALF_UP)
 
 def _signature(args: tuple[Node, ...]) -> Typed:
     """Accept a template and values of some types. Spark writes addresses for bytes, and for nested values of rows."""
-    template = implicit_cast(args[0], STRING) if args else None
+    template = implicit_cast(args[0], t.STRING) if args else None
     if template is None or not all(map(_is_written, args[1:])):
         return None
-    return (template, *args[1:]), STRING
+    return (template, *args[1:]), t.STRING
 
 
 def _is_written(arg: Node) -> bool:
     type_ = type_of(arg)
-    return type_ in _WRITTEN or isinstance(type_, DecimalType) or (is_nested(type_) and _is_folded(arg))
+    return type_ in _WRITTEN or isinstance(type_, t.DecimalType) or (is_nested(type_) and _is_folded(arg))
 
 
 def _is_folded(arg: Node) -> bool:
@@ -80,23 +64,23 @@ def _is_folded(arg: Node) -> bool:
     return False
 
 
-def _types(call: Call) -> list[DataType]:
-    return [type_of(arg) or VOID for arg in call.args[1:]]
+def _types(call: Call) -> list[t.DataType]:
+    return [type_of(arg) or t.VOID for arg in call.args[1:]]
 
 
 def _compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return None if args[0] is None else _formatted(args[0], args[1:], _types(call))
 
 
-def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    template, types = constant(args[0]), _types(call)
+def _column(args: Sequence[vectors.Values], call: Call, zone: Zone) -> vectors.Values:
+    template, types = vectors.constant(args[0]), _types(call)
     if template is None:
-        return text_array([None])[0]
-    rows = max(len(each) for each in args if not is_constant(each))
+        return vectors.text_array([None])[0]
+    rows = max(len(each) for each in args if not vectors.is_constant(each))
     pieces = [_piece(part, args[1:], types) for part in _template_parts(template)]
     if not any(piece is None for piece in pieces):
-        return as_array(pc.binary_join_element_wise(*pieces, NOTHING), rows)
-    lists = [domain_values(as_array(each, rows)) for each in args[1:]]
+        return vectors.as_array(pc.binary_join_element_wise(*pieces, NOTHING), rows)
+    lists = [domain_values(vectors.as_array(each, rows)) for each in args[1:]]
     known: dict[tuple[str, ...], str] = {}
     found: list[str] = []
     for values in zip(*lists, strict=True):
@@ -104,22 +88,24 @@ def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
         if key not in known:
             known[key] = _formatted(template, values, types)
         found.append(known[key])
-    return text_array(found)
+    return vectors.text_array(found)
 
 
-def _piece(part: str | _Specifier, args: Sequence[Values], types: Sequence[DataType]) -> Values | None:
+def _piece(
+    part: str | _Specifier, args: Sequence[vectors.Values], types: Sequence[t.DataType]
+) -> vectors.Values | None:
     """A part of the string of every row; None if values must be written one by one."""
     if isinstance(part, str):
-        return constant_of(part, pa.string())
+        return vectors.constant_of(part, pa.string())
     if part.argument >= len(args) or part.flags not in ("", "0") or part.precision is not None or part.upper:
         return None
     values, type_ = args[part.argument], types[part.argument]
-    plain = part.kind == "s" and (type_ in INTEGRAL_BITS or type_ in (STRING, BOOLEAN)) and not part.width
-    if not plain and not (part.kind == "d" and type_ in INTEGRAL_BITS):
+    plain = part.kind == "s" and (type_ in t.INTEGRAL_BITS or type_ in (t.STRING, t.BOOLEAN)) and not part.width
+    if not plain and not (part.kind == "d" and type_ in t.INTEGRAL_BITS):
         return None
     found = pc.cast(values, pa.string())
     if part.flags:
-        if pc.any(pc.or_kleene(pc.is_null(values), pc.less(values, constant_of(0, values.type)))).as_py():
+        if pc.any(pc.or_kleene(pc.is_null(values), pc.less(values, vectors.constant_of(0, values.type)))).as_py():
             return None
         return pc.utf8_lpad(found, part.width, "0")
     found = pc.fill_null(found, "null")
@@ -138,7 +124,7 @@ class _Specifier:
     upper: bool
 
 
-def _formatted(template: str, values: Sequence[Any], types: Sequence[DataType]) -> str:
+def _formatted(template: str, values: Sequence[Any], types: Sequence[t.DataType]) -> str:
     """`format_string(template, values)`.
 
     Raises EvaluationError if Java refuses the template or a value, and Undecided if only Spark knows the result.
@@ -206,7 +192,7 @@ def _check(text: str, kind: str, flags: str, width: str | None, precision: str |
         raise Undecided(f"The specifier {text} is left to Spark: it is too wide.")
 
 
-def _written(specifier: _Specifier, value: Any, type_: DataType) -> str:
+def _written(specifier: _Specifier, value: Any, type_: t.DataType) -> str:
     """A value as text, without padding."""
     kind = specifier.kind
     if kind in "sb":
@@ -217,34 +203,34 @@ def _written(specifier: _Specifier, value: Any, type_: DataType) -> str:
     if value is None:
         text = "null"
         return text if specifier.precision is None or kind not in "fe" else text[: specifier.precision]
-    if kind in "fe" and type_ in FLOATING:
+    if kind in "fe" and type_ in t.FLOATING:
         return _real(specifier, value)
     if kind not in "fe" and type_ in _BITS:
         return _whole(specifier, value, _BITS[type_])
     raise EvaluationError(f"The specifier %{kind} does not accept this type (IllegalFormatConversionException).")
 
 
-def _shown(value: Any, type_: DataType) -> str:
+def _shown(value: Any, type_: t.DataType) -> str:
     """The text of a value in Java."""
     if value is None:
         return "null"
-    if type_ == STRING:
+    if type_ == t.STRING:
         return str(value)
-    if type_ == BOOLEAN:
+    if type_ == t.BOOLEAN:
         return str(value).lower()
     if type_ in _BITS:
         return str(value)
     # GenericArrayData.toString, GenericInternalRow.toString and ArrayBasedMapData.toString
     match type_:
-        case ArrayType(element):
+        case t.ArrayType(element):
             return f"[{','.join(_shown(each, element) for each in value)}]"
-        case StructType(fields):
+        case t.StructType(fields):
             return f"[{','.join(_shown(each, field.type) for each, field in zip(value, fields, strict=True))}]"
-        case MapType(key, item):
+        case t.MapType(key, item):
             keys, items = ",".join(_shown(k, key) for k, _ in value), ",".join(_shown(v, item) for _, v in value)
             return f"keys: [{keys}], values: [{items}]"
-    text = float_text(value, type_ == FLOAT) if type_ in FLOATING else None
-    if isinstance(type_, DecimalType):
+    text = float_text(value, type_ == t.FLOAT) if type_ in t.FLOATING else None
+    if isinstance(type_, t.DecimalType):
         text = _decimal_text(value)
     if text is None:
         raise Undecided(f"The digits of {value!r} depend on the version of Java.")

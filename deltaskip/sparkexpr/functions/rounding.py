@@ -17,41 +17,20 @@ from deltaskip.sparkexpr.functions.function import Function, Typed
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.preimages.number_steps import half_rounded, rounded_to_whole
 from deltaskip.sparkexpr.text.type_names import sql_name
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
-from deltaskip.sparkexpr.types.data_types import (
-    DOUBLE,
-    FLOAT,
-    FLOATING,
-    INTEGER,
-    INTEGRAL_BITS,
-    LONG,
-    STRING,
-    VOID,
-    DataType,
-    DecimalType,
-)
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arithmetic import FEW_DIGITS, ROUNDINGS, rounded, whole
 from deltaskip.sparkexpr.values.arrow_values import numpy_values
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.float_digits import EXACT_POWER, units_of
-from deltaskip.sparkexpr.values.vectors import (
-    NotByColumn,
-    Partly,
-    Values,
-    any_set,
-    column,
-    constant,
-    made,
-    numbers,
-    rescaled,
-)
 
 # The decimal types to which floor and ceil with a scale cast other types.
-_AS_DECIMAL: Mapping[DataType, DecimalType] = {
-    FLOAT: DecimalType(14, 7),
-    DOUBLE: DecimalType(30, 15),
-    STRING: DecimalType(38, 18),
-    VOID: DecimalType(38, 18),
+_AS_DECIMAL: Mapping[t.DataType, t.DecimalType] = {
+    t.FLOAT: t.DecimalType(14, 7),
+    t.DOUBLE: t.DecimalType(30, 15),
+    t.STRING: t.DecimalType(38, 18),
+    t.VOID: t.DecimalType(38, 18),
 }
 _MOST_DIGITS = 38
 # Integers up to these values are exact as doubles and as floats.
@@ -60,56 +39,58 @@ _EXACT, _EXACT_FLOAT = 2.0**53, 2.0**24
 _EXACT_FLOAT_POWER = 10
 
 
-def _whole_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _whole_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
     """`floor` and `ceil`, with or without a scale."""
     own = type_of(call.args[0])
-    if own == LONG:
+    if own == t.LONG:
         return args[0]
     rounding = "floor" if call.name == "floor" else "ceiling"
-    if isinstance(own, DecimalType) and isinstance(call.type, DecimalType):
-        scale = constant(args[1]) if len(args) > 1 else 0
-        return _decimals(column(args[0]), own, call.type, scale, rounding)
-    if own != DOUBLE:
-        raise NotByColumn
-    values = numbers(column(args[0]))
+    if isinstance(own, t.DecimalType) and isinstance(call.type, t.DecimalType):
+        scale = v.constant(args[1]) if len(args) > 1 else 0
+        return _decimals(v.column(args[0]), own, call.type, scale, rounding)
+    if own != t.DOUBLE:
+        raise v.NotByColumn
+    values = v.numbers(v.column(args[0]))
     found = np.floor(values) if rounding == "floor" else np.ceil(values)
     if len(found) and found.min() >= -(2.0**63) and found.max() < 2.0**63:
-        return made(found.astype(np.int64), pa.int64(), args[0])
+        return v.made(found.astype(np.int64), pa.int64(), args[0])
     inside = (found >= -(2.0**63)) & (found < 2.0**63)
-    longs = made(np.where(inside, found, 0).astype(np.int64), pa.int64(), args[0])
+    longs = v.made(np.where(inside, found, 0).astype(np.int64), pa.int64(), args[0])
     # NaN becomes 0.
-    beyond = ~inside & ~np.isnan(found) & numpy_values(column(args[0]).is_valid())
-    return Partly(longs, beyond) if beyond.any() else longs
+    beyond = ~inside & ~np.isnan(found) & numpy_values(v.column(args[0]).is_valid())
+    return v.Partly(longs, beyond) if beyond.any() else longs
 
 
-def _round_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _round_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
     """`round(number, scale)`, half up, and `bround(number, scale)`, half to even."""
-    scale = constant(args[1])
-    values = column(args[0])
+    scale = v.constant(args[1])
+    values = v.column(args[0])
     rounding = ROUNDINGS[call.name][0]
-    if call.type in INTEGRAL_BITS and call.type is not None:
+    if call.type in t.INTEGRAL_BITS and call.type is not None:
         return values if scale >= 0 else _integers(values, call.type, -scale, rounding)
-    if isinstance(call.type, DecimalType):
+    if isinstance(call.type, t.DecimalType):
         own = type_of(call.args[0])
-        assert isinstance(own, DecimalType)
+        assert isinstance(own, t.DecimalType)
         return _decimals(values, own, call.type, scale, rounding)
     return _floats(values, scale, rounding)
 
 
-def _decimals(values: pa.Array, own: DecimalType, result: DecimalType, scale: int, rounding: str) -> Values | Partly:
+def _decimals(
+    values: pa.Array, own: t.DecimalType, result: t.DecimalType, scale: int, rounding: str
+) -> v.Values | v.Partly:
     if scale >= 0:
-        return rescaled(values, result.precision, result.scale, rounding)
+        return v.rescaled(values, result.precision, result.scale, rounding)
     if own.scale - scale > _MOST_DIGITS:
-        raise NotByColumn
-    return rescaled(values, result.precision, 0, rounding, -scale)
+        raise v.NotByColumn
+    return v.rescaled(values, result.precision, 0, rounding, -scale)
 
 
-def _integers(values: pa.Array, type_: DataType, zeros: int, rounding: str) -> Values:
+def _integers(values: pa.Array, type_: t.DataType, zeros: int, rounding: str) -> v.Values:
     """Integers rounded to a multiple of 10^zeros."""
     # No integer has more than 19 digits, and half of 10^20 is greater than every integer.
     if zeros > 19:
-        return made(np.zeros(len(values), np.int64), arrow_type(type_), values)
-    found = np.asarray(numbers(values), np.int64)
+        return v.made(np.zeros(len(values), np.int64), arrow_type(type_), values)
+    found = np.asarray(v.numbers(values), np.int64)
     unit = np.uint64(10**zeros)
     # The magnitude of the least bigint needs an unsigned integer.
     size = np.abs(found).view(np.uint64)
@@ -117,28 +98,28 @@ def _integers(values: pa.Array, type_: DataType, zeros: int, rounding: str) -> V
     other = unit - rest
     up = (rest > other) | ((rest == other) & ((units % np.uint64(2) == 1) if rounding == "half even" else True))
     units += up
-    if any_set(units * unit > np.uint64(2**63 - 1), values):
+    if v.any_set(units * unit > np.uint64(2**63 - 1), values):
         raise _out_of_range(type_)
     moved = (units * unit).view(np.int64) * np.where(found < 0, -1, 1)
-    limit = 1 << (INTEGRAL_BITS[type_] - 1)
-    if any_set((moved < -limit) | (moved > limit - 1), values):
+    limit = 1 << (t.INTEGRAL_BITS[type_] - 1)
+    if v.any_set((moved < -limit) | (moved > limit - 1), values):
         raise _out_of_range(type_)
-    return made(moved, pa.int64(), values).cast(arrow_type(type_), safe=False)
+    return v.made(moved, pa.int64(), values).cast(arrow_type(type_), safe=False)
 
 
-def _out_of_range(type_: DataType) -> EvaluationError:
+def _out_of_range(type_: t.DataType) -> EvaluationError:
     return EvaluationError(f"A number is out of the range of {sql_name(type_)}.")
 
 
-def _floats(values: pa.Array, scale: int, rounding: str) -> Values | Partly:
+def _floats(values: pa.Array, scale: int, rounding: str) -> v.Values | v.Partly:
     """Doubles or floats, rounded as the decimals that Java writes for them as doubles."""
     single = values.type == pa.float32()
-    given = numbers(values)
+    given = v.numbers(values)
     if scale == 0:
         return _whole_floats(values, given, rounding)
     size = np.abs(given.astype(np.float64))
     if abs(scale) >= (_EXACT_FLOAT_POWER if single else EXACT_POWER):
-        raise NotByColumn
+        raise v.NotByColumn
     unit = 10.0 ** abs(scale)
     units, known = units_of(size, scale, rounding == "half even")
     with np.errstate(all="ignore"):
@@ -153,12 +134,12 @@ def _floats(values: pa.Array, scale: int, rounding: str) -> Values | Partly:
         found = np.where(kept, np.abs(given), found)
         # A zero of Java's BigDecimal has no sign.
         found = np.where((given < 0) & (found != 0), -found, found)
-    array = made(np.where(np.isnan(given), given, found), values.type, values)
+    array = v.made(np.where(np.isnan(given), given, found), values.type, values)
     rest = ~(known | kept)
-    return Partly(array, rest) if any_set(rest, values) else array
+    return v.Partly(array, rest) if v.any_set(rest, values) else array
 
 
-def _whole_floats(values: pa.Array, given: np.ndarray, rounding: str) -> Values | Partly:
+def _whole_floats(values: pa.Array, given: np.ndarray, rounding: str) -> v.Values | v.Partly:
     """Doubles or floats rounded to whole numbers: a number and its string are on the same side of a half.
 
     Halves with so many digits that some versions of Java write a different number are left over.
@@ -175,8 +156,8 @@ def _whole_floats(values: pa.Array, given: np.ndarray, rounding: str) -> Values 
         found = np.trunc(given + np.copysign(np.nextafter(given.dtype.type(0.5), given.dtype.type(0)), given))
     # A zero of Java's BigDecimal has no sign.
     found += 0
-    array = made(found, values.type, values)
-    return array if halves is None or not any_set(halves, values) else Partly(array, halves)
+    array = v.made(found, values.type, values)
+    return array if halves is None or not v.any_set(halves, values) else v.Partly(array, halves)
 
 
 def _whole_signature(args: tuple[Node, ...]) -> Typed:
@@ -184,44 +165,44 @@ def _whole_signature(args: tuple[Node, ...]) -> Typed:
     if len(args) == 2:
         return _scaled_signature(args)
     type_ = type_of(args[0]) if len(args) == 1 else None
-    if type_ == LONG:
-        return args, LONG
-    if isinstance(type_, DecimalType):
+    if type_ == t.LONG:
+        return args, t.LONG
+    if isinstance(type_, t.DecimalType):
         return args, adjusted_decimal(type_.precision - type_.scale + 1, 0) if type_.scale else type_
-    cast = None if type_ is None else implicit_cast(args[0], DOUBLE)
-    return None if cast is None else ((cast,), LONG)
+    cast = None if type_ is None else implicit_cast(args[0], t.DOUBLE)
+    return None if cast is None else ((cast,), t.LONG)
 
 
 def _scaled_signature(args: tuple[Node, ...]) -> Typed:
     scale, type_ = args[1], type_of(args[0])
-    if not isinstance(scale, Literal) or scale.type != INTEGER or not isinstance(scale.value, int) or type_ is None:
+    if not isinstance(scale, Literal) or scale.type != t.INTEGER or not isinstance(scale.value, int) or type_ is None:
         return None
     read = _AS_DECIMAL.get(type_) or decimal_type_of(type_)
     return None if read is None else ((cast_to(args[0], read), scale), _rounded_decimal(read, scale.value))
 
 
-def _rounded_decimal(own: DecimalType, scale: int) -> DecimalType:
+def _rounded_decimal(own: t.DecimalType, scale: int) -> t.DecimalType:
     """The type of a rounded decimal."""
     digits = own.precision - own.scale + 1
     if scale < 0:
-        return DecimalType(min(max(digits, -scale + 1), _MOST_DIGITS), 0)
-    return DecimalType(min(digits + min(own.scale, scale), _MOST_DIGITS), min(own.scale, scale))
+        return t.DecimalType(min(max(digits, -scale + 1), _MOST_DIGITS), 0)
+    return t.DecimalType(min(digits + min(own.scale, scale), _MOST_DIGITS), min(own.scale, scale))
 
 
 def _round_signature(args: tuple[Node, ...]) -> Typed:
-    if len(args) not in (1, 2) or (len(args) == 2 and type_of(args[1]) not in INTEGRAL_BITS):
+    if len(args) not in (1, 2) or (len(args) == 2 and type_of(args[1]) not in t.INTEGRAL_BITS):
         return None
     scale = args[1].value if len(args) == 2 and isinstance(args[1], Literal) else 0 if len(args) == 1 else None
     if not isinstance(scale, int):
         return None
-    places = Literal(scale, INTEGER)
+    places = Literal(scale, t.INTEGER)
     match type_of(args[0]):
-        case DecimalType() as own:
+        case t.DecimalType() as own:
             return (args[0], places), _rounded_decimal(own, scale)
-        case type_ if type_ is not None and (type_ in INTEGRAL_BITS or type_ in FLOATING):
+        case type_ if type_ is not None and (type_ in t.INTEGRAL_BITS or type_ in t.FLOATING):
             return (args[0], places), type_
-        case type_ if type_ in (STRING, VOID):
-            return (cast_to(args[0], DOUBLE), places), DOUBLE
+        case type_ if type_ in (t.STRING, t.VOID):
+            return (cast_to(args[0], t.DOUBLE), places), t.DOUBLE
     return None
 
 

@@ -15,15 +15,15 @@ from deltaskip.sparkexpr.coerce import cast_to, common_type, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.function import Function, Typed
 from deltaskip.sparkexpr.nodes import Call, Node
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
-from deltaskip.sparkexpr.types.data_types import DATE, DATETIMES, INTEGRAL_BITS, TIMESTAMP, VOID, ArrayType
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, Zone, instant_of, local_of
 from deltaskip.sparkexpr.values.dates import add_months
 from deltaskip.sparkexpr.values.interval_types import INTERVALS, YEAR_MONTHS
 from deltaskip.sparkexpr.values.lists import listed
 from deltaskip.sparkexpr.values.strings import MOST_ELEMENTS
-from deltaskip.sparkexpr.values.vectors import MOST_TOGETHER, NotByColumn, Values, numbers, rows_of, valid
 
 _MOST_MICROS = 1 << 62
 
@@ -32,23 +32,23 @@ def _signature(args: tuple[Node, ...]) -> Typed:
     if not 2 <= len(args) <= 3:
         return None
     types = [type_ for arg in args if (type_ := type_of(arg)) is not None]
-    ends = [type_ for type_ in types[:2] if type_ != VOID]
+    ends = [type_ for type_ in types[:2] if type_ != t.VOID]
     if len(types) < len(args) or not ends:
         return None
-    if all(type_ in INTEGRAL_BITS or type_ == VOID for type_ in types):
+    if all(type_ in t.INTEGRAL_BITS or type_ == t.VOID for type_ in types):
         met = common_type(types)
-        return None if met is None else (tuple(cast_to(arg, met) for arg in args), ArrayType(met, False))
-    if all(type_ in DATETIMES for type_ in ends) and all(step in INTERVALS for step in types[2:]):
+        return None if met is None else (tuple(cast_to(arg, met) for arg in args), t.ArrayType(met, False))
+    if all(type_ in t.DATETIMES for type_ in ends) and all(step in INTERVALS for step in types[2:]):
         met = common_type(types[:2])
-        return None if met is None else ((*(cast_to(arg, met) for arg in args[:2]), *args[2:]), ArrayType(met, False))
+        return None if met is None else ((*(cast_to(arg, met) for arg in args[:2]), *args[2:]), t.ArrayType(met, False))
     return None
 
 
 def _sequence(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    assert isinstance(call.type, ArrayType)
+    assert isinstance(call.type, t.ArrayType)
     type_ = call.type.element
     start, stop = args[0], args[1]
-    if type_ in INTEGRAL_BITS:
+    if type_ in t.INTEGRAL_BITS:
         step = args[2] if len(args) == 3 else 1 if start <= stop else -1
         _check(start, stop, step)
         if step == 0:
@@ -65,13 +65,13 @@ def _sequence(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         # Spark rounds the days of a negative interval towards zero.
         days = abs(args[2]) // MICROS_PER_DAY * (1 if args[2] >= 0 else -1)
         micros = args[2] - days * MICROS_PER_DAY
-    if type_ == DATE:
+    if type_ == t.DATE:
         if micros or not (months or days):
             raise EvaluationError("The step of a sequence of dates must be a whole number of days or months.")
         return _dates(start, stop, months, days)
-    if type_ == TIMESTAMP and zone.rules is not None:
+    if type_ == t.TIMESTAMP and zone.rules is not None:
         raise Undecided("A sequence of timestamps in a time zone with clock changes is left to Spark.")
-    return _times(start, stop, (months, days, micros), zone if type_ == TIMESTAMP else None)
+    return _times(start, stop, (months, days, micros), zone if type_ == t.TIMESTAMP else None)
 
 
 def _check(start: int, stop: int, step: int) -> None:
@@ -115,26 +115,26 @@ def _times(start: int, stop: int, step: tuple[int, int, int], zone: Zone | None)
     return tuple(found)
 
 
-def _column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     """Sequences of integers, or of dates one day apart, for all rows."""
-    assert isinstance(call.type, ArrayType)
-    if call.type.element not in INTEGRAL_BITS and (call.type.element != DATE or len(args) == 3):
-        raise NotByColumn
-    rows = rows_of(args)
-    start, stop = (np.broadcast_to(np.asarray(numbers(each), np.int64), rows) for each in args[:2])
-    known = valid(*args)
+    assert isinstance(call.type, t.ArrayType)
+    if call.type.element not in t.INTEGRAL_BITS and (call.type.element != t.DATE or len(args) == 3):
+        raise v.NotByColumn
+    rows = v.rows_of(args)
+    start, stop = (np.broadcast_to(np.asarray(v.numbers(each), np.int64), rows) for each in args[:2])
+    known = v.valid(*args)
     there = np.ones(rows, np.bool_) if known is None else known
     if max(int(np.abs(start[there]).max(initial=0)), int(np.abs(stop[there]).max(initial=0))) >= 1 << 61:
-        raise NotByColumn
+        raise v.NotByColumn
     step = np.where(start <= stop, 1, -1)
     if len(args) == 3:
-        step = np.broadcast_to(np.asarray(numbers(args[2]), np.int64), rows)
+        step = np.broadcast_to(np.asarray(v.numbers(args[2]), np.int64), rows)
     wrong = there & ((step == 0) | ((stop - start > 0) & (step < 0)) | ((stop - start < 0) & (step > 0)))
     if wrong.any():
-        raise NotByColumn
+        raise v.NotByColumn
     lengths = np.where(there, (stop - start) // np.where(step == 0, 1, step) + 1, 0)
-    if lengths.max(initial=0) >= MOST_ELEMENTS or lengths.sum() > MOST_TOGETHER >> 3:
-        raise NotByColumn
+    if lengths.max(initial=0) >= MOST_ELEMENTS or lengths.sum() > v.MOST_TOGETHER >> 3:
+        raise v.NotByColumn
     ends = np.cumsum(lengths)
     number = np.arange(ends[-1] if rows else 0) - np.repeat(ends - lengths, lengths)
     found = np.repeat(start, lengths) + number * np.repeat(step, lengths)

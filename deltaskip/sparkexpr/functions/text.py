@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import is_nested, type_of
 from deltaskip.sparkexpr.collations.collation_id import BINARY_NAME, CollationId
 from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_collated
@@ -36,49 +37,35 @@ from deltaskip.sparkexpr.kernels.text_matches import likes
 from deltaskip.sparkexpr.kernels.text_parts import capitalized, has_parts
 from deltaskip.sparkexpr.kernels.text_rows import joined, padded
 from deltaskip.sparkexpr.kernels.text_rows import repeated as repetitions
-from deltaskip.sparkexpr.nodes import PADDED, Call, Cast, Collate, Like, Literal, Node, StartsWith
 from deltaskip.sparkexpr.preimages import text_steps as preimages
 from deltaskip.sparkexpr.preimages.monotone import injective
-from deltaskip.sparkexpr.types.data_types import BINARY, BOOLEAN, INTEGER, STRING, VOID, ArrayType, DataType
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.ddl import parse_type_text
 from deltaskip.sparkexpr.types.lengths import char_padded
 from deltaskip.sparkexpr.values import strings
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, domain_values, is_not_false, numpy_values
 from deltaskip.sparkexpr.values.calendar import Zone
 from deltaskip.sparkexpr.values.strings import ANY_CHARACTER, ANY_STRING, cased, like_tokens
-from deltaskip.sparkexpr.values.vectors import (
-    NotByColumn,
-    Partly,
-    Values,
-    array_of,
-    arrays_of,
-    as_array,
-    changed_together,
-    column,
-    constant,
-    constant_of,
-    is_constant,
-    scattered,
-)
 
 # Longer results are computed one by one, within the limit of `strings`.
 _MOST_REPEATED = 1 << 10
 _MOST_WRITTEN, _MOST_TOGETHER = 1 << 16, 1 << 29
-_EIGHT = constant_of(8, pa.int32())
-_QUOTE = constant_of("'", pa.string())
-_PADS: Mapping[DataType | None, str | bytes] = {STRING: " ", BINARY: b"\0"}
-_BACKSLASH = Literal("\\", STRING)
+_EIGHT = v.constant_of(8, pa.int32())
+_QUOTE = v.constant_of("'", pa.string())
+_PADS: Mapping[t.DataType | None, str | bytes] = {t.STRING: " ", t.BINARY: b"\0"}
+_BACKSLASH = n.Literal("\\", t.STRING)
 
 
-def _upper_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+def _upper_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Partly | v.Values:
     return _with_rest(pc.ascii_upper(args[0]), args[0], lambda text: strings.cased(text, True))
 
 
-def _lower_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+def _lower_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Partly | v.Values:
     return _with_rest(pc.ascii_lower(args[0]), args[0], lambda text: strings.cased(text, False))
 
 
-def _initcap_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+def _initcap_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Partly | v.Values:
     return _with_rest(capitalized(args[0]), args[0], _capitals)
 
 
@@ -104,59 +91,59 @@ class _Titles(dict[int, str]):
 _TITLES = _Titles()
 
 
-def _contains_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _contains_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`contains(text, part)`."""
-    if not is_constant(args[1]):
+    if not v.is_constant(args[1]):
         return with_parts(args[0], args[1], 1)
-    return pc.match_substring(column(args[0]), constant(args[1]))
+    return pc.match_substring(v.column(args[0]), v.constant(args[1]))
 
 
-def _ends_with_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _ends_with_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`endswith(text, part)`."""
-    if not is_constant(args[1]):
+    if not v.is_constant(args[1]):
         return with_parts(args[0], args[1], 2)
-    return pc.ends_with(column(args[0]), constant(args[1]))
+    return pc.ends_with(v.column(args[0]), v.constant(args[1]))
 
 
-def with_parts(text: Values, part: pa.Array, place: int) -> Values:
+def with_parts(text: v.Values, part: pa.Array, place: int) -> v.Values:
     """Return whether each string has the part of its row at `place` (see kernels.text_parts.has_parts)."""
     if any(each.type not in (pa.string(), pa.binary()) for each in (text, part)):
-        raise NotByColumn
-    return pc.cast(has_parts(as_array(text, len(part)), part, place), pa.bool_())
+        raise v.NotByColumn
+    return pc.cast(has_parts(v.as_array(text, len(part)), part, place), pa.bool_())
 
 
-def _reverse_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    ascii_only = pc.all(pc.string_is_ascii(column(args[0]))).as_py() is not False
+def _reverse_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    ascii_only = pc.all(pc.string_is_ascii(v.column(args[0]))).as_py() is not False
     return (pc.ascii_reverse if ascii_only else pc.utf8_reverse)(args[0])
 
 
-def _length_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _length_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`length(text)` in characters; the length of binary is in bytes."""
     return (pc.binary_length if args[0].type == pa.binary() else pc.utf8_length)(args[0])
 
 
-def _concat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    if len(args) == 2 and not any(map(is_constant, args)):
+def _concat_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    if len(args) == 2 and not any(map(v.is_constant, args)):
         return joined(*args)
     return pc.binary_join_element_wise(*args, nothing(args[0].type))
 
 
-def _quote_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    escaped = pc.replace_substring(column(args[0]), "'", "\\'")
+def _quote_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    escaped = pc.replace_substring(v.column(args[0]), "'", "\\'")
     return pc.binary_join_element_wise(_QUOTE, escaped, _QUOTE, NOTHING)
 
 
-def like_column(text: Values, pattern: str, escape: str, case_insensitive: bool) -> Partly | Values:
+def like_column(text: v.Values, pattern: str, escape: str, case_insensitive: bool) -> v.Partly | v.Values:
     """`text LIKE pattern ESCAPE escape`, or ILIKE.
 
     Raises EvaluationError for an escape character before an ordinary character or at the end.
     """
-    rows = column(text)
+    rows = v.column(text)
     if case_insensitive:
         pattern = cased(pattern, False)
         lowered = _with_rest(pc.ascii_lower(rows), rows, lambda each: cased(each, False))
-        if isinstance(lowered, Partly):
-            return Partly(_like(lowered.values, pattern, escape), lowered.rest)
+        if isinstance(lowered, v.Partly):
+            return v.Partly(_like(lowered.values, pattern, escape), lowered.rest)
         return _like(lowered, pattern, escape)
     return _like(rows, pattern, escape)
 
@@ -173,7 +160,7 @@ def _like(texts: pa.Array, pattern: str, escape: str) -> pa.Array:
     text = "".join(character for is_wild, character in tokens if not is_wild)
     match first > 0, stop < len(tokens):
         case False, False:
-            return pc.equal(texts, constant_of(text, pa.string()))
+            return pc.equal(texts, v.constant_of(text, pa.string()))
         case False, True:
             return pc.starts_with(texts, text)
         case True, False:
@@ -182,71 +169,71 @@ def _like(texts: pa.Array, pattern: str, escape: str) -> pa.Array:
             return pc.match_substring(texts, text)
 
 
-def like_rows(text: Values, patterns: pa.Array, escape: str, case_insensitive: bool) -> Partly | Values:
+def like_rows(text: v.Values, patterns: pa.Array, escape: str, case_insensitive: bool) -> v.Partly | v.Values:
     """`text LIKE pattern ESCAPE escape`, or ILIKE, with a pattern for each row; invalid escapes are left over."""
-    given = arrays_of(text, patterns)
+    given = v.arrays_of(text, patterns)
     rest = np.zeros(len(patterns), np.bool_)
     if case_insensitive:
         for at, each in enumerate(given):
             lowered = _with_rest(pc.ascii_lower(each), each, lambda text: cased(text, False))
-            if isinstance(lowered, Partly):
+            if isinstance(lowered, v.Partly):
                 lowered, rest = lowered.values, rest | lowered.rest
             given[at] = lowered
     found = likes(given[0], given[1], escape)
     rest |= numpy_values(pc.fill_null(found, 0)) == 2
-    truth = pc.equal(found, constant_of(1, pa.uint8()))
-    return Partly(truth, rest) if rest.any() else truth
+    truth = pc.equal(found, v.constant_of(1, pa.uint8()))
+    return v.Partly(truth, rest) if rest.any() else truth
 
 
-def _like_node(insensitive: bool, text: Node, pattern: Node, escape: Node = _BACKSLASH) -> Node | None:
+def _like_node(insensitive: bool, text: n.Node, pattern: n.Node, escape: n.Node = _BACKSLASH) -> n.Node | None:
     """The node of `like(text, pattern, escape)`; None unless the escape is a constant character."""
     match escape:
-        case Literal(str() as character) if len(character) == 1:
-            return Like(text, pattern, character, insensitive)
+        case n.Literal(str() as character) if len(character) == 1:
+            return n.Like(text, pattern, character, insensitive)
     return None
 
 
-def _with_rest(found: Any, text: Values, change: Callable[[str], str] | None = None) -> Partly | Values:
+def _with_rest(found: Any, text: v.Values, change: Callable[[str], str] | None = None) -> v.Partly | v.Values:
     """The values of ASCII rows. Other rows are computed together with `change`, or left over without it."""
-    ascii_only = is_not_false(pc.string_is_ascii(column(text)))
+    ascii_only = is_not_false(pc.string_is_ascii(v.column(text)))
     if pc.all(ascii_only).as_py() is not False:
         return found
     rest = ~numpy_values(ascii_only)
     if change is None:
-        return Partly(found, rest)
+        return v.Partly(found, rest)
     try:
         # The case of a letter depends on the adjacent letters up to a blank.
-        changed = changed_together(text.filter(pc.invert(ascii_only)), change, " \0 ")
+        changed = v.changed_together(text.filter(pc.invert(ascii_only)), change, " \0 ")
     except Undecided:
         # Row-by-row evaluation finds the strings that only Spark can convert.
-        return Partly(found, rest)
-    return pc.if_else(ascii_only, found, scattered(changed, rest))
+        return v.Partly(found, rest)
+    return pc.if_else(ascii_only, found, v.scattered(changed, rest))
 
 
-def _concat_signature(args: tuple[Node, ...]) -> Typed:
-    target = BINARY if args and all(type_of(arg) == BINARY for arg in args) else STRING
+def _concat_signature(args: tuple[n.Node, ...]) -> Typed:
+    target = t.BINARY if args and all(type_of(arg) == t.BINARY for arg in args) else t.STRING
     if any(map(_is_text_of_joined, args)):
         return None
     return takes(target, *[target] * len(args))(args)
 
 
-def _is_text_of_joined(node: Node) -> bool:
+def _is_text_of_joined(node: n.Node) -> bool:
     """Whether a node is a concat of arrays that is cast to a string.
 
     Spark's optimizer (CombineConcats), if it runs, casts each array within an enclosing concat of strings.
     """
     match node:
-        case Cast(Call("concat", _, type_), target):
-            return target == STRING and isinstance(type_, ArrayType)
+        case n.Cast(n.Call("concat", _, type_), target):
+            return target == t.STRING and isinstance(type_, t.ArrayType)
     return False
 
 
 def _of_texts(
-    result: DataType, count: int, compute: Callable[..., object], by_column: ByColumn | None = None, *aliases: str
+    result: t.DataType, count: int, compute: Callable[..., object], by_column: ByColumn | None = None, *aliases: str
 ) -> Function:
     """A function of `count` strings that requires UTF8_BINARY."""
     return value_function(
-        takes(result, *[STRING] * count),
+        takes(result, *[t.STRING] * count),
         lambda args, call, zone: compute(*args),
         by_column,
         binary_only=True,
@@ -254,12 +241,12 @@ def _of_texts(
     )
 
 
-def _part_signature(args: tuple[Node, ...]) -> Typed:
+def _part_signature(args: tuple[n.Node, ...]) -> Typed:
     """Accept two strings, or two binary values."""
-    of = BINARY if [type_of(arg) for arg in args] == [BINARY, BINARY] else STRING
-    if of == STRING:
+    of = t.BINARY if [type_of(arg) for arg in args] == [t.BINARY, t.BINARY] else t.STRING
+    if of == t.STRING:
         comparison_collation(*args)
-    return takes(BOOLEAN, of, of)(args)
+    return takes(t.BOOLEAN, of, of)(args)
 
 
 def _part(compute: Callable[[Any, Any], object], by_column: ByColumn) -> Function:
@@ -279,84 +266,84 @@ def _trim(at_start: bool, at_end: bool, text_first: bool = False) -> Function:
             return args[0], None
         return (args[0], args[1]) if text_first else (args[1], args[0])
 
-    def signature(args: tuple[Node, ...]) -> Typed:
-        return takes(STRING, *[STRING] * len(args))(args) if len(args) in (1, 2) else None
+    def signature(args: tuple[n.Node, ...]) -> Typed:
+        return takes(t.STRING, *[t.STRING] * len(args))(args) if len(args) in (1, 2) else None
 
-    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    def compute(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
         text, characters = parts(args)
         return strings.trimmed(text, " " if characters is None else characters, at_start, at_end)
 
-    def columns(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+    def columns(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
         text, characters = parts(args)
-        unwanted = " " if characters is None else constant(characters)
-        return trimmed(column(text), unwanted) if unwanted else column(text)
+        unwanted = " " if characters is None else v.constant(characters)
+        return trimmed(v.column(text), unwanted) if unwanted else v.column(text)
 
     preimage = preimages.trimmed_steps(at_start, at_end, text_first)
     function = value_function(signature, compute, columns, binary_only=True, preimage=preimage)
     return function if text_first else replace(function, order=backwards)
 
 
-def _concat_ws_signature(args: tuple[Node, ...]) -> Typed:
+def _concat_ws_signature(args: tuple[n.Node, ...]) -> Typed:
     """Accept strings; arrays of strings are left to Spark."""
-    return takes(STRING, *[STRING] * len(args))(args) if args else None
+    return takes(t.STRING, *[t.STRING] * len(args))(args) if args else None
 
 
-def _concat_ws(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _concat_ws(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     if args[0] is None:
         return None
     known = [text for text in args[1:] if text is not None]
     return strings.concat([piece for text in known for piece in (args[0], text)][1:], "")
 
 
-def _concat_ws_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    separator = constant(args[0])
+def _concat_ws_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    separator = v.constant(args[0])
     if separator is None:
-        raise NotByColumn
+        raise v.NotByColumn
     # pyarrow loses rows without any part: an empty part comes first.
     joined = pc.binary_join_element_wise(NOTHING, *args[1:], args[0], null_handling="skip")
     return pc.utf8_slice_codeunits(joined, len(separator), None)
 
 
-def _repeat_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    if not is_constant(args[1]):
-        text, counts = arrays_of(*args)
+def _repeat_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    if not v.is_constant(args[1]):
+        text, counts = v.arrays_of(*args)
         _check_sizes(pc.multiply(pc.binary_length(text).cast(pa.int64()), counts))
         return repetitions(text, counts)
-    if constant(args[1]) > _MOST_REPEATED:
-        raise NotByColumn
-    return pc.binary_repeat(column(args[0]), max(constant(args[1]), 0))
+    if v.constant(args[1]) > _MOST_REPEATED:
+        raise v.NotByColumn
+    return pc.binary_repeat(v.column(args[0]), max(v.constant(args[1]), 0))
 
 
 def _check_sizes(sizes: pa.Array) -> None:
     """Raise NotByColumn if a string is long or if the strings exceed one Arrow array."""
-    known = pc.max_element_wise(sizes, constant_of(0, sizes.type))
+    known = pc.max_element_wise(sizes, v.constant_of(0, sizes.type))
     if (pc.max(known).as_py() or 0) > _MOST_WRITTEN or (pc.sum(known).as_py() or 0) >= _MOST_TOGETHER:
-        raise NotByColumn
+        raise v.NotByColumn
 
 
-def _padded_signature(args: tuple[Node, ...]) -> Typed:
+def _padded_signature(args: tuple[n.Node, ...]) -> Typed:
     """Accept a string or binary, a length, and an optional padding: by default a blank, or a zero byte for binary."""
     if len(args) not in (2, 3):
         return None
     types = {type_of(arg) for arg in (args[0], *args[2:])}
-    if {BINARY, VOID} <= types:
+    if {t.BINARY, t.VOID} <= types:
         return None
-    of = BINARY if types == {BINARY} else STRING
-    return with_counts(takes(of, of, INTEGER, *[of] * (len(args) - 2)), 1)(args)
+    of = t.BINARY if types == {t.BINARY} else t.STRING
+    return with_counts(takes(of, of, t.INTEGER, *[of] * (len(args) - 2)), 1)(args)
 
 
 def _padded(left: bool) -> Compute:
-    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    def compute(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
         pad = args[2] if len(args) == 3 else _PADS[call.type]
         return strings.padded(args[0], args[1], pad, left)
 
     return compute
 
 
-def _padded_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _padded_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`lpad(text, width, pad)` and `rpad`."""
-    pads = args[2] if len(args) == 3 else constant_of(_PADS[call.type], args[0].type)
-    text, widths, pads = arrays_of(args[0], args[1], pads)
+    pads = args[2] if len(args) == 3 else v.constant_of(_PADS[call.type], args[0].type)
+    text, widths, pads = v.arrays_of(args[0], args[1], pads)
     _check_sizes(widths)
     return padded(text, widths, pads, call.name == "lpad")
 
@@ -365,76 +352,76 @@ def _bytes_of(value: str | bytes) -> int:
     return len(value.encode() if isinstance(value, str) else value)
 
 
-def _collation_name(args: tuple[Node, ...]) -> Typed:
+def _collation_name(args: tuple[n.Node, ...]) -> Typed:
     """Accept a string, and return the name of its collation as a constant."""
-    if len(args) != 1 or type_of(args[0]) not in (STRING, VOID):
+    if len(args) != 1 or type_of(args[0]) not in (t.STRING, t.VOID):
         return None
     written = comparison_collation(*args) if is_collated(*args) else BINARY_NAME
     name = None if written is None else CollationId.named(written).name_parts
     if name is None or not name.spark:
         return None
-    return (Literal(f"SYSTEM.BUILTIN.{name.normalized}", STRING),), STRING
+    return (n.Literal(f"SYSTEM.BUILTIN.{name.normalized}", t.STRING),), t.STRING
 
 
-def _collated(text: Node, name: Node) -> Node | None:
+def _collated(text: n.Node, name: n.Node) -> n.Node | None:
     """The node of `collate(text, name)` with a constant name; None for other names."""
-    written = name.value if isinstance(name, Literal) else None
-    return Collate(text, written) if isinstance(written, str) and "." not in written else None
+    written = name.value if isinstance(name, n.Literal) else None
+    return n.Collate(text, written) if isinstance(written, str) and "." not in written else None
 
 
-def _read_signature(args: tuple[Node, ...]) -> Typed:
+def _read_signature(args: tuple[n.Node, ...]) -> Typed:
     """Accept a string and its length, or a nested value and the text of its type with lengths."""
     type_ = type_of(args[0])
-    return (args, type_) if type_ is not None and is_nested(type_) else takes(STRING, STRING, INTEGER)(args)
+    return (args, type_) if type_ is not None and is_nested(type_) else takes(t.STRING, t.STRING, t.INTEGER)(args)
 
 
-def _read(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _read(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     if isinstance(args[1], int):
         return args[0].ljust(args[1])
     assert call.type is not None
-    return domain_values(char_padded(array_of([args[0]], call.type), parse_type_text(args[1])))[0]
+    return domain_values(char_padded(v.array_of([args[0]], call.type), parse_type_text(args[1])))[0]
 
 
-def _read_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    wanted = constant(args[1])
+def _read_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    wanted = v.constant(args[1])
     if isinstance(wanted, int):
-        return pc.utf8_rpad(column(args[0]), wanted)
-    return char_padded(column(args[0]), parse_type_text(wanted))
+        return pc.utf8_rpad(v.column(args[0]), wanted)
+    return char_padded(v.column(args[0]), parse_type_text(wanted))
 
 
 TEXT: Mapping[str, FunctionRow] = {
     **TEXT_PARTS,
-    "startswith": Replaced(StartsWith, 2),
+    "startswith": Replaced(n.StartsWith, 2),
     "like": Replaced(lambda *args: _like_node(False, *args), 2, 3),
     "ilike": Replaced(lambda *args: _like_node(True, *args), 2, 3),
     "repeat": value_function(
-        with_counts(takes(STRING, STRING, INTEGER), 1),
+        with_counts(takes(t.STRING, t.STRING, t.INTEGER), 1),
         lambda args, call, zone: strings.repeated(args[0], args[1]),
         _repeat_column,
         preimage=preimages.start_of(least=1),
     ),
     **{name: value_function(_padded_signature, _padded(name == "lpad"), _padded_column) for name in ("lpad", "rpad")},
-    PADDED: value_function(_read_signature, _read, _read_column),
+    n.PADDED: value_function(_read_signature, _read, _read_column),
     "space": value_function(
-        with_counts(takes(STRING, INTEGER), 0), lambda args, call, zone: strings.repeated(" ", args[0])
+        with_counts(takes(t.STRING, t.INTEGER), 0), lambda args, call, zone: strings.repeated(" ", args[0])
     ),
     "concat_ws": Function(
         _concat_ws_signature, _concat_ws, False, by_column=_concat_ws_column, preimage=preimages.start_of(at=1)
     ),
     "bit_length": Function(
-        text_or_bytes(INTEGER),
+        text_or_bytes(t.INTEGER),
         lambda args, call, zone: 8 * _bytes_of(args[0]),
         by_column=lambda args, call, zone: pc.multiply(pc.binary_length(args[0]), _EIGHT),
     ),
     "upper": replace(
-        _of_texts(STRING, 1, lambda text: strings.cased(text, True), _upper_column, "ucase"),
+        _of_texts(t.STRING, 1, lambda text: strings.cased(text, True), _upper_column, "ucase"),
         preimage=preimages.cased_text(True),
     ),
     "lower": replace(
-        _of_texts(STRING, 1, lambda text: strings.cased(text, False), _lower_column, "lcase"),
+        _of_texts(t.STRING, 1, lambda text: strings.cased(text, False), _lower_column, "lcase"),
         preimage=preimages.cased_text(False),
     ),
-    "initcap": _of_texts(STRING, 1, strings.capitalized, _initcap_column),
+    "initcap": _of_texts(t.STRING, 1, strings.capitalized, _initcap_column),
     "trim": _trim(True, True),
     "btrim": _trim(True, True, text_first=True),
     "ltrim": _trim(True, False),
@@ -442,28 +429,28 @@ TEXT: Mapping[str, FunctionRow] = {
     "contains": _part(lambda text, part: part in text, _contains_column),
     "endswith": _part(lambda text, part: text.endswith(part), _ends_with_column),
     "reverse": value_function(
-        takes(STRING, STRING), lambda args, call, zone: args[0][::-1], _reverse_column, preimage=preimages.REVERSED
+        takes(t.STRING, t.STRING), lambda args, call, zone: args[0][::-1], _reverse_column, preimage=preimages.REVERSED
     ),
     "quote": value_function(
-        takes(STRING, STRING),
+        takes(t.STRING, t.STRING),
         lambda args, call, zone: "'" + args[0].replace("'", "\\'") + "'",
         _quote_column,
         preimage=injective(lambda text, call: text[1:-1].replace("\\'", "'")),
     ),
     "length": Function(
-        text_or_bytes(INTEGER),
+        text_or_bytes(t.INTEGER),
         lambda args, call, zone: len(args[0]),
         by_column=_length_column,
         aliases=("len", "char_length", "character_length"),
     ),
     "octet_length": Function(
-        text_or_bytes(INTEGER),
+        text_or_bytes(t.INTEGER),
         lambda args, call, zone: _bytes_of(args[0]),
         by_column=lambda args, call, zone: pc.binary_length(args[0]),
     ),
     "concat": Function(
         _concat_signature,
-        lambda args, call, zone: strings.concat(args, b"" if call.type == BINARY else ""),
+        lambda args, call, zone: strings.concat(args, b"" if call.type == t.BINARY else ""),
         by_column=_concat_column,
         preimage=preimages.concatenated,
     ),

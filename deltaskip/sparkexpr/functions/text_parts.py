@@ -11,20 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import implicit_cast, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
+from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.functions.by_value import value_function
-from deltaskip.sparkexpr.functions.function import (
-    Function,
-    FunctionRow,
-    Signature,
-    Typed,
-    exactly,
-    is_plain,
-    takes,
-    text_or_bytes,
-    with_counts,
-)
 from deltaskip.sparkexpr.kernels.text_matches import places_in_lists
 from deltaskip.sparkexpr.kernels.text_parts import (
     before_delimiter,
@@ -36,36 +27,21 @@ from deltaskip.sparkexpr.kernels.text_parts import (
     translated,
 )
 from deltaskip.sparkexpr.kernels.text_rows import slices
-from deltaskip.sparkexpr.nodes import Call, Case, Cast, IsNull, Literal, Node
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.preimages import text_steps as preimages
 from deltaskip.sparkexpr.preimages.steps import Preimage
 from deltaskip.sparkexpr.types.data_types import BINARY, INTEGER, STRING, VOID
 from deltaskip.sparkexpr.values import strings
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.vectors import (
-    NotByColumn,
-    Values,
-    any_set,
-    arrays_of,
-    as_array,
-    column,
-    constant,
-    constant_of,
-    is_constant,
-    none_of,
-    numbers,
-    rows_of,
-    text_array,
-)
 
 _LEAST, _MOST = -(2**31), 2**31 - 1
 # Longer results are computed one by one, within the limit of `strings`.
 _MOST_REPLACED = 1 << 24
 _MOST_CELLS = 1 << 24
-_ONE = constant_of(1, pa.int32())
-_MOST_CHARACTERS = constant_of(_MOST, pa.int32())
+_ONE = v.constant_of(1, pa.int32())
+_MOST_CHARACTERS = v.constant_of(_MOST, pa.int32())
 
 
 def sliced(values: pa.Array, position: int, length: int) -> pa.Array:
@@ -83,48 +59,48 @@ def sliced(values: pa.Array, position: int, length: int) -> pa.Array:
 
 def nothing(type_: pa.DataType) -> pa.Scalar:
     """An empty string or binary value."""
-    return constant_of("" if type_ == pa.string() else b"", type_)
+    return v.constant_of("" if type_ == pa.string() else b"", type_)
 
 
-def _substring_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _substring_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`substring(text, position, length)`."""
     length = args[2] if len(args) == 3 else _MOST_CHARACTERS
-    if all(map(is_constant, (args[1], length))):
-        return sliced(column(args[0]), constant(args[1]), constant(length))
-    return slices(*arrays_of(args[0], args[1], length))
+    if all(map(v.is_constant, (args[1], length))):
+        return sliced(v.column(args[0]), v.constant(args[1]), v.constant(length))
+    return slices(*v.arrays_of(args[0], args[1], length))
 
 
-def _left_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _left_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`left(text, length)`."""
     return _substring_column((args[0], _ONE, args[1]), call, zone)
 
 
-def _right_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _right_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`right(text, length)`."""
-    if not is_constant(args[1]):
-        text, length = arrays_of(*args)
-        there = pc.greater(length, constant_of(0, pa.int32()))
-        return slices(text, pc.negate(length), pc.if_else(there, _MOST_CHARACTERS, constant_of(0, pa.int32())))
-    length = constant(args[1])
-    return sliced(column(args[0]), -length, _MOST) if length > 0 else sliced(column(args[0]), 1, 0)
+    if not v.is_constant(args[1]):
+        text, length = v.arrays_of(*args)
+        there = pc.greater(length, v.constant_of(0, pa.int32()))
+        return slices(text, pc.negate(length), pc.if_else(there, _MOST_CHARACTERS, v.constant_of(0, pa.int32())))
+    length = v.constant(args[1])
+    return sliced(v.column(args[0]), -length, _MOST) if length > 0 else sliced(v.column(args[0]), 1, 0)
 
 
-def _overlay(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _overlay(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     text, new, position = args[:3]
     return strings.overlaid(text, new, position, args[3] if len(args) == 4 else -1)
 
 
-def _overlay_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _overlay_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`overlay(text, new, position, length)` with a constant position, and a constant length or new text."""
-    text, position = column(args[0]), constant(args[2])
-    length = constant(args[3]) if len(args) == 4 else -1
-    length = length if length >= 0 else len(constant(args[1]))
+    text, position = v.column(args[0]), v.constant(args[2])
+    length = v.constant(args[3]) if len(args) == 4 else -1
+    length = length if length >= 0 else len(v.constant(args[1]))
     before = sliced(text, 1, strings.wrapped(position - 1))
     behind = sliced(text, strings.wrapped(position + length), _MOST)
     return pc.binary_join_element_wise(before, args[1], behind, nothing(text.type))
 
 
-def _overlay_signature(args: tuple[Node, ...]) -> Typed:
+def _overlay_signature(args: tuple[n.Node, ...]) -> function.Typed:
     """Accept strings, or binary for text and replacement, a position, and an optional length."""
     if len(args) not in (3, 4):
         return None
@@ -132,14 +108,14 @@ def _overlay_signature(args: tuple[Node, ...]) -> Typed:
     if any(binary) and not all(binary):
         return None
     of = BINARY if all(binary) else STRING
-    return with_counts(takes(of, of, of, *[INTEGER] * (len(args) - 2)), 2, 3)(args)
+    return function.with_counts(function.takes(of, of, of, *[INTEGER] * (len(args) - 2)), 2, 3)(args)
 
 
-def _before_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _before_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`substring_index(text, delimiter, count)` with constants."""
-    if constant(args[2]) == _LEAST:
-        raise NotByColumn
-    return before_delimiter(column(args[0]), constant(args[1]).encode(), constant(args[2]))
+    if v.constant(args[2]) == _LEAST:
+        raise v.NotByColumn
+    return before_delimiter(v.column(args[0]), v.constant(args[1]).encode(), v.constant(args[2]))
 
 
 def _before(text: str, delimiter: str, count: int) -> str:
@@ -149,12 +125,12 @@ def _before(text: str, delimiter: str, count: int) -> str:
     return strings.before_delimiter(text, delimiter, count)
 
 
-def _split_part_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _split_part_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`split_part(text, delimiter, number)` with constants."""
-    number = constant(args[2])
+    number = v.constant(args[2])
     if number in (0, _LEAST):
-        raise NotByColumn
-    return part_between(column(args[0]), constant(args[1]).encode(), number)
+        raise v.NotByColumn
+    return part_between(v.column(args[0]), v.constant(args[1]).encode(), number)
 
 
 def _split_part(text: str, delimiter: str, number: int) -> str:
@@ -168,52 +144,52 @@ def _split_part(text: str, delimiter: str, number: int) -> str:
     return parts[place] if 0 <= place < len(parts) else ""
 
 
-def _translate_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _translate_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`translate(text, characters, others)` with constants."""
-    table = strings.translation(constant(args[1]), constant(args[2]))
+    table = strings.translation(v.constant(args[1]), v.constant(args[2]))
     old = sorted(table)
     new = [-1 if (other := table[point]) is None else ord(other) for point in old]
-    return translated(column(args[0]), arrow_array(old, pa.int32()), arrow_array(new, pa.int32()))
+    return translated(v.column(args[0]), arrow_array(old, pa.int32()), arrow_array(new, pa.int32()))
 
 
-def _locate(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _locate(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     part, text = (args[1], args[0]) if call.name == "instr" else args[:2]
     return strings.locate(part, text, args[2] if len(args) == 3 else 1)
 
 
-def _locate_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _locate_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`locate(part, text, start)` with constants, and `instr`, which exchanges part and text."""
     part, text = (args[1], args[0]) if call.name == "instr" else args[:2]
-    return located(column(text), constant(part).encode(), constant(args[2]) if len(args) == 3 else 1)
+    return located(v.column(text), v.constant(part).encode(), v.constant(args[2]) if len(args) == 3 else 1)
 
 
-def _locate_signature(args: tuple[Node, ...]) -> Typed:
+def _locate_signature(args: tuple[n.Node, ...]) -> function.Typed:
     """Accept two strings, and an optional start position."""
     return (
-        with_counts(takes(INTEGER, STRING, STRING, *[INTEGER] * (len(args) - 2)), 2)(args)
+        function.with_counts(function.takes(INTEGER, STRING, STRING, *[INTEGER] * (len(args) - 2)), 2)(args)
         if len(args) in (2, 3)
         else None
     )
 
 
-def _locating(*args: Node) -> Node | None:
+def _locating(*args: n.Node) -> n.Node | None:
     """The node of `locate(part, text, start)`, which is 0 for a NULL start; None without a start or for a constant."""
-    if len(args) != 3 or (isinstance(args[2], Literal) and args[2].value is not None):
+    if len(args) != 3 or (isinstance(args[2], n.Literal) and args[2].value is not None):
         return None
     part, text, start = args
     # The cast comes first, as in Spark: a start that is not an integer fails even if other arguments are NULL.
-    return Case(((IsNull(Cast(start, INTEGER)), Literal(0, INTEGER)),), Call("locate", (part, text, start)))
+    return n.Case(((n.IsNull(n.Cast(start, INTEGER)), n.Literal(0, INTEGER)),), n.Call("locate", (part, text, start)))
 
 
-def _replace_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _replace_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`replace(text, old, new)` with constants."""
-    text, old = column(args[0]), constant(args[1])
-    new = constant(args[2]) if len(args) == 3 else ""
+    text, old = v.column(args[0]), v.constant(args[1])
+    new = v.constant(args[2]) if len(args) == 3 else ""
     if not old:
         return text
     longest = pc.max(pc.binary_length(text)).as_py() or 0
     if len(new) > len(old) and longest // len(old) * len(new.encode()) > _MOST_REPLACED:
-        raise NotByColumn
+        raise v.NotByColumn
     return pc.replace_substring(text, old, new)
 
 
@@ -225,28 +201,32 @@ def _find_in_set(word: str, texts: str) -> int:
     return parts.index(word) + 1 if word in parts else 0
 
 
-def _find_in_set_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _find_in_set_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
     """`find_in_set(word, texts)`."""
-    if not is_constant(args[1]):
-        return places_in_lists(*arrays_of(*args))
-    places = pc.index_in(column(args[0]), value_set=text_array(constant(args[1]).split(",")))
-    found = pc.add(pc.fill_null(places, constant_of(-1, pa.int32())), _ONE)
-    return pc.if_else(args[0].is_valid(), found, none_of(pa.int32()))
+    if not v.is_constant(args[1]):
+        return places_in_lists(*v.arrays_of(*args))
+    places = pc.index_in(v.column(args[0]), value_set=v.text_array(v.constant(args[1]).split(",")))
+    found = pc.add(pc.fill_null(places, v.constant_of(-1, pa.int32())), _ONE)
+    return pc.if_else(args[0].is_valid(), found, v.none_of(pa.int32()))
 
 
-def _elt_signature(args: tuple[Node, ...]) -> Typed:
+def _elt_signature(args: tuple[n.Node, ...]) -> function.Typed:
     """Accept a number and values, all binary or all cast to string. Spark evaluates all values, also if not chosen."""
     values = args[1:]
     types = {type_of(value) for value in values}
     of = BINARY if types == {BINARY} else STRING
     cast = tuple(implicit_cast(value, of) for value in values)
-    if not values or {BINARY, VOID} <= types or not all(value is not None and is_plain(value) for value in cast):
+    if (
+        not values
+        or {BINARY, VOID} <= types
+        or not all(value is not None and function.is_plain(value) for value in cast)
+    ):
         return None
-    typed = with_counts(takes(of, INTEGER), 0)(args[:1])
+    typed = function.with_counts(function.takes(of, INTEGER), 0)(args[:1])
     return None if typed is None else ((*typed[0], *(value for value in cast if value is not None)), of)
 
 
-def _elt(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _elt(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     if args[0] is None:
         return None
     if not 1 <= args[0] < len(args):
@@ -254,73 +234,73 @@ def _elt(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return args[args[0]]
 
 
-def _elt_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    if is_constant(args[0]):
-        number = constant(args[0])
+def _elt_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    if v.is_constant(args[0]):
+        number = v.constant(args[0])
         if number is None or not 1 <= number < len(args):
-            raise NotByColumn
+            raise v.NotByColumn
         return args[number]
-    given = numbers(args[0])
-    if any_set((given < 1) | (given >= len(args)), args[0]):
-        raise NotByColumn
-    return pc.choose(pc.subtract(args[0], _ONE), *(as_array(each, len(args[0])) for each in args[1:]))
+    given = v.numbers(args[0])
+    if v.any_set((given < 1) | (given >= len(args)), args[0]):
+        raise v.NotByColumn
+    return pc.choose(pc.subtract(args[0], _ONE), *(v.as_array(each, len(args[0])) for each in args[1:]))
 
 
 def _beyond(number: int, count: int) -> EvaluationError:
     return EvaluationError(f"There is no value {number} of {count} (INVALID_ARRAY_INDEX).")
 
 
-def _levenshtein(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _levenshtein(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     """`levenshtein(left, right, most)`: -1 for a greater distance."""
     found = strings.edit_distance(args[0], args[1])
     return found if len(args) == 2 or found <= args[2] else -1
 
 
-def _levenshtein_signature(args: tuple[Node, ...]) -> Typed:
+def _levenshtein_signature(args: tuple[n.Node, ...]) -> function.Typed:
     if len(args) not in (2, 3) or any(map(is_nullable, args[2:])):
         # For a NULL limit, Spark returns 0 or -1, depending on whether it interprets or compiles the expression.
         return None
-    return with_counts(takes(INTEGER, STRING, STRING, *[INTEGER] * (len(args) - 2)), 2)(args)
+    return function.with_counts(function.takes(INTEGER, STRING, STRING, *[INTEGER] * (len(args) - 2)), 2)(args)
 
 
-def _levenshtein_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    rows = rows_of(args)
-    left, right = (as_array(each, rows) for each in args[:2])
+def _levenshtein_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
+    rows = v.rows_of(args)
+    left, right = (v.as_array(each, rows) for each in args[:2])
     longest = [pc.max(pc.binary_length(each)).as_py() or 0 for each in (left, right)]
     if longest[0] * longest[1] > _MOST_CELLS:
-        raise NotByColumn
+        raise v.NotByColumn
     found = edit_distances(left, right)
     if len(args) == 2:
         return found
     most = args[2]
-    return pc.if_else(pc.less_equal(found, most), found, constant_of(-1, pa.int32()))
+    return pc.if_else(pc.less_equal(found, most), found, v.constant_of(-1, pa.int32()))
 
 
 def _of_texts(
-    signature: Signature,
+    signature: function.Signature,
     compute: Callable[..., object],
     by_column: Any = None,
     *,
     binary_only: bool = True,
     preimage: Preimage | None = None,
-) -> Function:
-    def one(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+) -> function.Function:
+    def one(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
         return compute(*args)
 
     return value_function(signature, one, by_column, binary_only=binary_only, preimage=preimage)
 
 
-def _substring_signature(args: tuple[Node, ...]) -> Typed:
+def _substring_signature(args: tuple[n.Node, ...]) -> function.Typed:
     if len(args) not in (2, 3):
         return None
-    return with_counts(text_or_bytes(None, *[INTEGER] * (len(args) - 1)), 1, 2)(args)
+    return function.with_counts(function.text_or_bytes(None, *[INTEGER] * (len(args) - 1)), 1, 2)(args)
 
 
-def _replace_signature(args: tuple[Node, ...]) -> Typed:
-    return takes(STRING, *[STRING] * len(args))(args) if len(args) in (2, 3) else None
+def _replace_signature(args: tuple[n.Node, ...]) -> function.Typed:
+    return function.takes(STRING, *[STRING] * len(args))(args) if len(args) in (2, 3) else None
 
 
-TEXT_PARTS: Mapping[str, FunctionRow] = {
+TEXT_PARTS: Mapping[str, function.FunctionRow] = {
     "substring": value_function(
         _substring_signature,
         lambda args, call, zone: strings.substring(args[0], args[1], args[2] if len(args) == 3 else _MOST),
@@ -329,29 +309,34 @@ TEXT_PARTS: Mapping[str, FunctionRow] = {
         preimage=preimages.substring_steps,
     ),
     "left": _of_texts(
-        with_counts(text_or_bytes(None, INTEGER), 1),
+        function.with_counts(function.text_or_bytes(None, INTEGER), 1),
         strings.left,
         _left_column,
         binary_only=False,
         preimage=preimages.left_part,
     ),
-    "right": _of_texts(with_counts(takes(STRING, STRING, INTEGER), 1), strings.right, _right_column, binary_only=False),
+    "right": _of_texts(
+        function.with_counts(function.takes(STRING, STRING, INTEGER), 1),
+        strings.right,
+        _right_column,
+        binary_only=False,
+    ),
     "overlay": value_function(_overlay_signature, _overlay, _overlay_column),
     "substring_index": _of_texts(
-        with_counts(takes(STRING, STRING, STRING, INTEGER), 2),
+        function.with_counts(function.takes(STRING, STRING, STRING, INTEGER), 2),
         _before,
         _before_column,
         preimage=preimages.up_to_delimiter,
     ),
     "split_part": _of_texts(
-        with_counts(takes(STRING, STRING, STRING, INTEGER), 2),
+        function.with_counts(function.takes(STRING, STRING, STRING, INTEGER), 2),
         _split_part,
         _split_part_column,
         preimage=preimages.up_to_delimiter,
     ),
-    "translate": _of_texts(takes(STRING, STRING, STRING, STRING), strings.translated, _translate_column),
+    "translate": _of_texts(function.takes(STRING, STRING, STRING, STRING), strings.translated, _translate_column),
     "instr": value_function(
-        takes(INTEGER, STRING, STRING),
+        function.takes(INTEGER, STRING, STRING),
         _locate,
         _locate_column,
         binary_only=True,
@@ -372,13 +357,13 @@ TEXT_PARTS: Mapping[str, FunctionRow] = {
         _replace_signature, lambda text, old, new="": strings.replaced(text, old, new), _replace_column
     ),
     "find_in_set": _of_texts(
-        takes(INTEGER, STRING, STRING), _find_in_set, _find_in_set_column, preimage=preimages.found_in_set
+        function.takes(INTEGER, STRING, STRING), _find_in_set, _find_in_set_column, preimage=preimages.found_in_set
     ),
-    "elt": Function(_elt_signature, _elt, False, by_column=_elt_column),
+    "elt": function.Function(_elt_signature, _elt, False, by_column=_elt_column),
     "levenshtein": value_function(_levenshtein_signature, _levenshtein, _levenshtein_column),
     "soundex": value_function(
-        exactly(STRING, STRING),
+        function.exactly(STRING, STRING),
         lambda args, call, zone: strings.soundex(args[0]),
-        lambda args, call, zone: soundexes(column(args[0])),
+        lambda args, call, zone: soundexes(v.column(args[0])),
     ),
 }

@@ -14,11 +14,12 @@ import pyarrow.compute as pc
 
 from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, is_numeric, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Replaced, Typed, is_plain, takes
+from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.nodes import Call, Cast, Literal, Node
 from deltaskip.sparkexpr.preimages import time_steps as preimages
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
-from deltaskip.sparkexpr.types.data_types import DATE, DATETIMES, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import NOTHING
 from deltaskip.sparkexpr.values.calendar import (
     MICROS_PER_DAY,
@@ -45,22 +46,9 @@ from deltaskip.sparkexpr.values.time_patterns import (
     pattern_items,
     zone_text,
 )
-from deltaskip.sparkexpr.values.vectors import (
-    NotByColumn,
-    Partly,
-    Values,
-    column,
-    constant,
-    constant_of,
-    filled,
-    made,
-    numbers,
-    text_array,
-    valid,
-)
 from deltaskip.sparkexpr.values.zones import instants, local_times
 
-_DEFAULT = Literal("yyyy-MM-dd HH:mm:ss", STRING)
+_DEFAULT = Literal("yyyy-MM-dd HH:mm:ss", t.STRING)
 # The letter counts for which a field has a fixed width.
 _FIXED = {"y": (4,), "M": (2,), "L": (2,), "d": (2,), "H": (2,), "m": (2,), "s": (2,), "S": tuple(range(1, 7))}
 _MOST_CELLS = 1 << 22
@@ -72,11 +60,11 @@ def _written(micros: int, pattern: str, zone: Zone) -> str:
     return formatted(local, pattern, offset, zone)
 
 
-def _written_column(micros: np.ndarray, pattern: str, zone: Zone, given: Values) -> pa.Array:
+def _written_column(micros: np.ndarray, pattern: str, zone: Zone, given: v.Values) -> pa.Array:
     """Instants as strings. Each part of the pattern is formatted once for each distinct value."""
     local = local_times(micros, zone)
     day, time = local // MICROS_PER_DAY, local % MICROS_PER_DAY
-    parts: list[Values] = []
+    parts: list[v.Values] = []
     for kind, items in _groups(pattern_items(pattern)):
         match kind if items else None:
             case "day":
@@ -95,7 +83,7 @@ def _written_column(micros: np.ndarray, pattern: str, zone: Zone, given: Values)
                 offsets = (local - micros) // MICROS_PER_SECOND
                 parts.append(_of_cells(offsets, items, lambda cell: lambda field: offset_text(field, cell), given))
             case "zone" | "":
-                parts.append(constant_of(_joined(items, lambda field: zone_text(field, zone)), pa.string()))
+                parts.append(v.constant_of(_joined(items, lambda field: zone_text(field, zone)), pa.string()))
     if all(isinstance(part, pa.Scalar) for part in parts):
         # The pattern has no fields; only NULL depends on the time.
         parts.append(_of_cells(np.zeros(len(local), np.int64), [], lambda cell: DateText(cell).text, given))
@@ -143,7 +131,7 @@ def _of_cells(
     cells: np.ndarray,
     items: Sequence[str | PatternField],
     text: Callable[[int], Callable[[PatternField], str]],
-    given: Values,
+    given: v.Values,
     fields: Callable[[np.ndarray], Mapping[str, np.ndarray]] | None = None,
 ) -> pa.Array:
     """The string of each row. All rows of a cell have the same string.
@@ -161,8 +149,8 @@ def _of_cells(
         distinct, of_row = np.unique(cells, return_inverse=True)
     found = None if fields is None else _digits(items, fields(distinct), len(distinct))
     if found is None:
-        found = text_array([_joined(items, text(cell)) for cell in distinct.tolist()])
-    return found.take(made(of_row.reshape(-1).astype(np.int64), pa.int64(), given))
+        found = v.text_array([_joined(items, text(cell)) for cell in distinct.tolist()])
+    return found.take(v.made(of_row.reshape(-1).astype(np.int64), pa.int64(), given))
 
 
 def _dates_in(days: np.ndarray) -> Mapping[str, np.ndarray]:
@@ -193,28 +181,30 @@ def _digits(items: Sequence[str | PatternField], fields: Mapping[str, np.ndarray
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(ends), pa.py_buffer(cells)])
 
 
-def _fraction(micros: np.ndarray, field: str | PatternField, given: Values) -> pa.Array:
+def _fraction(micros: np.ndarray, field: str | PatternField, given: v.Values) -> pa.Array:
     """The digits of the fraction of a second."""
     assert isinstance(field, PatternField)
     count = min(field.count, 6)
-    cut = made(micros // 10 ** (6 - count), pa.int64(), given)
+    cut = v.made(micros // 10 ** (6 - count), pa.int64(), given)
     digits = pc.utf8_lpad(pc.cast(cut, pa.string()), count, "0")
     if field.count == count:
         return digits
-    return pc.binary_join_element_wise(digits, constant_of("0" * (field.count - count), pa.string()), NOTHING)
+    return pc.binary_join_element_wise(digits, v.constant_of("0" * (field.count - count), pa.string()), NOTHING)
 
 
-def _date_format_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _date_format_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
     """`date_format(timestamp, pattern)` with a constant pattern."""
-    found = _written_column(filled(column(args[0])), constant(args[1]), zone, args[0])
+    found = _written_column(v.filled(v.column(args[0])), v.constant(args[1]), zone, args[0])
     return within_limits(found, args[0])
 
 
-def _from_unixtime_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _from_unixtime_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
     """`from_unixtime(seconds, pattern)` with a constant pattern."""
     with np.errstate(over="ignore"):
-        micros = filled(column(args[0])) * np.int64(MICROS_PER_SECOND)
-    return within_limits(_written_column(micros, constant(args[1]), zone, args[0]), made(micros, pa.int64(), args[0]))
+        micros = v.filled(v.column(args[0])) * np.int64(MICROS_PER_SECOND)
+    return within_limits(
+        _written_column(micros, v.constant(args[1]), zone, args[0]), v.made(micros, pa.int64(), args[0])
+    )
 
 
 def _from_unixtime(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -236,34 +226,34 @@ def _read_or_null(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         # A pattern that Spark refuses still fails.
         pattern_items(args[1], parsing=True)
     try:
-        return _read(args, call, zone) if len(args) == 2 else cast_value(args[0], STRING, call.type or DATE, zone)
+        return _read(args, call, zone) if len(args) == 2 else cast_value(args[0], t.STRING, call.type or t.DATE, zone)
     except Undecided:
         raise
     except EvaluationError:
         return None
 
 
-def _read_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _read_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
     """Parse strings by a constant pattern whose fields have fixed positions; other strings are left over."""
     if len(args) == 1:
         return args[0]
-    pattern = constant(args[1])
-    micros, unlike = _micros_read(column(args[0]), pattern, None if call.type == TIMESTAMP_NTZ else zone)
-    found = made(micros, arrow_type(call.type or TIMESTAMP), args[0])
-    return Partly(found, unlike) if unlike.any() else found
+    pattern = v.constant(args[1])
+    micros, unlike = _micros_read(v.column(args[0]), pattern, None if call.type == t.TIMESTAMP_NTZ else zone)
+    found = v.made(micros, arrow_type(call.type or t.TIMESTAMP), args[0])
+    return v.Partly(found, unlike) if unlike.any() else found
 
 
-def _seconds_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _seconds_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
     """`unix_timestamp(time)`, rounded towards zero."""
     if len(args) == 1:
-        micros, unlike = numbers(column(args[0])), None
+        micros, unlike = v.numbers(v.column(args[0])), None
     else:
-        micros, unlike = _micros_read(column(args[0]), constant(args[1]), zone)
+        micros, unlike = _micros_read(v.column(args[0]), v.constant(args[1]), zone)
     seconds = np.where(micros >= 0, micros // MICROS_PER_SECOND, -(-micros // MICROS_PER_SECOND))
-    found = made(seconds, pa.int64(), args[0])
+    found = v.made(seconds, pa.int64(), args[0])
     if unlike is None:
         return within_limits(found, args[0])
-    return Partly(found, unlike) if unlike.any() else found
+    return v.Partly(found, unlike) if unlike.any() else found
 
 
 def _micros_read(given: pa.Array, pattern: str, zone: Zone | None) -> tuple[np.ndarray, np.ndarray]:
@@ -272,7 +262,7 @@ def _micros_read(given: pa.Array, pattern: str, zone: Zone | None) -> tuple[np.n
     offsets = np.frombuffer(given.buffers()[1], np.int32)[given.offset : given.offset + len(given) + 1]
     width = sum(each for _, each in layout)
     known = np.diff(offsets) == width
-    rows = valid(given)
+    rows = v.valid(given)
     if rows is not None:
         known &= rows
     data = np.frombuffer(given.buffers()[2] or b"", np.uint8)
@@ -325,143 +315,149 @@ def _layout(pattern: str) -> list[tuple[str | PatternField, int]]:
             or item.count not in _FIXED.get(item.letter, ())
             or letter in seen
         ):
-            raise NotByColumn
+            raise v.NotByColumn
         if letter == "S" and digits:
             # A fraction does not share digits with the numbers before it.
-            raise NotByColumn
+            raise v.NotByColumn
         found.append((item, item.count))
         seen.add(letter)
         digits = True
     if not found:
-        raise NotByColumn
+        raise v.NotByColumn
     return found
 
 
-def _reading(result: DataType, other: tuple[DataType, ...] = ()) -> Callable[[tuple[Node, ...]], Typed]:
+def _reading(result: t.DataType, other: tuple[t.DataType, ...] = ()) -> Callable[[tuple[Node, ...]], function.Typed]:
     """Accept a string or a type of `other`, and a pattern; a date becomes its midnight."""
 
-    def signature(args: tuple[Node, ...]) -> Typed:
-        pattern = implicit_cast(args[1], STRING) if len(args) == 2 else None
+    def signature(args: tuple[Node, ...]) -> function.Typed:
+        pattern = implicit_cast(args[1], t.STRING) if len(args) == 2 else None
         if pattern is None:
             return None
-        if type_of(args[0]) == STRING:
+        if type_of(args[0]) == t.STRING:
             return (args[0], pattern), result
         return _without_pattern(args, result) if type_of(args[0]) in other else None
 
     return signature
 
 
-def _seconds_signature(args: tuple[Node, ...]) -> Typed:
+def _seconds_signature(args: tuple[Node, ...]) -> function.Typed:
     """Accept a string or a time, and an optional pattern."""
-    if len(args) not in (1, 2) or any(type_of(arg) not in (STRING, VOID) for arg in args[1:]):
+    if len(args) not in (1, 2) or any(type_of(arg) not in (t.STRING, t.VOID) for arg in args[1:]):
         return None
-    return _reading(LONG, DATETIMES)((*args, _DEFAULT)[:2])
+    return _reading(t.LONG, t.DATETIMES)((*args, _DEFAULT)[:2])
 
 
-def _without_pattern(args: tuple[Node, ...], result: DataType) -> Typed:
+def _without_pattern(args: tuple[Node, ...], result: t.DataType) -> function.Typed:
     """Accept a time and a pattern. Spark does not evaluate the pattern: it may be NULL or invalid."""
-    if not is_plain(args[1]):
+    if not function.is_plain(args[1]):
         # Spark may fold a constant pattern, which may fail.
         return None
-    return (cast_to(args[0], TIMESTAMP) if type_of(args[0]) == DATE else args[0],), result
+    return (cast_to(args[0], t.TIMESTAMP) if type_of(args[0]) == t.DATE else args[0],), result
 
 
-def _tried(result: DataType) -> Callable[[tuple[Node, ...]], Typed]:
+def _tried(result: t.DataType) -> Callable[[tuple[Node, ...]], function.Typed]:
     """Accept a string, and an optional pattern."""
 
-    def signature(args: tuple[Node, ...]) -> Typed:
+    def signature(args: tuple[Node, ...]) -> function.Typed:
         if len(args) == 1:
             source = type_of(args[0])
-            kept = source in DATETIMES or source == VOID or (result == TIMESTAMP and is_numeric(source))
-            text = None if kept else implicit_cast(args[0], STRING)
+            kept = source in t.DATETIMES or source == t.VOID or (result == t.TIMESTAMP and is_numeric(source))
+            text = None if kept else implicit_cast(args[0], t.STRING)
             return None if text is None else ((text,), result)
         return _reading(result)(args)
 
     return signature
 
 
-def _tried_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _tried_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
     if len(args) == 2:
         return _read_column(args, call, zone)
     # Other strings that a cast accepts are left over.
-    pattern = "yyyy-MM-dd" if call.type == DATE else "yyyy-MM-dd HH:mm:ss"
-    micros, unlike = _micros_read(column(args[0]), pattern, None if call.type == DATE else zone)
+    pattern = "yyyy-MM-dd" if call.type == t.DATE else "yyyy-MM-dd HH:mm:ss"
+    micros, unlike = _micros_read(v.column(args[0]), pattern, None if call.type == t.DATE else zone)
     early = micros < _YEAR_1000
-    rows = valid(args[0])
+    rows = v.valid(args[0])
     unlike |= early if rows is None else early & rows
-    found = (micros // MICROS_PER_DAY).astype(np.int32) if call.type == DATE else micros
-    return Partly(made(found, arrow_type(call.type or TIMESTAMP), args[0]), unlike)
+    found = (micros // MICROS_PER_DAY).astype(np.int32) if call.type == t.DATE else micros
+    return v.Partly(v.made(found, arrow_type(call.type or t.TIMESTAMP), args[0]), unlike)
 
 
-def _text_by_place(names: Sequence[str], field: Callable[[np.ndarray], np.ndarray], name: str) -> Function:
+def _text_by_place(names: Sequence[str], field: Callable[[np.ndarray], np.ndarray], name: str) -> function.Function:
     """A function that returns the name of a field of a date."""
 
-    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-        places = field(numbers(column(args[0])).astype(np.int64))
-        return text_array(names).take(made(places, pa.int64(), args[0]))
+    def by_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
+        places = field(v.numbers(v.column(args[0])).astype(np.int64))
+        return v.text_array(names).take(v.made(places, pa.int64(), args[0]))
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         return names[date_field(name, args[0]) - (name == "month")]
 
-    return Function(
-        takes(STRING, DATE),
+    return function.Function(
+        function.takes(t.STRING, t.DATE),
         compute,
         by_column=by_column,
         preimage=preimages.of_field_text(name, names, int(name == "month")),
     )
 
 
-def _of_two(signature: Callable[[tuple[Node, ...]], Typed], *default: Node) -> Callable[[tuple[Node, ...]], Typed]:
+def _of_two(
+    signature: Callable[[tuple[Node, ...]], function.Typed], *default: Node
+) -> Callable[[tuple[Node, ...]], function.Typed]:
     """The signature with a default for a missing last argument."""
     return lambda args: signature((*args, *default)[: max(len(args), 2)] if args else args)
 
 
-READ_BY_CAST: Mapping[str, DataType] = {"to_date": DATE, "to_timestamp": TIMESTAMP, "to_timestamp_ntz": TIMESTAMP_NTZ}
+READ_BY_CAST: Mapping[str, t.DataType] = {
+    "to_date": t.DATE,
+    "to_timestamp": t.TIMESTAMP,
+    "to_timestamp_ntz": t.TIMESTAMP_NTZ,
+}
 """Functions that are a cast of their only argument, and the type to which they cast it."""
 
 
 def _date_read(*args: Node) -> Node | None:
-    return Cast(Call("to_timestamp", args), DATE) if len(args) == 2 else None
+    return Cast(Call("to_timestamp", args), t.DATE) if len(args) == 2 else None
 
 
-TIME_FORMATS: Mapping[str, FunctionRow] = {
-    "date_format": Function(
-        takes(STRING, TIMESTAMP, STRING),
+TIME_FORMATS: Mapping[str, function.FunctionRow] = {
+    "date_format": function.Function(
+        function.takes(t.STRING, t.TIMESTAMP, t.STRING),
         lambda args, call, zone: _written(args[0], args[1], zone),
         by_column=_date_format_column,
         zoned=True,
         preimage=preimages.time_written,
         directions=(1, 0),
     ),
-    "from_unixtime": Function(
-        _of_two(takes(STRING, LONG, STRING), _DEFAULT),
+    "from_unixtime": function.Function(
+        _of_two(function.takes(t.STRING, t.LONG, t.STRING), _DEFAULT),
         _from_unixtime,
         by_column=_from_unixtime_column,
         zoned=True,
         preimage=preimages.seconds_written,
     ),
-    "to_timestamp": Function(
-        _reading(TIMESTAMP, DATETIMES),
+    "to_timestamp": function.Function(
+        _reading(t.TIMESTAMP, t.DATETIMES),
         _read,
         by_column=_read_column,
         zoned=True,
         aliases=("to_timestamp_ltz",),
     ),
-    "to_timestamp_ntz": Function(
-        _reading(TIMESTAMP_NTZ),
+    "to_timestamp_ntz": function.Function(
+        _reading(t.TIMESTAMP_NTZ),
         lambda args, call, zone: _read(args, call, zone, local=True),
         by_column=_read_column,
     ),
-    "to_date": Replaced(_date_read, 1, 2),
-    "try_to_date": Function(
-        _tried(DATE),
+    "to_date": function.Replaced(_date_read, 1, 2),
+    "try_to_date": function.Function(
+        _tried(t.DATE),
         _read_or_null,
         by_column=_tried_column,
-        instead=lambda *args: Cast(Call("try_to_timestamp", args), DATE) if len(args) == 2 else None,
+        instead=lambda *args: Cast(Call("try_to_timestamp", args), t.DATE) if len(args) == 2 else None,
     ),
-    "try_to_timestamp": Function(_tried(TIMESTAMP), _read_or_null, by_column=_tried_column, zoned=True),
+    "try_to_timestamp": function.Function(_tried(t.TIMESTAMP), _read_or_null, by_column=_tried_column, zoned=True),
     **{
-        name: Function(
+        name: function.Function(
             _seconds_signature,
             _read_seconds,
             by_column=_seconds_column,

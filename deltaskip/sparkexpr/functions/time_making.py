@@ -17,83 +17,49 @@ import pyarrow.compute as pc
 from deltaskip.errors import shown
 from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, is_numeric, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signature, Typed, constant_null_first, takes
+from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.preimages import time_steps as preimages
 from deltaskip.sparkexpr.preimages.monotone import monotone
 from deltaskip.sparkexpr.preimages.steps import Inverted
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
-from deltaskip.sparkexpr.types.data_types import (
-    DATE,
-    DOUBLE,
-    FLOATING,
-    INTEGER,
-    INTEGRAL_BITS,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-)
-from deltaskip.sparkexpr.values import dates
+from deltaskip.sparkexpr.values import calendar, dates
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
-from deltaskip.sparkexpr.values.calendar import (
-    INSTANT_MAX,
-    MICROS_PER_DAY,
-    MICROS_PER_MINUTE,
-    MICROS_PER_SECOND,
-    Zone,
-    days_from_civil,
-    days_in_month,
-    instant_of,
-    local_of,
-    zone_of,
-)
 from deltaskip.sparkexpr.values.numerals import EXACT
 from deltaskip.sparkexpr.values.time_columns import first_of_month, within_limits
-from deltaskip.sparkexpr.values.vectors import (
-    NotByColumn,
-    Partly,
-    Values,
-    any_set,
-    column,
-    constant,
-    filled,
-    made,
-    none_of,
-    numbers,
-    rows_of,
-)
 from deltaskip.sparkexpr.values.zones import instants, local_times
 
-_SECONDS = DecimalType(16, 6)
+_SECONDS = t.DecimalType(16, 6)
 # 64-bit timestamps lie between these years.
 _LEAST_YEAR, _GREATEST_YEAR = -290_000, 294_000
 _LONG_LIMIT = 2.0**63
 
 
-def _made_date(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _made_date(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object:
     year, month, day = args
-    if not (-999_999_999 <= year <= 999_999_999 and 1 <= month <= 12 and 1 <= day <= days_in_month(year, month)):
+    if not (
+        -999_999_999 <= year <= 999_999_999 and 1 <= month <= 12 and 1 <= day <= calendar.days_in_month(year, month)
+    ):
         raise EvaluationError(f"There is no date {year}-{month}-{day} (DATETIME_FIELD_OUT_OF_BOUNDS).")
-    days = days_from_civil(year, month, day)
+    days = calendar.days_from_civil(year, month, day)
     if not -(2**31) <= days < 2**31:
         raise Undecided("A date beyond the first or last one is left to Spark.")
     return days
 
 
-def _made_date_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _made_date_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
     """`make_date(year, month, day)`."""
     days, odd = _days_of(args)
-    found = made(days.astype(np.int32), pa.date32(), *args)
-    return Partly(found, odd) if any_set(odd, *args) else found
+    found = v.made(days.astype(np.int32), pa.date32(), *args)
+    return v.Partly(found, odd) if v.any_set(odd, *args) else found
 
 
-def _days_of(args: Sequence[Values]) -> tuple[np.ndarray, np.ndarray]:
+def _days_of(args: Sequence[v.Values]) -> tuple[np.ndarray, np.ndarray]:
     """The days of dates, and a mask of the dates that do not exist or are out of range and left over."""
-    rows = rows_of(args)
-    year, month, day = (np.broadcast_to(np.asarray(numbers(each), np.int64), rows) for each in args[:3])
+    rows = v.rows_of(args)
+    year, month, day = (np.broadcast_to(np.asarray(v.numbers(each), np.int64), rows) for each in args[:3])
     odd = (year < _LEAST_YEAR) | (year > _GREATEST_YEAR) | (month < 1) | (month > 12) | (day < 1) | (day > 31)
     year, month = np.where(odd, 2000, year), np.where(odd, 1, month)
     first = first_of_month(year, month)
@@ -101,7 +67,7 @@ def _days_of(args: Sequence[Values]) -> tuple[np.ndarray, np.ndarray]:
     return np.where(odd, 0, first + day - 1), odd
 
 
-def _made_time(args: tuple[Any, ...], call: Call, zone: Zone) -> int:
+def _made_time(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> int:
     """The timestamp of year, month, day, hour, minute and seconds, and an optional time zone."""
     year, month, day, hour, minute, seconds, *named = args
     in_zone = _zone(named[0]) if named else zone
@@ -109,18 +75,22 @@ def _made_time(args: tuple[Any, ...], call: Call, zone: Zone) -> int:
     micros = int(seconds.scaleb(6, EXACT))
     if not -(2**31) <= micros < 2**31:
         raise Undecided("Spark's generated code and its interpreter disagree about this number of seconds.")
-    fits = -999_999_999 <= year <= 999_999_999 and 1 <= month <= 12 and 1 <= day <= days_in_month(year, month)
-    if not (fits and 0 <= hour <= 23 and 0 <= minute <= 59 and 0 <= micros <= MICROS_PER_MINUTE):
+    fits = -999_999_999 <= year <= 999_999_999 and 1 <= month <= 12 and 1 <= day <= calendar.days_in_month(year, month)
+    if not (fits and 0 <= hour <= 23 and 0 <= minute <= 59 and 0 <= micros <= calendar.MICROS_PER_MINUTE):
         raise EvaluationError(
             f"There is no time {year}-{month}-{day} {hour}:{minute}:{seconds} (DATETIME_FIELD_OUT_OF_BOUNDS)."
         )
     if not _LEAST_YEAR <= year <= _GREATEST_YEAR:
         raise Undecided("A time near the limits of timestamps is left to Spark.")
-    local = days_from_civil(year, month, day) * MICROS_PER_DAY + (hour * 60 + minute) * MICROS_PER_MINUTE + micros
-    return local if call.type == TIMESTAMP_NTZ else instant_of(local, in_zone)
+    local = (
+        calendar.days_from_civil(year, month, day) * calendar.MICROS_PER_DAY
+        + (hour * 60 + minute) * calendar.MICROS_PER_MINUTE
+        + micros
+    )
+    return local if call.type == t.TIMESTAMP_NTZ else calendar.instant_of(local, in_zone)
 
 
-def _made_time_or_null(args: tuple[Any, ...], call: Call, zone: Zone) -> int | None:
+def _made_time_or_null(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> int | None:
     try:
         return _made_time(args, call, zone)
     except Undecided:
@@ -129,21 +99,25 @@ def _made_time_or_null(args: tuple[Any, ...], call: Call, zone: Zone) -> int | N
         return None
 
 
-def _made_time_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _made_time_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
     """Timestamps of numbers; rows with times that do not exist are left over."""
     in_zone = _zone_by_column(args[6]) if len(args) > 6 else zone
-    rows = rows_of(args)
+    rows = v.rows_of(args)
     days, odd = _days_of(args)
-    hour, minute = (np.broadcast_to(np.asarray(numbers(each), np.int64), rows) for each in args[3:5])
+    hour, minute = (np.broadcast_to(np.asarray(v.numbers(each), np.int64), rows) for each in args[3:5])
     micros = np.broadcast_to(_unscaled(args[5]), rows)
-    odd |= (hour < 0) | (hour > 23) | (minute < 0) | (minute > 59) | (micros < 0) | (micros > MICROS_PER_MINUTE)
-    local = np.where(odd, 0, days * MICROS_PER_DAY + (hour * 60 + minute) * MICROS_PER_MINUTE + micros)
-    found = local if call.type == TIMESTAMP_NTZ else instants(local, in_zone)
-    array = made(found, arrow_type(call.type or TIMESTAMP), *args)
-    return Partly(array, odd) if any_set(odd, *args) else array
+    odd |= (
+        (hour < 0) | (hour > 23) | (minute < 0) | (minute > 59) | (micros < 0) | (micros > calendar.MICROS_PER_MINUTE)
+    )
+    local = np.where(
+        odd, 0, days * calendar.MICROS_PER_DAY + (hour * 60 + minute) * calendar.MICROS_PER_MINUTE + micros
+    )
+    found = local if call.type == t.TIMESTAMP_NTZ else instants(local, in_zone)
+    array = v.made(found, arrow_type(call.type or t.TIMESTAMP), *args)
+    return v.Partly(array, odd) if v.any_set(odd, *args) else array
 
 
-def _unscaled(values: Values) -> Any:
+def _unscaled(values: v.Values) -> Any:
     """The unscaled integers of decimals of at most 18 digits."""
     if isinstance(values, pa.Scalar):
         value = values.as_py()
@@ -152,27 +126,27 @@ def _unscaled(values: Values) -> Any:
     return words[::2]
 
 
-def _making(result: DataType) -> Signature:
+def _making(result: t.DataType) -> function.Signature:
     """Accept five integers, the seconds, and, for instants, an optional time zone."""
 
-    def signature(args: tuple[Node, ...]) -> Typed:
-        if len(args) not in ((6,) if result == TIMESTAMP_NTZ else (6, 7)):
+    def signature(args: tuple[Node, ...]) -> function.Typed:
+        if len(args) not in ((6,) if result == t.TIMESTAMP_NTZ else (6, 7)):
             return None
         seconds = type_of(args[5])
-        if seconds is None or not (is_numeric(seconds) or seconds == STRING):
+        if seconds is None or not (is_numeric(seconds) or seconds == t.STRING):
             return None
-        cast: list[Node | None] = [implicit_cast(arg, INTEGER) for arg in args[:5]]
-        cast += [cast_to(args[5], _SECONDS), *(implicit_cast(arg, STRING) for arg in args[6:])]
+        cast: list[Node | None] = [implicit_cast(arg, t.INTEGER) for arg in args[:5]]
+        cast += [cast_to(args[5], _SECONDS), *(implicit_cast(arg, t.STRING) for arg in args[6:])]
         found = tuple(arg for arg in cast if arg is not None)
         return (found, result) if len(found) == len(args) else None
 
     return signature
 
 
-def _made_times(name: str, result: DataType, aliases: tuple[str, ...] = ()) -> dict[str, FunctionRow]:
-    zoned = result == TIMESTAMP
-    plain = Function(_making(result), _made_time, by_column=_made_time_column, zoned=zoned, aliases=aliases)
-    tried = Function(
+def _made_times(name: str, result: t.DataType, aliases: tuple[str, ...] = ()) -> dict[str, function.FunctionRow]:
+    zoned = result == t.TIMESTAMP
+    plain = function.Function(_making(result), _made_time, by_column=_made_time_column, zoned=zoned, aliases=aliases)
+    tried = function.Function(
         _making(result),
         _made_time_or_null,
         by_column=_made_time_column,
@@ -182,22 +156,22 @@ def _made_times(name: str, result: DataType, aliases: tuple[str, ...] = ()) -> d
     return {name: plain, f"try_{name}": tried}
 
 
-def _time_of(unit: int) -> Function:
+def _time_of(unit: int) -> function.Function:
     """A function that makes the timestamp a whole number of units after 1970."""
 
-    def signature(args: tuple[Node, ...]) -> Typed:
-        if len(args) != 1 or type_of(args[0]) not in INTEGRAL_BITS:
+    def signature(args: tuple[Node, ...]) -> function.Typed:
+        if len(args) != 1 or type_of(args[0]) not in t.INTEGRAL_BITS:
             return None
-        return (cast_to(args[0], LONG),), TIMESTAMP
+        return (cast_to(args[0], t.LONG),), t.TIMESTAMP
 
-    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-        counts = numbers(column(args[0]))
-        if any_set((counts > INSTANT_MAX // unit) | (counts < -(INSTANT_MAX // unit)), args[0]):
-            raise NotByColumn
+    def by_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values:
+        counts = v.numbers(v.column(args[0]))
+        if v.any_set((counts > calendar.INSTANT_MAX // unit) | (counts < -(calendar.INSTANT_MAX // unit)), args[0]):
+            raise v.NotByColumn
         with np.errstate(over="ignore"):
-            return made(counts * unit, arrow_type(TIMESTAMP), args[0])
+            return v.made(counts * unit, arrow_type(t.TIMESTAMP), args[0])
 
-    return Function(
+    return function.Function(
         signature,
         lambda args, call, zone: dates.checked_micros(args[0] * unit),
         by_column=by_column,
@@ -205,14 +179,14 @@ def _time_of(unit: int) -> Function:
     )
 
 
-def _of_seconds_signature(args: tuple[Node, ...]) -> Typed:
+def _of_seconds_signature(args: tuple[Node, ...]) -> function.Typed:
     type_ = type_of(args[0]) if len(args) == 1 else None
-    if type_ in FLOATING or isinstance(type_, DecimalType):
-        return args, TIMESTAMP
+    if type_ in t.FLOATING or isinstance(type_, t.DecimalType):
+        return args, t.TIMESTAMP
     return _OF_WHOLE_SECONDS.signature(args)
 
 
-def _of_seconds(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _of_seconds(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object:
     """`timestamp_seconds(number)`. A double is truncated to microseconds; a decimal must not have more digits."""
     match args[0]:
         case Decimal() as seconds:
@@ -223,104 +197,106 @@ def _of_seconds(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         case float() as seconds:
             if not math.isfinite(seconds):
                 return None
-            product = seconds * MICROS_PER_SECOND
+            product = seconds * calendar.MICROS_PER_SECOND
             return int(max(min(product, _LONG_LIMIT), -_LONG_LIMIT)) - (product >= _LONG_LIMIT)
     return _OF_WHOLE_SECONDS.compute(args, call, zone)
 
 
-def _of_seconds_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    given, type_ = column(args[0]), type_of(call.args[0])
-    if isinstance(type_, DecimalType):
+def _of_seconds_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
+    given, type_ = v.column(args[0]), type_of(call.args[0])
+    if isinstance(type_, t.DecimalType):
         if type_.precision > 18 or type_.scale > 6:
-            raise NotByColumn
+            raise v.NotByColumn
         factor = 10 ** (6 - type_.scale)
         units = _unscaled(given)
-        odd = (units > INSTANT_MAX // factor) | (units < -(INSTANT_MAX // factor))
+        odd = (units > calendar.INSTANT_MAX // factor) | (units < -(calendar.INSTANT_MAX // factor))
         with np.errstate(over="ignore"):
-            found = made(units * factor, arrow_type(TIMESTAMP), given)
-        return Partly(found, odd) if any_set(odd, given) else found
-    if type_ not in FLOATING:
+            found = v.made(units * factor, arrow_type(t.TIMESTAMP), given)
+        return v.Partly(found, odd) if v.any_set(odd, given) else found
+    if type_ not in t.FLOATING:
         assert _OF_WHOLE_SECONDS.by_column is not None
         return _OF_WHOLE_SECONDS.by_column(args, call, zone)
-    seconds = numbers(given)
+    seconds = v.numbers(given)
     with np.errstate(over="ignore", invalid="ignore"):
-        product = seconds.astype(np.float64) * MICROS_PER_SECOND
+        product = seconds.astype(np.float64) * calendar.MICROS_PER_SECOND
     odd = ~(np.abs(product) < _LONG_LIMIT) & np.isfinite(seconds)
     whole = np.where(np.isfinite(seconds) & ~odd, product, 0).astype(np.int64)
-    found = made(whole, arrow_type(TIMESTAMP), given)
+    found = v.made(whole, arrow_type(t.TIMESTAMP), given)
     if not np.isfinite(seconds).all():
-        found = pc.if_else(arrow_array(np.isfinite(seconds)), found, none_of(found.type))
-    return Partly(found, odd) if any_set(odd, given) else found
+        found = pc.if_else(arrow_array(np.isfinite(seconds)), found, v.none_of(found.type))
+    return v.Partly(found, odd) if v.any_set(odd, given) else found
 
 
-def _zone(name: str) -> Zone:
+def _zone(name: str) -> calendar.Zone:
     try:
-        return zone_of(name)
+        return calendar.zone_of(name)
     except LookupError as error:
         raise Undecided(f"The time zone {shown(name)} is left to Spark.") from error
 
 
-def _zone_by_column(name: Values) -> Zone:
+def _zone_by_column(name: v.Values) -> calendar.Zone:
     try:
-        return zone_of(constant(name))
+        return calendar.zone_of(v.constant(name))
     except LookupError as error:
-        raise NotByColumn from error
+        raise v.NotByColumn from error
 
 
-def _shifted(to_local: bool) -> Function:
+def _shifted(to_local: bool) -> function.Function:
     """`from_utc_timestamp(timestamp, zone)` if `to_local`, else `to_utc_timestamp`."""
 
-    def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-        return dates.checked_micros((local_of if to_local else instant_of)(args[0], _zone(args[1])))
+    def compute(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object:
+        return dates.checked_micros((calendar.local_of if to_local else calendar.instant_of)(args[0], _zone(args[1])))
 
-    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+    def by_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
         other = _zone_by_column(args[1])
-        micros = filled(column(args[0]))
+        micros = v.filled(v.column(args[0]))
         found = local_times(micros, other) if to_local else instants(micros, other)
-        return within_limits(made(found, args[0].type, args[0]), args[0])
+        return within_limits(v.made(found, args[0].type, args[0]), args[0])
 
-    return Function(
-        takes(TIMESTAMP, TIMESTAMP, STRING),
+    return function.Function(
+        function.takes(t.TIMESTAMP, t.TIMESTAMP, t.STRING),
         compute,
         by_column=by_column,
         preimage=preimages.between_zones,
-        order=constant_null_first,
+        order=function.constant_null_first,
     )
 
 
-def _converting(args: tuple[Node, ...]) -> Typed:
+def _converting(args: tuple[Node, ...]) -> function.Typed:
     """Accept one or two time zones and a local time. The default source zone is the session's time zone."""
-    texts = (STRING,) * (len(args) - 1)
-    return takes(TIMESTAMP_NTZ, *texts, TIMESTAMP_NTZ)(args) if len(args) in (2, 3) else None
+    texts = (t.STRING,) * (len(args) - 1)
+    return function.takes(t.TIMESTAMP_NTZ, *texts, t.TIMESTAMP_NTZ)(args) if len(args) in (2, 3) else None
 
 
-def _converted(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _converted(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object:
     *before, target, local = args
-    return dates.checked_micros(local_of(instant_of(local, _zone(before[0]) if before else zone), _zone(target)))
+    return dates.checked_micros(
+        calendar.local_of(calendar.instant_of(local, _zone(before[0]) if before else zone), _zone(target))
+    )
 
 
-def _converted_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _converted_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
     *before, target, local = args
     source = _zone_by_column(before[0]) if before else zone
-    found = local_times(instants(filled(column(local)), source), _zone_by_column(target))
-    return within_limits(made(found, local.type, local), local)
+    found = local_times(instants(v.filled(v.column(local)), source), _zone_by_column(target))
+    return within_limits(v.made(found, local.type, local), local)
 
 
-_OF_WHOLE_SECONDS = _time_of(MICROS_PER_SECOND)
+_OF_WHOLE_SECONDS = _time_of(calendar.MICROS_PER_SECOND)
 
 
 def _of_seconds_preimage(call: Call, compute: Callable[..., object], time_zone: str) -> Inverted:
-    if type_of(call.args[0]) == LONG:
-        return preimages.instant_of_units(MICROS_PER_SECOND)(call, compute, time_zone)
-    if type_of(call.args[0]) != DOUBLE:
+    if type_of(call.args[0]) == t.LONG:
+        return preimages.instant_of_units(calendar.MICROS_PER_SECOND)(call, compute, time_zone)
+    if type_of(call.args[0]) != t.DOUBLE:
         return None
     # The result is NULL for NaN and the infinities; a cast to bigint saturates.
     greatest = math.nextafter(math.inf, 0)
     return monotone(1, 1, 1, cuts=(-greatest, math.inf), inside=0.0)(call, compute, time_zone)
 
 
-TIME_MAKING: Mapping[str, FunctionRow] = {
-    "timestamp_seconds": Function(
+TIME_MAKING: Mapping[str, function.FunctionRow] = {
+    "timestamp_seconds": function.Function(
         _of_seconds_signature,
         _of_seconds,
         by_column=_of_seconds_column,
@@ -330,12 +306,15 @@ TIME_MAKING: Mapping[str, FunctionRow] = {
     "timestamp_micros": _time_of(1),
     "from_utc_timestamp": _shifted(True),
     "to_utc_timestamp": _shifted(False),
-    "convert_timezone": Function(
+    "convert_timezone": function.Function(
         _converting, _converted, by_column=_converted_column, zoned=True, preimage=preimages.between_zones
     ),
-    "make_date": Function(
-        takes(DATE, INTEGER, INTEGER, INTEGER), _made_date, by_column=_made_date_column, preimage=preimages.date_made
+    "make_date": function.Function(
+        function.takes(t.DATE, t.INTEGER, t.INTEGER, t.INTEGER),
+        _made_date,
+        by_column=_made_date_column,
+        preimage=preimages.date_made,
     ),
-    **_made_times("make_timestamp", TIMESTAMP, ("make_timestamp_ltz",)),
-    **_made_times("make_timestamp_ntz", TIMESTAMP_NTZ),
+    **_made_times("make_timestamp", t.TIMESTAMP, ("make_timestamp_ltz",)),
+    **_made_times("make_timestamp_ntz", t.TIMESTAMP_NTZ),
 }

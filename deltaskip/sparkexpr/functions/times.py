@@ -14,29 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.sparkexpr.coerce import type_of
-from deltaskip.sparkexpr.functions.function import (
-    Function,
-    FunctionRow,
-    Present,
-    Signature,
-    Typed,
-    constant_null_first,
-    exactly,
-    takes,
-)
+from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.preimages import time_steps as preimages
-from deltaskip.sparkexpr.types.data_types import DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
-from deltaskip.sparkexpr.values import dates
-from deltaskip.sparkexpr.values.calendar import (
-    MICROS_PER_DAY,
-    MICROS_PER_MINUTE,
-    MICROS_PER_SECOND,
-    Zone,
-    civil_from_days,
-    local_of,
-    zone_of,
-)
+from deltaskip.sparkexpr.types import data_types as t
+from deltaskip.sparkexpr.values import calendar, dates
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.numerals import of_unscaled
 from deltaskip.sparkexpr.values.time_columns import (
     DATES_FROM,
@@ -47,17 +30,6 @@ from deltaskip.sparkexpr.values.time_columns import (
     local_column,
     truncated_days,
     within_limits,
-)
-from deltaskip.sparkexpr.values.vectors import (
-    NotByColumn,
-    Partly,
-    Values,
-    any_set,
-    column,
-    constant,
-    made,
-    none_of,
-    numbers,
 )
 from deltaskip.sparkexpr.values.zones import instants, local_times
 
@@ -72,48 +44,50 @@ _DATE_FIELDS: Mapping[str, Callable[[pa.Array], pa.Array]] = {
 _SECONDS = {"hour": (3600, 24), "minute": (60, 60), "second": (1, 60)}
 
 
-def _date_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _date_field_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values:
     """A field of a date."""
-    days = numbers(column(args[0]))
+    days = v.numbers(v.column(args[0]))
     if call.name == "weekday":
-        return made((days.astype(np.int64) + 3) % 7, pa.int32(), args[0])
+        return v.made((days.astype(np.int64) + 3) % 7, pa.int32(), args[0])
     if call.name == "dayofweek":
-        return made((days.astype(np.int64) + 4) % 7 + 1, pa.int32(), args[0])
-    if any_set((days < DATES_FROM) | (days > DATES_TO), args[0]):
-        raise NotByColumn
+        return v.made((days.astype(np.int64) + 4) % 7 + 1, pa.int32(), args[0])
+    if v.any_set((days < DATES_FROM) | (days > DATES_TO), args[0]):
+        raise v.NotByColumn
     return pc.cast(_DATE_FIELDS[call.name](args[0]), pa.int32())
 
 
-def _time_field_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _time_field_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
     """Hour, minute or second of a timestamp."""
-    local = local_column(args[0], type_of(call.args[0]) == TIMESTAMP, zone)
+    local = local_column(args[0], type_of(call.args[0]) == t.TIMESTAMP, zone)
     unit, count = _SECONDS[call.name]
-    return within_limits(made((local // (unit * MICROS_PER_SECOND)) % count, pa.int32(), args[0]), args[0])
+    return within_limits(v.made((local // (unit * calendar.MICROS_PER_SECOND)) % count, pa.int32(), args[0]), args[0])
 
 
-def _last_day_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    year, month, _ = civil(numbers(column(args[0])))
+def _last_day_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values:
+    year, month, _ = civil(v.numbers(v.column(args[0])))
     return date_column(first_of_month(year, month + 1) - 1, args[0])
 
 
-def _add_days_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _add_days_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values:
     """`date_add(date, days)` and `date_sub`. Java computes in 32 bits, without an error."""
-    days, count = np.asarray(numbers(args[0]), np.int32), np.asarray(numbers(args[1]), np.int32)
+    days, count = np.asarray(v.numbers(args[0]), np.int32), np.asarray(v.numbers(args[1]), np.int32)
     with np.errstate(over="ignore"):
-        return made(days + count if call.name == "date_add" else days - count, pa.date32(), *args)
+        return v.made(days + count if call.name == "date_add" else days - count, pa.date32(), *args)
 
 
-def _datediff_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _datediff_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values:
     """`datediff(end, start)`. Java subtracts in 32 bits, without an error."""
     with np.errstate(over="ignore"):
-        found = np.asarray(numbers(args[0]), np.int32) - np.asarray(numbers(args[1]), np.int32)
-    return made(found, pa.int32(), *args)
+        found = np.asarray(v.numbers(args[0]), np.int32) - np.asarray(v.numbers(args[1]), np.int32)
+    return v.made(found, pa.int32(), *args)
 
 
-def _of_known_units(signature: Signature, at: int, truncated: Callable[[str], int | None]) -> Signature:
+def _of_known_units(
+    signature: function.Signature, at: int, truncated: Callable[[str], int | None]
+) -> function.Signature:
     """A signature for units. Spark does not evaluate the operand if the unit is unknown."""
 
-    def typed(args: tuple[Node, ...]) -> Typed:
+    def typed(args: tuple[Node, ...]) -> function.Typed:
         found = signature(args)
         unit = None if found is None else found[0][at]
         if (
@@ -129,18 +103,18 @@ def _of_known_units(signature: Signature, at: int, truncated: Callable[[str], in
     return typed
 
 
-def _trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _trunc_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values:
     """`trunc(date, unit)` with a constant unit; NULL for an unknown unit."""
-    days = np.asarray(numbers(column(args[0])), np.int64)
-    found = truncated_days(days, constant(args[1]).upper())
+    days = np.asarray(v.numbers(v.column(args[0])), np.int64)
+    found = truncated_days(days, v.constant(args[1]).upper())
     return pa.nulls(len(days), pa.date32()) if found is None else date_column(found, args[0])
 
 
-def _date_trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
+def _date_trunc_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
     """`date_trunc(unit, timestamp)` with a constant unit; NULL for an unknown unit."""
-    unit, micros = constant(args[0]).upper(), numbers(column(args[1]))
+    unit, micros = v.constant(args[0]).upper(), v.numbers(v.column(args[1]))
     if unit in dates.INSTANT_UNITS:
-        return within_limits(made(micros - micros % dates.INSTANT_UNITS[unit], args[1].type, args[1]), args[1])
+        return within_limits(v.made(micros - micros % dates.INSTANT_UNITS[unit], args[1].type, args[1]), args[1])
     local = local_column(args[1], True, zone)
     if unit in dates.TIME_UNITS:
         truncated = local - local % dates.TIME_UNITS[unit]
@@ -148,32 +122,32 @@ def _date_trunc_column(args: Sequence[Values], call: Call, zone: Zone) -> Values
         kept = truncated - (local - micros)
         found = np.where(local_times(kept, zone) == truncated, kept, instants(truncated, zone))
     else:
-        days = truncated_days(local // MICROS_PER_DAY, unit)
+        days = truncated_days(local // calendar.MICROS_PER_DAY, unit)
         if days is None:
             return pa.nulls(len(micros), args[1].type)
-        found = instants(days * MICROS_PER_DAY, zone)
-    return within_limits(made(found, args[1].type, args[1]), args[1])
+        found = instants(days * calendar.MICROS_PER_DAY, zone)
+    return within_limits(v.made(found, args[1].type, args[1]), args[1])
 
 
-def _time_signature(args: tuple[Node, ...]) -> Typed:
+def _time_signature(args: tuple[Node, ...]) -> function.Typed:
     """Accept a timestamp with or without time zone; other types are cast to timestamp."""
-    if len(args) == 1 and type_of(args[0]) == TIMESTAMP_NTZ:
-        return args, INTEGER
-    return takes(INTEGER, TIMESTAMP)(args)
+    if len(args) == 1 and type_of(args[0]) == t.TIMESTAMP_NTZ:
+        return args, t.INTEGER
+    return function.takes(t.INTEGER, t.TIMESTAMP)(args)
 
 
-def _days_signature(args: tuple[Node, ...]) -> Typed:
-    if len(args) == 2 and type_of(args[1]) == LONG:
+def _days_signature(args: tuple[Node, ...]) -> function.Typed:
+    if len(args) == 2 and type_of(args[1]) == t.LONG:
         return None
-    return takes(DATE, DATE, INTEGER)(args)
+    return function.takes(t.DATE, t.DATE, t.INTEGER)(args)
 
 
 _FIELD_ALIASES = {"dayofmonth": ("day",), "weekofyear": ("week",)}
 
 
-def _date_field(name: str) -> Function:
-    return Function(
-        takes(INTEGER, DATE),
+def _date_field(name: str) -> function.Function:
+    return function.Function(
+        function.takes(t.INTEGER, t.DATE),
         lambda args, call, zone: dates.date_field(name, args[0]),
         by_column=_date_field_column,
         aliases=_FIELD_ALIASES.get(name, ()),
@@ -198,7 +172,7 @@ FIELDS = {
 }
 """The function of each field of EXTRACT, date_part and datepart, by name; and the fields without a function."""
 
-_FRACTIONAL = DecimalType(8, 6)
+_FRACTIONAL = t.DecimalType(8, 6)
 
 
 def _date_part(*args: Node) -> Node | None:
@@ -207,59 +181,61 @@ def _date_part(*args: Node) -> Node | None:
         case (Literal(str() as field), value) if field.upper() in FIELDS:
             name = FIELDS[field.upper()]
             if name == "DAYOFWEEK_ISO":
-                return Call("+", (Call("weekday", (value,)), Literal(1, INTEGER)))
-            return Call(name, (value,)) if name.islower() else Call("date_part", (Literal(name, STRING), value))
+                return Call("+", (Call("weekday", (value,)), Literal(1, t.INTEGER)))
+            return Call(name, (value,)) if name.islower() else Call("date_part", (Literal(name, t.STRING), value))
     return None
 
 
-def _part_signature(args: tuple[Node, ...]) -> Typed:
+def _part_signature(args: tuple[Node, ...]) -> function.Typed:
     """Accept `SECOND`, whose result has a fraction, or `YEAROFWEEK`."""
     match args:
         case (Literal("SECOND"), value):
-            found = takes(_FRACTIONAL, TIMESTAMP_NTZ if type_of(value) == TIMESTAMP_NTZ else TIMESTAMP)((value,))
+            found = function.takes(_FRACTIONAL, t.TIMESTAMP_NTZ if type_of(value) == t.TIMESTAMP_NTZ else t.TIMESTAMP)(
+                (value,)
+            )
         case (Literal("YEAROFWEEK"), value):
-            found = takes(INTEGER, DATE)((value,))
+            found = function.takes(t.INTEGER, t.DATE)((value,))
         case _:
             return None
     return None if found is None else ((args[0], *found[0]), found[1])
 
 
-def _part(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+def _part(args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object:
     field, value = args
     if field == "YEAROFWEEK":
-        year, _, _ = civil_from_days(value - (value + 3) % 7 + 3)
+        year, _, _ = calendar.civil_from_days(value - (value + 3) % 7 + 3)
         return year
-    local = value if type_of(call.args[1]) == TIMESTAMP_NTZ else local_of(value, zone)
-    return of_unscaled(local % MICROS_PER_MINUTE, 6)
+    local = value if type_of(call.args[1]) == t.TIMESTAMP_NTZ else calendar.local_of(value, zone)
+    return of_unscaled(local % calendar.MICROS_PER_MINUTE, 6)
 
 
-def _part_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-    field, values = constant(args[0]), column(args[1])
+def _part_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values | v.Partly:
+    field, values = v.constant(args[0]), v.column(args[1])
     if field == "YEAROFWEEK":
-        days = numbers(values).astype(np.int64)
-        return made(civil(days - (days + 3) % 7 + 3)[0], pa.int32(), values)
-    local = local_column(values, type_of(call.args[1]) == TIMESTAMP, zone)
+        days = v.numbers(values).astype(np.int64)
+        return v.made(civil(days - (days + 3) % 7 + 3)[0], pa.int32(), values)
+    local = local_column(values, type_of(call.args[1]) == t.TIMESTAMP, zone)
     words = np.zeros((len(local), 2), np.int64)
-    words[:, 0] = local % MICROS_PER_MINUTE
+    words[:, 0] = local % calendar.MICROS_PER_MINUTE
     found = pa.Array.from_buffers(pa.decimal128(8, 6), len(local), [None, pa.py_buffer(words)])
     if values.null_count:
-        found = pc.if_else(values.is_valid(), found, none_of(found.type))
+        found = pc.if_else(values.is_valid(), found, v.none_of(found.type))
     return within_limits(found, values)
 
 
-def _compute_time_field(name: str, args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    local = args[0] if type_of(call.args[0]) == TIMESTAMP_NTZ else local_of(args[0], zone)
+def _compute_time_field(name: str, args: tuple[Any, ...], call: Call, zone: calendar.Zone) -> object:
+    local = args[0] if type_of(call.args[0]) == t.TIMESTAMP_NTZ else calendar.local_of(args[0], zone)
     return dates.time_field(name, local)
 
 
-def _units_of(unit: int) -> Function:
+def _units_of(unit: int) -> function.Function:
     """A function that returns the units from 1970 to a timestamp, rounded down."""
 
-    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-        return made(numbers(column(args[0])) // unit, pa.int64(), args[0])
+    def by_column(args: Sequence[v.Values], call: Call, zone: calendar.Zone) -> v.Values:
+        return v.made(v.numbers(v.column(args[0])) // unit, pa.int64(), args[0])
 
-    return Function(
-        exactly(LONG, TIMESTAMP),
+    return function.Function(
+        function.exactly(t.LONG, t.TIMESTAMP),
         lambda args, call, zone: args[0] // unit,
         by_column=by_column,
         preimage=preimages.units_since_1970(unit),
@@ -267,15 +243,15 @@ def _units_of(unit: int) -> Function:
     )
 
 
-TIMES: Mapping[str, FunctionRow] = {
-    "current_date": Present(DATE),
-    "curdate": Present(DATE),
-    "now": Present(TIMESTAMP),
-    "current_timestamp": Present(TIMESTAMP),
-    "localtimestamp": Present(TIMESTAMP_NTZ),
+TIMES: Mapping[str, function.FunctionRow] = {
+    "current_date": function.Present(t.DATE),
+    "curdate": function.Present(t.DATE),
+    "now": function.Present(t.TIMESTAMP),
+    "current_timestamp": function.Present(t.TIMESTAMP),
+    "localtimestamp": function.Present(t.TIMESTAMP_NTZ),
     # The name has parentheses, because unix_timestamp(time) is a different function.
-    "unix_timestamp()": Present(LONG),
-    "date_part": Function(
+    "unix_timestamp()": function.Present(t.LONG),
+    "date_part": function.Function(
         _part_signature,
         _part,
         by_column=_part_column,
@@ -284,24 +260,24 @@ TIMES: Mapping[str, FunctionRow] = {
         preimage=preimages.year_of_week,
         aliases=("datepart", "extract"),
     ),
-    "unix_seconds": _units_of(MICROS_PER_SECOND),
+    "unix_seconds": _units_of(calendar.MICROS_PER_SECOND),
     "unix_millis": _units_of(1000),
     "unix_micros": _units_of(1),
-    "unix_date": Function(
-        exactly(INTEGER, DATE),
+    "unix_date": function.Function(
+        function.exactly(t.INTEGER, t.DATE),
         lambda args, call, zone: args[0],
         by_column=lambda args, call, zone: args[0].view(pa.int32()),
         preimage=preimages.same_number,
     ),
-    "date_from_unix_date": Function(
-        takes(DATE, INTEGER),
+    "date_from_unix_date": function.Function(
+        function.takes(t.DATE, t.INTEGER),
         lambda args, call, zone: args[0],
         by_column=lambda args, call, zone: args[0].view(pa.date32()),
         preimage=preimages.same_number,
     ),
     **{name: _date_field(name) for name in dates.DATE_FIELDS},
     **{
-        name: Function(
+        name: function.Function(
             _time_signature,
             partial(_compute_time_field, name),
             by_column=_time_field_column,
@@ -310,14 +286,14 @@ TIMES: Mapping[str, FunctionRow] = {
         )
         for name in dates.TIME_FIELDS
     },
-    "last_day": Function(
-        takes(DATE, DATE),
+    "last_day": function.Function(
+        function.takes(t.DATE, t.DATE),
         lambda args, call, zone: dates.checked_date(dates.last_day(args[0])),
         by_column=_last_day_column,
         preimage=preimages.LAST_DAYS,
         directions=(1,),
     ),
-    "date_add": Function(
+    "date_add": function.Function(
         _days_signature,
         lambda args, call, zone: dates.add_days(args[0], args[1]),
         by_column=_add_days_column,
@@ -326,7 +302,7 @@ TIMES: Mapping[str, FunctionRow] = {
         wraps=True,
         directions=(1, 1),
     ),
-    "date_sub": Function(
+    "date_sub": function.Function(
         _days_signature,
         lambda args, call, zone: dates.add_days(args[0], -args[1]),
         by_column=_add_days_column,
@@ -334,8 +310,8 @@ TIMES: Mapping[str, FunctionRow] = {
         wraps=True,
         directions=(1, -1),
     ),
-    "datediff": Function(
-        takes(INTEGER, DATE, DATE),
+    "datediff": function.Function(
+        function.takes(t.INTEGER, t.DATE, t.DATE),
         lambda args, call, zone: dates.days_between(*args),
         by_column=_datediff_column,
         aliases=("date_diff",),
@@ -343,17 +319,19 @@ TIMES: Mapping[str, FunctionRow] = {
         wraps=True,
         directions=(1, -1),
     ),
-    "trunc": Function(
-        _of_known_units(takes(DATE, DATE, STRING), 1, lambda unit: dates.truncated_date(0, unit)),
+    "trunc": function.Function(
+        _of_known_units(function.takes(t.DATE, t.DATE, t.STRING), 1, lambda unit: dates.truncated_date(0, unit)),
         lambda args, call, zone: dates.checked_date(dates.truncated_date(args[0], args[1])),
         by_column=_trunc_column,
         preimage=preimages.date_truncated,
         directions=(1, 0),
-        order=constant_null_first,
+        order=function.constant_null_first,
     ),
-    "date_trunc": Function(
+    "date_trunc": function.Function(
         _of_known_units(
-            takes(TIMESTAMP, STRING, TIMESTAMP), 0, lambda unit: dates.truncated_timestamp(unit, 0, zone_of("UTC"))
+            function.takes(t.TIMESTAMP, t.STRING, t.TIMESTAMP),
+            0,
+            lambda unit: dates.truncated_timestamp(unit, 0, calendar.zone_of("UTC")),
         ),
         lambda args, call, zone: dates.checked_micros(dates.truncated_timestamp(args[0], args[1], zone)),
         by_column=_date_trunc_column,

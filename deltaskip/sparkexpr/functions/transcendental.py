@@ -25,9 +25,9 @@ from deltaskip.sparkexpr.nodes import Call, Literal, Node
 from deltaskip.sparkexpr.preimages.monotone import monotone
 from deltaskip.sparkexpr.preimages.steps import Inverted, Preimage
 from deltaskip.sparkexpr.types.data_types import DOUBLE
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.vectors import Partly, Values, column, expanded, made, none_of, numbers
 
 _DEGREES, _RADIANS = 57.29577951308232, 0.017453292519943295
 """Java 17, Math.toDegrees and toRadians."""
@@ -45,7 +45,7 @@ def double(
     return Function(
         takes(DOUBLE, DOUBLE),
         lambda args, call, zone: compute(args[0]),
-        by_column=lambda args, call, zone: made(by_column(numbers(column(args[0]))), pa.float64(), args[0]),
+        by_column=lambda args, call, zone: v.made(by_column(v.numbers(v.column(args[0]))), pa.float64(), args[0]),
         preimage=preimage,
     )
 
@@ -61,7 +61,7 @@ def _strict(name: str, preimage: Preimage) -> Function:
     return Function(
         takes(DOUBLE, DOUBLE),
         lambda args, call, zone: unary_value(name, args[0]),
-        by_column=lambda args, call, zone: unary(name, column(args[0])),
+        by_column=lambda args, call, zone: unary(name, v.column(args[0])),
         preimage=preimage,
     )
 
@@ -73,10 +73,10 @@ def _of_numpy(name: str, values: Any) -> Any:
 def _pair(name: str, moved: float = -0.0, aliases: tuple[str, ...] = (), preimage: Preimage | None = None) -> Function:
     """A function of StrictMath of two doubles. Spark first adds the zero `moved` to both."""
 
-    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-        left, right = (made(numbers(each) + moved, pa.float64()) for each in expanded(args))
+    def by_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
+        left, right = (v.made(v.numbers(each) + moved, pa.float64()) for each in v.expanded(args))
         found = binary(name, left, right)
-        return made(found.to_numpy(), pa.float64(), *args)
+        return v.made(found.to_numpy(), pa.float64(), *args)
 
     return Function(
         takes(DOUBLE, DOUBLE, DOUBLE),
@@ -90,10 +90,10 @@ def _pair(name: str, moved: float = -0.0, aliases: tuple[str, ...] = (), preimag
 def _logarithm(name: str, least: float = 0.0, divisor: float = 1.0) -> Function:
     """A logarithm, which is NULL for arguments up to `least`."""
 
-    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-        values = column(args[0])
+    def by_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
+        values = v.column(args[0])
         found = unary(name, values).to_numpy(zero_copy_only=False)
-        return _known(found if divisor == 1.0 else found / divisor, ~(numbers(values) <= least), values)
+        return _known(found if divisor == 1.0 else found / divisor, ~(v.numbers(values) <= least), values)
 
     return Function(
         takes(DOUBLE, DOUBLE),
@@ -103,10 +103,10 @@ def _logarithm(name: str, least: float = 0.0, divisor: float = 1.0) -> Function:
     )
 
 
-def _known(found: Any, known: Any, *given: Values) -> pa.Array:
+def _known(found: Any, known: Any, *given: v.Values) -> pa.Array:
     """An array of doubles, null where the value is not known."""
-    array = made(found, pa.float64(), *given)
-    return array if known.all() else pc.if_else(arrow_array(known), array, none_of(pa.float64()))
+    array = v.made(found, pa.float64(), *given)
+    return array if known.all() else pc.if_else(arrow_array(known), array, v.none_of(pa.float64()))
 
 
 def _log_signature(args: tuple[Node, ...]) -> Typed:
@@ -121,8 +121,8 @@ def _log(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return found if len(args) == 1 else _quotient(found, unary_value("log", args[0]))
 
 
-def _log_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
-    given = [np.asarray(numbers(each)) for each in expanded(args)]
+def _log_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
+    given = [np.asarray(v.numbers(each)) for each in v.expanded(args)]
     found = _of_numpy("log", given[-1])
     if len(given) > 1:
         found = quiet(np.divide, found, _of_numpy("log", given[0]))
@@ -146,12 +146,12 @@ def _agreed(name: str, inverse: bool = False, preimage: Preimage | None = None) 
         value = found[0].as_py()
         return _quotient(1.0, value) if inverse else value
 
-    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-        found, doubtful = agreed(name, column(args[0]))
+    def by_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
+        found, doubtful = agreed(name, v.column(args[0]))
         if inverse:
-            found = made(quiet(np.divide, 1.0, numbers(found)), pa.float64(), args[0])
+            found = v.made(quiet(np.divide, 1.0, v.numbers(found)), pa.float64(), args[0])
         rest = numpy_values(doubtful).astype(np.bool_)
-        return Partly(found, rest) if rest.any() else found
+        return v.Partly(found, rest) if rest.any() else found
 
     return Function(takes(DOUBLE, DOUBLE), compute, by_column=by_column, preimage=preimage)
 
@@ -167,13 +167,13 @@ def _area(inner: Callable[[Any], Any], least: float, preimage: Preimage) -> Func
             raise Undecided(f"{call.name}({value!r}) depends on the version of Spark.")
         return value if math.isinf(value) else unary_value("log", float(quiet(inner, np.float64(value))))
 
-    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-        values = numbers(column(args[0]))
+    def by_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
+        values = v.numbers(v.column(args[0]))
         found = _of_numpy("log", quiet(inner, values))
         found = np.where(np.isinf(values), values, found)
-        found = made(np.where(values < least, np.nan, found), pa.float64(), args[0])
+        found = v.made(np.where(values < least, np.nan, found), pa.float64(), args[0])
         rest = (np.abs(values) >= _SQUARE_IS_INFINITE) & ~np.isinf(values)
-        return Partly(found, rest) if rest.any() else found
+        return v.Partly(found, rest) if rest.any() else found
 
     return Function(takes(DOUBLE, DOUBLE), compute, by_column=by_column, preimage=preimage)
 

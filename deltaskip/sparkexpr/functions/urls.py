@@ -17,14 +17,14 @@ import pyarrow.compute as pc
 from deltaskip.errors import shown
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Signature, Typed, takes, uncast
+from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.kernels.text_rows import form_decoded, form_encoded
 from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.preimages.monotone import injective
 from deltaskip.sparkexpr.types.data_types import STRING
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, is_true, numpy_values
 from deltaskip.sparkexpr.values.calendar import Zone
-from deltaskip.sparkexpr.values.vectors import NotByColumn, Partly, Values, column, constant, none_of
 
 _ESCAPE = "%[0-9A-Fa-f]{2}"
 _PATH = rf"(?:[A-Za-z0-9_.!~*'();/:@&=+$,-]|{_ESCAPE})*"
@@ -153,8 +153,8 @@ _USUAL = (
 )
 
 
-def _url_signature(args: tuple[Node, ...]) -> Typed:
-    return uncast(len(args))(args) if len(args) in (2, 3) else None
+def _url_signature(args: tuple[Node, ...]) -> function.Typed:
+    return function.uncast(len(args))(args) if len(args) in (2, 3) else None
 
 
 def _part(url: str, part: str, key: str | None = None) -> object:
@@ -180,29 +180,29 @@ def _tried(text: str) -> str | None:
         return None
 
 
-def _decoded_column(texts: pa.Array) -> Values | Partly:
+def _decoded_column(texts: pa.Array) -> v.Values | v.Partly:
     """Decoded strings; strings with unusual escapes are left over."""
     found, odd = form_decoded(texts)
     rest = numpy_values(odd) != 0
-    return Partly(found, rest) if rest.any() else found
+    return v.Partly(found, rest) if rest.any() else found
 
 
-def _part_column(urls: pa.Array, part: str, key: str | None = None) -> Values | Partly:
+def _part_column(urls: pa.Array, part: str, key: str | None = None) -> v.Values | v.Partly:
     """A part of URLs with a scheme and a host name, and without a user; other URLs are left over."""
     matched = pc.extract_regex(urls, _USUAL)
     scheme, host, port, path, query, fragment = (pc.struct_field(matched, at) for at in range(6))
     long = is_true(pc.greater(pc.binary_length(host), _LONGEST_HOST))
     rest = numpy_values(pc.or_(long, pc.and_(matched.is_null(), urls.is_valid())))
-    found: Values
+    found: v.Values
     match part:
         case "QUERY" if key is not None:
             if not _KEY.fullmatch(key):
-                raise NotByColumn
+                raise v.NotByColumn
             found = pc.struct_field(pc.extract_regex(query, rf"^[?](?:[^&]*&)*?{re.escape(key)}=(?P<value>[^&]*)"), 0)
         case "QUERY":
             found = _behind(query)
         case _ if key is not None:
-            found = none_of(pa.string())
+            found = v.none_of(pa.string())
         case "HOST":
             found = host
         case "PROTOCOL":
@@ -216,39 +216,39 @@ def _part_column(urls: pa.Array, part: str, key: str | None = None) -> Values | 
         case "AUTHORITY":
             found = pc.binary_join_element_wise(host, port, NOTHING)
         case _:
-            found = none_of(pa.string())
-    found = pc.if_else(matched.is_valid(), found, none_of(pa.string()))
-    return Partly(found, rest) if rest.any() else found
+            found = v.none_of(pa.string())
+    found = pc.if_else(matched.is_valid(), found, v.none_of(pa.string()))
+    return v.Partly(found, rest) if rest.any() else found
 
 
 def _behind(part: pa.Array) -> pa.Array:
     """A part without its leading delimiter; NULL for an empty string."""
-    return pc.if_else(pc.equal(part, NOTHING), none_of(pa.string()), pc.utf8_slice_codeunits(part, 1))
+    return pc.if_else(pc.equal(part, NOTHING), v.none_of(pa.string()), pc.utf8_slice_codeunits(part, 1))
 
 
 def _function(
-    signature: Signature,
+    signature: function.Signature,
     value_of: Callable[..., object],
-    column_of: Callable[..., Values | Partly],
-) -> Function:
+    column_of: Callable[..., v.Values | v.Partly],
+) -> function.Function:
     """A function of a string. By column, its other arguments must be constant."""
 
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         return value_of(*args)
 
-    def by_column(args: Sequence[Values], call: Call, zone: Zone) -> Values | Partly:
-        return column_of(column(args[0]), *map(constant, args[1:]))
+    def by_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values | v.Partly:
+        return column_of(v.column(args[0]), *map(v.constant, args[1:]))
 
-    return Function(signature, compute, by_column=by_column)
+    return function.Function(signature, compute, by_column=by_column)
 
 
-URLS: Mapping[str, FunctionRow] = {
+URLS: Mapping[str, function.FunctionRow] = {
     "url_encode": replace(
-        _function(takes(STRING, STRING), url_encoded, form_encoded),
+        _function(function.takes(STRING, STRING), url_encoded, form_encoded),
         preimage=injective(lambda text, call: url_decoded(text)),
     ),
-    "url_decode": _function(takes(STRING, STRING), url_decoded, _decoded_column),
-    "try_url_decode": _function(takes(STRING, STRING), _tried, _decoded_column),
+    "url_decode": _function(function.takes(STRING, STRING), url_decoded, _decoded_column),
+    "try_url_decode": _function(function.takes(STRING, STRING), _tried, _decoded_column),
     "parse_url": _function(_url_signature, _part, _part_column),
     "try_parse_url": _function(_url_signature, _tried_part, _part_column),
 }

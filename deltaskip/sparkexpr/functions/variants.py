@@ -19,36 +19,17 @@ from deltaskip.records import dataclass
 from deltaskip.sparkexpr.coerce import ATOMIC, castable, implicit_cast, is_nested, type_of
 from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.functions.function import ByColumn, Compute, Function, FunctionRow, Signature, Typed
+from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.kernels.variant_building import of_lists, of_numbers, of_texts
 from deltaskip.sparkexpr.kernels.variant_items import items_at
 from deltaskip.sparkexpr.kernels.variant_objects import of_structs
 from deltaskip.sparkexpr.kernels.variant_parsing import variants_of
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import VARIANT_STORAGE, arrow_type
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGRAL_BITS,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    VOID,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructField,
-    StructType,
-    UnknownType,
-)
 from deltaskip.sparkexpr.types.ddl import parse_type_text
 from deltaskip.sparkexpr.types.json import simple_string
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import TRUE, arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_SECOND, Zone
 from deltaskip.sparkexpr.values.casts import cast_value
@@ -64,7 +45,6 @@ from deltaskip.sparkexpr.values.variant_reading import (
     variant_json,
     variant_of,
 )
-from deltaskip.sparkexpr.values.vectors import NotByColumn, Partly, Values, column, constant, none_of
 
 _STEP = re.compile(r"""\.(?!\s)([^.\[]+)|\['(?!\s)([^'?]+)'\]|\["(?!\s)([^"?]+)"\]|\[([0-9]+)\]""")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -72,16 +52,16 @@ _INDEX_DIGITS = 9
 _LONG_DIGITS = 20
 # Kinds of values in kernels.variant_items.
 _TRUE, _DECIMAL, _OBJECT, _LIST, _MISSING, _LEFT = 1, 8, 100, 101, 254, 255
-_ITEM_TYPES: Mapping[int, DataType] = {
-    1: BOOLEAN,
-    2: BOOLEAN,
-    6: LONG,
-    7: DOUBLE,
-    11: DATE,
-    12: TIMESTAMP,
-    13: TIMESTAMP_NTZ,
-    15: BINARY,
-    16: STRING,
+_ITEM_TYPES: Mapping[int, t.DataType] = {
+    1: t.BOOLEAN,
+    2: t.BOOLEAN,
+    6: t.LONG,
+    7: t.DOUBLE,
+    11: t.DATE,
+    12: t.TIMESTAMP,
+    13: t.TIMESTAMP_NTZ,
+    15: t.BINARY,
+    16: t.STRING,
 }
 _DECIMAL_DIGITS = 18
 _NO_NAMES = b"\1\0\0"
@@ -89,16 +69,16 @@ _FIRST_BEHIND = "\ue000"
 _MOST_DIGITS = 38
 
 
-def _of_text(args: tuple[Node, ...]) -> Typed:
-    cast = implicit_cast(args[0], STRING) if len(args) == 1 and type_of(args[0]) in (STRING, VOID) else None
-    return None if cast is None or is_collated(*args) else ((cast,), VARIANT)
+def _of_text(args: tuple[Node, ...]) -> function.Typed:
+    cast = implicit_cast(args[0], t.STRING) if len(args) == 1 and type_of(args[0]) in (t.STRING, t.VOID) else None
+    return None if cast is None or is_collated(*args) else ((cast,), t.VARIANT)
 
 
-def _of_variant(result: DataType) -> Signature:
-    return lambda args: (args, result) if [type_of(arg) for arg in args] == [VARIANT] else None
+def _of_variant(result: t.DataType) -> function.Signature:
+    return lambda args: (args, result) if [type_of(arg) for arg in args] == [t.VARIANT] else None
 
 
-def _parse(tried: bool) -> Compute:
+def _parse(tried: bool) -> function.Compute:
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         try:
             return variant_of(of_json(read_json(args[0])))
@@ -110,12 +90,12 @@ def _parse(tried: bool) -> Compute:
     return compute
 
 
-def _get_signature(args: tuple[Node, ...]) -> Typed:
+def _get_signature(args: tuple[Node, ...]) -> function.Typed:
     """Accept a variant, a path, and an optional literal of a type."""
-    if not 2 <= len(args) <= 3 or type_of(args[0]) != VARIANT or type_of(args[1]) != STRING or is_collated(*args):
+    if not 2 <= len(args) <= 3 or type_of(args[0]) != t.VARIANT or type_of(args[1]) != t.STRING or is_collated(*args):
         return None
     if len(args) == 2:
-        return args, VARIANT
+        return args, t.VARIANT
     named = args[2].value if isinstance(args[2], Literal) else None
     if not isinstance(named, str):
         return None
@@ -126,18 +106,18 @@ def _get_signature(args: tuple[Node, ...]) -> Typed:
     return (args, type_) if _is_target(type_) else None
 
 
-def _is_target(type_: DataType) -> bool:
+def _is_target(type_: t.DataType) -> bool:
     """Whether deltaskip casts variants to a type: all its fields and elements must be nullable."""
     match type_:
-        case ArrayType(element, contains_null):
+        case t.ArrayType(element, contains_null):
             return contains_null and _is_target(element)
-        case MapType(key, value, contains_null):
-            return key == STRING and contains_null and _is_target(value)
-        case StructType(fields):
+        case t.MapType(key, value, contains_null):
+            return key == t.STRING and contains_null and _is_target(value)
+        case t.StructType(fields):
             return bool(fields) and all(f.nullable and not f.metadata and _is_target(f.type) for f in fields)
-        case UnknownType():
+        case t.UnknownType():
             return False
-    return type_ in (*ATOMIC, VARIANT) or isinstance(type_, DecimalType)
+    return type_ in (*ATOMIC, t.VARIANT) or isinstance(type_, t.DecimalType)
 
 
 def _steps(path: str) -> list[str | int]:
@@ -157,10 +137,10 @@ def _steps(path: str) -> list[str | int]:
     return found
 
 
-def _parsed(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
-    values, metadata, left = variants_of(column(args[0]))
+def _parsed(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
+    values, metadata, left = variants_of(v.column(args[0]))
     found, rest = _variants(values, metadata), numpy_values(left) != 0
-    return Partly(found, rest) if rest.any() else found
+    return v.Partly(found, rest) if rest.any() else found
 
 
 def _variants(values: pa.Array, metadata: pa.Array | bytes) -> pa.Array:
@@ -193,40 +173,40 @@ def _items(variants: pa.Array, steps: Sequence[str | int], whole: bool = False) 
     return _Items(numpy_values(kinds), *rest)
 
 
-def _get_column(tried: bool) -> ByColumn:
-    def columns(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
-        given, path = column(args[0]), constant(args[1])
+def _get_column(tried: bool) -> function.ByColumn:
+    def columns(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
+        given, path = v.column(args[0]), v.constant(args[1])
         try:
             steps = _steps(path)
         except EvaluationError as error:
             # The function fails for every variant that is not NULL.
-            raise NotByColumn from error
+            raise v.NotByColumn from error
         return _cast_items(given, steps, call.type, zone, tried)
 
     return columns
 
 
-def _cast_column(tried: bool) -> ByColumn:
-    return lambda args, call, zone: _cast_items(column(args[0]), (), call.type, zone, tried)
+def _cast_column(tried: bool) -> function.ByColumn:
+    return lambda args, call, zone: _cast_items(v.column(args[0]), (), call.type, zone, tried)
 
 
 def _cast_items(
-    variants: pa.Array, steps: Sequence[str | int], target: DataType | None, zone: Zone, tried: bool
-) -> Partly | Values:
+    variants: pa.Array, steps: Sequence[str | int], target: t.DataType | None, zone: Zone, tried: bool
+) -> v.Partly | v.Values:
     """The value at a path in each variant, cast to an atomic type; objects and arrays are left over."""
     if target is None or is_nested(target):
-        raise NotByColumn
-    items = _items(variants, steps, target == VARIANT)
-    if target == VARIANT:
+        raise v.NotByColumn
+    items = _items(variants, steps, target == t.VARIANT)
+    if target == t.VARIANT:
         found, rest = _variants(items.data, _NO_NAMES), items.kinds >= _OBJECT
     else:
         found, rest = _by_type(items, target, zone, tried)
         rest |= (items.kinds == _OBJECT) | (items.kinds == _LIST)
     rest = (rest | (items.kinds == _LEFT)) & (items.kinds != _MISSING)
-    return Partly(found, rest) if rest.any() else found
+    return v.Partly(found, rest) if rest.any() else found
 
 
-def _by_type(items: _Items, target: DataType, zone: Zone, tried: bool) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
+def _by_type(items: _Items, target: t.DataType, zone: Zone, tried: bool) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
     """The items, cast together by type, and a mask of the rows that are left over, which are null."""
     kind = arrow_type(target)
     rest = np.zeros(len(items.kinds), np.bool_)
@@ -236,7 +216,7 @@ def _by_type(items: _Items, target: DataType, zone: Zone, tried: bool) -> tuple[
     for source, rows in _types_of(items):
         try:
             cast = _converted(items, source, rows, target, zone)
-        except (NotByColumn, pa.ArrowException):
+        except (v.NotByColumn, pa.ArrowException):
             rest[rows] = True
             continue
         left = np.zeros(len(rows), np.bool_) if cast.rest is None else cast.rest
@@ -252,25 +232,27 @@ def _by_type(items: _Items, target: DataType, zone: Zone, tried: bool) -> tuple[
     return pa.concat_arrays(parts).take(taken), rest
 
 
-def _converted(items: _Items, source: DataType, rows: npt.NDArray[np.int64], target: DataType, zone: Zone) -> Converted:
+def _converted(
+    items: _Items, source: t.DataType, rows: npt.NDArray[np.int64], target: t.DataType, zone: Zone
+) -> Converted:
     """The items of one type, cast to another; all are null if Spark has no such cast."""
-    if not castable(source, target) or (source, target) == (BOOLEAN, TIMESTAMP):
+    if not castable(source, target) or (source, target) == (t.BOOLEAN, t.TIMESTAMP):
         return Converted(pa.nulls(len(rows), arrow_type(target)))
-    if (source, target) == (LONG, TIMESTAMP):
+    if (source, target) == (t.LONG, t.TIMESTAMP):
         # Seconds beyond the range of timestamps fail.
-        raise NotByColumn
+        raise v.NotByColumn
     return cast_column(_values_of(items, source, rows), source, target, zone)
 
 
-def _types_of(items: _Items) -> list[tuple[DataType, npt.NDArray[np.int64]]]:
+def _types_of(items: _Items) -> list[tuple[t.DataType, npt.NDArray[np.int64]]]:
     """Each type of the items, and the rows with this type."""
-    found: list[tuple[DataType, npt.NDArray[np.int64]]] = []
+    found: list[tuple[t.DataType, npt.NDArray[np.int64]]] = []
     for kind in np.unique(items.kinds).tolist():
         rows = np.flatnonzero(items.kinds == kind)
         if kind == _DECIMAL:
             scales = numpy_values(items.scales)
             found += [
-                (DecimalType(_DECIMAL_DIGITS, scale), rows[scales[rows] == scale])
+                (t.DecimalType(_DECIMAL_DIGITS, scale), rows[scales[rows] == scale])
                 for scale in np.unique(scales[rows]).tolist()
             ]
         elif kind in _ITEM_TYPES:
@@ -278,77 +260,77 @@ def _types_of(items: _Items) -> list[tuple[DataType, npt.NDArray[np.int64]]]:
     return found
 
 
-def _values_of(items: _Items, type_: DataType, rows: npt.NDArray[np.int64]) -> pa.Array:
+def _values_of(items: _Items, type_: t.DataType, rows: npt.NDArray[np.int64]) -> pa.Array:
     """The items of the given rows, which have one type, as an array."""
     places = arrow_array(rows)
-    if type_ in (STRING, BINARY):
+    if type_ in (t.STRING, t.BINARY):
         return items.data.take(places).cast(arrow_type(type_))
-    if type_ == BOOLEAN:
+    if type_ == t.BOOLEAN:
         return arrow_array(items.kinds[rows] == _TRUE)
     given = items.numbers.take(places)
-    if isinstance(type_, DecimalType):
+    if isinstance(type_, t.DecimalType):
         whole = given.cast(pa.decimal128(_LONG_DIGITS - 1, 0))
         return pa.Array.from_buffers(arrow_type(type_), len(whole), whole.buffers())
-    return given.cast(pa.int32()).view(pa.date32()) if type_ == DATE else given.view(arrow_type(type_))
+    return given.cast(pa.int32()).view(pa.date32()) if type_ == t.DATE else given.view(arrow_type(type_))
 
 
-def _null_column(args: Sequence[Values], call: Call, zone: Zone) -> Partly | Values:
+def _null_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
     """`is_variant_null(variant)`."""
-    kinds = _items(column(args[0]), ()).kinds
+    kinds = _items(v.column(args[0]), ()).kinds
     found, rest = arrow_array(kinds == 0), kinds == _LEFT
-    return Partly(found, rest) if rest.any() else found
+    return v.Partly(found, rest) if rest.any() else found
 
 
-def _to_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
+def _to_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Values:
     """Values as variants; maps and their contents are left over."""
     type_ = type_of(call.args[0])
     assert type_ is not None
-    if type_ == VARIANT:
-        return column(args[0])
+    if type_ == t.VARIANT:
+        return v.column(args[0])
     names = list(_names_in(type_))
     if any(character >= _FIRST_BEHIND for name in names for character in name):
         # Java's order of names differs from the order of their bytes.
-        raise NotByColumn
-    metadata = variant_of(dict.fromkeys(names, VariantPrimitive(VOID, None)))[1]
+        raise v.NotByColumn
+    metadata = variant_of(dict.fromkeys(names, VariantPrimitive(t.VOID, None)))[1]
     try:
-        values = _stored(column(args[0]), type_, arrow_array([metadata], pa.binary()))
+        values = _stored(v.column(args[0]), type_, arrow_array([metadata], pa.binary()))
     except ValueError as error:
-        raise NotByColumn from error
+        raise v.NotByColumn from error
     return _variants(values.cast(pa.binary()), metadata)
 
 
-def _names_in(type_: DataType) -> Iterator[str]:
+def _names_in(type_: t.DataType) -> Iterator[str]:
     match type_:
-        case ArrayType(element):
+        case t.ArrayType(element):
             yield from _names_in(element)
-        case StructType(fields):
+        case t.StructType(fields):
             for field in fields:
                 yield field.name
                 yield from _names_in(field.type)
-        case MapType() | UnknownType():
-            raise NotByColumn
-    if type_ in (VARIANT, VOID):
-        raise NotByColumn
+        case t.MapType() | t.UnknownType():
+            raise v.NotByColumn
+    if type_ in (t.VARIANT, t.VOID):
+        raise v.NotByColumn
 
 
-def _stored(values: pa.Array, type_: DataType, metadata: pa.Array) -> pa.Array:
+def _stored(values: pa.Array, type_: t.DataType, metadata: pa.Array) -> pa.Array:
     """The `value` binaries of variants, null where `values` is null."""
     match type_:
-        case ArrayType(element):
+        case t.ArrayType(element):
             lengths = pc.list_value_length(values).cast(pa.int64())
             return of_lists(lengths, _stored(one_chunk(pc.list_flatten(values)), element, metadata))
-        case StructType(fields):
+        case t.StructType(fields):
             members = zip(fields, values.flatten(), strict=True)
             stored = [pc.fill_null(_stored(member, field.type, metadata), b"\0") for field, member in members]
             found = of_structs(
                 pa.repeat(TRUE, len(values)), [field.name.encode() for field in fields], stored, metadata,
                 pa.repeat(arrow_scalar(0, pa.int64()), len(values)),
             )  # fmt: skip
-            return pc.if_else(values.is_valid(), found, none_of(found.type)) if values.null_count else found
-    return of_texts(values) if type_ in (STRING, BINARY) else of_numbers(values)
+            return pc.if_else(values.is_valid(), found, v.none_of(found.type)) if values.null_count else found
+    return of_texts(values) if type_ in (t.STRING, t.BINARY) else of_numbers(values)
 
 
-def _get(tried: bool) -> Compute:
+def _get(tried: bool) -> function.Compute:
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         tree: VariantTree | None = tree_of(args[0])
         for step in _steps(args[1]):
@@ -364,13 +346,13 @@ def _get(tried: bool) -> Compute:
     return compute
 
 
-def _cast_signature(args: tuple[Node, ...]) -> Typed:
+def _cast_signature(args: tuple[Node, ...]) -> function.Typed:
     """Accept a variant, and a NULL of the target type."""
     target = type_of(args[1]) if len(args) == 2 else None
-    return (args, target) if target is not None and type_of(args[0]) == VARIANT and _is_target(target) else None
+    return (args, target) if target is not None and type_of(args[0]) == t.VARIANT and _is_target(target) else None
 
 
-def _cast_variant(tried: bool) -> Compute:
+def _cast_variant(tried: bool) -> function.Compute:
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         if args[0] is None or call.type is None:
             return None
@@ -379,38 +361,38 @@ def _cast_variant(tried: bool) -> Compute:
     return compute
 
 
-def _cast(tree: VariantTree, type_: DataType, zone: Zone, tried: bool) -> Any:
+def _cast(tree: VariantTree, type_: t.DataType, zone: Zone, tried: bool) -> Any:
     """Cast a value of a variant to a type."""
-    if type_ == VARIANT:
+    if type_ == t.VARIANT:
         return variant_of(tree)
-    if isinstance(tree, VariantPrimitive) and tree.type == VOID:
+    if isinstance(tree, VariantPrimitive) and tree.type == t.VOID:
         return None
     match type_, tree:
-        case ArrayType(element), list():
+        case t.ArrayType(element), list():
             return tuple([_cast(each, element, zone, tried) for each in tree])
-        case MapType(_, value), dict():
+        case t.MapType(_, value), dict():
             return tuple([(name, _cast(each, value, zone, tried)) for name, each in tree.items()])
-        case StructType(fields), dict():
+        case t.StructType(fields), dict():
             return tuple([_cast(tree[f.name], f.type, zone, tried) if f.name in tree else None for f in fields])
         case _, VariantPrimitive() if not is_nested(type_):
             found = _cast_item(tree, type_, zone)
             if found is not None:
                 return found
-        case _, list() | dict() if type_ == STRING:
+        case _, list() | dict() if type_ == t.STRING:
             return variant_json(variant_of(tree), zone)
     if tried:
         return None
     raise EvaluationError(f"A variant cannot be cast to {simple_string(type_)} (INVALID_VARIANT_CAST).")
 
 
-def _cast_item(item: VariantPrimitive, type_: DataType, zone: Zone) -> Any:
+def _cast_item(item: VariantPrimitive, type_: t.DataType, zone: Zone) -> Any:
     """Cast an item; None if it cannot be cast."""
-    if item.type == LONG and type_ == TIMESTAMP:
+    if item.type == t.LONG and type_ == t.TIMESTAMP:
         micros = item.value * MICROS_PER_SECOND
         return micros if -(2**63) <= micros < 2**63 else None
-    if isinstance(item.type, DecimalType) and type_ == STRING:
+    if isinstance(item.type, t.DecimalType) and type_ == t.STRING:
         return f"{item.value:f}"
-    if not castable(item.type, type_) or (item.type == BOOLEAN and type_ == TIMESTAMP):
+    if not castable(item.type, type_) or (item.type == t.BOOLEAN and type_ == t.TIMESTAMP):
         return None
     try:
         return cast_value(item.value, item.type, type_, zone)
@@ -420,31 +402,31 @@ def _cast_item(item: VariantPrimitive, type_: DataType, zone: Zone) -> Any:
         return None
 
 
-def _object_signature(args: tuple[Node, ...]) -> Typed:
+def _object_signature(args: tuple[Node, ...]) -> function.Typed:
     type_ = type_of(args[0]) if len(args) == 1 and not is_collated(*args) else None
-    return (args, VARIANT) if type_ is not None and is_nested(type_) and _is_source(type_) else None
+    return (args, t.VARIANT) if type_ is not None and is_nested(type_) and _is_source(type_) else None
 
 
-def _to_signature(args: tuple[Node, ...]) -> Typed:
+def _to_signature(args: tuple[Node, ...]) -> function.Typed:
     """Accept a cast to VARIANT. Structs and maps have no such cast."""
     type_ = type_of(args[0]) if len(args) == 1 and not is_collated(*args) else None
     inner = type_
-    while isinstance(inner, ArrayType):
+    while isinstance(inner, t.ArrayType):
         inner = inner.element
-    if type_ is None or inner is None or isinstance(inner, MapType | StructType):
+    if type_ is None or inner is None or isinstance(inner, t.MapType | t.StructType):
         return None
-    return (args, VARIANT) if _is_source(type_) else None
+    return (args, t.VARIANT) if _is_source(type_) else None
 
 
-def _is_source(type_: DataType) -> bool:
+def _is_source(type_: t.DataType) -> bool:
     match type_:
-        case ArrayType(element):
+        case t.ArrayType(element):
             return _is_source(element)
-        case MapType(key, value):
-            return key == STRING and _is_source(value)
-        case StructType(fields):
+        case t.MapType(key, value):
+            return key == t.STRING and _is_source(value)
+        case t.StructType(fields):
             return all(_is_source(field.type) for field in fields)
-    return type_ in (*ATOMIC, VARIANT) or isinstance(type_, DecimalType)
+    return type_ in (*ATOMIC, t.VARIANT) or isinstance(type_, t.DecimalType)
 
 
 def _to(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -453,84 +435,86 @@ def _to(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return variant_of(_tree(args[0], type_))
 
 
-def _tree(value: Any, type_: DataType) -> VariantTree:
+def _tree(value: Any, type_: t.DataType) -> VariantTree:
     if value is None:
-        return VariantPrimitive(VOID, None)
+        return VariantPrimitive(t.VOID, None)
     match type_:
-        case ArrayType(element):
+        case t.ArrayType(element):
             return [_tree(each, element) for each in value]
-        case MapType(_, inner):
+        case t.MapType(_, inner):
             if len({name for name, _ in value}) < len(value):
                 raise Undecided("A map that has a key twice is left to Spark.")
             return {name: _tree(each, inner) for name, each in value}
-        case StructType(fields):
+        case t.StructType(fields):
             return {field.name: _tree(each, field.type) for field, each in zip(fields, value, strict=True)}
-        case DecimalType():
+        case t.DecimalType():
             return decimal_item(value)
-    if type_ == VARIANT:
+    if type_ == t.VARIANT:
         return tree_of(value)
-    return VariantPrimitive(LONG if type_ in INTEGRAL_BITS else type_, value)
+    return VariantPrimitive(t.LONG if type_ in t.INTEGRAL_BITS else type_, value)
 
 
 def _is_null(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     if args[0] is None:
         return False
     tree = tree_of(args[0])
-    return isinstance(tree, VariantPrimitive) and tree.type == VOID
+    return isinstance(tree, VariantPrimitive) and tree.type == t.VOID
 
 
 def _schema(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return _type_text(_schema_of(tree_of(args[0])))
 
 
-def _schema_of(tree: VariantTree) -> DataType:
+def _schema_of(tree: VariantTree) -> t.DataType:
     match tree:
         case dict():
-            fields = [StructField(name, _schema_of(each)) for name, each in tree.items()]
-            return StructType(tuple(fields))
+            fields = [t.StructField(name, _schema_of(each)) for name, each in tree.items()]
+            return t.StructType(tuple(fields))
         case list():
-            found: DataType = VOID
+            found: t.DataType = t.VOID
             for each in tree:
                 found = _merged(found, _schema_of(each))
-            return ArrayType(found)
+            return t.ArrayType(found)
         case VariantPrimitive(type_):
             return type_
 
 
-def _merged(left: DataType, right: DataType) -> DataType:
-    if left == right or right == VOID:
+def _merged(left: t.DataType, right: t.DataType) -> t.DataType:
+    if left == right or right == t.VOID:
         return left
-    if left == VOID:
+    if left == t.VOID:
         return right
     match left, right:
-        case ArrayType(one), ArrayType(other):
-            return ArrayType(_merged(one, other))
-        case StructType(fields), StructType(others):
+        case t.ArrayType(one), t.ArrayType(other):
+            return t.ArrayType(_merged(one, other))
+        case t.StructType(fields), t.StructType(others):
             found = {field.name: field.type for field in fields}
             for field in others:
-                found[field.name] = _merged(found.get(field.name, VOID), field.type)
+                found[field.name] = _merged(found.get(field.name, t.VOID), field.type)
             names = sorted(found, key=lambda name: name.encode("utf-16-be"))
-            return StructType(tuple(StructField(name, found[name]) for name in names))
-    numbers = [type_ for type_ in (left, right) if type_ in (LONG, DOUBLE, FLOAT) or isinstance(type_, DecimalType)]
+            return t.StructType(tuple(t.StructField(name, found[name]) for name in names))
+    numbers = [
+        type_ for type_ in (left, right) if type_ in (t.LONG, t.DOUBLE, t.FLOAT) or isinstance(type_, t.DecimalType)
+    ]
     if len(numbers) < 2:
-        return VARIANT
-    if FLOAT in numbers:
+        return t.VARIANT
+    if t.FLOAT in numbers:
         raise Undecided("The schema of floats and other numbers is left to Spark.")
-    if DOUBLE in numbers:
-        return DOUBLE
-    one, other = (type_ if isinstance(type_, DecimalType) else DecimalType(_LONG_DIGITS, 0) for type_ in numbers)
+    if t.DOUBLE in numbers:
+        return t.DOUBLE
+    one, other = (type_ if isinstance(type_, t.DecimalType) else t.DecimalType(_LONG_DIGITS, 0) for type_ in numbers)
     scale = max(one.scale, other.scale)
     digits = max(one.precision - one.scale, other.precision - other.scale) + scale
     if digits > _MOST_DIGITS:
         raise Undecided("The schema of such decimals is left to Spark.")
-    return DecimalType(digits, scale)
+    return t.DecimalType(digits, scale)
 
 
-def _type_text(type_: DataType) -> str:
+def _type_text(type_: t.DataType) -> str:
     match type_:
-        case ArrayType(element):
+        case t.ArrayType(element):
             return f"ARRAY<{_type_text(element)}>"
-        case StructType(fields):
+        case t.StructType(fields):
             return f"OBJECT<{', '.join([f'{_quoted(f.name)}: {_type_text(f.type)}' for f in fields])}>"
         case _:
             return simple_string(type_).upper()
@@ -540,18 +524,20 @@ def _quoted(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
-VARIANTS: Mapping[str, FunctionRow] = {
-    "parse_json": Function(_of_text, _parse(False), by_column=_parsed),
-    "try_parse_json": Function(_of_text, _parse(True), by_column=_parsed),
-    "variant_get": Function(_get_signature, _get(False), by_column=_get_column(False), zoned=True),
-    "try_variant_get": Function(_get_signature, _get(True), by_column=_get_column(True), zoned=True),
-    "is_variant_null": Function(_of_variant(BOOLEAN), _is_null, False, by_column=_null_column),
-    "schema_of_variant": Function(_of_variant(STRING), _schema),
-    "to_variant_object": Function(_object_signature, _to, by_column=_to_column),
+VARIANTS: Mapping[str, function.FunctionRow] = {
+    "parse_json": function.Function(_of_text, _parse(False), by_column=_parsed),
+    "try_parse_json": function.Function(_of_text, _parse(True), by_column=_parsed),
+    "variant_get": function.Function(_get_signature, _get(False), by_column=_get_column(False), zoned=True),
+    "try_variant_get": function.Function(_get_signature, _get(True), by_column=_get_column(True), zoned=True),
+    "is_variant_null": function.Function(_of_variant(t.BOOLEAN), _is_null, False, by_column=_null_column),
+    "schema_of_variant": function.Function(_of_variant(t.STRING), _schema),
+    "to_variant_object": function.Function(_object_signature, _to, by_column=_to_column),
     # Casts from and to VARIANT.
-    "cast(variant)": Function(_cast_signature, _cast_variant(False), False, by_column=_cast_column(False), zoned=True),
-    "try_cast(variant)": Function(
+    "cast(variant)": function.Function(
+        _cast_signature, _cast_variant(False), False, by_column=_cast_column(False), zoned=True
+    ),
+    "try_cast(variant)": function.Function(
         _cast_signature, _cast_variant(True), False, by_column=_cast_column(True), zoned=True
     ),
-    "as_variant()": Function(_to_signature, _to, by_column=_to_column),
+    "as_variant()": function.Function(_to_signature, _to, by_column=_to_column),
 }

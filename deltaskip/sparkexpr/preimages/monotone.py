@@ -10,17 +10,8 @@ from typing import Any
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.nodes import Call, Literal
+from deltaskip.sparkexpr.preimages import steps
 from deltaskip.sparkexpr.preimages.ordinals import NAN, Domain, Spans, domain_of, following, ordinal_of, value_at
-from deltaskip.sparkexpr.preimages.steps import (
-    UNKNOWN_ARGUMENT,
-    Enclosed,
-    Inverted,
-    Invertible,
-    Monotone,
-    MonotonePiece,
-    Preimage,
-    identity_step,
-)
 from deltaskip.sparkexpr.types.data_types import FLOATING, STRING, DataType
 from deltaskip.sparkexpr.values.calendar import zone_of
 
@@ -33,7 +24,7 @@ def monotone(
     inside: Any = None,
     null_instead: bool = False,
     f: Callable[..., object] | None = None,
-) -> Preimage:
+) -> steps.Preimage:
     """Return the preimage of a function that is monotone in one argument, whatever constants the other arguments are.
 
     Args:
@@ -51,7 +42,7 @@ def monotone(
     """
     directions = directions or (1,)
 
-    def inverted(call: Call, compute: Callable[..., object], time_zone: str) -> Inverted:
+    def inverted(call: Call, compute: Callable[..., object], time_zone: str) -> steps.Inverted:
         others = [arg for place, arg in enumerate(call.args) if place != at]
         constants = [arg.value for arg in others if isinstance(arg, Literal) and arg.value is not None]
         if len(call.args) <= at or len(constants) < len(others):
@@ -84,9 +75,9 @@ def _step(
     *,
     inside: Any,
     null_instead: bool,
-) -> Monotone:
+) -> steps.Monotone:
     edges = [domain.low, *(ordinal_of(source, cut) for cut in cuts), domain.stop]
-    pieces: list[MonotonePiece] = []
+    pieces: list[steps.MonotonePiece] = []
     nulls: list[tuple[int, int]] = []
     unsure: list[tuple[int, int]] = []
     for low, stop, direction in zip(edges[:-1], edges[1:], directions, strict=True):
@@ -97,7 +88,7 @@ def _step(
         for begin, end in parts:
             least, beyond = _known(value, begin, end, None if inside is None else ordinal_of(source, inside))
             if least < beyond and direction:
-                pieces.append(MonotonePiece(least, beyond, direction > 0))
+                pieces.append(steps.MonotonePiece(least, beyond, direction > 0))
             elif least < beyond:
                 unsure.append((least, beyond))
             for span in ((begin, least), (max(beyond, least), end)):
@@ -109,8 +100,8 @@ def _step(
         return ordinal_of(result, value(x))
 
     if not slack:
-        return Monotone(domain, ordinal, tuple(pieces), tuple(nulls), tuple(unsure))
-    return Monotone(
+        return steps.Monotone(domain, ordinal, tuple(pieces), tuple(nulls), tuple(unsure))
+    return steps.Monotone(
         domain, lambda x: ordinal(x) - slack, tuple(pieces), tuple(nulls), tuple(unsure), lambda x: ordinal(x) + slack
     )
 
@@ -160,16 +151,16 @@ def _known(value: Callable[[int], Any], low: int, stop: int, inside: int | None)
     return ends[0], ends[1] + 1
 
 
-def unchanged(call: Call, compute: Any, time_zone: str) -> Inverted:
+def unchanged(call: Call, compute: Any, time_zone: str) -> steps.Inverted:
     """Return the preimage of a function that returns its first argument or NULL; its other arguments are constants."""
     operand, *rest = call.args
     domain = domain_of(type_of(operand))
     if domain is None or not all(isinstance(arg, Literal) for arg in rest):
         return None
-    return operand, (identity_step(domain),)
+    return operand, (steps.identity_step(domain),)
 
 
-def injective(inverse: Callable[[Any, Call], Any]) -> Preimage:
+def injective(inverse: Callable[[Any, Call], Any]) -> steps.Preimage:
     """Return the preimage of an injective function of one argument.
 
     Args:
@@ -177,7 +168,7 @@ def injective(inverse: Callable[[Any, Call], Any]) -> Preimage:
             None or any argument, or fails.
     """
 
-    def inverted(call: Call, compute: Callable[..., object], time_zone: str) -> Inverted:
+    def inverted(call: Call, compute: Callable[..., object], time_zone: str) -> steps.Inverted:
         source, result = type_of(call.args[0]), call.type
         domain, target = domain_of(source), domain_of(result)
         if len(call.args) != 1 or source is None or result is None or domain is None or target is None:
@@ -189,22 +180,22 @@ def injective(inverse: Callable[[Any, Call], Any]) -> Preimage:
                 found = inverse(wanted, call)
                 if isinstance(found, str) and "\ufffd" in found:
                     # Spark decodes strings that are not UTF-8 to the same character.
-                    return UNKNOWN_ARGUMENT
+                    return steps.UNKNOWN_ARGUMENT
                 if found is None or compute((found,), call, zone_of(time_zone)) != wanted:
                     return None
                 return ordinal_of(source, found)
             except UnicodeDecodeError:
-                return UNKNOWN_ARGUMENT
+                return steps.UNKNOWN_ARGUMENT
             except (ValueError, EvaluationError):
                 # The function never returns this value.
                 return None
 
-        return call.args[0], (Invertible(domain, target, argument),)
+        return call.args[0], (steps.Invertible(domain, target, argument),)
 
     return inverted
 
 
-def listed_in(call: Call, compute: Any, time_zone: str) -> Inverted:
+def listed_in(call: Call, compute: Any, time_zone: str) -> steps.Inverted:
     """Return the preimage of `array_contains(constant array, x)`, which may be NULL if the array has a NULL."""
     match call.args:
         case (Literal(tuple() as values), operand):
@@ -219,7 +210,7 @@ def listed_in(call: Call, compute: Any, time_zone: str) -> Inverted:
     return operand, (replace(step, nulls=domain.all) if None in values else step,)
 
 
-def truth(source: Domain, spans: Spans, exact: bool = False) -> Enclosed:
+def truth(source: Domain, spans: Spans, exact: bool = False) -> steps.Enclosed:
     """Return the step of a predicate that is TRUE only in `spans`, and in all of them if `exact`."""
 
     def around(low: int, stop: int) -> Spans:
@@ -231,4 +222,4 @@ def truth(source: Domain, spans: Spans, exact: bool = False) -> Enclosed:
         ends = [source.low, *(end for span in spans for end in span), source.stop]
         return tuple(zip(ends[::2], ends[1::2], strict=True)) if false else ()
 
-    return Enclosed(source, around, exact=exact)
+    return steps.Enclosed(source, around, exact=exact)

@@ -11,22 +11,7 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.types.data_types import (
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    FLOATING,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-)
+from deltaskip.sparkexpr.types import data_types
 from deltaskip.sparkexpr.values.numerals import EXACT
 
 Spans: TypeAlias = tuple[tuple[Any, Any], ...]
@@ -57,52 +42,55 @@ _TEXTS = Domain(b"", b"\xff")
 LOCAL = Domain(-(1 << 63) - (1 << 40), (1 << 63) + (1 << 40))
 """The local microseconds of all instants in all time zones."""
 
-_DOMAINS: dict[DataType, Domain] = {
-    BOOLEAN: Domain(0, 2),
-    **{t: Domain(-(1 << bits), 1 << bits) for t, bits in ((BYTE, 7), (SHORT, 15), (INTEGER, 31), (LONG, 63))},
-    DATE: Domain(-(1 << 31), 1 << 31),
-    TIMESTAMP: Domain(-(1 << 63), 1 << 63),
-    TIMESTAMP_NTZ: Domain(-(1 << 63), 1 << 63),
-    FLOAT: _DOUBLES,
-    DOUBLE: _DOUBLES,
-    STRING: _TEXTS,
+_DOMAINS: dict[data_types.DataType, Domain] = {
+    data_types.BOOLEAN: Domain(0, 2),
+    **{
+        t: Domain(-(1 << bits), 1 << bits)
+        for t, bits in ((data_types.BYTE, 7), (data_types.SHORT, 15), (data_types.INTEGER, 31), (data_types.LONG, 63))
+    },
+    data_types.DATE: Domain(-(1 << 31), 1 << 31),
+    data_types.TIMESTAMP: Domain(-(1 << 63), 1 << 63),
+    data_types.TIMESTAMP_NTZ: Domain(-(1 << 63), 1 << 63),
+    data_types.FLOAT: _DOUBLES,
+    data_types.DOUBLE: _DOUBLES,
+    data_types.STRING: _TEXTS,
 }
 
 
-def domain_of(type_: DataType | None) -> Domain | None:
+def domain_of(type_: data_types.DataType | None) -> Domain | None:
     """Return the domain of a type; None for types without bounds."""
-    if isinstance(type_, DecimalType):
+    if isinstance(type_, data_types.DecimalType):
         limit: int = 10**type_.precision
         return Domain(1 - limit, limit)
     return None if type_ is None else _DOMAINS.get(type_)
 
 
-def ordinal_of(type_: DataType, value: Any) -> Any:
+def ordinal_of(type_: data_types.DataType, value: Any) -> Any:
     """Return the ordinal of a value that is not NULL; None if the value is not of the type."""
     match value:
         case bool():
-            return int(value) if type_ == BOOLEAN else None
-        case int() if type_ not in FLOATING:
+            return int(value) if type_ == data_types.BOOLEAN else None
+        case int() if type_ not in data_types.FLOATING:
             return value
         case float() | int():
             return _float_ordinal(float(value))
         case str():
-            return value.encode() if type_ == STRING else None
-        case Decimal() if isinstance(type_, DecimalType):
+            return value.encode() if type_ == data_types.STRING else None
+        case Decimal() if isinstance(type_, data_types.DecimalType):
             scaled = value.scaleb(type_.scale, EXACT)
             return int(scaled) if scaled == scaled.to_integral_value(context=EXACT) else None
     return None
 
 
-def value_at(type_: DataType, ordinal: Any) -> Any:
+def value_at(type_: data_types.DataType, ordinal: Any) -> Any:
     """Return the value of an ordinal, in the value domain."""
-    if type_ in FLOATING:
+    if type_ in data_types.FLOATING:
         return _float_at(ordinal)
-    if isinstance(type_, DecimalType):
+    if isinstance(type_, data_types.DecimalType):
         return Decimal((int(ordinal < 0), tuple(int(d) for d in str(abs(ordinal))), -type_.scale))
-    if type_ == BOOLEAN:
+    if type_ == data_types.BOOLEAN:
         return bool(ordinal)
-    return ordinal.decode() if type_ == STRING else ordinal
+    return ordinal.decode() if type_ == data_types.STRING else ordinal
 
 
 def following(ordinal: Any) -> Any:

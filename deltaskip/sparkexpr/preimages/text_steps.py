@@ -16,9 +16,9 @@ from typing import Any
 
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
+from deltaskip.sparkexpr.preimages import steps
 from deltaskip.sparkexpr.preimages.monotone import injective, truth
 from deltaskip.sparkexpr.preimages.ordinals import Domain, Spans, domain_of, following, ordinal_of, span_of_prefix
-from deltaskip.sparkexpr.preimages.steps import Enclosed, Inverted, Invertible, Prefix, Preimage, Prepend
 from deltaskip.sparkexpr.regex import beginning_of
 from deltaskip.sparkexpr.types.data_types import STRING
 
@@ -32,27 +32,27 @@ ASCII_IN_ANOTHER_CASE = (
 _MOST_BYTES = 200
 
 
-def left_part(call: Call, compute: Any, time_zone: str) -> Inverted:
+def left_part(call: Call, compute: Any, time_zone: str) -> steps.Inverted:
     """Return the preimage of `left(text, length)`."""
     match call:
         case Call("left", (operand, Literal(int() as length)), type_) if length > 0 and type_ == STRING:
-            return operand, (Prefix(TEXTS, length),)
+            return operand, (steps.Prefix(TEXTS, length),)
     return None
 
 
-def substring_steps(call: Call, compute: Any, time_zone: str) -> Inverted:
+def substring_steps(call: Call, compute: Any, time_zone: str) -> steps.Inverted:
     """Return the preimage of `substring(text, 1, length)` and `substring(text, 1)`."""
     if call.type != STRING:
         return None
     match call.args:
         case (operand, Literal(0 | 1), Literal(int() as length)) if length > 0:
-            return operand, (Prefix(TEXTS, length),)
+            return operand, (steps.Prefix(TEXTS, length),)
         case (operand, Literal(0 | 1)):
             return operand, ()
     return None
 
 
-def concatenated(call: Call, compute: Any, time_zone: str) -> Inverted:
+def concatenated(call: Call, compute: Any, time_zone: str) -> steps.Inverted:
     """Return the preimage of `concat` of constants around one operand, or of constants before the first operand."""
     if call.type != STRING:
         return None
@@ -62,14 +62,14 @@ def concatenated(call: Call, compute: Any, time_zone: str) -> Inverted:
     texts = [arg.value if isinstance(arg, Literal) else "" for arg in call.args]
     if not all(isinstance(text, str) for text in texts):
         return None
-    before = Prepend(TEXTS, "".join(map(str, texts[:first])).encode())
+    before = steps.Prepend(TEXTS, "".join(map(str, texts[:first])).encode())
     rest = call.args[first + 1 :]
     behind = "".join(map(str, texts[first + 1 : len(texts) - len(_without_constants(rest))])).encode()
     if _without_constants(rest):
         return call.args[first], (before, _followed(behind)) if before.text else (_followed(behind),)
     if not behind:
         return call.args[first], (before,)
-    cut = Invertible(TEXTS, TEXTS, lambda text: text[: -len(behind)] if text.endswith(behind) else None)
+    cut = steps.Invertible(TEXTS, TEXTS, lambda text: text[: -len(behind)] if text.endswith(behind) else None)
     return call.args[first], (cut, before)
 
 
@@ -78,7 +78,7 @@ def _without_constants(args: Sequence[Node]) -> Sequence[Node]:
     return args[next((place for place, arg in enumerate(args) if not isinstance(arg, Literal)), len(args)) :]
 
 
-def start_of(at: int = 0, least: int | None = None) -> Preimage:
+def start_of(at: int = 0, least: int | None = None) -> steps.Preimage:
     """Return the preimage of a function whose result is an argument followed by any text.
 
     Args:
@@ -86,7 +86,7 @@ def start_of(at: int = 0, least: int | None = None) -> Preimage:
         least: If given, the next argument must be a constant of at least this value.
     """
 
-    def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
+    def inverted(call: Call, compute: Any, time_zone: str) -> steps.Inverted:
         if len(call.args) <= at or call.type != STRING or type_of(call.args[at]) != STRING:
             return None
         if least is not None:
@@ -100,7 +100,7 @@ def start_of(at: int = 0, least: int | None = None) -> Preimage:
     return inverted
 
 
-def _followed(behind: bytes) -> Enclosed:
+def _followed(behind: bytes) -> steps.Enclosed:
     """The step of a function whose result is the argument, or begins with the argument and `behind`."""
 
     def around(low: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -114,10 +114,10 @@ def _followed(behind: bytes) -> Enclosed:
             if not single or low[length:].startswith(behind):
                 yield low[:length], following(low[:length])
 
-    return Enclosed(TEXTS, around)
+    return steps.Enclosed(TEXTS, around)
 
 
-def up_to_delimiter(call: Call, compute: Any, time_zone: str) -> Inverted:
+def up_to_delimiter(call: Call, compute: Any, time_zone: str) -> steps.Inverted:
     """Return the preimage of `split_part(text, delimiter, 1)` and `substring_index(text, delimiter, count)`."""
     match call:
         case Call("split_part", (operand, Literal(str() as delimiter), Literal(1))) if delimiter:
@@ -130,10 +130,10 @@ def up_to_delimiter(call: Call, compute: Any, time_zone: str) -> Inverted:
     return operand, (_up_to([delimiter.encode()]),)
 
 
-def trimmed_steps(at_start: bool, at_end: bool, text_first: bool) -> Preimage:
+def trimmed_steps(at_start: bool, at_end: bool, text_first: bool) -> steps.Preimage:
     """Return the preimage of `trim`, `ltrim`, `rtrim` and `btrim` for blanks or constant characters."""
 
-    def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
+    def inverted(call: Call, compute: Any, time_zone: str) -> steps.Inverted:
         operand, characters = call.args[0], " "
         if len(call.args) > 1:
             operand, given = call.args if text_first else call.args[::-1]
@@ -146,7 +146,7 @@ def trimmed_steps(at_start: bool, at_end: bool, text_first: bool) -> Preimage:
     return inverted
 
 
-def _up_to(ends: Sequence[bytes], left_out: Sequence[bytes] = ()) -> Enclosed:
+def _up_to(ends: Sequence[bytes], left_out: Sequence[bytes] = ()) -> steps.Enclosed:
     """The step of a function whose result is its argument up to one of the strings `ends`, or all of its argument.
 
     An argument that begins with a string of `left_out` may have any result.
@@ -162,13 +162,13 @@ def _up_to(ends: Sequence[bytes], left_out: Sequence[bytes] = ()) -> Enclosed:
             if ends and stop[:length] >= low:
                 yield from (span_of_prefix(stop[:length] + end) for end in ends)
 
-    return Enclosed(TEXTS, around)
+    return steps.Enclosed(TEXTS, around)
 
 
-def extreme(greatest: bool) -> Preimage:
+def extreme(greatest: bool) -> steps.Preimage:
     """Return the preimage of `greatest` or `least` with one operand and constants."""
 
-    def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
+    def inverted(call: Call, compute: Any, time_zone: str) -> steps.Inverted:
         operands = [arg for arg in call.args if not isinstance(arg, Literal)]
         domain = domain_of(call.type)
         if len(operands) != 1 or domain is None or call.type is None:
@@ -178,7 +178,7 @@ def extreme(greatest: bool) -> Preimage:
         if None in limits:
             return None
         if not limits:
-            return operands[0], (Enclosed(domain, lambda low, stop: ((low, stop),), exact=True),)
+            return operands[0], (steps.Enclosed(domain, lambda low, stop: ((low, stop),), exact=True),)
         limit = max(limits) if greatest else min(limits)
         below, above = (domain.low, following(limit)), (limit, domain.stop)
 
@@ -188,12 +188,12 @@ def extreme(greatest: bool) -> Preimage:
             beyond = above if greatest else below
             yield max(low, beyond[0]), min(stop, beyond[1])
 
-        return operands[0], (Enclosed(domain, around, exact=True),)
+        return operands[0], (steps.Enclosed(domain, around, exact=True),)
 
     return inverted
 
 
-def matched(call: Call, compute: Any, time_zone: str) -> Inverted:
+def matched(call: Call, compute: Any, time_zone: str) -> steps.Inverted:
     """Return the preimage of `rlike(text, pattern)` if the pattern requires a prefix."""
     match call.args:
         case (operand, Literal(str() as pattern)) if beginning := beginning_of(pattern):
@@ -201,20 +201,22 @@ def matched(call: Call, compute: Any, time_zone: str) -> Inverted:
     return None
 
 
-def found_at(text: int, part: int) -> Preimage:
+def found_at(text: int, part: int) -> steps.Preimage:
     """Return the preimage of the position of a constant in a string. It is 1 if the string begins with the constant."""
 
-    def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
+    def inverted(call: Call, compute: Any, time_zone: str) -> steps.Inverted:
         wanted = call.args[part]
         if len(call.args) != 2 or not isinstance(wanted, Literal) or not isinstance(wanted.value, str):
             return None
         begins = span_of_prefix(wanted.value.encode())
-        return call.args[text], (Enclosed(TEXTS, lambda low, stop: (begins,) if low >= 1 and stop <= 2 else TEXTS.all),)
+        return call.args[text], (
+            steps.Enclosed(TEXTS, lambda low, stop: (begins,) if low >= 1 and stop <= 2 else TEXTS.all),
+        )
 
     return inverted
 
 
-def found_in_set(call: Call, compute: Any, time_zone: str) -> Inverted:
+def found_in_set(call: Call, compute: Any, time_zone: str) -> steps.Inverted:
     """Return the preimage of `find_in_set(word, words)` with constant `words`."""
     match call.args:
         case (operand, Literal(str() as words)):
@@ -227,10 +229,10 @@ def found_in_set(call: Call, compute: Any, time_zone: str) -> Inverted:
             return TEXTS.all
         return tuple((part, following(part)) for part in parts[low - 1 : stop - 1])
 
-    return operand, (Enclosed(TEXTS, around),)
+    return operand, (steps.Enclosed(TEXTS, around),)
 
 
-def _of_first(call: Call, compute: Any, time_zone: str) -> Inverted:
+def _of_first(call: Call, compute: Any, time_zone: str) -> steps.Inverted:
     def first(code: int) -> bytes:
         """The least string whose first character has the code."""
         if code <= 0:
@@ -239,13 +241,13 @@ def _of_first(call: Call, compute: Any, time_zone: str) -> Inverted:
             return b"\xff"
         return chr(0xE000 if 0xD800 <= code < 0xE000 else code).encode()
 
-    return call.args[0], (Enclosed(TEXTS, lambda low, stop: ((first(low), first(stop)),), exact=True),)
+    return call.args[0], (steps.Enclosed(TEXTS, lambda low, stop: ((first(low), first(stop)),), exact=True),)
 
 
-FIRST_CHARACTER: Preimage = _of_first
+FIRST_CHARACTER: steps.Preimage = _of_first
 """The preimage of `ascii`, the code of the first character, or 0 for an empty string."""
 
-REVERSED: Preimage = injective(lambda text, call: text[::-1])
+REVERSED: steps.Preimage = injective(lambda text, call: text[::-1])
 """The preimage of `reverse`."""
 
 
@@ -260,7 +262,7 @@ def _sources(upper: bool) -> dict[int, tuple[bytes, ...]]:
     return {code: tuple(sources) for code, sources in found.items()}
 
 
-def cased_text(upper: bool) -> Preimage:
+def cased_text(upper: bool) -> steps.Preimage:
     """Return the preimage of `lower` or `upper`, by the ASCII characters at the beginning of the result."""
 
     def around(low: bytes, stop: bytes) -> Spans:
@@ -280,7 +282,7 @@ def cased_text(upper: bool) -> Preimage:
             heads = longer
         return tuple(map(span_of_prefix, (*heads, *done)))
 
-    def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
-        return call.args[0], (Enclosed(TEXTS, around),)
+    def inverted(call: Call, compute: Any, time_zone: str) -> steps.Inverted:
+        return call.args[0], (steps.Enclosed(TEXTS, around),)
 
     return inverted

@@ -49,29 +49,8 @@ from deltaskip.sparkexpr.preimages.steps import (
     identity_step,
     rising,
 )
-from deltaskip.sparkexpr.types.data_types import (
-    DATE,
-    DATETIMES,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-)
-from deltaskip.sparkexpr.values import dates
-from deltaskip.sparkexpr.values.calendar import (
-    INSTANT_MAX,
-    MICROS_PER_DAY,
-    MICROS_PER_SECOND,
-    Zone,
-    civil_from_days,
-    days_from_civil,
-    format_date,
-    format_timestamp,
-    local_of,
-    zone_of,
-)
+from deltaskip.sparkexpr.types import data_types
+from deltaskip.sparkexpr.values import calendar, dates
 from deltaskip.sparkexpr.values.intervals import amount_of
 from deltaskip.sparkexpr.values.time_patterns import PatternField, Section, formatted, pattern_items
 
@@ -79,68 +58,68 @@ _CYCLE_DAYS = 146_097
 _BEYOND = 1 << 80
 # For more days, strings are only restricted by their years.
 _MOST_DAYS = 62
-_HOUR = 3_600 * MICROS_PER_SECOND
-_FIRST_YEAR, _LAST_YEAR = days_from_civil(0, 1, 1), days_from_civil(10_000, 1, 1)
+_HOUR = 3_600 * calendar.MICROS_PER_SECOND
+_FIRST_YEAR, _LAST_YEAR = calendar.days_from_civil(0, 1, 1), calendar.days_from_civil(10_000, 1, 1)
 _LOOK_EVERY_DAYS = 8
-_LOOK_FROM, _LOOK_TO = days_from_civil(1840, 1, 1), days_from_civil(2045, 1, 1)
+_LOOK_FROM, _LOOK_TO = calendar.days_from_civil(1840, 1, 1), calendar.days_from_civil(2045, 1, 1)
 _FIELDS_OF_FORMATS = ("yyyy", "MM", "dd", "HH", "mm", "ss")
 
 # Patterns of one field: the period, and the name of the field.
 _FIELD_OF_PATTERN = {
-    "MM": (MICROS_PER_DAY, "month"),
-    "dd": (MICROS_PER_DAY, "dayofmonth"),
+    "MM": (calendar.MICROS_PER_DAY, "month"),
+    "dd": (calendar.MICROS_PER_DAY, "dayofmonth"),
     "HH": (_HOUR, "hour"),
     "mm": (_HOUR // 60, "minute"),
-    "ss": (MICROS_PER_SECOND, "second"),
+    "ss": (calendar.MICROS_PER_SECOND, "second"),
 }
 
-_DATES = domain_of(DATE) or LOCAL
-_INSTANTS = domain_of(TIMESTAMP) or LOCAL
-_LONGS = domain_of(LONG) or LOCAL
-_INTEGERS = domain_of(INTEGER) or LOCAL
-_TEXTS = domain_of(STRING) or LOCAL
-_MOST_SECONDS = INSTANT_MAX // MICROS_PER_SECOND
+_DATES = domain_of(data_types.DATE) or LOCAL
+_INSTANTS = domain_of(data_types.TIMESTAMP) or LOCAL
+_LONGS = domain_of(data_types.LONG) or LOCAL
+_INTEGERS = domain_of(data_types.INTEGER) or LOCAL
+_TEXTS = domain_of(data_types.STRING) or LOCAL
+_MOST_SECONDS = calendar.INSTANT_MAX // calendar.MICROS_PER_SECOND
 # Seconds as microseconds. Beyond 64 bits, from_unixtime wraps around to any time.
 _INSTANT_OF_SECONDS = Monotone(
     _LONGS,
-    lambda x: x * MICROS_PER_SECOND,
+    lambda x: x * calendar.MICROS_PER_SECOND,
     (MonotonePiece(-_MOST_SECONDS, _MOST_SECONDS + 1),),
     unsure=((_LONGS.low, -_MOST_SECONDS), (_MOST_SECONDS + 1, _LONGS.stop)),
 )
 
 
-def date_cast(source: DataType, target: DataType, time_zone: str) -> tuple[Step, ...] | None:
+def date_cast(source: data_types.DataType, target: data_types.DataType, time_zone: str) -> tuple[Step, ...] | None:
     """Return the steps of a CAST between date, timestamp and timestamp_ntz, or to a string, outermost first."""
     least, most = offsets(time_zone)
     to_local, to_instant = ZoneShift(_INSTANTS, least, most), ZoneShift(LOCAL, -most, -least)
     match source, target:
-        case (s, t) if s == TIMESTAMP and t == DATE:
-            return Floor(LOCAL, MICROS_PER_DAY), to_local
-        case (s, t) if s == TIMESTAMP and t == TIMESTAMP_NTZ:
+        case (s, t) if s == data_types.TIMESTAMP and t == data_types.DATE:
+            return Floor(LOCAL, calendar.MICROS_PER_DAY), to_local
+        case (s, t) if s == data_types.TIMESTAMP and t == data_types.TIMESTAMP_NTZ:
             return (to_local,)
-        case (s, t) if s == TIMESTAMP and t == STRING:
+        case (s, t) if s == data_types.TIMESTAMP and t == data_types.STRING:
             return _text_of_local(LOCAL), to_local
-        case (s, t) if s == TIMESTAMP_NTZ and t == DATE:
-            return (Floor(_INSTANTS, MICROS_PER_DAY),)
-        case (s, t) if s == TIMESTAMP_NTZ and t == TIMESTAMP:
+        case (s, t) if s == data_types.TIMESTAMP_NTZ and t == data_types.DATE:
+            return (Floor(_INSTANTS, calendar.MICROS_PER_DAY),)
+        case (s, t) if s == data_types.TIMESTAMP_NTZ and t == data_types.TIMESTAMP:
             return (ZoneShift(_INSTANTS, -most, -least),)
-        case (s, t) if s == TIMESTAMP_NTZ and t == STRING:
+        case (s, t) if s == data_types.TIMESTAMP_NTZ and t == data_types.STRING:
             return (_text_of_local(_INSTANTS),)
-        case (s, t) if s == DATE and t == TIMESTAMP_NTZ:
-            return (Times(_DATES, MICROS_PER_DAY),)
-        case (s, t) if s == DATE and t == TIMESTAMP:
-            return to_instant, Times(_DATES, MICROS_PER_DAY)
-        case (s, t) if s == DATE and t == STRING:
-            return (_within_years(_DATES, 1, lambda x: format_date(x).encode()),)
+        case (s, t) if s == data_types.DATE and t == data_types.TIMESTAMP_NTZ:
+            return (Times(_DATES, calendar.MICROS_PER_DAY),)
+        case (s, t) if s == data_types.DATE and t == data_types.TIMESTAMP:
+            return to_instant, Times(_DATES, calendar.MICROS_PER_DAY)
+        case (s, t) if s == data_types.DATE and t == data_types.STRING:
+            return (_within_years(_DATES, 1, lambda x: calendar.format_date(x).encode()),)
     return None
 
 
-def text_cast(target: DataType) -> Step | None:
+def text_cast(target: data_types.DataType) -> Step | None:
     """Return the step of a CAST of a string to a date or timestamp, by the beginnings of the strings for each day."""
-    if target not in DATETIMES:
+    if target not in data_types.DATETIMES:
         return None
     # A time zone in the string moves the instant by less than a day, and the session's time zone by less than a day.
-    unit, around = (1, 0) if target == DATE else (MICROS_PER_DAY, 2)
+    unit, around = (1, 0) if target == data_types.DATE else (calendar.MICROS_PER_DAY, 2)
     return Enclosed(
         _TEXTS,
         lambda low, stop: _texts_of_days(low // unit - around, (stop - 1) // unit + around, unit > 1),
@@ -153,19 +132,19 @@ def _texts_of_days(first: int, last: int, timed: bool) -> Iterator[tuple[bytes, 
 
     Also the spans of strings that begin with blanks, a sign or zeros, or that have no day.
     """
-    if not days_from_civil(1000, 1, 1) <= first <= last < _LAST_YEAR:
+    if not calendar.days_from_civil(1000, 1, 1) <= first <= last < _LAST_YEAR:
         yield _TEXTS.low, _TEXTS.stop
         return
     yield b"", b"!"
     yield from map(span_of_prefix, (b"\x7f", b"+", b"0"))
     if timed:
         yield from map(span_of_prefix, (b"T", *(b"%d:" % hour for hour in range(1, 24))))
-    years = civil_from_days(first)[0], civil_from_days(last)[0]
+    years = calendar.civil_from_days(first)[0], calendar.civil_from_days(last)[0]
     if last - first > _MOST_DAYS:
         yield b"%d" % years[0], span_of_prefix(b"%d" % years[1])[1]
         return
     for days in range(first, last + 1):
-        year, month, day = civil_from_days(days)
+        year, month, day = calendar.civil_from_days(days)
         if day == month == 1:
             yield from _without_more(b"%d" % year)
         for start in (b"%d-%02d" % (year, month), b"%d-%d" % (year, month)):
@@ -201,9 +180,11 @@ def of_field_text(name: str, texts: Sequence[str], first: int) -> Preimage:
 def time_field_steps(call: Call, compute: Any, time_zone: str) -> Inverted:
     """Return the preimage of `hour`, `minute` and `second`."""
     [operand] = call.args
-    grain, cells = {"hour": (_HOUR, 24), "minute": (_HOUR // 60, 60), "second": (MICROS_PER_SECOND, 60)}[call.name]
+    grain, cells = {"hour": (_HOUR, 24), "minute": (_HOUR // 60, 60), "second": (calendar.MICROS_PER_SECOND, 60)}[
+        call.name
+    ]
     numbers = np.arange(cells, dtype=np.int64)
-    if type_of(operand) == TIMESTAMP_NTZ:
+    if type_of(operand) == data_types.TIMESTAMP_NTZ:
         return operand, (Periodic(_INSTANTS, grain, numbers),)
     return operand, (Periodic(LOCAL, grain, numbers), ZoneShift(_INSTANTS, *offsets(time_zone)))
 
@@ -212,7 +193,7 @@ def year_of_week(call: Call, compute: Any, time_zone: str) -> Inverted:
     """Return the preimage of `date_part('YEAROFWEEK', date)`."""
     match call.args:
         case (Literal("YEAROFWEEK"), operand):
-            return operand, (rising(_DATES, _year_of_week, near=lambda r: days_from_civil(r, 1, 1)),)
+            return operand, (rising(_DATES, _year_of_week, near=lambda r: calendar.days_from_civil(r, 1, 1)),)
     return None
 
 
@@ -226,7 +207,7 @@ def date_truncated(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 def time_truncated(call: Call, compute: Any, time_zone: str) -> Inverted:
     """Return the preimage of `date_trunc(unit, timestamp)`."""
-    utc = zone_of("UTC")
+    utc = calendar.zone_of("UTC")
     unit, operand = call.args
     if not isinstance(unit, Literal) or not isinstance(unit.value, str):
         return None
@@ -267,7 +248,7 @@ def instant_of_units(unit: int) -> Preimage:
     """Return the preimage of the timestamp a whole number of units after 1970. unit: The unit, in microseconds."""
 
     def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
-        return (call.args[0], (Times(_LONGS, unit),)) if type_of(call.args[0]) == LONG else None
+        return (call.args[0], (Times(_LONGS, unit),)) if type_of(call.args[0]) == data_types.LONG else None
 
     return inverted
 
@@ -283,17 +264,21 @@ def days_added(sign: int, numbers: Preimage | None = None) -> Preimage:
 
     def inverted(call: Call, compute: Any, time_zone: str) -> Inverted:
         match call.args:
-            case (operand, Literal(int() as days)) if type_of(operand) == DATE:
+            case (operand, Literal(int() as days)) if type_of(operand) == data_types.DATE:
                 return operand, (Shift(_DATES, sign * days),)
-            case (Literal(int() as days), operand) if type_of(operand) == DATE and sign > 0:
+            case (Literal(int() as days), operand) if type_of(operand) == data_types.DATE and sign > 0:
                 return operand, (Shift(_DATES, days),)
-            case (Literal(int() as day, of), operand) if of == DATE and type_of(operand) == INTEGER:
+            case (Literal(int() as day, of), operand) if (
+                of == data_types.DATE and type_of(operand) == data_types.INTEGER
+            ):
                 return operand, (
                     rising(_INTEGERS, lambda x: day + sign * x, sign < 0, near=lambda r: sign * (r - day)),
                 )
-            case (operand, Literal(int() as day, of)) if of == DATE and type_of(operand) == INTEGER and sign > 0:
+            case (operand, Literal(int() as day, of)) if (
+                of == data_types.DATE and type_of(operand) == data_types.INTEGER and sign > 0
+            ):
                 return operand, (Shift(_INTEGERS, day),)
-        return None if numbers is None or call.type == DATE else numbers(call, compute, time_zone)
+        return None if numbers is None or call.type == data_types.DATE else numbers(call, compute, time_zone)
 
     return inverted
 
@@ -322,7 +307,7 @@ def whole_seconds_steps(call: Call, compute: Any, time_zone: str) -> Inverted:
     """Return the preimage of `unix_timestamp(timestamp)`."""
     if len(call.args) != 1:
         return None
-    return call.args[0], (rising(_INSTANTS, dates.whole_seconds, near=lambda r: r * MICROS_PER_SECOND),)
+    return call.args[0], (rising(_INSTANTS, dates.whole_seconds, near=lambda r: r * calendar.MICROS_PER_SECOND),)
 
 
 def interval_added(call: Call, compute: Any, time_zone: str) -> Inverted:
@@ -355,14 +340,17 @@ def units_between(call: Call, compute: Callable[..., Any], time_zone: str) -> In
         case _:
             return None
     least, most = offsets(time_zone)
-    utc, known_time = zone_of("UTC"), local_of(other, zone_of(time_zone))
+    utc, known_time = calendar.zone_of("UTC"), calendar.local_of(other, calendar.zone_of(time_zone))
 
     def f(x: int) -> Any:
         given = (x, known_time) if falls else (known_time, x)
-        return ordinal_of(LONG, compute((unit, *given), call, utc))
+        return ordinal_of(data_types.LONG, compute((unit, *given), call, utc))
 
     # Spark has no result for times beyond the limits of local times.
-    first, stop = -INSTANT_MAX + 4 * MICROS_PER_DAY, INSTANT_MAX - 4 * MICROS_PER_DAY
+    first, stop = (
+        -calendar.INSTANT_MAX + 4 * calendar.MICROS_PER_DAY,
+        calendar.INSTANT_MAX - 4 * calendar.MICROS_PER_DAY,
+    )
     pieces = (MonotonePiece(first, stop, not falls),)
     known = Monotone(LOCAL, f, pieces, unsure=((LOCAL.low, first), (stop, LOCAL.stop)))
     return operand, (known, ZoneShift(_INSTANTS, least, most))
@@ -370,16 +358,16 @@ def units_between(call: Call, compute: Callable[..., Any], time_zone: str) -> In
 
 def offsets(time_zone: str) -> tuple[int, int]:
     """Return the least and the greatest offset of the zone from UTC, in microseconds."""
-    return _offsets(zone_of(time_zone))
+    return _offsets(calendar.zone_of(time_zone))
 
 
 @cache
-def _offsets(zone: Zone) -> tuple[int, int]:
+def _offsets(zone: calendar.Zone) -> tuple[int, int]:
     if zone.rules is None or zone.name.startswith("Etc/"):
-        fixed = local_of(0, zone)
+        fixed = calendar.local_of(0, zone)
         return fixed, fixed
     days = range(_LOOK_FROM, _LOOK_TO, _LOOK_EVERY_DAYS)
-    seen = {local_of(day * MICROS_PER_DAY, zone) - day * MICROS_PER_DAY for day in days}
+    seen = {calendar.local_of(day * calendar.MICROS_PER_DAY, zone) - day * calendar.MICROS_PER_DAY for day in days}
     return min(seen) - _HOUR, max(seen) + _HOUR
 
 
@@ -418,12 +406,16 @@ def _text_of_instant(pattern: str, time_zone: str) -> tuple[Step, ...] | None:
     """The steps of formatting an instant. None unless the strings sort as times do, or have one cyclic field."""
     to_local = ZoneShift(_INSTANTS, *offsets(time_zone))
     if _descends(pattern):
-        return _within_years(LOCAL, MICROS_PER_DAY, lambda x: formatted(x, pattern).encode()), to_local
+        return _within_years(LOCAL, calendar.MICROS_PER_DAY, lambda x: formatted(x, pattern).encode()), to_local
     if pattern in _FIELD_OF_PATTERN:
         grain, field = _FIELD_OF_PATTERN[pattern]
         text = Invertible(Domain(0, 60), _TEXTS, lambda text: int(text) if len(text) == 2 and text.isdigit() else None)
         cells = Periodic(LOCAL, grain, np.arange(24 if field == "hour" else 60, dtype=np.int64))
-        days = (_field_step(field), Floor(LOCAL, MICROS_PER_DAY)) if grain == MICROS_PER_DAY else (cells,)
+        days = (
+            (_field_step(field), Floor(LOCAL, calendar.MICROS_PER_DAY))
+            if grain == calendar.MICROS_PER_DAY
+            else (cells,)
+        )
         return text, *days, to_local
     return None
 
@@ -453,15 +445,15 @@ def between_zones(call: Call, compute: Any, time_zone: str) -> Inverted:
     return operand, tuple(steps)
 
 
-def _sum_steps(type_: DataType | None, interval: Literal, time_zone: str) -> tuple[Step, ...]:
+def _sum_steps(type_: data_types.DataType | None, interval: Literal, time_zone: str) -> tuple[Step, ...]:
     """The steps of a date or timestamp plus an interval."""
     months, days, micros = amount_of(interval)
-    if type_ == DATE:
+    if type_ == data_types.DATE:
         later = rising(_DATES, lambda x: _add_months(x, months), near=lambda r: r - months * 30)
         return (Shift(LOCAL, days), later) if months else (Shift(_DATES, days),)
-    zoned = type_ == TIMESTAMP and bool(months or days)
+    zoned = type_ == data_types.TIMESTAMP and bool(months or days)
     least, most = offsets(time_zone) if zoned else (0, 0)
-    amount, spread = days * MICROS_PER_DAY + micros, most - least
+    amount, spread = days * calendar.MICROS_PER_DAY + micros, most - least
     source = LOCAL if months else _INSTANTS
     last: Step = ZoneShift(source, amount - spread, amount + spread) if spread and days else Shift(source, amount)
     if not months:
@@ -469,8 +461,8 @@ def _sum_steps(type_: DataType | None, interval: Literal, time_zone: str) -> tup
     later = rising(
         LOCAL,
         lambda x: _months_later(x, months),
-        most=lambda x: _months_later(x, months) + MICROS_PER_DAY - 1,
-        near=lambda r: r - months * 30 * MICROS_PER_DAY,
+        most=lambda x: _months_later(x, months) + calendar.MICROS_PER_DAY - 1,
+        near=lambda r: r - months * 30 * calendar.MICROS_PER_DAY,
     )
     if not zoned:
         return last, replace(later, source=_INSTANTS, pieces=(MonotonePiece(_INSTANTS.low, _INSTANTS.stop),))
@@ -478,7 +470,7 @@ def _sum_steps(type_: DataType | None, interval: Literal, time_zone: str) -> tup
 
 
 def _months_later(local: int, months: int) -> int:
-    return _add_months(local // MICROS_PER_DAY, months) * MICROS_PER_DAY
+    return _add_months(local // calendar.MICROS_PER_DAY, months) * calendar.MICROS_PER_DAY
 
 
 def next_day_steps(call: Call, compute: Any, time_zone: str) -> Inverted:
@@ -492,13 +484,13 @@ def next_day_steps(call: Call, compute: Any, time_zone: str) -> Inverted:
 
 
 def _year_of_week(days: int) -> int:
-    year, _, _ = civil_from_days(days - (days + 3) % 7 + 3)
+    year, _, _ = calendar.civil_from_days(days - (days + 3) % 7 + 3)
     return year
 
 
 def _text_of_local(source: Domain) -> Step:
     """The step of a local time to a string. Fractions without trailing zeros sort as their numbers do."""
-    return _within_years(source, MICROS_PER_DAY, lambda x: format_timestamp(x).encode())
+    return _within_years(source, calendar.MICROS_PER_DAY, lambda x: calendar.format_timestamp(x).encode())
 
 
 def _within_years(source: Domain, per_day: int, f: Callable[[int], Any]) -> Step:
@@ -536,7 +528,7 @@ def _starts(days: np.ndarray, unit: str) -> np.ndarray:
     return first
 
 
-YEARS = by_step(rising(_DATES, lambda x: dates.date_field("year", x), near=lambda r: days_from_civil(r, 1, 1)))
+YEARS = by_step(rising(_DATES, lambda x: dates.date_field("year", x), near=lambda r: calendar.days_from_civil(r, 1, 1)))
 """The preimage of `year`."""
 
 LAST_DAYS = by_step(rising(_DATES, dates.last_day, near=_itself))

@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections.abc import Generator
 from typing import Any
 
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.functions.by_name import PRESENT, function_node
-from deltaskip.sparkexpr.nodes import Call, Cast, Column, Lambda, Literal, Node
 from deltaskip.sparkexpr.text.cast_types import Type, read_type
 from deltaskip.sparkexpr.text.pieces import COMPARISON, NOT_OF_ONE_ROW, Given, Mark, ReadingState, Rule
 from deltaskip.sparkexpr.text.sql_text import SqlToken
@@ -49,7 +49,7 @@ class Calls(ReadingState):
         tokens.advance()
         first = tokens.token
         plain = len(parts) == 1
-        args: list[Node] = []
+        args: list[n.Node] = []
         words, commas = _SEPARATORS.get(key, ((), True))
         used: list[str] = []
         if tokens.key in ("DISTINCT", "ALL") and self._begins_operand(1):
@@ -60,10 +60,10 @@ class Calls(ReadingState):
             plain &= bool(used) or self._begins_plainly()
             bound = self._bind_names()
             ahead = words if commas or len(used) == len(args) else ()
-            value: Node = yield self._argument(ahead, bool(used))
+            value: n.Node = yield self._argument(ahead, bool(used))
             for names in reversed(bound):
                 self._bound.subtract([name.lower() for name in names])
-                value = Lambda(names, value)
+                value = n.Lambda(names, value)
             args.append(value)
             if key == "STRUCT" and (field := self._aliased()):
                 named[len(args) - 1] = field
@@ -104,7 +104,7 @@ class Calls(ReadingState):
         if separated:
             return (yield from self._value(COMPARISON))
         if tokens.take("*"):
-            return Literal(None, VOID)
+            return n.Literal(None, VOID)
         given: Given | None = None
         if words and tokens.key not in ("NOT", "!", "EXISTS"):
             mark = self._mark()
@@ -190,12 +190,12 @@ class Calls(ReadingState):
                 self._skip()
         return tokens.token is not start
 
-    def _cast(self, value: Node, key: str, mark: Mark) -> Rule:
+    def _cast(self, value: n.Node, key: str, mark: Mark) -> Rule:
         """`AS type)` after the value of a cast."""
         self.tokens.advance()
         type_ = yield from self._type()
         self.tokens.expect(")", "a parenthesis is not closed")
-        return self._piece(mark) if type_ is None else Cast(value, type_, key == "TRY_CAST")
+        return self._piece(mark) if type_ is None else n.Cast(value, type_, key == "TRY_CAST")
 
     def _type(self) -> Generator[Rule, Any, Type]:
         return (yield from read_type(self.tokens))
@@ -211,7 +211,7 @@ class Calls(ReadingState):
         value = yield self._value(COMPARISON)
         tokens.expect(")", "a parenthesis is not closed")
         known = field.upper() in FIELDS
-        return function_node("date_part", (Literal(field, STRING), value)) if known else self._piece(mark)
+        return function_node("date_part", (n.Literal(field, STRING), value)) if known else self._piece(mark)
 
     def _trim(self, mark: Mark) -> Rule:
         """([BOTH | LEADING | TRAILING] [characters] FROM value)."""
@@ -220,7 +220,7 @@ class Calls(ReadingState):
             return (yield from self._call(["trim"], "TRIM", mark))
         tokens.advance()
         name = "trim"
-        args: list[Node] = []
+        args: list[n.Node] = []
         if tokens.key != "FROM":
             name = _TRIMS[tokens.advance().text.upper()]
         if tokens.key != "FROM":
@@ -230,16 +230,16 @@ class Calls(ReadingState):
         tokens.expect(")", "a parenthesis is not closed")
         return function_node(name, tuple(args))
 
-    def _moved(self, key: str, args: list[Node], first: SqlToken, mark: Mark) -> Node:
+    def _moved(self, key: str, args: list[n.Node], first: SqlToken, mark: Mark) -> n.Node:
         """A call of (unit, quantity, time), whose first argument is a word such as DAY, not a column."""
-        if first.kind == "string" and isinstance(args[0], Literal) and args[0].type == STRING:
+        if first.kind == "string" and isinstance(args[0], n.Literal) and args[0].type == STRING:
             raise self.tokens.error("write the unit without quotes, such as DAY", first.start)
-        if args[0] == Column((first.text,)) and first.is_word(*DATE_UNITS):
+        if args[0] == n.Column((first.text,)) and first.is_word(*DATE_UNITS):
             if len(self._found) > mark[1] and self._found[mark[1]] == (first.text,):
                 self._found[mark[1]] = ()
             name = "timestampadd" if key in _ADDING else "timestampdiff" if key in _COUNTING else ""
             if name:
-                return Call(name, (Literal(first.text.upper(), STRING), *args[1:]))
+                return n.Call(name, (n.Literal(first.text.upper(), STRING), *args[1:]))
         return self._piece(mark)
 
     def _identifier(self, mark: Mark) -> Rule:

@@ -11,21 +11,12 @@ from typing import Any, TypeAlias
 from deltaskip.errors import InvalidCollation, SchemaError
 from deltaskip.sparkexpr.collations.collation_id import CollationId
 from deltaskip.sparkexpr.text.tokens import NAMES, Tokens
-from deltaskip.sparkexpr.types.data_types import (
-    TIMESTAMP_NTZ,
-    VOID,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.ddl import DECIMAL_NAMES, TYPE_NAMES
 from deltaskip.sparkexpr.types.resolve import fold_name
 from deltaskip.sparkexpr.values.numerals import integer_of
 
-Type: TypeAlias = DataType | None
+Type: TypeAlias = t.DataType | None
 """A rule that returns a type, or None for a Spark type to which deltaskip cannot cast, such as char(3)."""
 _Rule: TypeAlias = Generator[Any, Any, Type]
 
@@ -46,7 +37,7 @@ def read_type(tokens: Tokens) -> _Rule:
     if name in DECIMAL_NAMES:
         sizes = _sizes(tokens)
         try:
-            return DecimalType(*(sizes or [10]), *([0] if len(sizes) < 2 else []))
+            return t.DecimalType(*(sizes or [10]), *([0] if len(sizes) < 2 else []))
         except (SchemaError, TypeError) as error:
             raise tokens.error(str(error).rstrip("."), token.start) from error
     if name in _LENGTHS:
@@ -68,7 +59,7 @@ def read_type(tokens: Tokens) -> _Rule:
     if name not in TYPE_NAMES:
         raise tokens.error(f"{token.text} is not a type of Spark SQL", token.start)
     if name == "timestamp" and _without_zone(tokens):
-        return TIMESTAMP_NTZ
+        return t.TIMESTAMP_NTZ
     if name == "string" and tokens.key == "COLLATE":
         tokens.advance()
         try:
@@ -80,7 +71,7 @@ def read_type(tokens: Tokens) -> _Rule:
             raise tokens.error("the name of a collation has no dots")
         return None
     found = TYPE_NAMES[name]
-    return None if found == VOID else found
+    return None if found == t.VOID else found
 
 
 def _inner_types(tokens: Tokens, name: str) -> _Rule:
@@ -92,12 +83,12 @@ def _inner_types(tokens: Tokens, name: str) -> _Rule:
     found: Type = None
     if name == "array":
         element: Type = yield read_type(tokens)
-        found = None if element is None else ArrayType(element)
+        found = None if element is None else t.ArrayType(element)
     elif name == "map":
         key: Type = yield read_type(tokens)
         tokens.expect(",")
         value: Type = yield read_type(tokens)
-        found = None if key is None or value is None else MapType(key, value)
+        found = None if key is None or value is None else t.MapType(key, value)
     elif tokens.key != ">":
         found = yield from _fields(tokens)
     tokens.expect(">")
@@ -106,7 +97,7 @@ def _inner_types(tokens: Tokens, name: str) -> _Rule:
 
 def _fields(tokens: Tokens) -> _Rule:
     """name[:] type [NOT NULL] [COMMENT text], …"""
-    found: dict[str, StructField] = {}
+    found: dict[str, t.StructField] = {}
     plain = True
     while True:
         if tokens.token.kind not in NAMES:
@@ -123,9 +114,9 @@ def _fields(tokens: Tokens) -> _Rule:
             tokens.advance()
         plain &= type_ is not None and fold_name(name) not in found
         if type_ is not None:
-            found[fold_name(name)] = StructField(name, type_, nullable)
+            found[fold_name(name)] = t.StructField(name, type_, nullable)
         if not tokens.take(","):
-            return StructType(tuple(found.values())) if plain else None
+            return t.StructType(tuple(found.values())) if plain else None
 
 
 def _sizes(tokens: Tokens) -> list[int]:

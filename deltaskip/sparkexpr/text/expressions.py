@@ -17,26 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.errors import InvalidArgumentType, PredicateError
+from deltaskip.sparkexpr import nodes
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.functions.by_name import function_node
 from deltaskip.sparkexpr.literal_list import SHORTEST, LiteralList, integers, text_list
-from deltaskip.sparkexpr.nodes import (
-    MAX_DEPTH,
-    And,
-    Between,
-    Call,
-    Compare,
-    In,
-    IsNull,
-    Like,
-    Literal,
-    Node,
-    Not,
-    Opaque,
-    Or,
-    is_too_large,
-)
 from deltaskip.sparkexpr.text.pieces import (
     COMPARISON,
     COMPARISON_SIGNS,
@@ -51,7 +36,7 @@ from deltaskip.sparkexpr.text.pieces import (
 )
 from deltaskip.sparkexpr.text.primaries import Primaries
 from deltaskip.sparkexpr.text.tokens import NAMES
-from deltaskip.sparkexpr.types.data_types import BOOLEAN, INTEGER, LONG, STRING, DataType, StructType
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.resolve import fold_name
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 
@@ -80,7 +65,7 @@ _STRING = re.compile(r"'([^']*)'")
 _SHORT = 1000
 
 
-def long_list_at(text: str, at: int) -> tuple[tuple[Literal, ...] | LiteralList, int] | None:
+def long_list_at(text: str, at: int) -> tuple[tuple[nodes.Literal, ...] | LiteralList, int] | None:
     """Return the values of a long list whose first value begins at `at`, and its end; None for other lists."""
     match = _LIST.match(text, at)
     if match is None:
@@ -89,20 +74,22 @@ def long_list_at(text: str, at: int) -> tuple[tuple[Literal, ...] | LiteralList,
     return values, match.end()
 
 
-def _integers(run: str) -> tuple[Literal, ...] | LiteralList:
+def _integers(run: str) -> tuple[nodes.Literal, ...] | LiteralList:
     if "L" in run or "l" in run:
         suffixed = [(int(digits), suffix) for digits, suffix in _LONG.findall(run)]
-        return tuple([Literal(n, LONG if suffix or not -(2**31) <= n < 2**31 else INTEGER) for n, suffix in suffixed])
+        return tuple(
+            [nodes.Literal(n, t.LONG if suffix or not -(2**31) <= n < 2**31 else t.INTEGER) for n, suffix in suffixed]
+        )
     return integers(np.array(list(map(int, _INTEGER.findall(run))), np.int64))
 
 
-def _strings(run: str) -> tuple[Literal, ...] | LiteralList:
+def _strings(run: str) -> tuple[nodes.Literal, ...] | LiteralList:
     values = _STRING.findall(run)
     try:
         return text_list(arrow_array(values, pa.string()))
     except UnicodeEncodeError:
         # A string has an unpaired surrogate. Uses of the literal refuse it.
-        return tuple([Literal(value, STRING) for value in values])
+        return tuple([nodes.Literal(value, t.STRING) for value in values])
 
 
 class ExpressionReader(Primaries):
@@ -137,8 +124,8 @@ class ExpressionReader(Primaries):
     def _expression(self, given: Given | None = None) -> Rule:
         """booleanExpression."""
         tokens = self.tokens
-        either: list[Node] = []
-        legs: list[Node] = []
+        either: list[nodes.Node] = []
+        legs: list[nodes.Node] = []
         while True:
             negations = 0
             while given is None and tokens.key in ("NOT", "!") and self._negates():
@@ -147,13 +134,13 @@ class ExpressionReader(Primaries):
             leg = yield from self._predicated(given)
             given = None
             for _ in range(negations):
-                leg = Not(leg)
+                leg = nodes.Not(leg)
             legs.append(leg)
             if tokens.take("AND"):
                 continue
-            either.append(legs[0] if len(legs) == 1 else And(tuple(legs)))
+            either.append(legs[0] if len(legs) == 1 else nodes.And(tuple(legs)))
             if not tokens.take("OR"):
-                return either[0] if len(either) == 1 else Or(tuple(either))
+                return either[0] if len(either) == 1 else nodes.Or(tuple(either))
             legs = []
 
     def _negates(self) -> bool:
@@ -189,14 +176,14 @@ class ExpressionReader(Primaries):
                 low = yield self._value(COMPARISON)
                 tokens.expect("AND")
                 high = yield self._value(COMPARISON)
-                node = Between((Compare(">=", left, low), Compare("<=", left, high)))
+                node = nodes.Between((nodes.Compare(">=", left, low), nodes.Compare("<=", left, high)))
             case "RLIKE" | "REGEXP":
-                node = Call("rlike", (left, (yield self._value(COMPARISON))))
+                node = nodes.Call("rlike", (left, (yield self._value(COMPARISON))))
             case _:
                 return (yield from self._like(left, key == "ILIKE", negated))
-        return Not(node) if negated and not isinstance(node, Piece) else node
+        return nodes.Not(node) if negated and not isinstance(node, Piece) else node
 
-    def _is(self, left: Node) -> Rule:
+    def _is(self, left: nodes.Node) -> Rule:
         """IS [NOT] NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM value."""
         tokens = self.tokens
         tokens.advance()
@@ -207,12 +194,16 @@ class ExpressionReader(Primaries):
         tokens.advance()
         if key == "DISTINCT":
             tokens.expect("FROM")
-            same = Compare("<=>", left, (yield self._value(COMPARISON)))
-            return same if negated else Not(same)
-        node = Compare("<=>", left, Literal(key == "TRUE", BOOLEAN)) if key in ("TRUE", "FALSE") else IsNull(left)
-        return Not(node) if negated else node
+            same = nodes.Compare("<=>", left, (yield self._value(COMPARISON)))
+            return same if negated else nodes.Not(same)
+        node = (
+            nodes.Compare("<=>", left, nodes.Literal(key == "TRUE", t.BOOLEAN))
+            if key in ("TRUE", "FALSE")
+            else nodes.IsNull(left)
+        )
+        return nodes.Not(node) if negated else node
 
-    def _in(self, left: Node, mark: Mark) -> Rule:
+    def _in(self, left: nodes.Node, mark: Mark) -> Rule:
         """`(value, …)` or `(query)`, after IN."""
         tokens = self.tokens
         if tokens.key != "(":
@@ -227,8 +218,8 @@ class ExpressionReader(Primaries):
         if found is not None:
             tokens.jump(found[1])
             tokens.expect(")")
-            return In(left, found[0])
-        values: list[Node] = []
+            return nodes.In(left, found[0])
+        values: list[nodes.Node] = []
         while True:
             value = self._constant()
             values.append((yield self._expression()) if value is None else value)
@@ -237,16 +228,16 @@ class ExpressionReader(Primaries):
         tokens.expect(")", "a parenthesis is not closed")
         if len(values) == 1 and isinstance(values[0], Piece) and values[0].query:
             return self._piece(mark)
-        return In(left, tuple(values))
+        return nodes.In(left, tuple(values))
 
-    def _constant(self) -> Node | None:
+    def _constant(self) -> nodes.Node | None:
         """A number or string before a comma or a parenthesis, read without a rule; None for other operands."""
         token, after = self.tokens.token, self.tokens.peek()
         if token.kind not in ("number", "string") or not (after.is_symbol(",") or after.is_symbol(")")):
             return None
-        return self._number() if token.kind == "number" else Literal(self.tokens.advance().text, STRING)
+        return self._number() if token.kind == "number" else nodes.Literal(self.tokens.advance().text, t.STRING)
 
-    def _like(self, left: Node, insensitive: bool, negated: bool) -> Rule:
+    def _like(self, left: nodes.Node, insensitive: bool, negated: bool) -> Rule:
         """`[ANY | SOME | ALL] pattern [ESCAPE character]`, after LIKE or ILIKE."""
         tokens = self.tokens
         given = None
@@ -255,7 +246,7 @@ class ExpressionReader(Primaries):
             mark = self._mark()
             tokens.advance()
             tokens.advance()
-            patterns: list[Node] = []
+            patterns: list[nodes.Node] = []
             while tokens.key != ")" or patterns:
                 patterns.append((yield self._expression()))
                 if not tokens.take(","):
@@ -265,9 +256,9 @@ class ExpressionReader(Primaries):
             if tokens.key not in (*LEVELS, *FOLLOWING, "ESCAPE"):
                 if not patterns:
                     raise tokens.error("a value is missing", closing)
-                likes = [Like(left, pattern, case_insensitive=insensitive) for pattern in patterns]
-                legs = tuple(map(Not, likes) if negated else likes)
-                return legs[0] if len(legs) == 1 else And(legs) if quantifier == "ALL" else Or(legs)
+                likes = [nodes.Like(left, pattern, case_insensitive=insensitive) for pattern in patterns]
+                legs = tuple(map(nodes.Not, likes) if negated else likes)
+                return legs[0] if len(legs) == 1 else nodes.And(legs) if quantifier == "ALL" else nodes.Or(legs)
             # The quantifier is the name of a function.
             self._check_kind(quantifier.lower(), mark[0])
             given = function_node(quantifier.lower(), tuple(patterns)), mark
@@ -278,8 +269,8 @@ class ExpressionReader(Primaries):
             escape = self._strings() if tokens.token.kind == "string" else ""
             if len(escape) != 1:
                 raise tokens.error("ESCAPE requires a string of one character", at)
-        like = Like(left, pattern, escape, insensitive)
-        return Not(like) if negated else like
+        like = nodes.Like(left, pattern, escape, insensitive)
+        return nodes.Not(like) if negated else like
 
     def _value(self, least: int, given: Given | None = None) -> Rule:
         """valueExpression with operators of level `least` and above, which bind at least as tightly."""
@@ -297,9 +288,9 @@ class ExpressionReader(Primaries):
             if right is None:
                 right = yield self._value(level + 1)
             if operator in COMPARISON_SIGNS:
-                left = Compare(COMPARISON_SIGNS[operator], left, right)
+                left = nodes.Compare(COMPARISON_SIGNS[operator], left, right)
             elif operator in _CALLED:
-                left = Call(_CALLED[operator], (left, right))
+                left = nodes.Call(_CALLED[operator], (left, right))
             else:
                 left = self._piece(mark)
 
@@ -314,7 +305,7 @@ class ExpressionReader(Primaries):
             count += 1
         return ">" * count
 
-    def _plain_operand(self, level: int) -> Node | None:
+    def _plain_operand(self, level: int) -> nodes.Node | None:
         """A number, a string or a name before a weaker operator, read without a rule; None for other operands."""
         tokens = self.tokens
         token, after = tokens.token, tokens.peek()
@@ -326,7 +317,7 @@ class ExpressionReader(Primaries):
             case "number":
                 return self._number()
             case "string":
-                return Literal(tokens.advance().text, STRING)
+                return nodes.Literal(tokens.advance().text, t.STRING)
             case "name" | "word" if tokens.key not in ("NULL", "TRUE", "FALSE", "INTERVAL", "CASE"):
                 return self._column((self._name(),), token.start, token.kind == "name")
         return None
@@ -345,11 +336,11 @@ class ExpressionReader(Primaries):
         while tokens.key in FOLLOWING:
             node = yield from self._followed(node, mark)
         for sign in reversed(signs):
-            node = Call(sign, (node,))
+            node = nodes.Call(sign, (node,))
         return node
 
 
-def _run(rule: Rule) -> Node:
+def _run(rule: Rule) -> nodes.Node:
     """The node of a rule."""
     pending: list[Rule] = [rule]
     found: Any = None
@@ -362,11 +353,11 @@ def _run(rule: Rule) -> Node:
         else:
             pending.append(inner)
             found = None
-    node: Node = found
+    node: nodes.Node = found
     return node
 
 
-def parse_sql(text: str) -> Node:
+def parse_sql(text: str) -> nodes.Node:
     """Parse a predicate in Spark SQL. Names are not resolved.
 
     TIMESTAMP literals without a zone become casts, which `bind` folds in the session's time zone.
@@ -383,18 +374,18 @@ def parse_sql(text: str) -> Node:
     return _again(text) if len(text) <= _SHORT else _parsed(text)
 
 
-def _parsed(text: str) -> Node:
+def _parsed(text: str) -> nodes.Node:
     read = ExpressionReader(text)
     # Each level takes at least one character.
-    if len(text) > MAX_DEPTH and is_too_large(read.node):
-        return Opaque(text, read.columns)
+    if len(text) > nodes.MAX_DEPTH and nodes.is_too_large(read.node):
+        return nodes.Opaque(text, read.columns)
     return read.finished(read.node)
 
 
 _again = lru_cache(maxsize=64)(_parsed)
 
 
-def type_of_text(text: str, schema: StructType) -> DataType | None:
+def type_of_text(text: str, schema: t.StructType) -> t.DataType | None:
     """Return the type of an expression; None if deltaskip does not know it.
 
     Args:
@@ -412,7 +403,7 @@ def is_valid_sql(text: str) -> bool:
     return _read(text) is not None
 
 
-def columns_in(text: str, schema: StructType | None = None) -> tuple[tuple[str, ...], ...]:
+def columns_in(text: str, schema: t.StructType | None = None) -> tuple[tuple[str, ...], ...]:
     """Return the name parts of each column in an SQL text, without duplicates; () if the text cannot be parsed.
 
     Args:
@@ -429,7 +420,7 @@ def columns_in(text: str, schema: StructType | None = None) -> tuple[tuple[str, 
     return tuple(parts for parts in read.columns if len(parts) > 1 or parts[0] not in functions)
 
 
-def beyond_one_row(text: str, schema: StructType) -> list[str]:
+def beyond_one_row(text: str, schema: t.StructType) -> list[str]:
     """Return the parts of an SQL text whose value depends on other rows, the time or chance, such as `rand()`.
 
     The parts are in the order of the text, an outer part before its inner parts. Unknown functions are left out. An
@@ -446,7 +437,7 @@ def beyond_one_row(text: str, schema: StructType) -> list[str]:
     return [text[start:end] for start, end in sorted(places, key=lambda part: (part[0], -part[1]))]
 
 
-def _functions(read: ExpressionReader, schema: StructType) -> list[tuple[str, int, int]]:
+def _functions(read: ExpressionReader, schema: t.StructType) -> list[tuple[str, int, int]]:
     """Name, start and end of each function without parentheses: a name that no column has."""
     columns = set(map(fold_name, schema.names))
     return [each for each in read.without_parentheses if fold_name(each[0]) not in columns]

@@ -12,29 +12,9 @@ from deltaskip.errors import PredicateError, SchemaError, shown
 from deltaskip.sparkexpr.clock import special_time
 from deltaskip.sparkexpr.nodes import Cast, Literal, Node, Opaque
 from deltaskip.sparkexpr.text.sql_text import line_and_column
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
-)
-from deltaskip.sparkexpr.values.calendar import (
-    has_zone,
-    is_special_date,
-    parse_date,
-    parse_timestamp,
-    parse_timestamp_ntz,
-    zone_of,
-)
+from deltaskip.sparkexpr.types import data_types as t
+from deltaskip.sparkexpr.types.data_types import DATE, TIMESTAMP, TIMESTAMP_NTZ
+from deltaskip.sparkexpr.values import calendar
 from deltaskip.sparkexpr.values.floats import nearest_float
 from deltaskip.sparkexpr.values.numerals import decimal_of, exactly, integer_of
 
@@ -45,7 +25,7 @@ _NUMBER = re.compile(
     r"([0-9]+(?=[LSY])|(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][+-]?[0-9]+)?)(BD|[LSYFD])?", re.IGNORECASE | re.ASCII
 )
 _GREATEST_FLOAT = 3.4028234663852886e38
-_INTEGRAL: dict[str, tuple[DataType, int]] = {"L": (LONG, 63), "S": (SHORT, 15), "Y": (BYTE, 7)}
+_INTEGRAL: dict[str, tuple[t.DataType, int]] = {"L": (t.LONG, 63), "S": (t.SHORT, 15), "Y": (t.BYTE, 7)}
 
 
 def predicate_error(text: str, at: int, reason: str) -> PredicateError:
@@ -70,13 +50,13 @@ def number_literal(source: str, negative: bool = False) -> Literal:
         type_, bits = _INTEGRAL[suffix]
         return Literal(_bounded(signed, bits), type_)
     if suffix in ("D", "F") or (not suffix and "e" in digits.lower()):
-        return _floating(signed, FLOAT if suffix == "F" else DOUBLE)
+        return _floating(signed, t.FLOAT if suffix == "F" else t.DOUBLE)
     if suffix == "BD" or "." in digits:
         return _decimal(signed)
     value = integer_of(signed)
     if -(2**31) <= value < 2**31:
-        return Literal(value, INTEGER)
-    return Literal(value, LONG) if -(2**63) <= value < 2**63 else _decimal(signed)
+        return Literal(value, t.INTEGER)
+    return Literal(value, t.LONG) if -(2**63) <= value < 2**63 else _decimal(signed)
 
 
 def typed_literal(word: str, text: str) -> Node:
@@ -89,9 +69,9 @@ def typed_literal(word: str, text: str) -> Node:
         digits = text if len(text) % 2 == 0 else "0" + text
         if not all(c in "0123456789abcdefABCDEF" for c in digits):
             raise ValueError("X'…' must contain hexadecimal digits only")
-        return Literal(bytes.fromhex(digits), BINARY)
+        return Literal(bytes.fromhex(digits), t.BINARY)
     unknown = Opaque(f"{word}'{text}'")
-    if is_special_date(text):
+    if calendar.is_special_date(text):
         type_ = {"DATE": DATE, "TIMESTAMP_NTZ": TIMESTAMP_NTZ}.get(word, TIMESTAMP)
         return special_time(text, type_) or unknown
     try:
@@ -107,15 +87,15 @@ def _datetime_literal(word: str, text: str) -> Node | None:
     """The literal DATE'…' or TIMESTAMP…'…'; None for invalid strings. Raises LookupError like parse_timestamp."""
     match word:
         case "DATE":
-            days = parse_date(text)
+            days = calendar.parse_date(text)
             return None if days is None else Literal(days, DATE)
         case "TIMESTAMP_NTZ":
-            local = parse_timestamp_ntz(text)
+            local = calendar.parse_timestamp_ntz(text)
             return None if local is None else Literal(local, TIMESTAMP_NTZ)
-    micros = parse_timestamp(text, zone_of("UTC"))
+    micros = calendar.parse_timestamp(text, calendar.zone_of("UTC"))
     if micros is None:
         return None
-    return Literal(micros, TIMESTAMP) if has_zone(text) else Cast(Literal(text, STRING), TIMESTAMP)
+    return Literal(micros, TIMESTAMP) if calendar.has_zone(text) else Cast(Literal(text, t.STRING), TIMESTAMP)
 
 
 def _bounded(text: str, bits: int) -> int:
@@ -125,16 +105,16 @@ def _bounded(text: str, bits: int) -> int:
     return value
 
 
-def _floating(text: str, type_: DataType) -> Literal:
+def _floating(text: str, type_: t.DataType) -> Literal:
     value = float(text)
     if value in (float("inf"), float("-inf")):
         raise ValueError(f"{_number(text)} is too large for a double")
-    if type_ == FLOAT:
+    if type_ == t.FLOAT:
         narrow = nearest_float(decimal_of(text))
         if math.isinf(narrow) or abs(value) > _GREATEST_FLOAT:
             raise ValueError(f"{_number(text)} is too large for a float")
-        return Literal(narrow, FLOAT)
-    return Literal(value, DOUBLE)
+        return Literal(narrow, t.FLOAT)
+    return Literal(value, t.DOUBLE)
 
 
 def _decimal(text: str) -> Literal:
@@ -142,7 +122,7 @@ def _decimal(text: str) -> Literal:
         value = decimal_of(text)
         _, digits, exponent = value.as_tuple()
         scale = max(0, -int(exponent))
-        type_ = DecimalType(max(len(digits) + max(0, int(exponent)), scale), scale)
+        type_ = t.DecimalType(max(len(digits) + max(0, int(exponent)), scale), scale)
         return Literal(value if int(exponent) <= 0 else exactly(int(value)), type_)
     except SchemaError as error:
         raise ValueError(f"{_number(text)} has more than the 38 digits of a decimal") from error

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from typing import Any, TypeAlias
 
 from deltaskip.records import dataclass
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.functions.spark_functions import (
     AGGREGATES,
     ARGUMENT_COUNTS,
@@ -15,14 +16,13 @@ from deltaskip.sparkexpr.functions.spark_functions import (
     LITERAL_FUNCTIONS,
     WINDOWS,
 )
-from deltaskip.sparkexpr.nodes import Call, Column, Literal, Node, Opaque, Variable, transform
 from deltaskip.sparkexpr.text.tokens import NAMES, VALUES, Tokens
 from deltaskip.sparkexpr.types.data_types import STRING
 
-Rule: TypeAlias = Generator["Rule", Any, Node]
+Rule: TypeAlias = Generator["Rule", Any, n.Node]
 Mark: TypeAlias = tuple[int, int]
 """The start of a part: its offset in the text, and the number of columns before it."""
-Given: TypeAlias = tuple[Node, Mark]
+Given: TypeAlias = tuple[n.Node, Mark]
 """A part that is already read, and its start."""
 
 COMPARISON_SIGNS = {"=": "=", "==": "=", "!=": "!=", "<>": "!=", "<=>": "<=>"}
@@ -60,7 +60,7 @@ NOT_OF_ONE_ROW = frozenset((*AGGREGATES, *WINDOWS, *GENERATORS, *CHANGING))
 
 
 @dataclass(frozen=True, slots=True)
-class Piece(Node):
+class Piece(n.Node):
     """A part of the text without a node class. It becomes Opaque.
 
     Attributes:
@@ -105,18 +105,18 @@ class ReadingState:
         """The name parts of each column in the expression, without duplicates."""
         return tuple(dict.fromkeys(filter(None, self._found)))
 
-    def finished(self, node: Node) -> Node:
+    def finished(self, node: n.Node) -> n.Node:
         """A node with every Piece replaced by Opaque. The node must not be nested deeply."""
         if not self._pieces:
             return node
-        known: dict[int, Node] = {}
+        known: dict[int, n.Node] = {}
 
-        def finish(node: Node) -> Node:
+        def finish(node: n.Node) -> n.Node:
             if isinstance(node, Piece):
                 columns = dict.fromkeys(filter(None, self._found[node.first : node.last]))
-                return Opaque(self.tokens.text[node.start : node.end], tuple(columns))
+                return n.Opaque(self.tokens.text[node.start : node.end], tuple(columns))
             if id(node) not in known:
-                known[id(node)] = transform(node, finish)
+                known[id(node)] = n.transform(node, finish)
             return known[id(node)]
 
         return finish(node)
@@ -138,17 +138,17 @@ class ReadingState:
             raise self.tokens.error(f"Spark reads {token.text} in backticks only: `{token.text}`")
         return self.tokens.advance().text
 
-    def _column(self, parts: tuple[str, ...], start: int, quoted: bool = True) -> Node:
+    def _column(self, parts: tuple[str, ...], start: int, quoted: bool = True) -> n.Node:
         if not self._bound or not self._bound[parts[0].lower()]:
             self._found.append(parts)
             if not quoted and len(parts) == 1 and parts[0].lower() in LITERAL_FUNCTIONS:
                 self.without_parentheses.append((parts[0], start, self.tokens.end))
         else:
-            node: Node = Variable(parts[0])
+            node: n.Node = n.Variable(parts[0])
             for part in parts[1:]:
-                node = Call("[]", (node, Literal(part, STRING)))
+                node = n.Call("[]", (node, n.Literal(part, STRING)))
             return node
-        return Column(parts)
+        return n.Column(parts)
 
     def _begins_operand(self, count: int) -> bool:
         """Whether the token `count` tokens ahead can begin an operand, after a word that may be a name."""

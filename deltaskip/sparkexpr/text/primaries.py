@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from deltaskip.sparkexpr.nodes import Call, Case, Cast, Collate, Column, Compare, Literal, Node, Opaque
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.text.calls import DATE_UNITS, Calls
 from deltaskip.sparkexpr.text.literals import TYPED_LITERALS, number_literal, typed_literal
 from deltaskip.sparkexpr.text.pieces import AFTER_NAMES, COMPARISON, Mark, Piece, Rule
@@ -33,13 +33,13 @@ class Primaries(Calls):
             case "number":
                 return self._number()
             case "string":
-                return Literal(self._strings(), STRING)
+                return n.Literal(self._strings(), STRING)
             case "name":
                 return (yield from self._named())
             case "word":
                 if key in ("NULL", "TRUE", "FALSE") and not tokens.peek().is_symbol("->"):
                     tokens.advance()
-                    return Literal(None, VOID) if key == "NULL" else Literal(key == "TRUE", BOOLEAN)
+                    return n.Literal(None, VOID) if key == "NULL" else n.Literal(key == "TRUE", BOOLEAN)
                 if key == "CASE" and self._begins_operand(1):
                     return (yield from self._case())
                 if key == "INTERVAL":
@@ -65,7 +65,7 @@ class Primaries(Calls):
             self._query()
             return self._piece(mark, query=True)
         tokens.advance()
-        node: Node = yield self._expression()
+        node: n.Node = yield self._expression()
         members, names = [node], {}
         if name := self._aliased():
             names[0] = name
@@ -115,50 +115,50 @@ class Primaries(Calls):
         subject = None
         if tokens.key != "WHEN" or not self._begins_operand(1):
             subject = yield self._expression()
-        branches: list[tuple[Node, Node]] = []
+        branches: list[tuple[n.Node, n.Node]] = []
         while tokens.take("WHEN"):
             tested = yield self._expression()
             tokens.expect("THEN")
             value = yield self._expression()
-            branches.append((tested if subject is None else Compare("=", subject, tested), value))
+            branches.append((tested if subject is None else n.Compare("=", subject, tested), value))
         if not branches:
             raise tokens.unexpected("WHEN")
         otherwise = (yield self._expression()) if tokens.take("ELSE") else None
         tokens.expect("END")
-        return Case(tuple(branches), otherwise)
+        return n.Case(tuple(branches), otherwise)
 
-    def _followed(self, node: Node, mark: Mark) -> Rule:
+    def _followed(self, node: n.Node, mark: Mark) -> Rule:
         """A primary expression with its postfix operators: an index, a field, a type, a collation or a path."""
         tokens = self.tokens
         sign = tokens.advance()
         match sign.text:
             case "[":
-                place: Node = yield self._value(COMPARISON)
+                place: n.Node = yield self._value(COMPARISON)
                 tokens.expect("]", "a bracket is not closed")
-                return Call("[]", (node, place))
+                return n.Call("[]", (node, place))
             case ".":
-                if isinstance(node, Literal):
+                if isinstance(node, n.Literal):
                     raise tokens.error("a literal has no fields", mark[0])
                 part = self._name()
-                if isinstance(node, Column) and len(node.parts) < _MOST_PARTS:
+                if isinstance(node, n.Column) and len(node.parts) < _MOST_PARTS:
                     if self._found and self._found[-1] == node.parts:
                         self._found[-1] = (*node.parts, part)
-                    return Column((*node.parts, part))
-                if not isinstance(node, Column):
-                    return Call("[]", (node, Literal(part, STRING)))
+                    return n.Column((*node.parts, part))
+                if not isinstance(node, n.Column):
+                    return n.Call("[]", (node, n.Literal(part, STRING)))
             case "::":
                 type_ = yield from self._type()
                 if type_ is not None:
-                    return Cast(node, type_)
+                    return n.Cast(node, type_)
             case ":":
                 path = self._path(sign.start)
                 if path:
-                    return Call("variant_get", (node, Literal(path, STRING)))
+                    return n.Call("variant_get", (node, n.Literal(path, STRING)))
             case _:
                 parts = [self._name()]
                 while tokens.take("."):
                     parts.append(self._name())
-                return Collate(node, ".".join(parts[2:] if [*map(str.lower, parts[:2])] == _BUILT_IN else parts))
+                return n.Collate(node, ".".join(parts[2:] if [*map(str.lower, parts[:2])] == _BUILT_IN else parts))
         return self._piece(mark)
 
     def _path(self, colon: int) -> str:
@@ -186,7 +186,7 @@ class Primaries(Calls):
                 path = "$" + "".join(steps)
                 return "" if _ODD_IN_PATH.search(path) else path
 
-    def _number(self, negative: bool = False) -> Literal:
+    def _number(self, negative: bool = False) -> n.Literal:
         token = self.tokens.advance()
         try:
             return number_literal(token.text, negative)
@@ -200,7 +200,7 @@ class Primaries(Calls):
             found.append(self.tokens.advance().text)
         return "".join(found) if len(found) > 1 else found[0]
 
-    def _typed(self, key: str, mark: Mark) -> Node:
+    def _typed(self, key: str, mark: Mark) -> n.Node:
         """The typed literal of a word and a string, such as DATE'2026-01-31'."""
         tokens = self.tokens
         string = tokens.advance()
@@ -212,9 +212,9 @@ class Primaries(Calls):
             node = typed_literal(key, string.text)
         except ValueError as error:
             raise tokens.error(str(error), string.start) from error
-        return self._piece(mark) if isinstance(node, Opaque) else node
+        return self._piece(mark) if isinstance(node, n.Opaque) else node
 
-    def _interval(self) -> Literal | None:
+    def _interval(self) -> n.Literal | None:
         """An interval literal; None if INTERVAL is a name. Raises PredicateError for an interval that Spark refuses."""
         tokens = self.tokens
         start = tokens.token.start
@@ -248,14 +248,14 @@ class Primaries(Calls):
         text = self.tokens.advance().text
         return sign + text.lstrip() if sign else text
 
-    def _found_interval(self, found: Literal | None, start: int) -> Literal:
+    def _found_interval(self, found: n.Literal | None, start: int) -> n.Literal:
         if found is None:
             piece = self.tokens.text[start : self.tokens.end]
             forms = "INTERVAL 7 DAYS or INTERVAL '1 02:03:04' DAY TO SECOND"
             raise self.tokens.error(f"{piece} is not an interval, such as {forms}", start)
         return found
 
-    def _parameter(self) -> Node:
+    def _parameter(self) -> n.Node:
         """`:name` or `?`."""
         tokens = self.tokens
         mark = self._mark()

@@ -8,42 +8,9 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from deltaskip.sparkexpr.nodes import (
-    ARITHMETIC,
-    BITWISE,
-    PADDED,
-    And,
-    Between,
-    Call,
-    Case,
-    Cast,
-    Collate,
-    Column,
-    Compare,
-    FieldRef,
-    In,
-    IsNull,
-    Lambda,
-    Like,
-    Literal,
-    Node,
-    Not,
-    Opaque,
-    Or,
-    StartsWith,
-    Variable,
-    transform,
-)
+from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.text.sql_text import quoted_text, sql_string
-from deltaskip.sparkexpr.types.data_types import (
-    DATE,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    ArrayType,
-    DataType,
-    MapType,
-    StructType,
-)
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.ddl import exact_type_text
 from deltaskip.sparkexpr.types.json import simple_string
 from deltaskip.sparkexpr.values.interval_types import INTERVALS
@@ -52,136 +19,136 @@ from deltaskip.sparkexpr.values.intervals import interval_text
 _MOST_VALUES = 8
 
 
-def to_sql(node: Node) -> str:
+def to_sql(node: n.Node) -> str:
     """Return `node` as Spark SQL. Long IN lists are shortened."""
     match node:
-        case Literal(value, type_):
+        case n.Literal(value, type_):
             return _literal(value, type_)
-        case Column(parts) | FieldRef(parts):
+        case n.Column(parts) | n.FieldRef(parts):
             return ".".join(map(_name, parts))
-        case Compare(op, left, right):
+        case n.Compare(op, left, right):
             return f"{_operand(left)} {op} {_operand(right)}"
-        case Between((Compare(_, child, low), Compare(_, _, high))):
+        case n.Between((n.Compare(_, child, low), n.Compare(_, _, high))):
             return f"{_operand(child)} BETWEEN {_operand(low)} AND {_operand(high)}"
-        case And(children):
-            return " AND ".join(f"({to_sql(c)})" if isinstance(c, Or) else to_sql(c) for c in children)
-        case Or(children):
+        case n.And(children):
+            return " AND ".join(f"({to_sql(c)})" if isinstance(c, n.Or) else to_sql(c) for c in children)
+        case n.Or(children):
             return " OR ".join(to_sql(c) for c in children)
-        case Not(IsNull(child)):
+        case n.Not(n.IsNull(child)):
             return f"{_operand(child)} IS NOT NULL"
-        case Not(In(child, values)) if not len(values):
+        case n.Not(n.In(child, values)) if not len(values):
             # Spark's parser refuses an empty list.
             return f"({_operand(child)} IS NULL OR {_operand(child)} IS NOT NULL)"
-        case In(child, values) if not len(values):
+        case n.In(child, values) if not len(values):
             return f"({_operand(child)} IS NULL AND {_operand(child)} IS NOT NULL)"
-        case Not(In(child, values)):
+        case n.Not(n.In(child, values)):
             return f"{_operand(child)} NOT IN ({_values(values)})"
-        case Not(child):
+        case n.Not(child):
             return f"NOT ({to_sql(child)})"
-        case IsNull(child):
+        case n.IsNull(child):
             return f"{_operand(child)} IS NULL"
-        case In(child, values):
+        case n.In(child, values):
             return f"{_operand(child)} IN ({_values(values)})"
-        case Like(child, pattern, escape, case_insensitive):
+        case n.Like(child, pattern, escape, case_insensitive):
             suffix = "" if escape == "\\" else f" ESCAPE {quoted_text(escape)}"
             return f"{_operand(child)} {'ILIKE' if case_insensitive else 'LIKE'} {to_sql(pattern)}{suffix}"
-        case StartsWith(child, prefix):
+        case n.StartsWith(child, prefix):
             return f"startswith({to_sql(child)}, {to_sql(prefix)})"
-        case Cast(child, type_, safe):
+        case n.Cast(child, type_, safe):
             return f"{'TRY_CAST' if safe else 'CAST'}({to_sql(child)} AS {simple_string(type_).upper()})"
-        case Call(name, (left, right)) if name in (*ARITHMETIC, *BITWISE):
+        case n.Call(name, (left, right)) if name in (*n.ARITHMETIC, *n.BITWISE):
             return f"{_operand(left)} {name} {_operand(right)}"
-        case Call("add_interval", (time, interval)):
+        case n.Call("add_interval", (time, interval)):
             return f"{_operand(time)} + {to_sql(interval)}"
-        case Call("negative", (child,)):
+        case n.Call("negative", (child,)):
             return f"-{_operand(child)}"
-        case Call("~", (child,)):
+        case n.Call("~", (child,)):
             return f"~{_operand(child)}"
-        case Call("timestampadd" | "timestampdiff" as name, (Literal(str() as unit), *args)):
+        case n.Call("timestampadd" | "timestampdiff" as name, (n.Literal(str() as unit), *args)):
             return f"{name}({', '.join((unit, *map(to_sql, args)))})"
-        case Call("unix_timestamp()"):
+        case n.Call("unix_timestamp()"):
             return "unix_timestamp()"
-        case Call("cast(variant)" | "try_cast(variant)" as name, (child, target)):
+        case n.Call("cast(variant)" | "try_cast(variant)" as name, (child, target)):
             kind = "CAST" if name == "cast(variant)" else "TRY_CAST"
-            shown = simple_string(target.type).upper() if isinstance(target, Literal) else "?"
+            shown = simple_string(target.type).upper() if isinstance(target, n.Literal) else "?"
             return f"{kind}({to_sql(child)} AS {shown})"
-        case Call("dict()", args):
+        case n.Call("dict()", args):
             return f"map({', '.join(map(to_sql, args))})"
-        case Call(name, (child, _)) if name == PADDED:
+        case n.Call(name, (child, _)) if name == n.PADDED:
             return to_sql(child)
-        case Call("as_variant()", (child,)):
+        case n.Call("as_variant()", (child,)):
             return f"CAST({to_sql(child)} AS VARIANT)"
-        case Call("array_sort()", args):
+        case n.Call("array_sort()", args):
             return f"array_sort({', '.join(map(to_sql, args))})"
-        case Call("arrays_zip()", args):
+        case n.Call("arrays_zip()", args):
             return f"arrays_zip({', '.join(map(to_sql, args[len(args) // 2 :]))})"
-        case Call("[]", (child, Literal(str() as name))) if _is_plain(child):
+        case n.Call("[]", (child, n.Literal(str() as name))) if _is_plain(child):
             return f"{_operand(child)}.{_name(name)}"
-        case Call("[]", (child, key)):
+        case n.Call("[]", (child, key)):
             return f"{_operand(child)}[{to_sql(key)}]"
-        case Lambda(names, body):
+        case n.Lambda(names, body):
             shown = ", ".join(map(_variable, names))
             return f"{shown if len(names) == 1 else f'({shown})'} -> {to_sql(body)}"
-        case Variable(name):
+        case n.Variable(name):
             return _variable(name)
-        case Call(name, args):
+        case n.Call(name, args):
             return f"{name}({', '.join(map(to_sql, args))})"
-        case Case(branches, otherwise):
+        case n.Case(branches, otherwise):
             whens = " ".join(f"WHEN {to_sql(a)} THEN {to_sql(b)}" for a, b in branches)
             return f"CASE {whens}{'' if otherwise is None else ' ELSE ' + to_sql(otherwise)} END"
-        case Collate(child, collation):
+        case n.Collate(child, collation):
             return f"{_operand(child)} COLLATE {collation}"
-        case Opaque(sql):
+        case n.Opaque(sql):
             return sql
         case _:
             return repr(node)
 
 
-def exact_sql(node: Node) -> str:
+def exact_sql(node: n.Node) -> str:
     """Return Spark SQL with exactly the value and type of each literal, whatever the settings of a session."""
     return to_sql(_exact(node))
 
 
-def _exact(node: Node) -> Node:
+def _exact(node: n.Node) -> n.Node:
     match node:
-        case Literal(float() as value):
-            return Opaque(f"{value!r}D" if math.isfinite(value) else f"CAST('{value!r}' AS DOUBLE)")
-        case Literal(Decimal() as value):
-            return Opaque(f"{value:f}BD")
-        case Literal(str() as value) if (text := sql_string(value)) != quoted_text(value):
-            return Opaque(text)
-        case Call("[]", (child, Literal(str()) as name)):
+        case n.Literal(float() as value):
+            return n.Opaque(f"{value!r}D" if math.isfinite(value) else f"CAST('{value!r}' AS DOUBLE)")
+        case n.Literal(Decimal() as value):
+            return n.Opaque(f"{value:f}BD")
+        case n.Literal(str() as value) if (text := sql_string(value)) != quoted_text(value):
+            return n.Opaque(text)
+        case n.Call("[]", (child, n.Literal(str()) as name)):
             # The name of a field is no expression.
-            return Call("[]", (_exact(child), name))
-        case Cast(child, type_, safe):
-            return Opaque(f"{'TRY_CAST' if safe else 'CAST'}({exact_sql(child)} AS {exact_type_text(type_)})")
-        case Opaque(sql, columns):
+            return n.Call("[]", (_exact(child), name))
+        case n.Cast(child, type_, safe):
+            return n.Opaque(f"{'TRY_CAST' if safe else 'CAST'}({exact_sql(child)} AS {exact_type_text(type_)})")
+        case n.Opaque(sql, columns):
             # A line break ends a comment.
-            return Opaque(f"({sql}\n)" if "--" in sql else f"({sql})", columns)
-        case In(child, values) if len(values) > _MOST_VALUES:
+            return n.Opaque(f"({sql}\n)" if "--" in sql else f"({sql})", columns)
+        case n.In(child, values) if len(values) > _MOST_VALUES:
             parts = [values[i : i + _MOST_VALUES] for i in range(0, len(values), _MOST_VALUES)]
-            return Or(tuple(_exact(In(child, tuple(part))) for part in parts))
+            return n.Or(tuple(_exact(n.In(child, tuple(part))) for part in parts))
         case _:
-            return transform(node, _exact)
+            return n.transform(node, _exact)
 
 
-def _operand(node: Node) -> str:
+def _operand(node: n.Node) -> str:
     text = to_sql(node)
-    compound = isinstance(node, (And, Or, Not, Compare, In, Like)) or (
-        isinstance(node, Call) and node.name in (*ARITHMETIC, *BITWISE, "add_interval")
+    compound = isinstance(node, (n.And, n.Or, n.Not, n.Compare, n.In, n.Like)) or (
+        isinstance(node, n.Call) and node.name in (*n.ARITHMETIC, *n.BITWISE, "add_interval")
     )
     return f"({text})" if compound else text
 
 
-def _values(values: Sequence[Node]) -> str:
+def _values(values: Sequence[n.Node]) -> str:
     shown = ", ".join(to_sql(value) for value in values[:_MOST_VALUES])
     return shown if len(values) <= _MOST_VALUES else f"{shown}, … {len(values)} values"
 
 
-def _is_plain(node: Node) -> bool:
+def _is_plain(node: n.Node) -> bool:
     """Whether a field access such as `.a` after the node applies to the whole node, without parentheses."""
-    return isinstance(node, FieldRef | Column | Variable | Call) and not (
-        isinstance(node, Call) and node.name in ("negative", "~")
+    return isinstance(node, n.FieldRef | n.Column | n.Variable | n.Call) and not (
+        isinstance(node, n.Call) and node.name in ("negative", "~")
     )
 
 
@@ -194,7 +161,7 @@ def _name(part: str) -> str:
     return part if part.isidentifier() else "`" + part.replace("`", "``") + "`"
 
 
-def _literal(value: object, type_: DataType) -> str:
+def _literal(value: object, type_: t.DataType) -> str:
     match value:
         case tuple():
             return _nested(value, type_)
@@ -203,29 +170,29 @@ def _literal(value: object, type_: DataType) -> str:
         case bool():
             return str(value).upper()
         case int() | tuple() if type_ in INTERVALS:
-            return interval_text(Literal(value, type_))
+            return interval_text(n.Literal(value, type_))
         case str():
             return quoted_text(value)
         case bytes():
             return f"X'{value.hex().upper()}'"
         case Decimal():
             return format(value, "f")
-        case int() if type_ == DATE:
+        case int() if type_ == t.DATE:
             return f"DATE'{_date(value)}'"
-        case int() if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+        case int() if type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
             return _timestamp(value, type_)
         case _:
             return str(value)
 
 
-def _nested(value: tuple[Any, ...], type_: DataType) -> str:
+def _nested(value: tuple[Any, ...], type_: t.DataType) -> str:
     match type_:
-        case ArrayType(element):
+        case t.ArrayType(element):
             return f"array({', '.join([_literal(each, element) for each in value])})"
-        case MapType(key, item):
+        case t.MapType(key, item):
             pairs = [f"{_literal(each, key)}, {_literal(found, item)}" for each, found in value]
             return f"map({', '.join(pairs)})"
-        case StructType(fields):
+        case t.StructType(fields):
             members = zip(value, fields, strict=True)
             shown = [f"{quoted_text(field.name)}, {_literal(each, field.type)}" for each, field in members]
             return f"named_struct({', '.join(shown)})"
@@ -240,9 +207,9 @@ def _date(days: int) -> str:
         return f"1970-01-01 {days:+d} days"
 
 
-def _timestamp(micros: int, type_: DataType) -> str:
+def _timestamp(micros: int, type_: t.DataType) -> str:
     try:
         text = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).replace(tzinfo=None).isoformat(" ")
     except OverflowError:
         text = f"1970-01-01 00:00:00 {micros:+d} microseconds"
-    return f"TIMESTAMP'{text} UTC'" if type_ == TIMESTAMP else f"TIMESTAMP_NTZ'{text}'"
+    return f"TIMESTAMP'{text} UTC'" if type_ == t.TIMESTAMP else f"TIMESTAMP_NTZ'{text}'"

@@ -5,32 +5,21 @@ from __future__ import annotations
 import re
 
 from deltaskip.errors import PredicateError, SchemaError
-from deltaskip.sparkexpr.types.data_types import (
-    DATE,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    PrimitiveType,
-    StructType,
-    UnknownType,
-)
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.ddl import DECIMAL_NAMES, TYPE_NAMES
 from deltaskip.sparkexpr.types.json import simple_string
 
-EXAMPLES: dict[DataType, str] = {
-    DATE: "DATE'2026-01-31'",
-    TIMESTAMP: "TIMESTAMP'2026-01-31 12:00:00'",
-    TIMESTAMP_NTZ: "TIMESTAMP_NTZ'2026-01-31 12:00:00'",
+EXAMPLES: dict[t.DataType, str] = {
+    t.DATE: "DATE'2026-01-31'",
+    t.TIMESTAMP: "TIMESTAMP'2026-01-31 12:00:00'",
+    t.TIMESTAMP_NTZ: "TIMESTAMP_NTZ'2026-01-31 12:00:00'",
 }
 """Literals of times, for messages."""
 
 _DECIMAL = re.compile(rf"(?:{'|'.join(DECIMAL_NAMES)})\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?")
 
 
-def type_named(text: str) -> DataType:
+def type_named(text: str) -> t.DataType:
     """Return the primitive or decimal type with a Spark SQL type name. Raises PredicateError for any other name."""
     name = text.strip().lower()
     if name in TYPE_NAMES:
@@ -39,29 +28,29 @@ def type_named(text: str) -> DataType:
     if match is None:
         raise PredicateError(f"{text!r} is not a primitive type of Spark SQL, such as bigint or decimal(10,2).")
     try:
-        return DecimalType(int(match.group(1) or 10), int(match.group(2) or 0))
+        return t.DecimalType(int(match.group(1) or 10), int(match.group(2) or 0))
     except SchemaError as error:
         raise PredicateError(str(error)) from error
 
 
-def comparison_cure(left: DataType, right: DataType) -> str:
+def comparison_cure(left: t.DataType, right: t.DataType) -> str:
     """Return advice for messages about a comparison of two types that Spark does not compare."""
     example = EXAMPLES.get(left) or EXAMPLES.get(right)
     return "cast one side" if example is None else f"write a time as {example}, or cast one side"
 
 
-def sql_name(type_: DataType | None) -> str:
+def sql_name(type_: t.DataType | None) -> str:
     """Return the type's name in Spark's messages."""
     match type_:
-        case PrimitiveType() | DecimalType():
+        case t.PrimitiveType() | t.DecimalType():
             return simple_string(type_).upper()
-        case ArrayType():
+        case t.ArrayType():
             return "ARRAY"
-        case MapType():
+        case t.MapType():
             return "MAP"
-        case StructType():
+        case t.StructType():
             return "STRUCT"
-        case UnknownType():
+        case t.UnknownType():
             return type_.name.upper()
         case _:
             return "an unknown type"

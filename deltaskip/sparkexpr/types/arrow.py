@@ -5,29 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from deltaskip.errors import SchemaError
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    VOID,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    PrimitiveType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr.types import data_types as t
 
 # The names of Arrow's canonical extension types.
 VARIANT_EXTENSION = "arrow.parquet.variant"
@@ -44,80 +22,80 @@ VARIANT_STORAGE = pa.struct(
     [pa.field("value", pa.binary(), nullable=False), pa.field("metadata", pa.binary(), nullable=False)]
 )
 
-_ARROW: dict[DataType, pa.DataType] = {
-    STRING: pa.string(),
-    LONG: pa.int64(),
-    INTEGER: pa.int32(),
-    SHORT: pa.int16(),
-    BYTE: pa.int8(),
-    FLOAT: pa.float32(),
-    DOUBLE: pa.float64(),
-    BOOLEAN: pa.bool_(),
-    BINARY: pa.binary(),
-    DATE: pa.date32(),
-    TIMESTAMP: pa.timestamp("us", tz="UTC"),
-    TIMESTAMP_NTZ: pa.timestamp("us"),
-    VOID: pa.null(),
-    VARIANT: VARIANT_STORAGE,
+_ARROW: dict[t.DataType, pa.DataType] = {
+    t.STRING: pa.string(),
+    t.LONG: pa.int64(),
+    t.INTEGER: pa.int32(),
+    t.SHORT: pa.int16(),
+    t.BYTE: pa.int8(),
+    t.FLOAT: pa.float32(),
+    t.DOUBLE: pa.float64(),
+    t.BOOLEAN: pa.bool_(),
+    t.BINARY: pa.binary(),
+    t.DATE: pa.date32(),
+    t.TIMESTAMP: pa.timestamp("us", tz="UTC"),
+    t.TIMESTAMP_NTZ: pa.timestamp("us"),
+    t.VOID: pa.null(),
+    t.VARIANT: VARIANT_STORAGE,
 }
 
 # Unsigned integers become the narrowest signed type that holds all their values.
-_DELTA: dict[pa.DataType, DataType] = {
-    **{arrow: delta for delta, arrow in _ARROW.items() if delta != VARIANT},
-    pa.uint8(): SHORT,
-    pa.uint16(): INTEGER,
-    pa.uint32(): LONG,
-    pa.uint64(): DecimalType(20, 0),
-    pa.float16(): FLOAT,
-    pa.large_string(): STRING,
-    pa.string_view(): STRING,
-    pa.large_binary(): BINARY,
-    pa.binary_view(): BINARY,
-    pa.date64(): DATE,
+_DELTA: dict[pa.DataType, t.DataType] = {
+    **{arrow: delta for delta, arrow in _ARROW.items() if delta != t.VARIANT},
+    pa.uint8(): t.SHORT,
+    pa.uint16(): t.INTEGER,
+    pa.uint32(): t.LONG,
+    pa.uint64(): t.DecimalType(20, 0),
+    pa.float16(): t.FLOAT,
+    pa.large_string(): t.STRING,
+    pa.string_view(): t.STRING,
+    pa.large_binary(): t.BINARY,
+    pa.binary_view(): t.BINARY,
+    pa.date64(): t.DATE,
 }
 
 # Extension types that are read as their storage.
-_PLAIN_EXTENSIONS: dict[str, DataType] = {UUID_EXTENSION: BINARY, JSON_EXTENSION: STRING}
+_PLAIN_EXTENSIONS: dict[str, t.DataType] = {UUID_EXTENSION: t.BINARY, JSON_EXTENSION: t.STRING}
 
 
-def arrow_type(data_type: DataType) -> pa.DataType:
+def arrow_type(data_type: t.DataType) -> pa.DataType:
     """Return the Arrow type for a Delta type. Timestamps are timestamp[us, UTC], a variant is a struct of two binaries.
 
     Raises SchemaError for an unsupported type.
     """
-    if isinstance(data_type, PrimitiveType):
+    if isinstance(data_type, t.PrimitiveType):
         return _ARROW[data_type]
     match data_type:
-        case DecimalType(precision, scale):
+        case t.DecimalType(precision, scale):
             return pa.decimal128(precision, scale)
-        case StructType(fields):
+        case t.StructType(fields):
             return pa.struct([arrow_field(f) for f in fields])
-        case ArrayType(element, contains_null):
-            return pa.list_(pa.field("element", arrow_type(element), contains_null or element == VOID))
-        case MapType(key, value, value_contains_null):
+        case t.ArrayType(element, contains_null):
+            return pa.list_(pa.field("element", arrow_type(element), contains_null or element == t.VOID))
+        case t.MapType(key, value, value_contains_null):
             return pa.map_(
                 pa.field("key", arrow_type(key), False),
-                pa.field("value", arrow_type(value), value_contains_null or value == VOID),
+                pa.field("value", arrow_type(value), value_contains_null or value == t.VOID),
             )
         case _:
             raise SchemaError(f"The type {getattr(data_type, 'name', data_type)} is not supported.")
 
 
-def arrow_field(field: StructField) -> pa.Field:
+def arrow_field(field: t.StructField) -> pa.Field:
     """Return `field` as an Arrow field, without metadata."""
     try:
         # Arrow's null type must be nullable.
-        return pa.field(field.name, arrow_type(field.type), field.nullable or field.type == VOID)
+        return pa.field(field.name, arrow_type(field.type), field.nullable or field.type == t.VOID)
     except SchemaError as error:
         raise SchemaError(f"Column {field.name!r}: {error}") from error
 
 
-def arrow_schema(struct: StructType) -> pa.Schema:
+def arrow_schema(struct: t.StructType) -> pa.Schema:
     """Return the Arrow schema for rows of `struct`. Raises SchemaError that names a column of unsupported type."""
     return pa.schema([arrow_field(f) for f in struct.fields])
 
 
-def from_arrow(schema: pa.Schema) -> StructType:
+def from_arrow(schema: pa.Schema) -> t.StructType:
     """Return the Delta schema for rows of an Arrow schema. Arrow metadata is dropped.
 
     A timestamp with a time zone becomes timestamp, and a timestamp without a time zone becomes timestamp_ntz, for every
@@ -128,7 +106,7 @@ def from_arrow(schema: pa.Schema) -> StructType:
     Raises SchemaError for a type without a counterpart in Delta: time of day, durations, intervals, unions, and every
     other extension type, because its storage does not define the meaning of its values.
     """
-    return StructType(tuple(_from_field(f) for f in schema))
+    return t.StructType(tuple(_from_field(f) for f in schema))
 
 
 def extension_name(field: pa.Field) -> str | None:
@@ -142,27 +120,27 @@ def extension_name(field: pa.Field) -> str | None:
     return None if name is None else name.decode(errors="replace")
 
 
-def from_arrow_type(arrow: pa.DataType) -> DataType:
+def from_arrow_type(arrow: pa.DataType) -> t.DataType:
     """Return the Delta type for values of an Arrow type. Raises SchemaError like from_arrow."""
     if isinstance(arrow, pa.BaseExtensionType):
         return _from_extension(arrow.extension_name, arrow.storage_type)
     if pa.types.is_dictionary(arrow) or pa.types.is_run_end_encoded(arrow):
         return from_arrow_type(arrow.value_type)
     if pa.types.is_timestamp(arrow):
-        return TIMESTAMP if arrow.tz is not None else TIMESTAMP_NTZ
+        return t.TIMESTAMP if arrow.tz is not None else t.TIMESTAMP_NTZ
     if pa.types.is_decimal(arrow):
-        return DecimalType(arrow.precision, arrow.scale)
+        return t.DecimalType(arrow.precision, arrow.scale)
     if pa.types.is_fixed_size_binary(arrow):
-        return BINARY
+        return t.BINARY
     if arrow in _DELTA:
         return _DELTA[arrow]
     if pa.types.is_struct(arrow):
-        return StructType(tuple(_from_field(arrow.field(i)) for i in range(arrow.num_fields)))
+        return t.StructType(tuple(_from_field(arrow.field(i)) for i in range(arrow.num_fields)))
     if pa.types.is_map(arrow):
         key, value = _field_type(arrow.key_field), _field_type(arrow.item_field)
-        return MapType(key, value, arrow.item_field.nullable)
+        return t.MapType(key, value, arrow.item_field.nullable)
     if _is_list(arrow):
-        return ArrayType(_field_type(arrow.value_field), arrow.value_field.nullable)
+        return t.ArrayType(_field_type(arrow.value_field), arrow.value_field.nullable)
     raise SchemaError(
         f"The Arrow type {arrow} has no counterpart in Delta: cast the column, such as to text or a number."
     )
@@ -190,26 +168,26 @@ def _storage_field(field: pa.Field) -> pa.Field:
     return pa.field(field.name, storage_type(field.type), field.nullable)
 
 
-def _from_field(field: pa.Field) -> StructField:
+def _from_field(field: pa.Field) -> t.StructField:
     try:
-        return StructField(field.name, _field_type(field), field.nullable)
+        return t.StructField(field.name, _field_type(field), field.nullable)
     except SchemaError as error:
         raise SchemaError(f"Column {field.name!r}: {error}") from error
 
 
-def _field_type(field: pa.Field) -> DataType:
+def _field_type(field: pa.Field) -> t.DataType:
     name = extension_name(field)
     storage = field.type.storage_type if isinstance(field.type, pa.BaseExtensionType) else field.type
     return from_arrow_type(storage) if name is None else _from_extension(name, storage)
 
 
-def _from_extension(name: str, storage: pa.DataType) -> DataType:
+def _from_extension(name: str, storage: pa.DataType) -> t.DataType:
     if name == VARIANT_EXTENSION:
         if not pa.types.is_struct(storage) or {f.name for f in storage} != {f.name for f in VARIANT_STORAGE}:
             raise SchemaError(f"The Arrow type {name} is supported only with the members metadata and value.")
-        return VARIANT
+        return t.VARIANT
     if name == BOOL8_EXTENSION and pa.types.is_int8(storage):
-        return BOOLEAN
+        return t.BOOLEAN
     found = None
     if name in (UUID_EXTENSION, JSON_EXTENSION):
         found = from_arrow_type(storage)

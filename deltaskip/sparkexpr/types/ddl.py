@@ -13,53 +13,24 @@ from typing import Any
 from deltaskip.errors import InvalidCollation, SchemaError
 from deltaskip.sparkexpr.collations.collation_id import CollationId
 from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_name, sql_error, sql_tokens
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    COLLATIONS_KEY,
-    COMMENT_KEY,
-    DATE,
-    DEEPEST,
-    DEFAULT_KEY,
-    DOUBLE,
-    FLOAT,
-    GENERATION_KEY,
-    IDENTITY_PREFIX,
-    INTEGER,
-    LONG,
-    LONG_MAX,
-    LONG_MIN,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    VOID,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructField,
-    StructType,
-    UnknownType,
-)
+from deltaskip.sparkexpr.types import data_types
+from deltaskip.sparkexpr.types.data_types import BINARY, BOOLEAN, DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ
 from deltaskip.sparkexpr.types.json import CHAR_VARCHAR_KEY, parse_type, simple_string
 from deltaskip.sparkexpr.types.resolve import fold_name
 from deltaskip.sparkexpr.values.numerals import integer_of
 
 DECIMAL_NAMES = ("decimal", "dec", "numeric")
 
-TYPE_NAMES: dict[str, DataType] = {
+TYPE_NAMES: dict[str, data_types.DataType] = {
     "boolean": BOOLEAN,
-    "tinyint": BYTE,
-    "byte": BYTE,
-    "smallint": SHORT,
-    "short": SHORT,
-    "int": INTEGER,
-    "integer": INTEGER,
-    "bigint": LONG,
-    "long": LONG,
+    "tinyint": data_types.BYTE,
+    "byte": data_types.BYTE,
+    "smallint": data_types.SHORT,
+    "short": data_types.SHORT,
+    "int": data_types.INTEGER,
+    "integer": data_types.INTEGER,
+    "bigint": data_types.LONG,
+    "long": data_types.LONG,
     "float": FLOAT,
     "real": FLOAT,
     "double": DOUBLE,
@@ -69,8 +40,8 @@ TYPE_NAMES: dict[str, DataType] = {
     "timestamp_ntz": TIMESTAMP_NTZ,
     "string": STRING,
     "binary": BINARY,
-    "variant": VARIANT,
-    "void": VOID,
+    "variant": data_types.VARIANT,
+    "void": data_types.VOID,
 }
 
 _LENGTH_NAMES = {"char": "char", "character": "char", "varchar": "varchar"}
@@ -95,7 +66,7 @@ _CLOSING = {"(": ")", "[": "]"}
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 
 
-def parse_columns(text: str, timestamp: DataType = TIMESTAMP) -> StructType:
+def parse_columns(text: str, timestamp: data_types.DataType = TIMESTAMP) -> data_types.StructType:
     """Return the schema of a column list, such as `id BIGINT NOT NULL, y INT GENERATED ALWAYS AS (year(ts))`.
 
     NOT NULL, DEFAULT, COMMENT, COLLATE, GENERATED ALWAYS AS (expression) and GENERATED … AS IDENTITY become the
@@ -113,7 +84,7 @@ def parse_columns(text: str, timestamp: DataType = TIMESTAMP) -> StructType:
     return DdlParser(text, timestamp=timestamp).columns()
 
 
-def timestamp_of(session: Any, text: str) -> DataType:
+def timestamp_of(session: Any, text: str) -> data_types.DataType:
     """Return the type that TIMESTAMP means in column definitions that the user of a session wrote.
 
     # Spark 3.5 to 4.3, spark.sql.timestampType; delta-spark 4.4 follows it, too
@@ -128,7 +99,7 @@ def timestamp_of(session: Any, text: str) -> DataType:
     return TIMESTAMP_NTZ if named.upper() == "TIMESTAMP_NTZ" else TIMESTAMP
 
 
-def parse_type_text(text: str) -> DataType:
+def parse_type_text(text: str) -> data_types.DataType:
     """Parse a type in Spark SQL, such as `array<struct<a: int>>`.
 
     CHAR(n) and VARCHAR(n) become an UnknownType of that name, and collations are dropped: both belong to
@@ -141,23 +112,23 @@ def parse_type_text(text: str) -> DataType:
     return found
 
 
-def without_lengths(data_type: DataType) -> DataType:
+def without_lengths(data_type: data_types.DataType) -> data_types.DataType:
     """Return the type with each char(n) and varchar(n), at any depth, replaced by string."""
     match data_type:
-        case UnknownType() if data_type.name.partition("(")[0] in ("char", "varchar"):
+        case data_types.UnknownType() if data_type.name.partition("(")[0] in ("char", "varchar"):
             return STRING
-        case ArrayType(element, contains_null):
-            return ArrayType(without_lengths(element), contains_null)
-        case MapType(key, value, value_contains_null):
-            return MapType(without_lengths(key), without_lengths(value), value_contains_null)
-        case StructType(fields):
-            plain = (StructField(f.name, without_lengths(f.type), f.nullable, f.metadata) for f in fields)
-            return StructType(tuple(plain))
+        case data_types.ArrayType(element, contains_null):
+            return data_types.ArrayType(without_lengths(element), contains_null)
+        case data_types.MapType(key, value, value_contains_null):
+            return data_types.MapType(without_lengths(key), without_lengths(value), value_contains_null)
+        case data_types.StructType(fields):
+            plain = (data_types.StructField(f.name, without_lengths(f.type), f.nullable, f.metadata) for f in fields)
+            return data_types.StructType(tuple(plain))
         case _:
             return data_type
 
 
-def exact_type_text(data_type: DataType) -> str:
+def exact_type_text(data_type: data_types.DataType) -> str:
     """Return the type as SQL text that means the same under every setting of a session, without collations.
 
     # Spark 3.5 to 4.3: the setting spark.sql.timestampType chooses one of two types for the name TIMESTAMP, and
@@ -166,21 +137,23 @@ def exact_type_text(data_type: DataType) -> str:
     return _type_text(data_type, quoted_name, lambda t: "timestamp_ltz" if t == TIMESTAMP else simple_string(t))
 
 
-def type_text(data_type: DataType) -> str:
+def type_text(data_type: data_types.DataType) -> str:
     """Return the type as SQL text, with backticks around names that need them, and without collations."""
     return _type_text(data_type, lambda name: name if _PLAIN.fullmatch(name) else quoted_name(name), simple_string)
 
 
-def _type_text(data_type: DataType, name_text: Callable[[str], str], plain_text: Callable[[DataType], str]) -> str:
+def _type_text(
+    data_type: data_types.DataType, name_text: Callable[[str], str], plain_text: Callable[[data_types.DataType], str]
+) -> str:
     """The type as SQL text. plain_text: Returns the text of a type without members."""
 
-    def text(found: DataType) -> str:
+    def text(found: data_types.DataType) -> str:
         match found:
-            case StructType(fields):
+            case data_types.StructType(fields):
                 return f"struct<{','.join(f'{name_text(f.name)}:{text(f.type)}' for f in fields)}>"
-            case ArrayType(element):
+            case data_types.ArrayType(element):
                 return f"array<{text(element)}>"
-            case MapType(key, value):
+            case data_types.MapType(key, value):
                 return f"map<{text(key)},{text(value)}>"
         return plain_text(found)
 
@@ -199,7 +172,9 @@ class DdlParser:
         timestamps: The tokens that have been read as TIMESTAMP, if it means another type.
     """
 
-    def __init__(self, text: str, tokens: list[SqlToken] | None = None, timestamp: DataType = TIMESTAMP) -> None:
+    def __init__(
+        self, text: str, tokens: list[SqlToken] | None = None, timestamp: data_types.DataType = TIMESTAMP
+    ) -> None:
         self.text = text
         self.timestamp = timestamp
         self.timestamps: list[SqlToken] = []
@@ -222,9 +197,9 @@ class DdlParser:
         """The error at the next token."""
         return sql_error(self.text, self.position, f"the text ends too early: {reason}" if self.at_end else reason)
 
-    def columns(self) -> StructType:
+    def columns(self) -> data_types.StructType:
         """Parse all columns up to the end."""
-        fields: list[StructField] = []
+        fields: list[data_types.StructField] = []
         names: set[str] = set()
         while True:
             at = self.position
@@ -234,10 +209,10 @@ class DdlParser:
             names.add(fold_name(field.name))
             fields.append(field)
             if self.at_end:
-                return StructType(tuple(fields))
+                return data_types.StructType(tuple(fields))
             self.expect(",")
 
-    def column(self) -> StructField:
+    def column(self) -> data_types.StructField:
         """Parse a column: a name, a type, and options in any order."""
         # A column may have a keyword of constraints as its name.
         one, two = (self.tokens[at] if at < len(self.tokens) else None for at in (self.at + 1, self.at + 2))
@@ -247,14 +222,14 @@ class DdlParser:
         name = self.name("a column's name")
         collations: dict[str, str] = {}
         declared = self.type(name, collations)
-        metadata: dict[str, Any] = {COLLATIONS_KEY: collations} if collations else {}
+        metadata: dict[str, Any] = {data_types.COLLATIONS_KEY: collations} if collations else {}
         plain = without_lengths(declared)
         if plain != declared:
             metadata[CHAR_VARCHAR_KEY] = type_text(declared)
         nullable = self.options(name, plain, metadata)
-        return StructField(name, plain, nullable, metadata)
+        return data_types.StructField(name, plain, nullable, metadata)
 
-    def options(self, name: str, data_type: DataType, metadata: dict[str, Any]) -> bool:
+    def options(self, name: str, data_type: data_types.DataType, metadata: dict[str, Any]) -> bool:
         """Read the options of a column into its metadata; return whether it is nullable."""
         seen: set[str] = set()
         while not (self.at_end or self.peek_symbol(",")):
@@ -263,10 +238,10 @@ class DdlParser:
                 option = "NOT NULL"
             elif self.take_words("COMMENT"):
                 option = "COMMENT"
-                metadata[COMMENT_KEY] = self.string("the comment")
+                metadata[data_types.COMMENT_KEY] = self.string("the comment")
             elif self.take_words("DEFAULT"):
                 option = "DEFAULT"
-                metadata[DEFAULT_KEY] = self.expression()
+                metadata[data_types.DEFAULT_KEY] = self.expression()
             elif self.peek_word("GENERATED"):
                 option = "GENERATED"
                 self.generated(name, data_type, metadata)
@@ -280,7 +255,7 @@ class DdlParser:
                 raise sql_error(self.text, start, f"the column {name} is generated, so it cannot have a DEFAULT")
         return "NOT NULL" not in seen
 
-    def generated(self, name: str, data_type: DataType, metadata: dict[str, Any]) -> None:
+    def generated(self, name: str, data_type: data_types.DataType, metadata: dict[str, Any]) -> None:
         """Parse GENERATED ALWAYS AS (expression), or GENERATED ALWAYS | BY DEFAULT AS IDENTITY with options."""
         by_default = self.take_words("GENERATED", "BY", "DEFAULT", "AS")
         if not by_default and not self.take_words("GENERATED", "ALWAYS", "AS"):
@@ -289,18 +264,18 @@ class DdlParser:
         if not self.take_words("IDENTITY"):
             if by_default:
                 raise self.error("GENERATED BY DEFAULT AS is followed by IDENTITY")
-            metadata[GENERATION_KEY] = self.parenthesized()
+            metadata[data_types.GENERATION_KEY] = self.parenthesized()
             return
-        if data_type != LONG:
+        if data_type != data_types.LONG:
             raise sql_error(
                 self.text,
                 self.tokens[self.at - 1].start,
                 f"the identity column {name} is of type {simple_string(data_type).upper()}, and must be BIGINT",
             )
         start, step = self.sequence() if self.peek_symbol("(") else (1, 1)
-        metadata[f"{IDENTITY_PREFIX}start"] = start
-        metadata[f"{IDENTITY_PREFIX}step"] = step
-        metadata[f"{IDENTITY_PREFIX}allowExplicitInsert"] = by_default
+        metadata[f"{data_types.IDENTITY_PREFIX}start"] = start
+        metadata[f"{data_types.IDENTITY_PREFIX}step"] = step
+        metadata[f"{data_types.IDENTITY_PREFIX}allowExplicitInsert"] = by_default
 
     def sequence(self) -> tuple[int, int]:
         """Parse (START WITH n INCREMENT BY m), in any order; both are optional."""
@@ -318,30 +293,30 @@ class DdlParser:
             raise sql_error(self.text, self.tokens[self.at - 2].start, "an identity column's increment cannot be 0")
         return start, step
 
-    def type(self, path: str, collations: dict[str, str]) -> DataType:
+    def type(self, path: str, collations: dict[str, str]) -> data_types.DataType:
         """Parse a type. `collations` receives the collations of its strings by their path from the nearest field."""
         self.depth += 1
-        if self.depth > DEEPEST:
+        if self.depth > data_types.DEEPEST:
             raise self.error("the type is nested too deeply")
         found = self.type_here(path, collations)
         self.depth -= 1
         return found
 
-    def type_here(self, path: str, collations: dict[str, str]) -> DataType:
+    def type_here(self, path: str, collations: dict[str, str]) -> data_types.DataType:
         """Parse a type without a check of the depth."""
         token = self.next("a type")
         name = token.text.lower()
         if token.kind != "word":
             raise sql_error(self.text, token.start, "a type is expected here")
         if name == "array":
-            return self.between_angles(lambda: ArrayType(self.type(f"{path}.element", collations)))
+            return self.between_angles(lambda: data_types.ArrayType(self.type(f"{path}.element", collations)))
         if name == "map":
             return self.between_angles(lambda: self.map_type(path, collations))
         if name == "struct":
             # Without fields, the angle brackets are one token.
             if self.peek_symbol("<>"):
                 self.at += 1
-                return StructType(())
+                return data_types.StructType(())
             return self.between_angles(self.struct_type)
         if name in _LENGTH_NAMES:
             return self.length_type(_LENGTH_NAMES[name], token)
@@ -360,15 +335,15 @@ class DdlParser:
             return self.timestamp
         return TYPE_NAMES[name]
 
-    def map_type(self, path: str, collations: dict[str, str]) -> DataType:
+    def map_type(self, path: str, collations: dict[str, str]) -> data_types.DataType:
         """Parse the types between the angle brackets of a map."""
         key = self.type(f"{path}.key", collations)
         self.expect(",")
-        return MapType(key, self.type(f"{path}.value", collations))
+        return data_types.MapType(key, self.type(f"{path}.value", collations))
 
-    def struct_type(self) -> DataType:
+    def struct_type(self) -> data_types.DataType:
         """Parse the fields between the angle brackets of a struct."""
-        fields: list[StructField] = []
+        fields: list[data_types.StructField] = []
         names: set[str] = set()
         while not self.peek_symbol(">"):
             if fields:
@@ -378,29 +353,29 @@ class DdlParser:
             if fold_name(fields[-1].name) in names:
                 raise sql_error(self.text, at, f"the field {fields[-1].name} occurs twice in one struct")
             names.add(fold_name(fields[-1].name))
-        return StructType(tuple(fields))
+        return data_types.StructType(tuple(fields))
 
-    def nested_field(self) -> StructField:
+    def nested_field(self) -> data_types.StructField:
         """Parse a field of a struct: name, optional colon, type, NOT NULL, COMMENT."""
         name = self.name("a field's name")
         if self.peek_symbol(":"):
             self.at += 1
         collations: dict[str, str] = {}
         data_type = self.type(name, collations)
-        metadata: dict[str, Any] = {COLLATIONS_KEY: collations} if collations else {}
+        metadata: dict[str, Any] = {data_types.COLLATIONS_KEY: collations} if collations else {}
         nullable = not self.take_words("NOT", "NULL")
         if self.take_words("COMMENT"):
-            metadata[COMMENT_KEY] = self.string("the comment")
-        return StructField(name, data_type, nullable, metadata)
+            metadata[data_types.COMMENT_KEY] = self.string("the comment")
+        return data_types.StructField(name, data_type, nullable, metadata)
 
-    def between_angles(self, inner: Callable[[], DataType]) -> DataType:
+    def between_angles(self, inner: Callable[[], data_types.DataType]) -> data_types.DataType:
         """The type that `inner` reads between angle brackets."""
         self.expect("<")
         found = inner()
         self.expect(">")
         return found
 
-    def length_type(self, name: str, token: SqlToken) -> DataType:
+    def length_type(self, name: str, token: SqlToken) -> data_types.DataType:
         """Parse char(n) or varchar(n), after the name."""
         if not self.peek_symbol("("):
             raise sql_error(self.text, token.start, f"the type {token.text} needs a length, such as {name}(10)")
@@ -410,13 +385,13 @@ class DdlParser:
             raise sql_error(self.text, at, f"the length of {name} must be one positive number")
         return parse_type(f'"{name}({numbers[0]})"')
 
-    def decimal(self, token: SqlToken) -> DataType:
+    def decimal(self, token: SqlToken) -> data_types.DataType:
         """The type of the numbers (p, s) after the name; both are optional."""
         numbers = self.numbers() if self.peek_symbol("(") else [10]
         try:
             if len(numbers) > 2:
                 raise SchemaError("A decimal has a precision and a scale.")
-            return DecimalType(numbers[0], numbers[1] if len(numbers) > 1 else 0)
+            return data_types.DecimalType(numbers[0], numbers[1] if len(numbers) > 1 else 0)
         except SchemaError as error:
             raise sql_error(self.text, token.start, str(error).rstrip(".")) from error
 
@@ -528,7 +503,7 @@ class DdlParser:
         if token.kind != "number" or not token.text.isdigit():
             raise sql_error(self.text, token.start, "a whole number is expected here")
         value = -integer_of(token.text) if negative else integer_of(token.text)
-        if not LONG_MIN <= value <= LONG_MAX:
+        if not data_types.LONG_MIN <= value <= data_types.LONG_MAX:
             raise sql_error(self.text, token.start, "the number does not fit a BIGINT")
         return value
 

@@ -12,61 +12,50 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from deltaskip.errors import SchemaError
-from deltaskip.sparkexpr.types.data_types import (
-    COLLATIONS_KEY,
-    PHYSICAL_NAME_KEY,
-    STRING,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-    UnknownType,
-    declared_collation,
-)
+from deltaskip.sparkexpr.types import data_types as t
 
 
-def string_paths(field: StructField) -> list[str]:
+def string_paths(field: t.StructField) -> list[str]:
     """The paths of all strings whose collation `field` declares. Nested struct fields declare their own collations."""
-    return [path for path, data_type in _paths(field.type, field.name) if data_type == STRING]
+    return [path for path, data_type in _paths(field.type, field.name) if data_type == t.STRING]
 
 
-def check_collations(field: StructField) -> None:
+def check_collations(field: t.StructField) -> None:
     """Raise SchemaError if an entry is not a string or belongs to a type other than string, like Spark's readers.
 
     The identifier is not checked: an unknown provider, name or version is kept, and never used for pruning.
     """
-    declared = field.metadata.get(COLLATIONS_KEY)
+    declared = field.metadata.get(t.COLLATIONS_KEY)
     if declared is None:
         return
     for path in declared if isinstance(declared, Mapping) else (field.name,):
-        declared_collation(field, path)
+        t.declared_collation(field, path)
     for path, data_type in _paths(field.type, field.name):
-        if data_type != STRING and not isinstance(data_type, UnknownType) and declared_collation(field, path):
+        if data_type != t.STRING and not isinstance(data_type, t.UnknownType) and t.declared_collation(field, path):
             kind = getattr(data_type, "name", type(data_type).__name__.removesuffix("Type").lower())
             raise SchemaError(
-                f"{COLLATIONS_KEY} of field {field.name!r} declares a collation for {path!r} of type {kind}: "
+                f"{t.COLLATIONS_KEY} of field {field.name!r} declares a collation for {path!r} of type {kind}: "
                 "only strings have collations, so remove the entry from the schema."
             )
 
 
-def renamed(field: StructField, name: str) -> StructField:
+def renamed(field: t.StructField, name: str) -> t.StructField:
     """Return `field` with another name. Its strings keep their collations."""
-    return StructField(name, field.type, field.nullable, rekeyed_metadata(field, name))
+    return t.StructField(name, field.type, field.nullable, rekeyed_metadata(field, name))
 
 
-def rekeyed_metadata(field: StructField, name: str) -> Mapping[str, Any]:
+def rekeyed_metadata(field: t.StructField, name: str) -> Mapping[str, Any]:
     """Return the metadata of `field` for another name, with which the paths of its collations start."""
-    if COLLATIONS_KEY not in field.metadata or not isinstance(field.metadata[COLLATIONS_KEY], Mapping):
+    if t.COLLATIONS_KEY not in field.metadata or not isinstance(field.metadata[t.COLLATIONS_KEY], Mapping):
         return field.metadata
     moved = {
         name + path[len(field.name) :] if path == field.name or path.startswith(field.name + ".") else path: collation
         for path, collation in _entries(field).items()
     }
-    return {**field.metadata, COLLATIONS_KEY: moved}
+    return {**field.metadata, t.COLLATIONS_KEY: moved}
 
 
-def carry_collations(old: StructType, new: StructType) -> StructType:
+def carry_collations(old: t.StructType, new: t.StructType) -> t.StructType:
     """Return `new` with the collation of `old` for every string that is in both and has no collation in `new`.
 
     Fields match by physical name if both schemas have it, or by exact name. Use it for a schema from a source without
@@ -76,50 +65,50 @@ def carry_collations(old: StructType, new: StructType) -> StructType:
     """
     before = {_identity(field): field for field in old.fields} | {field.name: field for field in old.fields}
     found = [before.get(_identity(field)) or before.get(field.name) for field in new.fields]
-    return StructType(tuple(f if was is None else _carried(was, f) for was, f in zip(found, new.fields, strict=True)))
+    return t.StructType(tuple(f if was is None else _carried(was, f) for was, f in zip(found, new.fields, strict=True)))
 
 
-def _identity(field: StructField) -> tuple[object, ...]:
+def _identity(field: t.StructField) -> tuple[object, ...]:
     """A key with the physical name of a field, or its name if it has none; it never equals a plain name."""
-    return "physical", field.metadata.get(PHYSICAL_NAME_KEY, field.name)
+    return "physical", field.metadata.get(t.PHYSICAL_NAME_KEY, field.name)
 
 
-def _carried(old: StructField, new: StructField) -> StructField:
-    field = StructField(new.name, _carried_type(old.type, new.type), new.nullable, new.metadata)
+def _carried(old: t.StructField, new: t.StructField) -> t.StructField:
+    field = t.StructField(new.name, _carried_type(old.type, new.type), new.nullable, new.metadata)
     entries = _entries(renamed(old, new.name))
     inherited = {path: text for path, text in entries.items() if path in string_paths(field)}
     return _declaring(field, {**inherited, **_entries(field)})
 
 
-def _carried_type(old: DataType, new: DataType) -> DataType:
+def _carried_type(old: t.DataType, new: t.DataType) -> t.DataType:
     match old, new:
-        case StructType(), StructType():
+        case t.StructType(), t.StructType():
             return carry_collations(old, new)
-        case ArrayType(before), ArrayType(element, contains_null):
-            return ArrayType(_carried_type(before, element), contains_null)
-        case MapType(key_before, value_before), MapType(key, value, contains_null):
-            return MapType(_carried_type(key_before, key), _carried_type(value_before, value), contains_null)
+        case t.ArrayType(before), t.ArrayType(element, contains_null):
+            return t.ArrayType(_carried_type(before, element), contains_null)
+        case t.MapType(key_before, value_before), t.MapType(key, value, contains_null):
+            return t.MapType(_carried_type(key_before, key), _carried_type(value_before, value), contains_null)
         case _:
             return new
 
 
-def _entries(field: StructField) -> Mapping[str, Any]:
-    declared = field.metadata.get(COLLATIONS_KEY)
+def _entries(field: t.StructField) -> Mapping[str, Any]:
+    declared = field.metadata.get(t.COLLATIONS_KEY)
     return declared if isinstance(declared, Mapping) else {}
 
 
-def _declaring(field: StructField, entries: Mapping[str, Any]) -> StructField:
-    metadata = {key: value for key, value in field.metadata.items() if key != COLLATIONS_KEY}
+def _declaring(field: t.StructField, entries: Mapping[str, Any]) -> t.StructField:
+    metadata = {key: value for key, value in field.metadata.items() if key != t.COLLATIONS_KEY}
     if entries:
-        metadata[COLLATIONS_KEY] = dict(entries)
-    return StructField(field.name, field.type, field.nullable, metadata)
+        metadata[t.COLLATIONS_KEY] = dict(entries)
+    return t.StructField(field.name, field.type, field.nullable, metadata)
 
 
-def _paths(data_type: DataType, path: str) -> Iterator[tuple[str, DataType]]:
+def _paths(data_type: t.DataType, path: str) -> Iterator[tuple[str, t.DataType]]:
     yield path, data_type
     match data_type:
-        case ArrayType(element):
+        case t.ArrayType(element):
             yield from _paths(element, f"{path}.element")
-        case MapType(key, value):
+        case t.MapType(key, value):
             yield from _paths(key, f"{path}.key")
             yield from _paths(value, f"{path}.value")

@@ -13,23 +13,7 @@ from typing import Any
 
 from deltaskip.errors import SchemaError
 from deltaskip.json_text import parse_json
-from deltaskip.sparkexpr.types.data_types import (
-    DEEPEST,
-    PRIMITIVES,
-    STRING,
-    TIMESTAMP,
-    VOID,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    PrimitiveType,
-    StructField,
-    StructType,
-    UnknownType,
-    collation_name,
-    declared_collation,
-)
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.declared_collations import check_collations
 
 # Spark keeps the declared char(n) or varchar(n) of a string column under this key.
@@ -43,12 +27,12 @@ CHAR_VARCHAR = re.compile(r"(char|varchar)\(\s*(\d+)\s*\)")
 _SHORT = 1 << 18
 
 # Old type names that Spark still accepts: NullType was once "null".
-_OTHER_NAMES: Mapping[str, DataType] = {"null": VOID, "timestamp_ltz": TIMESTAMP, "decimal": DecimalType(10, 0)}
+_OTHER_NAMES: Mapping[str, t.DataType] = {"null": t.VOID, "timestamp_ltz": t.TIMESTAMP, "decimal": t.DecimalType(10, 0)}
 
 _SQL_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
 
-def parse_schema(text: str | None) -> StructType:
+def parse_schema(text: str | None) -> t.StructType:
     """Parse the schemaString of a table. None (a metaData action without schemaString) is a schema without columns.
 
     Unknown type names become UnknownType; `char(n)` and `varchar(n)` become string with Spark's metadata key.
@@ -56,11 +40,11 @@ def parse_schema(text: str | None) -> StructType:
     Raises SchemaError with the name of the field for any other violation of the protocol.
     """
     if text is None:
-        return StructType()
+        return t.StructType()
     return _again(text) if len(text) <= _SHORT else _parsed(text)
 
 
-def _parsed(text: str) -> StructType:
+def _parsed(text: str) -> t.StructType:
     try:
         value = parse_json(text)
         parsed = _type(value, "the schema")
@@ -70,7 +54,7 @@ def _parsed(text: str) -> StructType:
         if isinstance(error, SchemaError):
             raise
         raise SchemaError(f"schemaString is not JSON: {str(error).rstrip('.')}.") from error
-    if not isinstance(parsed, StructType):
+    if not isinstance(parsed, t.StructType):
         raise SchemaError(f"schemaString is of type {simple_string(parsed)}; a table's schema must be a struct.")
     return parsed
 
@@ -78,7 +62,7 @@ def _parsed(text: str) -> StructType:
 _again = lru_cache(maxsize=8)(_parsed)
 
 
-def parse_type(text: str) -> DataType:
+def parse_type(text: str) -> t.DataType:
     """Parse the JSON text of a type (a quoted name or an object). Raises SchemaError like parse_schema."""
     try:
         return _type(parse_json(text), "the type")
@@ -90,22 +74,22 @@ def parse_type(text: str) -> DataType:
         raise SchemaError(f"{text!r} is not the JSON of a type: {error}.") from error
 
 
-def schema_to_json(struct: StructType) -> str:
+def schema_to_json(struct: t.StructType) -> str:
     """Return the schemaString of `struct`. parse_schema converts it back to an equal struct."""
     return type_to_json(struct)
 
 
-def type_to_json(data_type: DataType) -> str:
+def type_to_json(data_type: t.DataType) -> str:
     """Return the JSON text of a type, without white space."""
     return json.dumps(_json(data_type), ensure_ascii=False, separators=(",", ":"))
 
 
-def type_name(data_type: DataType) -> str:
+def type_name(data_type: t.DataType) -> str:
     """Return the name of a type in schemaString, such as decimal(10,2)."""
     return str(parse_json(type_to_json(data_type)))
 
 
-def simple_string(data_type: DataType, field: StructField | None = None) -> str:
+def simple_string(data_type: t.DataType, field: t.StructField | None = None) -> str:
     """Return Spark's text for a type: bigint, struct<x:string collate UNICODE_CI,y:array<int>>.
 
     Args:
@@ -129,10 +113,10 @@ def invariant_expression(value: object) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _type(value: Any, where: str, left: int = DEEPEST) -> DataType:
+def _type(value: Any, where: str, left: int = t.DEEPEST) -> t.DataType:
     """The type of a JSON value. left: The number of levels that may be nested in it."""
     if not left:
-        raise SchemaError(f"The schema is nested in more than {DEEPEST} levels.")
+        raise SchemaError(f"The schema is nested in more than {t.DEEPEST} levels.")
     match value:
         case str():
             return _named(value, where)
@@ -140,36 +124,36 @@ def _type(value: Any, where: str, left: int = DEEPEST) -> DataType:
             fields = value.get("fields")
             if not isinstance(fields, list):
                 raise SchemaError(f"The struct at {where} has no list of fields.")
-            return StructType(tuple(_field(f, where, left - 1) for f in fields))
+            return t.StructType(tuple(_field(f, where, left - 1) for f in fields))
         case {"type": "array"}:
             element = _type(_member(value, "elementType", where), f"{where}.element", left - 1)
-            return ArrayType(element, _boolean(value, "containsNull", where))
+            return t.ArrayType(element, _boolean(value, "containsNull", where))
         case {"type": "map"}:
             key = _type(_member(value, "keyType", where), f"{where}.key", left - 1)
             content = _type(_member(value, "valueType", where), f"{where}.value", left - 1)
-            return MapType(key, content, _boolean(value, "valueContainsNull", where))
+            return t.MapType(key, content, _boolean(value, "valueContainsNull", where))
         case {"type": str()}:
             if _is_deep(value, left):
-                raise SchemaError(f"The type at {where} is nested in more than {DEEPEST} levels.")
-            return UnknownType(json.dumps(value, ensure_ascii=False, sort_keys=True))
+                raise SchemaError(f"The type at {where} is nested in more than {t.DEEPEST} levels.")
+            return t.UnknownType(json.dumps(value, ensure_ascii=False, sort_keys=True))
         case _:
             raise SchemaError(f"The type at {where} is neither a name nor an object with a type: {_excerpt(value)}.")
 
 
-def _named(name: str, where: str) -> DataType:
-    known = PRIMITIVES.get(name) or _OTHER_NAMES.get(name)
+def _named(name: str, where: str) -> t.DataType:
+    known = t.PRIMITIVES.get(name) or _OTHER_NAMES.get(name)
     if known is not None:
         return known
     decimal = _DECIMAL.fullmatch(name)
     if decimal is None:
-        return UnknownType(json.dumps(name, ensure_ascii=False))
+        return t.UnknownType(json.dumps(name, ensure_ascii=False))
     try:
-        return DecimalType(int(decimal[1]), int(decimal[2]))
+        return t.DecimalType(int(decimal[1]), int(decimal[2]))
     except SchemaError as error:
         raise SchemaError(f"At {where}: {error}") from error
 
 
-def _field(value: Any, parent: str, left: int) -> StructField:
+def _field(value: Any, parent: str, left: int) -> t.StructField:
     if not isinstance(value, dict):
         raise SchemaError(f"A field of {parent} is not a JSON object: {_excerpt(value)}.")
     name = _member(value, "name", f"a field of {parent}")
@@ -181,11 +165,11 @@ def _field(value: Any, parent: str, left: int) -> StructField:
     if not isinstance(metadata, dict):
         raise SchemaError(f"The metadata of {where} is not a JSON object: {_excerpt(metadata)}.")
     if metadata and _is_deep(metadata, left):
-        raise SchemaError(f"The metadata of {where} is nested in more than {DEEPEST} levels.")
+        raise SchemaError(f"The metadata of {where} is nested in more than {t.DEEPEST} levels.")
     plain = _without_lengths(data_type)
     if plain != data_type:
         metadata = {CHAR_VARCHAR_KEY: simple_string(data_type), **metadata}
-    field = StructField(name, plain, _boolean(value, "nullable", where), metadata)
+    field = t.StructField(name, plain, _boolean(value, "nullable", where), metadata)
     check_collations(field)
     return field
 
@@ -195,15 +179,15 @@ def _is_deep(value: Any, left: int) -> bool:
     return not left or any(_is_deep(each, left - 1) for each in inner)
 
 
-def _without_lengths(data_type: DataType) -> DataType:
+def _without_lengths(data_type: t.DataType) -> t.DataType:
     """The type with char(n) and varchar(n) replaced by string, except in nested structs, whose fields have metadata."""
     match data_type:
-        case UnknownType() if CHAR_VARCHAR.fullmatch(data_type.name):
-            return STRING
-        case ArrayType(element, contains_null):
-            return ArrayType(_without_lengths(element), contains_null)
-        case MapType(key, value, value_contains_null):
-            return MapType(_without_lengths(key), _without_lengths(value), value_contains_null)
+        case t.UnknownType() if CHAR_VARCHAR.fullmatch(data_type.name):
+            return t.STRING
+        case t.ArrayType(element, contains_null):
+            return t.ArrayType(_without_lengths(element), contains_null)
+        case t.MapType(key, value, value_contains_null):
+            return t.MapType(_without_lengths(key), _without_lengths(value), value_contains_null)
         case _:
             return data_type
 
@@ -226,30 +210,30 @@ def _excerpt(value: Any) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 
-def _json(data_type: DataType) -> Any:
+def _json(data_type: t.DataType) -> Any:
     match data_type:
-        case PrimitiveType(name):
+        case t.PrimitiveType(name):
             return name
-        case DecimalType(precision, scale):
+        case t.DecimalType(precision, scale):
             return f"decimal({precision},{scale})"
-        case StructType(fields):
+        case t.StructType(fields):
             return {"type": "struct", "fields": [_field_json(f) for f in fields]}
-        case ArrayType(element, contains_null):
+        case t.ArrayType(element, contains_null):
             return {"type": "array", "elementType": _json(element), "containsNull": contains_null}
-        case MapType(key, value, value_contains_null):
+        case t.MapType(key, value, value_contains_null):
             return {
                 "type": "map",
                 "keyType": _json(key),
                 "valueType": _json(value),
                 "valueContainsNull": value_contains_null,
             }
-        case UnknownType(text):
+        case t.UnknownType(text):
             return parse_json(text)
         case _:
             raise SchemaError(f"{type(data_type).__name__} has no JSON form.")
 
 
-def _field_json(field: StructField) -> dict[str, Any]:
+def _field_json(field: t.StructField) -> dict[str, Any]:
     return {
         "name": field.name,
         "type": _json(field.type),
@@ -258,22 +242,22 @@ def _field_json(field: StructField) -> dict[str, Any]:
     }
 
 
-def _simple(data_type: DataType, field: StructField | None, path: str) -> str:
+def _simple(data_type: t.DataType, field: t.StructField | None, path: str) -> str:
     match data_type:
-        case PrimitiveType("string"):
-            identifier = declared_collation(field, path) if field else None
-            return f"string collate {collation_name(identifier)}" if identifier else "string"
-        case PrimitiveType(name):
+        case t.PrimitiveType("string"):
+            identifier = t.declared_collation(field, path) if field else None
+            return f"string collate {t.collation_name(identifier)}" if identifier else "string"
+        case t.PrimitiveType(name):
             return _SQL_NAMES.get(name, name)
-        case DecimalType(precision, scale):
+        case t.DecimalType(precision, scale):
             return f"decimal({precision},{scale})"
-        case StructType(fields):
+        case t.StructType(fields):
             return "struct<" + ",".join(f"{f.name}:{_simple(f.type, f, f.name)}" for f in fields) + ">"
-        case ArrayType(element):
+        case t.ArrayType(element):
             return f"array<{_simple(element, field, path + '.element')}>"
-        case MapType(key, value):
+        case t.MapType(key, value):
             return f"map<{_simple(key, field, path + '.key')},{_simple(value, field, path + '.value')}>"
-        case UnknownType():
+        case t.UnknownType():
             return data_type.name
         case _:
             raise SchemaError(f"{type(data_type).__name__} has no SQL text.")

@@ -12,23 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import SchemaError
-from deltaskip.sparkexpr.types.data_types import (
-    STRING,
-    ArrayType,
-    DataType,
-    MapType,
-    PrimitiveType,
-    StructField,
-    StructType,
-    UnknownType,
-)
+from deltaskip.sparkexpr.types import data_types
 from deltaskip.sparkexpr.types.ddl import parse_type_text, type_text, without_lengths
 from deltaskip.sparkexpr.types.json import CHAR_VARCHAR, CHAR_VARCHAR_KEY
 from deltaskip.sparkexpr.types.resolve import fold_name
 from deltaskip.sparkexpr.values.arrow_nested import changed_inside
 
 
-def char_type(struct: StructType, path: Sequence[str]) -> str:
+def char_type(struct: data_types.StructType, path: Sequence[str]) -> str:
     """Return the declared type char(n) of a column or nested field; "" for other fields.
 
     Args:
@@ -40,16 +31,16 @@ def char_type(struct: StructType, path: Sequence[str]) -> str:
     return "" if length is None else f"char({length})"
 
 
-def declared_type(struct: StructType, path: Sequence[str]) -> DataType | None:
+def declared_type(struct: data_types.StructType, path: Sequence[str]) -> data_types.DataType | None:
     """Return the type of a column or nested field, as `with_lengths` returns it; None if the path does not exist.
 
     Args:
         struct: The schema.
         path: The exact names of the enclosing structs and the field.
     """
-    declared: DataType = struct
+    declared: data_types.DataType = struct
     for name in path:
-        fields = declared.fields if isinstance(declared, StructType) else ()
+        fields = declared.fields if isinstance(declared, data_types.StructType) else ()
         field = next((field for field in fields if field.name == name), None)
         if field is None:
             return None
@@ -57,24 +48,24 @@ def declared_type(struct: StructType, path: Sequence[str]) -> DataType | None:
     return declared
 
 
-def char_length(data_type: DataType) -> int | None:
+def char_length(data_type: data_types.DataType) -> int | None:
     """Return n of a type char(n) from `with_lengths`; None for other types."""
     found = text_length(data_type)
     return None if found is None or found[0] != "char" else found[1]
 
 
-def text_length(data_type: DataType) -> tuple[str, int] | None:
+def text_length(data_type: data_types.DataType) -> tuple[str, int] | None:
     """Return `char` or `varchar`, and n, of a type from `with_lengths`; None for other types."""
-    found = CHAR_VARCHAR.fullmatch(data_type.name) if isinstance(data_type, UnknownType) else None
+    found = CHAR_VARCHAR.fullmatch(data_type.name) if isinstance(data_type, data_types.UnknownType) else None
     return None if found is None else (found[1], int(found[2]))
 
 
-def is_text(data_type: DataType) -> bool:
+def is_text(data_type: data_types.DataType) -> bool:
     """Whether a type from `with_lengths` is string, char(n) or varchar(n)."""
-    return data_type == STRING or text_length(data_type) is not None
+    return data_type == data_types.STRING or text_length(data_type) is not None
 
 
-def holds_all(new: DataType, old: DataType) -> bool:
+def holds_all(new: data_types.DataType, old: data_types.DataType) -> bool:
     """Whether the string type `new` holds every value of the string type `old`. Both are from `with_lengths`.
 
     The values of char(n) are padded to n characters.
@@ -85,33 +76,33 @@ def holds_all(new: DataType, old: DataType) -> bool:
     return old == new or after is None or (before is not None and after[0] == "varchar" and after[1] >= before[1])
 
 
-def declares_char(field: StructField) -> bool:
+def declares_char(field: data_types.StructField) -> bool:
     """Whether the declared type of a column or field is char(n), or contains it at any depth: Spark pads its values."""
-    if not field.metadata and isinstance(field.type, PrimitiveType):
+    if not field.metadata and isinstance(field.type, data_types.PrimitiveType):
         return False
     return holds_char(with_lengths(field).type)
 
 
-def holds_char(data_type: DataType) -> bool:
+def holds_char(data_type: data_types.DataType) -> bool:
     """Whether a type from `with_lengths` is char(n), or contains it at any depth."""
     match data_type:
-        case StructType(fields):
+        case data_types.StructType(fields):
             return any(holds_char(field.type) for field in fields)
-        case ArrayType(element):
+        case data_types.ArrayType(element):
             return holds_char(element)
-        case MapType(key, value):
+        case data_types.MapType(key, value):
             return holds_char(key) or holds_char(value)
         case _:
             return char_length(data_type) is not None
 
 
-def char_columns(fields: Iterable[StructField]) -> dict[str, DataType]:
+def char_columns(fields: Iterable[data_types.StructField]) -> dict[str, data_types.DataType]:
     """Return the declared types of the columns that contain char(n), by name."""
     declared = ((field.name, with_lengths(field).type) for field in fields)
     return {name: data_type for name, data_type in declared if holds_char(data_type)}
 
 
-def char_padded(array: pa.Array, declared: DataType) -> pa.Array:
+def char_padded(array: pa.Array, declared: data_types.DataType) -> pa.Array:
     """Return a column with its strings of type char(n) padded.
 
     Args:
@@ -126,59 +117,63 @@ def char_padded(array: pa.Array, declared: DataType) -> pa.Array:
     return changed_inside(array, declared, char_padded) if length is None else pc.utf8_rpad(array, length)
 
 
-def with_lengths(field: StructField) -> StructField:
+def with_lengths(field: data_types.StructField) -> data_types.StructField:
     """Return the field with its declared char(n) and varchar(n) in its type, and without the metadata key."""
     declared = field.metadata.get(CHAR_VARCHAR_KEY)
     inner = _inner(field.type)
     if declared is None:
-        return field if inner is field.type else StructField(field.name, inner, field.nullable, field.metadata)
+        return (
+            field if inner is field.type else data_types.StructField(field.name, inner, field.nullable, field.metadata)
+        )
     try:
         lengths = parse_type_text(str(declared))
     except SchemaError:
         # A type that cannot be parsed is kept unchanged.
         return field
     metadata = {key: value for key, value in field.metadata.items() if key != CHAR_VARCHAR_KEY}
-    return StructField(field.name, _declared(inner, lengths), field.nullable, metadata)
+    return data_types.StructField(field.name, _declared(inner, lengths), field.nullable, metadata)
 
 
-def stored_field(field: StructField) -> StructField:
+def stored_field(field: data_types.StructField) -> data_types.StructField:
     """Return the field as a schema stores it: the inverse of `with_lengths`."""
     plain = without_lengths(field.type)
     if plain == field.type:
         return field
     metadata = {**field.metadata, CHAR_VARCHAR_KEY: type_text(field.type)}
-    return StructField(field.name, plain, field.nullable, metadata)
+    return data_types.StructField(field.name, plain, field.nullable, metadata)
 
 
-def _inner(data_type: DataType) -> DataType:
+def _inner(data_type: data_types.DataType) -> data_types.DataType:
     """The type with the lengths that the fields of nested structs declare."""
     match data_type:
-        case StructType(fields):
+        case data_types.StructType(fields):
             found = tuple(map(with_lengths, fields))
-            return data_type if all(a is b for a, b in zip(found, fields, strict=True)) else StructType(found)
-        case ArrayType(element, contains_null):
+            return (
+                data_type if all(a is b for a, b in zip(found, fields, strict=True)) else data_types.StructType(found)
+            )
+        case data_types.ArrayType(element, contains_null):
             inner = _inner(element)
-            return data_type if inner is element else ArrayType(inner, contains_null)
-        case MapType(key, value, contains_null):
+            return data_type if inner is element else data_types.ArrayType(inner, contains_null)
+        case data_types.MapType(key, value, contains_null):
             inner_key, inner_value = _inner(key), _inner(value)
             same = inner_key is key and inner_value is value
-            return data_type if same else MapType(inner_key, inner_value, contains_null)
+            return data_type if same else data_types.MapType(inner_key, inner_value, contains_null)
         case _:
             return data_type
 
 
-def _declared(actual: DataType, declared: DataType) -> DataType:
+def _declared(actual: data_types.DataType, declared: data_types.DataType) -> data_types.DataType:
     """The actual type with the lengths of the declared type, as far as both have the same structure."""
     match actual, declared:
-        case _, UnknownType() if actual == STRING:
+        case _, data_types.UnknownType() if actual == data_types.STRING:
             return declared
-        case StructType(fields), StructType(others):
+        case data_types.StructType(fields), data_types.StructType(others):
             by_name = {fold_name(other.name): other.type for other in others}
             inner = (_declared(f.type, by_name.get(fold_name(f.name), f.type)) for f in fields)
-            return StructType(tuple(replace(f, type=t) for f, t in zip(fields, inner, strict=True)))
-        case ArrayType(element, contains_null), ArrayType(other):
-            return ArrayType(_declared(element, other), contains_null)
-        case MapType(key, value, contains_null), MapType(other_key, other_value):
-            return MapType(_declared(key, other_key), _declared(value, other_value), contains_null)
+            return data_types.StructType(tuple(replace(f, type=t) for f, t in zip(fields, inner, strict=True)))
+        case data_types.ArrayType(element, contains_null), data_types.ArrayType(other):
+            return data_types.ArrayType(_declared(element, other), contains_null)
+        case data_types.MapType(key, value, contains_null), data_types.MapType(other_key, other_value):
+            return data_types.MapType(_declared(key, other_key), _declared(value, other_value), contains_null)
         case _:
             return actual

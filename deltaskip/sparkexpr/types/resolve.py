@@ -8,17 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from deltaskip.arguments import unicode_text
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.types.data_types import (
-    COLLATIONS_KEY,
-    STRING,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-    declared_collation,
-    nested_types,
-)
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.physical_names import MappingMode, physical_name
 
 ColumnPath = tuple[str, ...]
@@ -49,13 +39,13 @@ class Resolved:
 
     logical: tuple[str, ...]
     physical: tuple[str, ...]
-    type: DataType
+    type: t.DataType
     nullable: bool
-    field: StructField
+    field: t.StructField
 
 
 def resolve(
-    struct: StructType, parts: Sequence[str], mode: MappingMode = "none", case_sensitive: bool = False
+    struct: t.StructType, parts: Sequence[str], mode: MappingMode = "none", case_sensitive: bool = False
 ) -> Resolved:
     """Resolve a column name as Spark does.
 
@@ -77,7 +67,7 @@ def resolve(
     logical: list[str] = []
     physical: list[str] = []
     nullable = False
-    current: DataType = struct
+    current: t.DataType = struct
     for part in parts:
         try:
             field = _step(current, logical, part, case_sensitive)
@@ -95,14 +85,14 @@ def resolve(
     return Resolved(tuple(logical), tuple(physical), current, nullable, field)
 
 
-def _has(struct: StructType, parts: Sequence[str], case_sensitive: bool) -> bool:
+def _has(struct: t.StructType, parts: Sequence[str], case_sensitive: bool) -> bool:
     try:
         return bool(parts) and resolve(struct, parts, case_sensitive=case_sensitive) is not None
     except PredicateError:
         return False
 
 
-def leaves(struct: StructType, mode: MappingMode = "none") -> list[Resolved]:
+def leaves(struct: t.StructType, mode: MappingMode = "none") -> list[Resolved]:
     """All fields that are not structs, arrays or maps and are nested only in structs, in order."""
     return list(_leaves(struct, mode, (), (), False))
 
@@ -112,19 +102,19 @@ def collation_of(resolved: Resolved) -> str | None:
 
     # COLLATIONS RFC, Specifying collations in the table schema: the key is the path from the nearest StructField.
     """
-    if resolved.type != STRING:
+    if resolved.type != t.STRING:
         return None
-    return declared_collation(resolved.field, resolved.field.name)
+    return t.declared_collation(resolved.field, resolved.field.name)
 
 
-def collation_inside(field: StructField) -> str | None:
+def collation_inside(field: t.StructField) -> str | None:
     """A collation that the schema declares for a string in a field, at any depth; None if it declares no collation."""
-    declared = field.metadata.get(COLLATIONS_KEY)
+    declared = field.metadata.get(t.COLLATIONS_KEY)
     if declared:
         first = next(iter(declared.values()), None) if isinstance(declared, Mapping) else None
         return str(first) if first is not None else "unknown"
-    for each in nested_types(field.type, into_structs=False):
-        for inner in each.fields if isinstance(each, StructType) else ():
+    for each in t.nested_types(field.type, into_structs=False):
+        for inner in each.fields if isinstance(each, t.StructType) else ():
             found = collation_inside(inner)
             if found is not None:
                 return found
@@ -153,12 +143,12 @@ def near_names(name: str, names: Sequence[str]) -> list[str]:
     return [by_key[key] for key in get_close_matches(fold_name(name), list(by_key), n=3, cutoff=0.5)]
 
 
-def _step(current: DataType, above: Sequence[str], part: str, case_sensitive: bool) -> StructField:
+def _step(current: t.DataType, above: Sequence[str], part: str, case_sensitive: bool) -> t.StructField:
     match current:
-        case StructType(fields):
+        case t.StructType(fields):
             return _pick(fields, above, part, case_sensitive)
-        case ArrayType() | MapType():
-            kind = "an array" if isinstance(current, ArrayType) else "a map"
+        case t.ArrayType() | t.MapType():
+            kind = "an array" if isinstance(current, t.ArrayType) else "a map"
             raise InsideCollection(
                 f"{display_name((*above, part))} is inside {kind}: {display_name(above)} has no single value per row."
             )
@@ -167,7 +157,7 @@ def _step(current: DataType, above: Sequence[str], part: str, case_sensitive: bo
             raise PredicateError(f"{name} does not exist: {display_name(above)} is not a struct.")
 
 
-def _pick(fields: Sequence[StructField], above: Sequence[str], part: str, case_sensitive: bool) -> StructField:
+def _pick(fields: Sequence[t.StructField], above: Sequence[str], part: str, case_sensitive: bool) -> t.StructField:
     wanted = part if case_sensitive else fold_name(part)
     found = _names.of(fields, case_sensitive).get(wanted, [])
     if len(found) == 1:
@@ -183,16 +173,16 @@ class _Names:
     """A cache of the fields of structs by name or folded name: predicates name many columns of a few structs."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, bool], tuple[Sequence[StructField], dict[str, list[StructField]]]] = {}
+        self._known: dict[tuple[int, bool], tuple[Sequence[t.StructField], dict[str, list[t.StructField]]]] = {}
         self._left = _MOST_FIELDS
 
-    def of(self, fields: Sequence[StructField], case_sensitive: bool) -> dict[str, list[StructField]]:
+    def of(self, fields: Sequence[t.StructField], case_sensitive: bool) -> dict[str, list[t.StructField]]:
         # The key is the identity, which the cached fields keep alive: comparing wide structs is slow.
         key = id(fields), case_sensitive
         known = self._known.get(key)
         if known is not None:
             return known[1]
-        index: dict[str, list[StructField]] = {}
+        index: dict[str, list[t.StructField]] = {}
         for field in fields:
             index.setdefault(field.name if case_sensitive else fold_name(field.name), []).append(field)
         if self._left < len(fields):
@@ -206,16 +196,16 @@ _MOST_FIELDS = 50_000
 _names = _Names()
 
 
-def _inner_paths(fields: Sequence[StructField], above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _inner_paths(fields: Sequence[t.StructField], above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """The paths of the fields of structs, at any depth."""
     for field in fields:
-        if isinstance(field.type, StructType):
+        if isinstance(field.type, t.StructType):
             for inner in field.type.fields:
                 yield (*above, field.name, inner.name)
             yield from _inner_paths(field.type.fields, (*above, field.name))
 
 
-def _suggestion(fields: Sequence[StructField], above: Sequence[str], part: str) -> str:
+def _suggestion(fields: Sequence[t.StructField], above: Sequence[str], part: str) -> str:
     near = near_names(part, [f.name for f in fields])
     inner = [] if above else [path for path in _inner_paths(fields, ()) if fold_name(path[-1]) == fold_name(part)]
     if inner:
@@ -229,16 +219,16 @@ def _suggestion(fields: Sequence[StructField], above: Sequence[str], part: str) 
 
 
 def _leaves(
-    struct: StructType, mode: MappingMode, logical: tuple[str, ...], physical: tuple[str, ...], nullable: bool
+    struct: t.StructType, mode: MappingMode, logical: tuple[str, ...], physical: tuple[str, ...], nullable: bool
 ) -> Iterator[Resolved]:
     for field in struct.fields:
         path = (*logical, field.name)
         stored = (*physical, physical_name(field, mode))
         can_be_null = nullable or field.nullable
         match field.type:
-            case StructType():
+            case t.StructType():
                 yield from _leaves(field.type, mode, path, stored, can_be_null)
-            case ArrayType() | MapType():
+            case t.ArrayType() | t.MapType():
                 continue
             case _:
                 yield Resolved(path, stored, field.type, can_be_null, field)

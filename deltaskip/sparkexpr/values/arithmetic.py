@@ -12,7 +12,7 @@ from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, ROU
 from deltaskip.sparkexpr.coerce import adjusted_decimal
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.text.type_names import sql_name
-from deltaskip.sparkexpr.types.data_types import DOUBLE, FLOAT, FLOATING, INTEGRAL_BITS, LONG, DataType, DecimalType
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values.floats import double_text_range, float_text, nearest_double, nearest_float, to_float
 from deltaskip.sparkexpr.values.numerals import EXACT, context, exactly, of_unscaled
 
@@ -34,19 +34,19 @@ ROUNDINGS: Mapping[str, tuple[str, str]] = {
 """Rounding of each function, as `kernels.decimals.rescale` and as `decimal` name it."""
 
 
-def arithmetic_type(op: str, left: DataType, right: DataType) -> DataType | None:
+def arithmetic_type(op: str, left: t.DataType, right: t.DataType) -> t.DataType | None:
     """The result type of `left op right` after coercion; None if the operation does not exist."""
     if op == "div":
-        fits = (left == right == LONG) or (isinstance(left, DecimalType) and isinstance(right, DecimalType))
-        return LONG if fits else None
-    if isinstance(left, DecimalType) and isinstance(right, DecimalType):
+        fits = (left == right == t.LONG) or (isinstance(left, t.DecimalType) and isinstance(right, t.DecimalType))
+        return t.LONG if fits else None
+    if isinstance(left, t.DecimalType) and isinstance(right, t.DecimalType):
         return _decimal_type(op, left, right)
-    if left != right or not (left in INTEGRAL_BITS or left in FLOATING):
+    if left != right or not (left in t.INTEGRAL_BITS or left in t.FLOATING):
         return None
-    return left if op != "/" or left == DOUBLE else None
+    return left if op != "/" or left == t.DOUBLE else None
 
 
-def arithmetic(op: str, left: object, right: object, type_: DataType | None) -> object:
+def arithmetic(op: str, left: object, right: object, type_: t.DataType | None) -> object:
     """The value of `left op right` of result type `type_`, neither NULL. Raises EvaluationError as in ANSI mode."""
     if op in ("/", "%", "div") and right == 0:
         raise EvaluationError(BY_ZERO)
@@ -55,13 +55,13 @@ def arithmetic(op: str, left: object, right: object, type_: DataType | None) -> 
             return _decimal(op, left, right, type_)
         case (float(), float()):
             value = _floating(op, left, right)
-            return to_float(value) if type_ == FLOAT else value
+            return to_float(value) if type_ == t.FLOAT else value
         case (int(), int()):
             return checked_integral(_integral(op, left, right), type_)
     raise EvaluationError(f"No arithmetic for {left!r} {op} {right!r}.")
 
 
-def negated(value: object, type_: DataType | None) -> object:
+def negated(value: object, type_: t.DataType | None) -> object:
     """`-value`."""
     match value:
         case int():
@@ -73,7 +73,7 @@ def negated(value: object, type_: DataType | None) -> object:
     raise EvaluationError(f"No negative of {value!r}.")
 
 
-def absolute(value: object, type_: DataType | None) -> object:
+def absolute(value: object, type_: t.DataType | None) -> object:
     """`abs(value)`."""
     match value:
         case int():
@@ -92,7 +92,7 @@ def _rounded_to_34(value: Decimal) -> Decimal:
     return value
 
 
-def whole(value: object, up: bool, type_: DataType | None, scale: int = 0) -> object:
+def whole(value: object, up: bool, type_: t.DataType | None, scale: int = 0) -> object:
     """`floor(value, scale)`, or `ceil` if `up`.
 
     Raises Undecided for a double beyond BIGINT: Spark 4.1 returns the limit, and Spark 4.3 fails in ANSI mode.
@@ -112,7 +112,7 @@ def whole(value: object, up: bool, type_: DataType | None, scale: int = 0) -> ob
     raise EvaluationError(f"No whole number for {value!r}.")
 
 
-def rounded(value: object, scale: int, type_: DataType | None, rounding: str = ROUND_HALF_UP) -> object:
+def rounded(value: object, scale: int, type_: t.DataType | None, rounding: str = ROUND_HALF_UP) -> object:
     """`round(value, scale)`, rounded half up or as `rounding` says."""
     match value:
         case int():
@@ -122,7 +122,7 @@ def rounded(value: object, scale: int, type_: DataType | None, rounding: str = R
         case Decimal():
             return to_decimal(_at_places(value, scale, rounding), type_)
         case float():
-            return _rounded_float(value, scale, type_ == FLOAT, rounding)
+            return _rounded_float(value, scale, type_ == t.FLOAT, rounding)
     raise EvaluationError(f"No rounded number for {value!r}.")
 
 
@@ -168,9 +168,9 @@ def _rounded_text(text: Decimal, scale: int, single: bool, rounding: str) -> flo
     return (nearest_float(found) if single else nearest_double(found)) + 0.0
 
 
-def to_decimal(value: Decimal, type_: DataType | None, rounding: str = ROUND_HALF_UP) -> Decimal:
+def to_decimal(value: Decimal, type_: t.DataType | None, rounding: str = ROUND_HALF_UP) -> Decimal:
     """`value` at the scale of `type_`. Raises EvaluationError if it has too many digits."""
-    if not isinstance(type_, DecimalType):
+    if not isinstance(type_, t.DecimalType):
         raise EvaluationError(f"{sql_name(type_)} is not a decimal type.")
     try:
         moved = value.quantize(of_unscaled(1, type_.scale), rounding, EXACT)
@@ -181,15 +181,15 @@ def to_decimal(value: Decimal, type_: DataType | None, rounding: str = ROUND_HAL
     return moved if moved else moved.copy_abs()
 
 
-def checked_integral(value: int, type_: DataType | None) -> int:
+def checked_integral(value: int, type_: t.DataType | None) -> int:
     """`value` if it fits the integral type. Raises EvaluationError otherwise."""
-    bits = None if type_ is None else INTEGRAL_BITS.get(type_)
+    bits = None if type_ is None else t.INTEGRAL_BITS.get(type_)
     if bits is None or not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
         raise EvaluationError(f"{value} is out of the range of {sql_name(type_)}.")
     return value
 
 
-def _decimal_type(op: str, left: DecimalType, right: DecimalType) -> DecimalType | None:
+def _decimal_type(op: str, left: t.DecimalType, right: t.DecimalType) -> t.DecimalType | None:
     p1, s1, p2, s2 = left.precision, left.scale, right.precision, right.scale
     match op:
         case "+" | "-":
@@ -206,7 +206,7 @@ def _decimal_type(op: str, left: DecimalType, right: DecimalType) -> DecimalType
     return None
 
 
-def _decimal(op: str, left: Decimal, right: Decimal, type_: DataType | None) -> object:
+def _decimal(op: str, left: Decimal, right: Decimal, type_: t.DataType | None) -> object:
     match op:
         case "+":
             return to_decimal(EXACT.add(left, right), type_)
@@ -218,7 +218,7 @@ def _decimal(op: str, left: Decimal, right: Decimal, type_: DataType | None) -> 
             return to_decimal(EXACT.divide(left, right), type_)
         case "%":
             return to_decimal(EXACT.remainder(left, right), type_)
-    quotient = to_decimal(EXACT.divide_int(left, right).to_integral_value(ROUND_DOWN, EXACT), DecimalType(38, 0))
+    quotient = to_decimal(EXACT.divide_int(left, right).to_integral_value(ROUND_DOWN, EXACT), t.DecimalType(38, 0))
     # Decimal.toLong keeps the lower 64 bits, also in ANSI mode.
     return (int(quotient) + (1 << 63)) % (1 << 64) - (1 << 63)
 

@@ -14,41 +14,9 @@ from typing import Any
 from deltaskip.errors import shown
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.text.type_names import sql_name
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    BOOLEAN_TEXTS,
-    DATE,
-    DATETIMES,
-    FLOAT,
-    FLOATING,
-    INTEGRAL_BITS,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructType,
-)
+from deltaskip.sparkexpr.types import data_types as t
+from deltaskip.sparkexpr.values import calendar
 from deltaskip.sparkexpr.values.arithmetic import checked_integral, to_decimal
-from deltaskip.sparkexpr.values.calendar import (
-    JAVA_TRIM,
-    MICROS_PER_DAY,
-    MICROS_PER_SECOND,
-    TRIM_ALL,
-    Zone,
-    format_date,
-    format_timestamp,
-    instant_of,
-    is_special_date,
-    local_of,
-    parse_date,
-    parse_timestamp,
-    parse_timestamp_ntz,
-)
 from deltaskip.sparkexpr.values.floats import (
     SPECIAL_FLOATS,
     double_text_range,
@@ -66,7 +34,7 @@ _LONG_LIMIT = 2.0**63
 _SCALES = 5_000
 
 
-def cast_value(value: object, source: DataType, target: DataType, zone: Zone) -> object:
+def cast_value(value: object, source: t.DataType, target: t.DataType, zone: calendar.Zone) -> object:
     """Cast `value` from `source` to `target` in the session's time zone. NULL stays NULL.
 
     Raises EvaluationError if Spark raises in ANSI mode, and if the result depends on the version of Java.
@@ -75,26 +43,26 @@ def cast_value(value: object, source: DataType, target: DataType, zone: Zone) ->
         return value
     if source in INTERVALS:
         return _from_interval(value, source, target)
-    if target == STRING:
+    if target == t.STRING:
         return _to_string(value, source, zone)
     if isinstance(value, tuple):
         return _cast_inside(value, source, target, lambda each, one, other: cast_value(each, one, other, zone))
-    if source == STRING and isinstance(value, str):
+    if source == t.STRING and isinstance(value, str):
         return _from_string(value, target, zone)
-    if target == BOOLEAN:
+    if target == t.BOOLEAN:
         return value != 0
-    if target in INTEGRAL_BITS:
+    if target in t.INTEGRAL_BITS:
         return _to_integral(value, source, target)
-    if target in FLOATING:
+    if target in t.FLOATING:
         return _to_floating(value, source, target)
-    if isinstance(target, DecimalType):
+    if isinstance(target, t.DecimalType):
         return _to_decimal(value, source, target)
     return _to_datetime(value, source, target, zone)
 
 
-def try_cast_value(value: object, source: DataType, target: DataType, zone: Zone) -> object:
+def try_cast_value(value: object, source: t.DataType, target: t.DataType, zone: calendar.Zone) -> object:
     """Like cast_value, but a value that cannot be cast, also inside a nested value, becomes NULL."""
-    if isinstance(value, tuple) and target != STRING:
+    if isinstance(value, tuple) and target != t.STRING:
         return _cast_inside(value, source, target, lambda each, one, other: try_cast_value(each, one, other, zone))
     try:
         return cast_value(value, source, target, zone)
@@ -106,22 +74,22 @@ def try_cast_value(value: object, source: DataType, target: DataType, zone: Zone
 
 def _cast_inside(
     value: tuple[Any, ...],
-    source: DataType,
-    target: DataType,
-    cast: Callable[[object, DataType, DataType], object],
+    source: t.DataType,
+    target: t.DataType,
+    cast: Callable[[object, t.DataType, t.DataType], object],
 ) -> object:
     """An array, map or struct with its inner values cast."""
     match source, target:
-        case ArrayType(one), ArrayType(other, nullable):
+        case t.ArrayType(one), t.ArrayType(other, nullable):
             return tuple([_checked(cast(each, one, other), nullable) for each in value])
-        case MapType(key, item), MapType(other_key, other_item, nullable):
+        case t.MapType(key, item), t.MapType(other_key, other_item, nullable):
             return tuple(
                 [
                     (_checked(cast(each, key, other_key), False), _checked(cast(found, item, other_item), nullable))
                     for each, found in value
                 ]
             )
-        case StructType(fields), StructType(others):
+        case t.StructType(fields), t.StructType(others):
             return tuple(
                 [
                     _checked(cast(each, field.type, other.type), other.nullable)
@@ -137,18 +105,18 @@ def _checked(value: object, nullable: bool) -> object:
     return value
 
 
-def _to_string(value: object, source: DataType, zone: Zone) -> str:
+def _to_string(value: object, source: t.DataType, zone: calendar.Zone) -> str:
     match value:
         case tuple():
             return _nested_text(value, source, zone)
         case bool():
             return "true" if value else "false"
-        case int() if source == DATE:
-            return format_date(value)
-        case int() if source == TIMESTAMP:
-            return format_timestamp(local_of(value, zone))
-        case int() if source == TIMESTAMP_NTZ:
-            return format_timestamp(value)
+        case int() if source == t.DATE:
+            return calendar.format_date(value)
+        case int() if source == t.TIMESTAMP:
+            return calendar.format_timestamp(calendar.local_of(value, zone))
+        case int() if source == t.TIMESTAMP_NTZ:
+            return calendar.format_timestamp(value)
         case int():
             return str(value)
         case Decimal():
@@ -156,7 +124,7 @@ def _to_string(value: object, source: DataType, zone: Zone) -> str:
                 raise Undecided(f"The text of {value:f} has an exponent without ANSI mode.")
             return format(value, "f")
         case float():
-            text = float_text(value, source == FLOAT)
+            text = float_text(value, source == t.FLOAT)
             if text is None:
                 raise Undecided(f"The text of {value!r} depends on the Java version.")
             return text
@@ -168,54 +136,56 @@ def _to_string(value: object, source: DataType, zone: Zone) -> str:
     raise EvaluationError(f"No text for {value!r}.")
 
 
-def _from_interval(value: object, source: DataType, target: DataType) -> object:
-    if target == STRING:
+def _from_interval(value: object, source: t.DataType, target: t.DataType) -> object:
+    if target == t.STRING:
         return interval_words(value, source)
     if not isinstance(value, int) or not interval_castable(source, target):
         raise Undecided("Such a cast of an interval is left to Spark.")
     number = interval_number(value, source)
-    if isinstance(target, DecimalType):
+    if isinstance(target, t.DecimalType):
         return to_decimal(number, target)
     # A type with the units of both holds the same value.
-    return checked_integral(int(number), target) if target in INTEGRAL_BITS else value
+    return checked_integral(int(number), target) if target in t.INTEGRAL_BITS else value
 
 
-def _nested_text(value: tuple[Any, ...], source: DataType, zone: Zone) -> str:
-    def text(each: object, type_: DataType) -> str:
-        return "null" if each is None else str(cast_value(each, type_, STRING, zone))
+def _nested_text(value: tuple[Any, ...], source: t.DataType, zone: calendar.Zone) -> str:
+    def text(each: object, type_: t.DataType) -> str:
+        return "null" if each is None else str(cast_value(each, type_, t.STRING, zone))
 
     match source:
-        case ArrayType(element):
+        case t.ArrayType(element):
             return f"[{', '.join([text(each, element) for each in value])}]"
-        case MapType(key, item):
+        case t.MapType(key, item):
             return f"{{{', '.join([f'{text(each, key)} -> {text(found, item)}' for each, found in value])}}}"
-        case StructType(fields):
+        case t.StructType(fields):
             pairs = zip(value, fields, strict=True)
             return f"{{{', '.join([text(each, field.type) for each, field in pairs])}}}"
     raise Undecided("The text of such a value is left to Spark.")
 
 
-def _from_string(text: str, target: DataType, zone: Zone) -> object:
+def _from_string(text: str, target: t.DataType, zone: calendar.Zone) -> object:
     value: object = None
-    if target in DATETIMES and is_special_date(text):
+    if target in t.DATETIMES and calendar.is_special_date(text):
         raise Undecided(f"Spark reads {text!r} as a time in a constant, but not in a column.")
-    if target == BINARY:
+    if target == t.BINARY:
         return text.encode("utf-8")
-    if target == BOOLEAN:
-        word = text.strip(TRIM_ALL).lower()
-        value = BOOLEAN_TEXTS.get(word)
-    elif target in INTEGRAL_BITS:
-        digits = text.strip(TRIM_ALL)
+    if target == t.BOOLEAN:
+        word = text.strip(calendar.TRIM_ALL).lower()
+        value = t.BOOLEAN_TEXTS.get(word)
+    elif target in t.INTEGRAL_BITS:
+        digits = text.strip(calendar.TRIM_ALL)
         value = checked_integral(integer_of(digits), target) if _INTEGER.fullmatch(digits) else None
-    elif target in FLOATING:
+    elif target in t.FLOATING:
         value = _parse_floating(text, target)
-    elif isinstance(target, DecimalType):
-        value = _parse_decimal(text.strip(TRIM_ALL), target)
-    elif target == DATE:
-        value = parse_date(text)
-    elif target in (TIMESTAMP, TIMESTAMP_NTZ):
+    elif isinstance(target, t.DecimalType):
+        value = _parse_decimal(text.strip(calendar.TRIM_ALL), target)
+    elif target == t.DATE:
+        value = calendar.parse_date(text)
+    elif target in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         try:
-            value = parse_timestamp(text, zone) if target == TIMESTAMP else parse_timestamp_ntz(text)
+            value = (
+                calendar.parse_timestamp(text, zone) if target == t.TIMESTAMP else calendar.parse_timestamp_ntz(text)
+            )
         except LookupError as error:
             raise Undecided(f"{shown(text)} as a timestamp is left to Spark: {error}") from error
     if value is None:
@@ -223,8 +193,8 @@ def _from_string(text: str, target: DataType, zone: Zone) -> object:
     return value
 
 
-def _parse_floating(text: str, target: DataType) -> float | None:
-    trimmed = text.strip(JAVA_TRIM)
+def _parse_floating(text: str, target: t.DataType) -> float | None:
+    trimmed = text.strip(calendar.JAVA_TRIM)
     special = SPECIAL_FLOATS.get(trimmed.lower())
     if special is not None:
         return special
@@ -238,11 +208,11 @@ def _parse_floating(text: str, target: DataType) -> float | None:
     if trimmed[-1] in "fFdD":
         raise Undecided(f"{shown(text)} as a number is left to Spark.")
     exact = decimal_of(trimmed)
-    value = nearest_float(exact) if target == FLOAT else nearest_double(exact)
+    value = nearest_float(exact) if target == t.FLOAT else nearest_double(exact)
     return math.copysign(value, -1.0) if trimmed.startswith("-") else value
 
 
-def _parse_decimal(text: str, target: DecimalType) -> Decimal | None:
+def _parse_decimal(text: str, target: t.DecimalType) -> Decimal | None:
     if not text.isascii():
         raise Undecided(f"{shown(text)} as a number is left to Spark, which reads the digits of every script.")
     if not _FLOATING.fullmatch(text):
@@ -254,17 +224,17 @@ def _parse_decimal(text: str, target: DecimalType) -> Decimal | None:
     return to_decimal(decimal_of(text), target)
 
 
-def _to_integral(value: object, source: DataType, target: DataType) -> int:
+def _to_integral(value: object, source: t.DataType, target: t.DataType) -> int:
     match value:
         case bool():
             return int(value)
-        case int() if source == TIMESTAMP:
-            return checked_integral(value // MICROS_PER_SECOND, target)
+        case int() if source == t.TIMESTAMP:
+            return checked_integral(value // calendar.MICROS_PER_SECOND, target)
         case int():
             return checked_integral(value, target)
         case Decimal():
             whole = int(value)
-            if target != LONG and whole != math.trunc(float(value)):
+            if target != t.LONG and whole != math.trunc(float(value)):
                 raise Undecided(f"{value} as {sql_name(target)} goes through a double in Spark above 18 digits.")
             return checked_integral(whole, target)
         case float():
@@ -272,40 +242,40 @@ def _to_integral(value: object, source: DataType, target: DataType) -> int:
     raise EvaluationError(f"{value!r} cannot be cast to {sql_name(target)}.")
 
 
-def _truncated(value: float, target: DataType) -> int:
+def _truncated(value: float, target: t.DataType) -> int:
     if math.isnan(value) or math.isinf(value):
         raise EvaluationError(f"{value!r} is out of the range of {sql_name(target)}.")
-    if target == LONG and math.floor(value) == _LONG_LIMIT:
+    if target == t.LONG and math.floor(value) == _LONG_LIMIT:
         # Java compares with 2^63 - 1 as a double, which is 2^63, and saturates.
         return 2**63 - 1
-    limit = 1 << (INTEGRAL_BITS[target] - 1)
+    limit = 1 << (t.INTEGRAL_BITS[target] - 1)
     if not (math.floor(value) <= limit - 1 and math.ceil(value) >= -limit):
         raise EvaluationError(f"{value!r} is out of the range of {sql_name(target)}.")
     return math.trunc(value)
 
 
-def _to_floating(value: object, source: DataType, target: DataType) -> float:
+def _to_floating(value: object, source: t.DataType, target: t.DataType) -> float:
     match value:
         case bool():
             return float(value)
-        case int() if source == TIMESTAMP:
+        case int() if source == t.TIMESTAMP:
             # Two roundings: the long to a double, and the quotient.
-            seconds = float(value) / MICROS_PER_SECOND
-            return to_float(seconds) if target == FLOAT else seconds
+            seconds = float(value) / calendar.MICROS_PER_SECOND
+            return to_float(seconds) if target == t.FLOAT else seconds
         case int():
-            return nearest_float(value) if target == FLOAT else float(value)
+            return nearest_float(value) if target == t.FLOAT else float(value)
         case Decimal():
-            return nearest_float(value) if target == FLOAT else float(value)
+            return nearest_float(value) if target == t.FLOAT else float(value)
         case float():
-            return to_float(value) if target == FLOAT else value
+            return to_float(value) if target == t.FLOAT else value
     raise EvaluationError(f"{value!r} cannot be cast to {sql_name(target)}.")
 
 
-def _to_decimal(value: object, source: DataType, target: DecimalType) -> Decimal | None:
+def _to_decimal(value: object, source: t.DataType, target: t.DecimalType) -> Decimal | None:
     match value:
-        case int() if source == TIMESTAMP:
+        case int() if source == t.TIMESTAMP:
             # Spark converts through a double here.
-            return _decimal_of_double(float(value) / MICROS_PER_SECOND, target)
+            return _decimal_of_double(float(value) / calendar.MICROS_PER_SECOND, target)
         case bool() | int():
             return to_decimal(exactly(int(value)), target)
         case Decimal():
@@ -316,7 +286,7 @@ def _to_decimal(value: object, source: DataType, target: DecimalType) -> Decimal
     raise EvaluationError(f"{value!r} cannot be cast to {sql_name(target)}.")
 
 
-def _decimal_of_double(value: float, target: DecimalType) -> Decimal:
+def _decimal_of_double(value: float, target: t.DecimalType) -> Decimal:
     """The decimal that Java writes for a double, rounded to the type.
 
     Java before 19 does not always write the shortest string, but a number between the midpoints to the neighboring
@@ -334,18 +304,18 @@ def _decimal_of_double(value: float, target: DecimalType) -> Decimal:
     return found
 
 
-def _to_datetime(value: object, source: DataType, target: DataType, zone: Zone) -> int:
-    if target == TIMESTAMP and source not in (DATE, TIMESTAMP_NTZ):
+def _to_datetime(value: object, source: t.DataType, target: t.DataType, zone: calendar.Zone) -> int:
+    if target == t.TIMESTAMP and source not in (t.DATE, t.TIMESTAMP_NTZ):
         return _timestamp_of_number(value)
     if not isinstance(value, int):
         raise EvaluationError(f"{value!r} cannot be cast to {sql_name(target)}.")
-    if source == DATE:
-        local = value * MICROS_PER_DAY
-        return _long(instant_of(local, zone) if target == TIMESTAMP else local)
-    if source == TIMESTAMP:
-        local = local_of(value, zone)
-        return local // MICROS_PER_DAY if target == DATE else _long(local)
-    return value // MICROS_PER_DAY if target == DATE else _long(instant_of(value, zone))
+    if source == t.DATE:
+        local = value * calendar.MICROS_PER_DAY
+        return _long(calendar.instant_of(local, zone) if target == t.TIMESTAMP else local)
+    if source == t.TIMESTAMP:
+        local = calendar.local_of(value, zone)
+        return local // calendar.MICROS_PER_DAY if target == t.DATE else _long(local)
+    return value // calendar.MICROS_PER_DAY if target == t.DATE else _long(calendar.instant_of(value, zone))
 
 
 def _timestamp_of_number(value: object) -> int:
@@ -354,7 +324,7 @@ def _timestamp_of_number(value: object) -> int:
             return int(value)
         case int():
             # TimeUnit.SECONDS.toMicros saturates.
-            return max(-(2**63), min(2**63 - 1, value * MICROS_PER_SECOND))
+            return max(-(2**63), min(2**63 - 1, value * calendar.MICROS_PER_SECOND))
     raise Undecided(f"{value!r} as a timestamp is left to Spark.")
 
 

@@ -15,44 +15,17 @@ import pyarrow.compute as pc
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.coerce import is_nested
 from deltaskip.sparkexpr.kernels.text_rows import whole_numbers
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.arrow import arrow_type
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    BOOLEAN_TEXTS,
-    DATE,
-    FLOAT,
-    FLOATING,
-    INTEGRAL_BITS,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructType,
-)
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_nested import changed_inside, conformed
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, numpy_values, true_rows
 from deltaskip.sparkexpr.values.calendar import INSTANT_MAX, MICROS_PER_DAY, MICROS_PER_SECOND, Zone
 from deltaskip.sparkexpr.values.float_digits import decimals_of, float_texts
 from deltaskip.sparkexpr.values.time_columns import DATES_FROM, DATES_TO, time_texts
-from deltaskip.sparkexpr.values.vectors import (
-    NotByColumn,
-    Partly,
-    constant_of,
-    filled,
-    made,
-    none_of,
-    numbers,
-    rescaled,
-    valid,
-)
 from deltaskip.sparkexpr.values.zones import instants, local_times, near_limits
 
-_TIMES = (TIMESTAMP, TIMESTAMP_NTZ)
+_TIMES = (t.TIMESTAMP, t.TIMESTAMP_NTZ)
 _BITS_OF_DOUBLE = 53
 # Powers of ten that a double represents exactly.
 _EXACT_SCALE = 22
@@ -86,7 +59,7 @@ _DIGITS = b"0123456789-."
 _MOST_DIGITS_OF_TEXT = 25
 _TRUTH = {
     shown: truth
-    for word, truth in BOOLEAN_TEXTS.items()
+    for word, truth in t.BOOLEAN_TEXTS.items()
     for shown in dict.fromkeys((word, word.upper(), word.capitalize()))
 }
 
@@ -104,7 +77,7 @@ class Converted:
     rest: np.ndarray | None = None
 
 
-def cast_column(values: pa.Array, source: DataType, target: DataType, zone: Zone) -> Converted:
+def cast_column(values: pa.Array, source: t.DataType, target: t.DataType, zone: Zone) -> Converted:
     """Return the values cast to a type. Raises NotByColumn or ArrowException if they must be cast one by one.
 
     Args:
@@ -115,103 +88,103 @@ def cast_column(values: pa.Array, source: DataType, target: DataType, zone: Zone
     """
     if source == target:
         return Converted(values)
-    if is_nested(source) and target != STRING:
+    if is_nested(source) and target != t.STRING:
         return _inside(values, source, target, zone)
-    if source == STRING:
+    if source == t.STRING:
         return _from_text(values, target, zone)
-    if target == STRING:
+    if target == t.STRING:
         return Converted(_nested_text(values, source, zone)) if is_nested(source) else _to_text(values, source, zone)
-    if source in INTEGRAL_BITS or source == BOOLEAN:
+    if source in t.INTEGRAL_BITS or source == t.BOOLEAN:
         return _from_integer(values, source, target)
-    if source in FLOATING:
+    if source in t.FLOATING:
         return _from_float(values, target)
-    if isinstance(source, DecimalType):
+    if isinstance(source, t.DecimalType):
         return _from_decimal(values, source, target)
-    if source == DATE or source in _TIMES:
+    if source == t.DATE or source in _TIMES:
         return _from_time(values, source, target, zone)
-    raise NotByColumn
+    raise v.NotByColumn
 
 
-def _inside(values: pa.Array, source: DataType, target: DataType, zone: Zone) -> Converted:
+def _inside(values: pa.Array, source: t.DataType, target: t.DataType, zone: Zone) -> Converted:
     """Cast nested values. Raises NotByColumn if an inner type has no cast by column."""
     types = dict(zip(_types_in(source), _types_in(target), strict=True))
 
-    def change(inner: pa.Array, type_: DataType) -> pa.Array:
+    def change(inner: pa.Array, type_: t.DataType) -> pa.Array:
         found = cast_column(inner, type_, types[type_], zone)
         if found.failed is not None or found.rest is not None:
-            raise NotByColumn
+            raise v.NotByColumn
         return found.values
 
     if len(types) < len(_types_in(source)):
         # Two members of one type become different members.
-        raise NotByColumn
+        raise v.NotByColumn
     return Converted(conformed(_renamed(changed_inside(values, source, change), target), arrow_type(target)))
 
 
-def _types_in(type_: DataType) -> tuple[DataType, ...]:
+def _types_in(type_: t.DataType) -> tuple[t.DataType, ...]:
     match type_:
-        case ArrayType(element):
+        case t.ArrayType(element):
             return (element,)
-        case MapType(key, value):
+        case t.MapType(key, value):
             return (key, value)
-        case StructType(fields):
+        case t.StructType(fields):
             return tuple(field.type for field in fields)
-    raise NotByColumn
+    raise v.NotByColumn
 
 
-def _renamed(values: pa.Array, target: DataType) -> pa.Array:
+def _renamed(values: pa.Array, target: t.DataType) -> pa.Array:
     """Structs with the field names of the target type; other values unchanged."""
-    if not isinstance(target, StructType):
+    if not isinstance(target, t.StructType):
         return values
     members = [values.field(at) for at in range(values.type.num_fields)]
     fields = [pa.field(field.name, member.type) for field, member in zip(target.fields, members, strict=True)]
     return pa.StructArray.from_arrays(members, fields=fields, mask=values.is_null() if values.null_count else None)
 
 
-def _from_integer(values: pa.Array, source: DataType, target: DataType) -> Converted:
-    if source == BOOLEAN:
-        if target == TIMESTAMP:
-            return Converted(values.cast(pa.int64()).view(arrow_type(TIMESTAMP)))
+def _from_integer(values: pa.Array, source: t.DataType, target: t.DataType) -> Converted:
+    if source == t.BOOLEAN:
+        if target == t.TIMESTAMP:
+            return Converted(values.cast(pa.int64()).view(arrow_type(t.TIMESTAMP)))
         values = values.cast(pa.int8())
-    if target in INTEGRAL_BITS:
-        found = numbers(values)
+    if target in t.INTEGRAL_BITS:
+        found = v.numbers(values)
         wanted = arrow_type(target)
-        limit = 1 << (INTEGRAL_BITS[target] - 1)
-        if INTEGRAL_BITS.get(source, 8) <= INTEGRAL_BITS[target]:
+        limit = 1 << (t.INTEGRAL_BITS[target] - 1)
+        if t.INTEGRAL_BITS.get(source, 8) <= t.INTEGRAL_BITS[target]:
             return Converted(values.cast(wanted))
         failed = (found < -limit) | (found >= limit)
         return Converted(values.cast(wanted, safe=False), failed if failed.any() else None)
-    if target in FLOATING:
+    if target in t.FLOATING:
         return Converted(values.cast(arrow_type(target), safe=False))
-    if isinstance(target, DecimalType):
+    if isinstance(target, t.DecimalType):
         return _rescaled(values.cast(pa.decimal128(20, 0)), target)
-    if target == BOOLEAN:
-        return Converted(pc.not_equal(values, constant_of(0, values.type)))
-    if target == TIMESTAMP:
+    if target == t.BOOLEAN:
+        return Converted(pc.not_equal(values, v.constant_of(0, values.type)))
+    if target == t.TIMESTAMP:
         # TimeUnit.SECONDS.toMicros saturates.
-        seconds = numbers(values).astype(np.int64)
+        seconds = v.numbers(values).astype(np.int64)
         found = np.where(np.abs(seconds) <= _MOST_SECONDS, seconds, 0) * MICROS_PER_SECOND
         found[seconds > _MOST_SECONDS] = 2**63 - 1
         found[seconds < -_MOST_SECONDS] = -(2**63)
-        return Converted(made(found, arrow_type(TIMESTAMP), values))
-    raise NotByColumn
+        return Converted(v.made(found, arrow_type(t.TIMESTAMP), values))
+    raise v.NotByColumn
 
 
-def _from_float(values: pa.Array, target: DataType) -> Converted:
-    if target in FLOATING:
+def _from_float(values: pa.Array, target: t.DataType) -> Converted:
+    if target in t.FLOATING:
         return Converted(values.cast(arrow_type(target), safe=False))
-    found = numbers(values).astype(np.float64)
-    if target == BOOLEAN:
-        return Converted(made(found != 0, pa.bool_(), values))
-    if isinstance(target, DecimalType):
+    found = v.numbers(values).astype(np.float64)
+    if target == t.BOOLEAN:
+        return Converted(v.made(found != 0, pa.bool_(), values))
+    if isinstance(target, t.DecimalType):
         return _decimal_of_doubles(found, values, target)
-    if target not in INTEGRAL_BITS:
-        raise NotByColumn
-    limit = 1 << (INTEGRAL_BITS[target] - 1)
-    if len(found) and -limit <= found.min() and found.max() < (limit if target == LONG else limit - 1):
-        return Converted(made(found.astype(arrow_type(target).to_pandas_dtype()), arrow_type(target), values))
+    if target not in t.INTEGRAL_BITS:
+        raise v.NotByColumn
+    limit = 1 << (t.INTEGRAL_BITS[target] - 1)
+    if len(found) and -limit <= found.min() and found.max() < (limit if target == t.LONG else limit - 1):
+        return Converted(v.made(found.astype(arrow_type(target).to_pandas_dtype()), arrow_type(target), values))
     with np.errstate(invalid="ignore"):
-        if target == LONG:
+        if target == t.LONG:
             # Java compares with 2^63 - 1 as a double, which is 2^63, and saturates.
             inside = (np.ceil(found) >= -(2.0**63)) & (np.floor(found) <= 2.0**63)
             above = inside & (np.floor(found) >= 2.0**63)
@@ -220,134 +193,136 @@ def _from_float(values: pa.Array, target: DataType) -> Converted:
         else:
             inside = (np.ceil(found) >= -limit) & (np.floor(found) <= limit - 1)
             whole = np.where(inside, found, 0).astype(np.int64)
-    array = made(whole, pa.int64(), values).cast(arrow_type(target))
+    array = v.made(whole, pa.int64(), values).cast(arrow_type(target))
     return Converted(array, None if inside.all() else ~inside)
 
 
-def _decimal_of_doubles(found: np.ndarray, values: pa.Array, target: DecimalType) -> Converted:
+def _decimal_of_doubles(found: np.ndarray, values: pa.Array, target: t.DecimalType) -> Converted:
     """Doubles as decimals. NaN and infinities become NULL."""
-    array, rest = decimals_of(found, valid(values), target.precision, target.scale)
+    array, rest = decimals_of(found, v.valid(values), target.precision, target.scale)
     return Converted(array, rest=rest if rest.any() else None)
 
 
-def _from_decimal(values: pa.Array, source: DecimalType, target: DataType) -> Converted:
-    if isinstance(target, DecimalType):
+def _from_decimal(values: pa.Array, source: t.DecimalType, target: t.DataType) -> Converted:
+    if isinstance(target, t.DecimalType):
         return _rescaled(values, target)
-    if target == BOOLEAN:
-        return Converted(pc.not_equal(values, constant_of(Decimal(0), values.type)))
-    if target in FLOATING:
-        unscaled = None if source.scale > _EXACT_SCALE or target == FLOAT else _unscaled(values)
+    if target == t.BOOLEAN:
+        return Converted(pc.not_equal(values, v.constant_of(Decimal(0), values.type)))
+    if target in t.FLOATING:
+        unscaled = None if source.scale > _EXACT_SCALE or target == t.FLOAT else _unscaled(values)
         if unscaled is not None and not (np.abs(unscaled) >> _BITS_OF_DOUBLE).any():
-            return Converted(made(unscaled / 10.0**source.scale, pa.float64(), values))
+            return Converted(v.made(unscaled / 10.0**source.scale, pa.float64(), values))
         # A string is read as the nearest number.
         return Converted(values.cast(pa.string()).cast(arrow_type(target)))
-    if target not in INTEGRAL_BITS:
-        raise NotByColumn
-    moved = rescaled(values, _MOST_DIGITS, 0, "towards zero")
+    if target not in t.INTEGRAL_BITS:
+        raise v.NotByColumn
+    moved = v.rescaled(values, _MOST_DIGITS, 0, "towards zero")
     assert isinstance(moved, pa.Array)
-    limit = 1 << (INTEGRAL_BITS[target] - 1)
+    limit = 1 << (t.INTEGRAL_BITS[target] - 1)
     whole = _unscaled(moved)
     if whole is None:
-        raise NotByColumn
+        raise v.NotByColumn
     rest = None
-    if target != LONG:
+    if target != t.LONG:
         # Spark converts these through a double.
         unscaled = _unscaled(values)
         if unscaled is None:
-            raise NotByColumn
+            raise v.NotByColumn
         odd = (np.abs(unscaled) >> _BITS_OF_DOUBLE != 0) | (np.trunc(unscaled / 10.0**source.scale) != whole)
         rest = odd if odd.any() else None
     failed = (whole < -limit) | (whole > limit - 1)
     if rest is not None:
         failed &= ~rest
-    array = made(whole, pa.int64(), values).cast(arrow_type(target), safe=False)
+    array = v.made(whole, pa.int64(), values).cast(arrow_type(target), safe=False)
     return Converted(array, failed if failed.any() else None, rest)
 
 
-def _from_time(values: pa.Array, source: DataType, target: DataType, zone: Zone) -> Converted:
-    given = filled(values)
-    if source == DATE:
+def _from_time(values: pa.Array, source: t.DataType, target: t.DataType, zone: Zone) -> Converted:
+    given = v.filled(values)
+    if source == t.DATE:
         if target not in _TIMES:
-            raise NotByColumn
+            raise v.NotByColumn
         days = given.astype(np.int64)
         # Half of the range of 64 bits leaves room for the offset of a time zone.
         inside = np.abs(days) < INSTANT_MAX // 2 // MICROS_PER_DAY
         local = np.where(inside, days, 0) * MICROS_PER_DAY
-        found = instants(local, zone) if target == TIMESTAMP else local
-        return Converted(made(found, arrow_type(target), values), rest=None if inside.all() else ~inside)
-    if target == DATE:
-        local = local_times(given, zone) if source == TIMESTAMP else given
-        return Converted(made((local // MICROS_PER_DAY).astype(np.int32), pa.date32(), values), rest=near_limits(given))
+        found = instants(local, zone) if target == t.TIMESTAMP else local
+        return Converted(v.made(found, arrow_type(target), values), rest=None if inside.all() else ~inside)
+    if target == t.DATE:
+        local = local_times(given, zone) if source == t.TIMESTAMP else given
+        return Converted(
+            v.made((local // MICROS_PER_DAY).astype(np.int32), pa.date32(), values), rest=near_limits(given)
+        )
     if target in _TIMES:
-        found = local_times(given, zone) if source == TIMESTAMP else instants(given, zone)
-        return Converted(made(found, arrow_type(target), values), rest=near_limits(given))
-    if source == TIMESTAMP and target in INTEGRAL_BITS:
+        found = local_times(given, zone) if source == t.TIMESTAMP else instants(given, zone)
+        return Converted(v.made(found, arrow_type(target), values), rest=near_limits(given))
+    if source == t.TIMESTAMP and target in t.INTEGRAL_BITS:
         seconds = given // MICROS_PER_SECOND
-        limit = 1 << (INTEGRAL_BITS[target] - 1)
+        limit = 1 << (t.INTEGRAL_BITS[target] - 1)
         failed = (seconds < -limit) | (seconds > limit - 1)
-        array = made(seconds, pa.int64(), values).cast(arrow_type(target), safe=False)
+        array = v.made(seconds, pa.int64(), values).cast(arrow_type(target), safe=False)
         return Converted(array, failed if failed.any() else None)
-    if source == TIMESTAMP and (target in FLOATING or isinstance(target, DecimalType)):
+    if source == t.TIMESTAMP and (target in t.FLOATING or isinstance(target, t.DecimalType)):
         # Two roundings: the long to a double, and the quotient.
         found = given.astype(np.float64) / MICROS_PER_SECOND
-        if isinstance(target, DecimalType):
+        if isinstance(target, t.DecimalType):
             return _decimal_of_doubles(found, values, target)
-        return Converted(made(found, pa.float64(), values).cast(arrow_type(target), safe=False))
-    raise NotByColumn
+        return Converted(v.made(found, pa.float64(), values).cast(arrow_type(target), safe=False))
+    raise v.NotByColumn
 
 
-def _to_text(values: pa.Array, source: DataType, zone: Zone) -> Converted:
-    if source in INTEGRAL_BITS or source == BOOLEAN:
+def _to_text(values: pa.Array, source: t.DataType, zone: Zone) -> Converted:
+    if source in t.INTEGRAL_BITS or source == t.BOOLEAN:
         return Converted(values.cast(pa.string()))
-    if source == DATE:
-        days = numbers(values)
+    if source == t.DATE:
+        days = v.numbers(values)
         usual = (days >= DATES_FROM) & (days <= DATES_TO)
-        shown = made(np.where(usual, days, 0).astype(np.int32), pa.date32(), values)
+        shown = v.made(np.where(usual, days, 0).astype(np.int32), pa.date32(), values)
         return Converted(shown.cast(pa.string()), rest=None if usual.all() else ~usual)
     if source in _TIMES:
-        given = filled(values)
+        given = v.filled(values)
         # Years of more than four digits and times near the limits of 64 bits are cast one by one.
-        texts = time_texts(local_times(given, zone) if source == TIMESTAMP else given, values)
-        return Converted(texts.values, rest=texts.rest) if isinstance(texts, Partly) else Converted(texts)
-    if source in FLOATING:
+        texts = time_texts(local_times(given, zone) if source == t.TIMESTAMP else given, values)
+        return Converted(texts.values, rest=texts.rest) if isinstance(texts, v.Partly) else Converted(texts)
+    if source in t.FLOATING:
         texts, rest = float_texts(values)
         return Converted(texts, rest=rest if rest.any() else None)
-    if isinstance(source, DecimalType):
+    if isinstance(source, t.DecimalType):
         shown = values.cast(pa.string())
         if source.scale <= _PLAIN_SCALE:
             return Converted(shown)
-        small = true_rows(pc.less(pc.abs(values), constant_of(_LEAST_PLAIN, _PLAIN)))
+        small = true_rows(pc.less(pc.abs(values), v.constant_of(_LEAST_PLAIN, _PLAIN)))
         return Converted(shown, rest=small if small.any() else None)
-    if source == BINARY:
+    if source == t.BINARY:
         return Converted(values.cast(pa.string()))
-    raise NotByColumn
+    raise v.NotByColumn
 
 
-def _nested_text(values: pa.Array, source: DataType, zone: Zone) -> pa.Array:
+def _nested_text(values: pa.Array, source: t.DataType, zone: Zone) -> pa.Array:
     """Arrays, maps and structs as strings. Raises NotByColumn if an inner value must be converted alone."""
     match source:
-        case ArrayType(element):
+        case t.ArrayType(element):
             inner = pc.binary_join(_lists(values, _inner_text(values.values, element, zone)), ", ")
             return pc.binary_join_element_wise(_text("["), inner, _text("]"), NOTHING)
-        case MapType(key, value):
+        case t.MapType(key, value):
             keys, items = _inner_text(values.keys, key, zone), _inner_text(values.items, value, zone)
             pairs = pc.binary_join_element_wise(keys, _text(" -> "), items, NOTHING)
             return pc.binary_join_element_wise(
                 _text("{"), pc.binary_join(_lists(values, pairs), ", "), _text("}"), NOTHING
             )
-        case StructType(fields):
+        case t.StructType(fields):
             members = [_inner_text(values.field(at), field.type, zone) for at, field in enumerate(fields)]
             separated = [piece for member in members for piece in (_text(", "), member)][1:]
             found = pc.binary_join_element_wise(_text("{"), *separated, _text("}"), NOTHING)
-            return pc.if_else(values.is_valid(), found, none_of(pa.string()))
-    raise NotByColumn
+            return pc.if_else(values.is_valid(), found, v.none_of(pa.string()))
+    raise v.NotByColumn
 
 
-def _inner_text(values: pa.Array, type_: DataType, zone: Zone) -> pa.Array:
+def _inner_text(values: pa.Array, type_: t.DataType, zone: Zone) -> pa.Array:
     """Elements, fields, keys or values as strings."""
-    found = Converted(values) if type_ == STRING else cast_column(values, type_, STRING, zone)
+    found = Converted(values) if type_ == t.STRING else cast_column(values, type_, t.STRING, zone)
     if found.failed is not None or found.rest is not None:
-        raise NotByColumn
+        raise v.NotByColumn
     return pc.fill_null(found.values, "null")
 
 
@@ -357,42 +332,42 @@ def _lists(values: pa.Array, inner: pa.Array) -> pa.Array:
 
 
 def _text(text: str) -> pa.Scalar:
-    return constant_of(text, pa.string())
+    return v.constant_of(text, pa.string())
 
 
-def _from_text(texts: pa.Array, target: DataType, zone: Zone) -> Converted:
-    if target == BINARY:
+def _from_text(texts: pa.Array, target: t.DataType, zone: Zone) -> Converted:
+    if target == t.BINARY:
         return Converted(texts.cast(pa.binary()))
-    if target in INTEGRAL_BITS:
-        limit = 1 << (INTEGRAL_BITS[target] - 1)
+    if target in t.INTEGRAL_BITS:
+        limit = 1 << (t.INTEGRAL_BITS[target] - 1)
         found, is_read = whole_numbers(texts)
         read = Converted(found)
         if not np.frombuffer(is_read, np.bool_).all():
             read = _usual(texts, "integer", lambda usual: _plain_sign(usual).cast(pa.int64()))
-        values = numbers(read.values)
+        values = v.numbers(read.values)
         failed = (values < -limit) | (values > limit - 1)
-        rows = valid(read.values)
+        rows = v.valid(read.values)
         failed = failed if rows is None else failed & rows
         failed = failed if read.failed is None else failed | read.failed
         return Converted(read.values.cast(arrow_type(target), safe=False), failed if failed.any() else None, read.rest)
-    if target == BOOLEAN:
+    if target == t.BOOLEAN:
         return _truth(texts)
-    if isinstance(target, DecimalType):
+    if isinstance(target, t.DecimalType):
         read = _usual(texts, "decimal", lambda usual: usual.cast(pa.decimal128(2 * _DECIMAL_DIGITS, _DECIMAL_DIGITS)))
         found = _rescaled(read.values, target)
         rests = [each for each in (read.rest, found.rest) if each is not None]
         return Converted(found.values, read.failed, np.logical_or.reduce(rests) if rests else None)
-    if target in FLOATING:
+    if target in t.FLOATING:
         return _usual(texts, "number", lambda usual: usual.cast(arrow_type(target)))
-    if target == DATE:
+    if target == t.DATE:
         return _usual(texts, "date", lambda usual: pc.utf8_slice_codeunits(usual, 0, _DATE_LENGTH).cast(pa.date32()))
     if target in _TIMES:
         read = _usual(texts, "time", lambda usual: usual.cast(pa.timestamp("us")))
-        if target == TIMESTAMP:
-            found = made(instants(filled(read.values), zone), arrow_type(TIMESTAMP), read.values)
+        if target == t.TIMESTAMP:
+            found = v.made(instants(v.filled(read.values), zone), arrow_type(t.TIMESTAMP), read.values)
             return Converted(found, read.failed, read.rest)
         return read
-    raise NotByColumn
+    raise v.NotByColumn
 
 
 def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> Converted:
@@ -408,7 +383,7 @@ def _usual(texts: pa.Array, kind: str, read: Callable[[pa.Array], pa.Array]) -> 
     if not rest.any():
         return Converted(read(texts))
     # pyarrow raises for dates such as February 30; then all strings are cast one by one.
-    found = read(pc.if_else(usual, texts, none_of(pa.string())))
+    found = read(pc.if_else(usual, texts, v.none_of(pa.string())))
     failed = true_rows(pc.match_substring_regex(texts, _NEVER[kind]))
     left = rest & ~failed
     return Converted(found, failed if failed.any() else None, left if left.any() else None)
@@ -436,10 +411,10 @@ def _plain_sign(texts: pa.Array) -> pa.Array:
     return pc.utf8_ltrim(texts, "+") if pc.any(signed).as_py() else texts
 
 
-def _rescaled(values: pa.Array, target: DecimalType) -> Converted:
+def _rescaled(values: pa.Array, target: t.DecimalType) -> Converted:
     """Decimals at the scale of a type, rounded half up."""
-    found = rescaled(values, target.precision, target.scale)
-    return Converted(found.values, rest=found.rest) if isinstance(found, Partly) else Converted(found)
+    found = v.rescaled(values, target.precision, target.scale)
+    return Converted(found.values, rest=found.rest) if isinstance(found, v.Partly) else Converted(found)
 
 
 def _unscaled(values: pa.Array) -> np.ndarray | None:
@@ -448,7 +423,7 @@ def _unscaled(values: pa.Array) -> np.ndarray | None:
     if data is None:
         return np.zeros(len(values), np.int64)
     halves = np.frombuffer(data, np.int64)[2 * values.offset : 2 * (values.offset + len(values))]
-    low, high, rows = halves[::2], halves[1::2], valid(values)
+    low, high, rows = halves[::2], halves[1::2], v.valid(values)
     if rows is not None:
         low, high = np.where(rows, low, 0), np.where(rows, high, 0)
     return None if (high != low >> 63).any() else low

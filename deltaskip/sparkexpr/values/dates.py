@@ -6,17 +6,7 @@
 from __future__ import annotations
 
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.values.calendar import (
-    MICROS_PER_DAY,
-    MICROS_PER_SECOND,
-    UNIT_MICROS,
-    Zone,
-    civil_from_days,
-    days_from_civil,
-    days_in_month,
-    instant_of,
-    local_of,
-)
+from deltaskip.sparkexpr.values import calendar
 
 DATE_FIELDS = ("year", "quarter", "month", "weekofyear", "dayofmonth", "dayofweek", "weekday", "dayofyear")
 TIME_FIELDS = ("hour", "minute", "second")
@@ -41,15 +31,15 @@ _UNITS = {
     "MON": "month",
     "WEEK": "week",
 }
-TIME_UNITS = {"DD": MICROS_PER_DAY, **{unit: UNIT_MICROS[unit] for unit in ("DAY", "HOUR", "MINUTE")}}
+TIME_UNITS = {"DD": calendar.MICROS_PER_DAY, **{unit: calendar.UNIT_MICROS[unit] for unit in ("DAY", "HOUR", "MINUTE")}}
 """Units that date_trunc counts from local midnight, in microseconds."""
-INSTANT_UNITS = {unit: UNIT_MICROS[unit] for unit in ("SECOND", "MILLISECOND", "MICROSECOND")}
+INSTANT_UNITS = {unit: calendar.UNIT_MICROS[unit] for unit in ("SECOND", "MILLISECOND", "MICROSECOND")}
 """Units that begin at the same instant in every time zone, in microseconds."""
 
 
 def date_field(name: str, days: int) -> int:
     """The value of a field of DATE_FIELDS."""
-    year, month, day = civil_from_days(days)
+    year, month, day = calendar.civil_from_days(days)
     match name:
         case "year":
             return year
@@ -64,7 +54,7 @@ def date_field(name: str, days: int) -> int:
         case "dayofweek":
             return (days + 4) % 7 + 1
         case "dayofyear":
-            return days - days_from_civil(year, 1, 1) + 1
+            return days - calendar.days_from_civil(year, 1, 1) + 1
         case "weekofyear":
             return _iso_week(days)
     raise EvaluationError(f"{name} is not a field of a date.")
@@ -72,7 +62,7 @@ def date_field(name: str, days: int) -> int:
 
 def time_field(name: str, local: int) -> int:
     """The value of a field of TIME_FIELDS for local microseconds."""
-    seconds = local % MICROS_PER_DAY // MICROS_PER_SECOND
+    seconds = local % calendar.MICROS_PER_DAY // calendar.MICROS_PER_SECOND
     match name:
         case "hour":
             return seconds // 3600
@@ -92,20 +82,20 @@ def checked_date(days: int | None) -> int | None:
 
 def truncated_date(days: int, unit: str) -> int | None:
     """`trunc(date, unit)`; NULL for an unknown unit. It may be below the first day that a date can hold."""
-    year, month, _ = civil_from_days(days)
+    year, month, _ = calendar.civil_from_days(days)
     match _UNITS.get(unit.upper()):
         case "year":
-            return days_from_civil(year, 1, 1)
+            return calendar.days_from_civil(year, 1, 1)
         case "quarter":
-            return days_from_civil(year, (month - 1) // 3 * 3 + 1, 1)
+            return calendar.days_from_civil(year, (month - 1) // 3 * 3 + 1, 1)
         case "month":
-            return days_from_civil(year, month, 1)
+            return calendar.days_from_civil(year, month, 1)
         case "week":
             return days - (days + 3) % 7
     return None
 
 
-def truncated_timestamp(unit: str, micros: int, zone: Zone) -> int | None:
+def truncated_timestamp(unit: str, micros: int, zone: calendar.Zone) -> int | None:
     """`date_trunc(unit, timestamp)` in `zone`; NULL for an unknown unit."""
     name = unit.upper()
     if name in INSTANT_UNITS:
@@ -113,14 +103,14 @@ def truncated_timestamp(unit: str, micros: int, zone: Zone) -> int | None:
         if found < -(2**63):
             raise Undecided("Where a timestamp wraps around is left to Spark.")
         return found
-    local = local_of(micros, zone)
+    local = calendar.local_of(micros, zone)
     if name in TIME_UNITS:
         truncated = local - local % TIME_UNITS[name]
         # In the repeated hour of a clock change the offset is unchanged.
         kept = truncated - (local - micros)
-        return kept if local_of(kept, zone) == truncated else instant_of(truncated, zone)
-    days = truncated_date(local // MICROS_PER_DAY, name)
-    return None if days is None else instant_of(days * MICROS_PER_DAY, zone)
+        return kept if calendar.local_of(kept, zone) == truncated else calendar.instant_of(truncated, zone)
+    days = truncated_date(local // calendar.MICROS_PER_DAY, name)
+    return None if days is None else calendar.instant_of(days * calendar.MICROS_PER_DAY, zone)
 
 
 def checked_micros(micros: int | None) -> int | None:
@@ -132,8 +122,8 @@ def checked_micros(micros: int | None) -> int | None:
 
 def last_day(days: int) -> int:
     """The last day of the date's month. It may be above the last day that a date can hold."""
-    year, month, _ = civil_from_days(days)
-    return days_from_civil(year, month, days_in_month(year, month))
+    year, month, _ = calendar.civil_from_days(days)
+    return calendar.days_from_civil(year, month, calendar.days_in_month(year, month))
 
 
 def next_day(days: int, weekday: int) -> int:
@@ -143,10 +133,10 @@ def next_day(days: int, weekday: int) -> int:
 
 def add_months(days: int, months: int) -> int:
     """`add_months(date, months)`. A day beyond the end of the month becomes its last day."""
-    year, month, day = civil_from_days(days)
+    year, month, day = calendar.civil_from_days(days)
     carried, month_index = divmod(month - 1 + months, 12)
     year, month = year + carried, month_index + 1
-    return _checked_days(days_from_civil(year, month, min(day, days_in_month(year, month))))
+    return _checked_days(calendar.days_from_civil(year, month, min(day, calendar.days_in_month(year, month))))
 
 
 def add_days(days: int, count: int) -> int:
@@ -161,13 +151,13 @@ def days_between(end: int, start: int) -> int:
 
 def whole_seconds(micros: int) -> int:
     """`unix_timestamp(timestamp)`: towards zero, unlike CAST(timestamp AS BIGINT)."""
-    return micros // MICROS_PER_SECOND if micros >= 0 else -(-micros // MICROS_PER_SECOND)
+    return micros // calendar.MICROS_PER_SECOND if micros >= 0 else -(-micros // calendar.MICROS_PER_SECOND)
 
 
 def _iso_week(days: int) -> int:
     thursday = days - (days + 3) % 7 + 3
-    year, _, _ = civil_from_days(thursday)
-    return (thursday - days_from_civil(year, 1, 1)) // 7 + 1
+    year, _, _ = calendar.civil_from_days(thursday)
+    return (thursday - calendar.days_from_civil(year, 1, 1)) // 7 + 1
 
 
 def _as_int(value: int) -> int:

@@ -16,28 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    COLLATIONS_KEY,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    FLOATING,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VOID,
-    ArrayType,
-    DataType,
-    DecimalType,
-    StructField,
-    StructType,
-)
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values.numerals import EXACT, exactly
 
 SPARK_SEED = 42
@@ -45,12 +24,12 @@ LONG_DIGITS = 18
 """Decimals of at most this many digits are hashed as the 64-bit integer of their digits."""
 
 _WORD, _LONG_WORD = 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF
-_LONGS = (LONG, TIMESTAMP, TIMESTAMP_NTZ)
-_INTS = (BOOLEAN, BYTE, SHORT, INTEGER, DATE)
+_LONGS = (t.LONG, t.TIMESTAMP, t.TIMESTAMP_NTZ)
+_INTS = (t.BOOLEAN, t.BYTE, t.SHORT, t.INTEGER, t.DATE)
 _P1, _P2, _P3 = 0x9E37_79B1_85EB_CA87, 0xC2B2_AE3D_27D4_EB4F, 0x1656_67B1_9E37_79F9
 _P4, _P5 = 0x85EB_CA77_C2B2_AE63, 0x27D4_EB2F_1656_67C5
 
-ICEBERG_TYPES = (BYTE, SHORT, INTEGER, DATE, *_LONGS, STRING, BINARY)
+ICEBERG_TYPES = (t.BYTE, t.SHORT, t.INTEGER, t.DATE, *_LONGS, t.STRING, t.BINARY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,27 +41,29 @@ class _Algorithm:
     of_bytes: Callable[[bytes, int], int]
 
 
-def hashable(type_: DataType) -> bool:
+def hashable(type_: t.DataType) -> bool:
     """Return whether this module hashes values of a type. Strings must have no collation; Spark refuses maps."""
     match type_:
-        case ArrayType(element):
+        case t.ArrayType(element):
             return hashable(element)
-        case StructType(fields):
+        case t.StructType(fields):
             return all(_field_hashable(field) for field in fields)
         case _:
-            return type_ in (*_INTS, *_LONGS, FLOAT, DOUBLE, STRING, BINARY, VOID) or isinstance(type_, DecimalType)
+            return type_ in (*_INTS, *_LONGS, t.FLOAT, t.DOUBLE, t.STRING, t.BINARY, t.VOID) or isinstance(
+                type_, t.DecimalType
+            )
 
 
-def _field_hashable(field: StructField) -> bool:
-    if COLLATIONS_KEY in field.metadata:
+def _field_hashable(field: t.StructField) -> bool:
+    if t.COLLATIONS_KEY in field.metadata:
         return False
     inner = field.type
-    while isinstance(inner, ArrayType):
+    while isinstance(inner, t.ArrayType):
         inner = inner.element
     return hashable(inner)
 
 
-def spark_hash(value: Any, type_: DataType, seed: int = SPARK_SEED) -> int | None:
+def spark_hash(value: Any, type_: t.DataType, seed: int = SPARK_SEED) -> int | None:
     """Return Spark's `hash(value)` as a signed 32-bit integer; None for unsupported types. NULL hashes to the seed.
 
     Structs are tuples, or mappings by field name.
@@ -93,7 +74,7 @@ def spark_hash(value: Any, type_: DataType, seed: int = SPARK_SEED) -> int | Non
     return hashed - (1 << 32) if hashed >> 31 else hashed
 
 
-def spark_xxhash64(value: Any, type_: DataType, seed: int = SPARK_SEED) -> int | None:
+def spark_xxhash64(value: Any, type_: t.DataType, seed: int = SPARK_SEED) -> int | None:
     """Return Spark's `xxhash64(value)` as a signed 64-bit integer; None for unsupported types."""
     if not hashable(type_):
         return None
@@ -101,11 +82,11 @@ def spark_xxhash64(value: Any, type_: DataType, seed: int = SPARK_SEED) -> int |
     return hashed - (1 << 64) if hashed >> 63 else hashed
 
 
-def iceberg_bucket(value: Any, type_: DataType, count: int) -> int | None:
+def iceberg_bucket(value: Any, type_: t.DataType, count: int) -> int | None:
     """Return Iceberg's `bucket[count]` of a value that is not NULL; None for unsupported types."""
-    if isinstance(type_, DecimalType):
+    if isinstance(type_, t.DecimalType):
         data = _big_endian(_unscaled(value, type_))
-    elif type_ in (STRING, BINARY):
+    elif type_ in (t.STRING, t.BINARY):
         data = value.encode() if isinstance(value, str) else value
     elif type_ in ICEBERG_TYPES:
         data = struct.pack("<q", value)
@@ -114,20 +95,20 @@ def iceberg_bucket(value: Any, type_: DataType, count: int) -> int | None:
     return (_standard(data) & 0x7FFF_FFFF) % count
 
 
-def _hashed(algorithm: _Algorithm, value: Any, type_: DataType, seed: int) -> int:
+def _hashed(algorithm: _Algorithm, value: Any, type_: t.DataType, seed: int) -> int:
     if value is None:
         return seed
     match type_:
-        case ArrayType(element):
+        case t.ArrayType(element):
             for each in value:
                 seed = _hashed(algorithm, each, element, seed)
             return seed
-        case StructType(fields):
+        case t.StructType(fields):
             for at, field in enumerate(fields):
                 inner = value[at] if isinstance(value, tuple) else value.get(field.name)
                 seed = _hashed(algorithm, inner, field.type, seed)
             return seed
-        case DecimalType(precision):
+        case t.DecimalType(precision):
             unscaled = _unscaled(value, type_)
             if precision <= LONG_DIGITS:
                 return algorithm.of_long(unscaled & _LONG_WORD, seed)
@@ -136,15 +117,15 @@ def _hashed(algorithm: _Algorithm, value: Any, type_: DataType, seed: int) -> in
         return algorithm.of_int(int(value) & _WORD, seed)
     if type_ in _LONGS:
         return algorithm.of_long(value & _LONG_WORD, seed)
-    if type_ in FLOATING:
+    if type_ in t.FLOATING:
         number = 0.0 if value == 0 else math.nan if math.isnan(value) else value
-        if type_ == FLOAT:
+        if type_ == t.FLOAT:
             return algorithm.of_int(struct.unpack("<I", struct.pack("<f", number))[0], seed)
         return algorithm.of_long(struct.unpack("<Q", struct.pack("<d", number))[0], seed)
     return algorithm.of_bytes(value.encode() if isinstance(value, str) else bytes(value), seed)
 
 
-def _unscaled(value: Any, type_: DecimalType) -> int:
+def _unscaled(value: Any, type_: t.DecimalType) -> int:
     return int(exactly(value).scaleb(type_.scale, EXACT))
 
 

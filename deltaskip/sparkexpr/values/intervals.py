@@ -15,8 +15,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
-from deltaskip.sparkexpr.types.data_types import DATE, DATETIMES, INTEGRAL_BITS, TIMESTAMP, TIMESTAMP_NTZ, DataType
-from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, UNIT_MICROS, UNIT_MONTHS, Zone, instant_of, local_of
+from deltaskip.sparkexpr.types import data_types as t
+from deltaskip.sparkexpr.values import calendar
 from deltaskip.sparkexpr.values.dates import add_days, add_months
 from deltaskip.sparkexpr.values.interval_types import (
     CALENDAR,
@@ -51,10 +51,10 @@ def interval_of(parts: Sequence[tuple[str, str]]) -> Literal | None:
         if match is None or (match[3] is not None and unit != "SECOND"):
             return None
         sign, fraction = -1 if match[1] == "-" else 1, int((match[3] or "").ljust(6, "0")[:6])
-        if unit in UNIT_MICROS:
-            micros += sign * (int(match[2]) * UNIT_MICROS[unit] + fraction)
+        if unit in calendar.UNIT_MICROS:
+            micros += sign * (int(match[2]) * calendar.UNIT_MICROS[unit] + fraction)
         elif unit in ("YEAR", "MONTH"):
-            months += sign * int(match[2]) * UNIT_MONTHS[unit]
+            months += sign * int(match[2]) * calendar.UNIT_MONTHS[unit]
         else:
             return None
         units.append(unit)
@@ -92,7 +92,7 @@ def interval_between(text: str, first: str, last: str) -> Literal | None:
         whole, _, fraction = match[at + 2].partition(".")
         if at and int(whole) > _MOST[unit]:
             return None
-        micros += int(whole) * UNIT_MICROS[unit] + int(fraction.ljust(6, "0")[:6] or 0)
+        micros += int(whole) * calendar.UNIT_MICROS[unit] + int(fraction.ljust(6, "0")[:6] or 0)
     return _literal(0, -micros if match[1] == "-" else micros, units)
 
 
@@ -120,9 +120,9 @@ def made_interval(name: str, args: Sequence[Node]) -> Literal | None:
     if name == "make_ym_interval":
         return _literal(counts[0] * 12 + counts[1], 0, ["YEAR", "MONTH"])
     *_, days, hours, minutes = counts
-    micros += hours * UNIT_MICROS["HOUR"] + minutes * UNIT_MICROS["MINUTE"]
+    micros += hours * calendar.UNIT_MICROS["HOUR"] + minutes * calendar.UNIT_MICROS["MINUTE"]
     if name == "make_dt_interval":
-        return _literal(0, days * MICROS_PER_DAY + micros, ["DAY", "SECOND"])
+        return _literal(0, days * calendar.MICROS_PER_DAY + micros, ["DAY", "SECOND"])
     months, days = counts[0] * 12 + counts[1], counts[2] * 7 + days
     return Literal((months, days, micros), CALENDAR) if max(abs(months), abs(days)) < 2**31 else None
 
@@ -130,9 +130,9 @@ def made_interval(name: str, args: Sequence[Node]) -> Literal | None:
 def added_interval(quantity: int, unit: str) -> Literal | None:
     """Return the interval that `timestampadd(unit, quantity, …)` adds; None for other units, and out of range."""
     name = unit.upper().replace("DAYOFYEAR", "DAY")
-    if name in UNIT_MONTHS:
-        return _literal(quantity * UNIT_MONTHS[name], 0, ["MONTH"])
-    found = _literal(0, quantity * UNIT_MICROS[name], [name]) if name in UNIT_MICROS else None
+    if name in calendar.UNIT_MONTHS:
+        return _literal(quantity * calendar.UNIT_MONTHS[name], 0, ["MONTH"])
+    found = _literal(0, quantity * calendar.UNIT_MICROS[name], [name]) if name in calendar.UNIT_MICROS else None
     # Hours and shorter units are added to the instant, even if the sum is more than a day.
     return found if found is None or found.type == DAYS else Literal((0, 0, found.value), CALENDAR)
 
@@ -144,7 +144,7 @@ def sum_with_interval(node: Call) -> Node | None:
             interval = _negated(found) if name == "-" else found
         case Call("+", (left, time)) if (found := _constant(left)) is not None:
             interval = found
-        case Call("timestampadd", (Literal(str() as unit), Literal(int() as count, of), time)) if of in INTEGRAL_BITS:
+        case Call("timestampadd", (Literal(str() as unit), Literal(int() as count, of), time)) if of in t.INTEGRAL_BITS:
             counted = added_interval(count, unit)
             if counted is None:
                 return None
@@ -152,12 +152,12 @@ def sum_with_interval(node: Call) -> Node | None:
         case _:
             return None
     type_ = type_of(time)
-    if node.name == "timestampadd" and type_ not in (TIMESTAMP, TIMESTAMP_NTZ):
-        time = implicit_cast(time, TIMESTAMP) or time
-    elif type_ == DATE and interval.type not in (DAYS, CALENDAR, *YEAR_MONTHS):
-        time = cast_to(time, TIMESTAMP)
+    if node.name == "timestampadd" and type_ not in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+        time = implicit_cast(time, t.TIMESTAMP) or time
+    elif type_ == t.DATE and interval.type not in (DAYS, CALENDAR, *YEAR_MONTHS):
+        time = cast_to(time, t.TIMESTAMP)
     type_ = type_of(time)
-    return Call("add_interval", (time, interval), type_) if type_ in DATETIMES else None
+    return Call("add_interval", (time, interval), type_) if type_ in t.DATETIMES else None
 
 
 def _constant(node: Node) -> Literal | None:
@@ -186,12 +186,12 @@ def amount_of(interval: Literal) -> tuple[int, int, int]:
         case int() as amount if interval.type in YEAR_MONTHS:
             return amount, 0, 0
         case int() as amount:
-            days = abs(amount) // MICROS_PER_DAY * (1 if amount >= 0 else -1)
-            return 0, days, amount - days * MICROS_PER_DAY
+            days = abs(amount) // calendar.MICROS_PER_DAY * (1 if amount >= 0 else -1)
+            return 0, days, amount - days * calendar.MICROS_PER_DAY
     raise Undecided("The interval is not known.")
 
 
-def moved(value: int, type_: DataType, interval: Literal, zone: Zone) -> int:
+def moved(value: int, type_: t.DataType, interval: Literal, zone: calendar.Zone) -> int:
     """Return a date or timestamp plus an interval.
 
     Months and days are added to the local time. A local time in a gap moves later by the length of the gap, and a local
@@ -200,7 +200,7 @@ def moved(value: int, type_: DataType, interval: Literal, zone: Zone) -> int:
     Raises EvaluationError if Spark fails: the sum is out of range, or a date plus the interval has a time of day.
     """
     months, days, micros = amount_of(interval)
-    if type_ == DATE:
+    if type_ == t.DATE:
         if micros:
             raise EvaluationError("A date plus an interval with a time of day is no date.")
         if interval.type == DAYS:
@@ -208,19 +208,19 @@ def moved(value: int, type_: DataType, interval: Literal, zone: Zone) -> int:
         return _checked(add_months(value, months) + days, 31)
     for count, in_months in ((months, True), (days, False)):
         if count:
-            value = _moved_local(value, count, in_months, zone if type_ == TIMESTAMP else None)
+            value = _moved_local(value, count, in_months, zone if type_ == t.TIMESTAMP else None)
     return _checked(value + micros, 63)
 
 
-def _moved_local(value: int, count: int, in_months: bool, zone: Zone | None) -> int:
+def _moved_local(value: int, count: int, in_months: bool, zone: calendar.Zone | None) -> int:
     """A timestamp `count` months or days later."""
-    local = value if zone is None else local_of(value, zone)
-    day, time = divmod(local, MICROS_PER_DAY)
-    found = (add_months(day, count) if in_months else day + count) * MICROS_PER_DAY + time
+    local = value if zone is None else calendar.local_of(value, zone)
+    day, time = divmod(local, calendar.MICROS_PER_DAY)
+    found = (add_months(day, count) if in_months else day + count) * calendar.MICROS_PER_DAY + time
     if zone is None:
         return found
     kept = found - (local - value)
-    return kept if local_of(kept, zone) == found else instant_of(found, zone)
+    return kept if calendar.local_of(kept, zone) == found else calendar.instant_of(found, zone)
 
 
 def interval_text(interval: Literal) -> str:

@@ -6,19 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.sparkexpr.values import vectors as v
 from deltaskip.sparkexpr.values.arrow_values import NOTHING
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, Zone
-from deltaskip.sparkexpr.values.vectors import (
-    NotByColumn,
-    Partly,
-    Values,
-    any_set,
-    column,
-    constant_of,
-    filled,
-    made,
-    numbers,
-)
 from deltaskip.sparkexpr.values.zones import local_times, near_limits
 
 DATES_FROM, DATES_TO = -719_162, 2_932_896
@@ -29,29 +19,29 @@ _MONTHS = {"YEAR": 12, "YYYY": 12, "YY": 12, "QUARTER": 3, "MONTH": 1, "MM": 1, 
 _CYCLE_DAYS, _EPOCH_DAY = 146_097, 719_468
 
 
-def time_texts(local: np.ndarray, given: Values) -> Partly | pa.Array:
+def time_texts(local: np.ndarray, given: v.Values) -> v.Partly | pa.Array:
     """The strings of CAST(… AS STRING) for local microseconds; years outside 1 to 9999 are left over."""
     seconds, fraction = local // MICROS_PER_SECOND, local % MICROS_PER_SECOND
     usual = (local >= DATES_FROM * MICROS_PER_DAY) & (local < (DATES_TO + 1) * MICROS_PER_DAY)
-    whole = made(np.where(usual, seconds, 0), pa.timestamp("s"), given)
+    whole = v.made(np.where(usual, seconds, 0), pa.timestamp("s"), given)
     found = pc.cast(whole, pa.string())
     if fraction.any():
-        digits = pc.utf8_lpad(pc.cast(made(fraction, pa.int64(), given), pa.string()), 6, "0")
-        tail = pc.if_else(made(fraction != 0, pa.bool_()), pc.utf8_rtrim(digits, "0"), NOTHING)
-        point = pc.if_else(pc.equal(tail, NOTHING), NOTHING, constant_of(".", pa.string()))
+        digits = pc.utf8_lpad(pc.cast(v.made(fraction, pa.int64(), given), pa.string()), 6, "0")
+        tail = pc.if_else(v.made(fraction != 0, pa.bool_()), pc.utf8_rtrim(digits, "0"), NOTHING)
+        point = pc.if_else(pc.equal(tail, NOTHING), NOTHING, v.constant_of(".", pa.string()))
         found = pc.binary_join_element_wise(found, point, tail, NOTHING)
-    return found if usual.all() else Partly(found, ~usual)
+    return found if usual.all() else v.Partly(found, ~usual)
 
 
-def within_limits(found: pa.Array, times: Values) -> Values | Partly:
+def within_limits(found: pa.Array, times: v.Values) -> v.Values | v.Partly:
     """The results of a function of `times`; rows with times near the limits of 64 bits are left over."""
-    rest = near_limits(numbers(times))
-    return found if rest is None else Partly(found, rest)
+    rest = near_limits(v.numbers(times))
+    return found if rest is None else v.Partly(found, rest)
 
 
-def local_column(values: Values, zoned: bool, zone: Zone) -> np.ndarray:
+def local_column(values: v.Values, zoned: bool, zone: Zone) -> np.ndarray:
     """Local microseconds of an array of timestamps; 0 for null."""
-    micros = filled(column(values))
+    micros = v.filled(v.column(values))
     return local_times(micros, zone) if zoned else micros
 
 
@@ -65,11 +55,11 @@ def truncated_days(days: np.ndarray, unit: str) -> np.ndarray | None:
     return found if unit == "WEEK" else first_of_month(year, (month - 1) // count * count + 1)
 
 
-def date_column(days: np.ndarray, *given: Values) -> pa.Array:
+def date_column(days: np.ndarray, *given: v.Values) -> pa.Array:
     """The days as dates. Raises NotByColumn for days out of range: Spark raises for some units and wraps for others."""
-    if any_set((days < -(2**31)) | (days >= 2**31), *given):
-        raise NotByColumn
-    return made(days.astype(np.int32), pa.date32(), *given)
+    if v.any_set((days < -(2**31)) | (days >= 2**31), *given):
+        raise v.NotByColumn
+    return v.made(days.astype(np.int32), pa.date32(), *given)
 
 
 def civil(days: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

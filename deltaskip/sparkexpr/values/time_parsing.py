@@ -17,18 +17,7 @@ from typing import TypeAlias
 from deltaskip.errors import shown
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.values.calendar import (
-    GREATEST_OFFSET_MICROS,
-    INSTANT_MAX,
-    INSTANT_MIN,
-    MICROS_PER_DAY,
-    MICROS_PER_SECOND,
-    Zone,
-    civil_from_days,
-    days_from_civil,
-    days_in_month,
-    instant_of,
-)
+from deltaskip.sparkexpr.values import calendar
 from deltaskip.sparkexpr.values.time_patterns import (
     PatternField,
     PatternItem,
@@ -121,7 +110,7 @@ _Reader: TypeAlias = str | _FieldDigits | _Fraction | _Words | _Offset | _Option
 _Found = dict[str, int]
 
 
-def parsed_time(text: str, pattern: str, zone: Zone | None) -> int:
+def parsed_time(text: str, pattern: str, zone: calendar.Zone | None) -> int:
     """Return the instant, or the local microseconds, that a string represents.
 
     Args:
@@ -146,8 +135,8 @@ def parsed_time(text: str, pattern: str, zone: Zone | None) -> int:
         reason = f"{shown(text)} does not have the form of {shown(pattern)} (CANNOT_PARSE_TIMESTAMP)."
         raise EvaluationError(reason) from error
     if zone is not None:
-        local = instant_of(local, zone) if offset is None else local - offset * MICROS_PER_SECOND
-    if not INSTANT_MIN + MICROS_PER_DAY <= local <= INSTANT_MAX - MICROS_PER_DAY:
+        local = calendar.instant_of(local, zone) if offset is None else local - offset * calendar.MICROS_PER_SECOND
+    if not calendar.INSTANT_MIN + calendar.MICROS_PER_DAY <= local <= calendar.INSTANT_MAX - calendar.MICROS_PER_DAY:
         raise Undecided(f"{shown(text)} is near the limits of timestamps, which is left to Spark.")
     return local
 
@@ -327,12 +316,12 @@ def _put(found: _Found, field: str, value: int) -> None:
 def _resolved(found: _Found) -> tuple[int, int | None]:
     """Local microseconds and the offset that the fields represent."""
     offset = found.pop("offset", None)
-    if offset is not None and abs(offset) * MICROS_PER_SECOND > GREATEST_OFFSET_MICROS:
+    if offset is not None and abs(offset) * calendar.MICROS_PER_SECOND > calendar.GREATEST_OFFSET_MICROS:
         raise _Unlike
     days, resolved = _day(found)
     nanos = _time(found)
     _check_rest(found, days if resolved else None)
-    return days * MICROS_PER_DAY + nanos // 1000, offset
+    return days * calendar.MICROS_PER_DAY + nanos // 1000, offset
 
 
 def _day(found: _Found) -> tuple[int, bool]:
@@ -347,10 +336,10 @@ def _day(found: _Found) -> tuple[int, bool]:
         return _civil(year, _checked(found, "month"), _checked(found, "day")), True
     if "day of year" in found:
         day = _checked(found, "day of year")
-        if day == 366 and days_in_month(year, 2) == 28:
+        if day == 366 and calendar.days_in_month(year, 2) == 28:
             raise _Unlike
-        days = days_from_civil(year, 1, 1) + day - 1
-        _, month, day = civil_from_days(days)
+        days = calendar.days_from_civil(year, 1, 1) + day - 1
+        _, month, day = calendar.civil_from_days(days)
         if found.get("month", month) != month or found.get("day", day) != day:
             raise _Unlike
         return days, "year" in found
@@ -358,16 +347,16 @@ def _day(found: _Found) -> tuple[int, bool]:
 
 
 def _civil(year: int, month: int, day: int) -> int:
-    if day > days_in_month(year, month):
+    if day > calendar.days_in_month(year, month):
         raise _Unlike
-    return days_from_civil(year, month, day)
+    return calendar.days_from_civil(year, month, day)
 
 
 def _check_rest(found: _Found, days: int | None) -> None:
     """Raise if a day of the year contradicts the date."""
     if days is not None and "day of year" in found:
-        year, _, _ = civil_from_days(days)
-        if found["day of year"] != days - days_from_civil(year, 1, 1) + 1:
+        year, _, _ = calendar.civil_from_days(days)
+        if found["day of year"] != days - calendar.days_from_civil(year, 1, 1) + 1:
             raise _Unlike
 
 

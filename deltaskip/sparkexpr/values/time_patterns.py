@@ -16,14 +16,7 @@ from typing import TypeAlias
 from deltaskip.errors import shown
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
-from deltaskip.sparkexpr.values.calendar import (
-    MICROS_PER_DAY,
-    MICROS_PER_SECOND,
-    Zone,
-    civil_from_days,
-    days_from_civil,
-    local_of,
-)
+from deltaskip.sparkexpr.values import calendar
 
 _WEEKS, _REFUSED, _REFUSED_IN_PARSING = frozenset("YWwuec"), frozenset("ABnNp"), frozenset("EFqQ")
 _TOO_LONG = re.compile("G{5}|M{5}|L{5}|E{5}|Q{5}|q{5}|y{7}")
@@ -102,7 +95,7 @@ def pattern_items(pattern: str, parsing: bool = False) -> tuple[PatternItem, ...
     return tuple(stack[0])
 
 
-def formatted(local: int, pattern: str, offset: int = 0, zone: Zone | None = None) -> str:
+def formatted(local: int, pattern: str, offset: int = 0, zone: calendar.Zone | None = None) -> str:
     """Format local microseconds.
 
     Args:
@@ -115,7 +108,7 @@ def formatted(local: int, pattern: str, offset: int = 0, zone: Zone | None = Non
         Undecided: The result depends on the version of Java or on names of time zones.
         EvaluationError: Spark refuses the pattern.
     """
-    days, micros = divmod(local, MICROS_PER_DAY)
+    days, micros = divmod(local, calendar.MICROS_PER_DAY)
     day, time = DateText(days), TimeText(micros)
 
     def text(items: tuple[PatternItem, ...]) -> Iterator[str]:
@@ -144,7 +137,7 @@ class DateText:
 
     def __init__(self, days: int) -> None:
         self.days = days
-        self.year, self.month, self.day = civil_from_days(days)
+        self.year, self.month, self.day = calendar.civil_from_days(days)
 
     def text(self, field: PatternField) -> str:
         """The text of a field."""
@@ -160,7 +153,7 @@ class DateText:
             case "d":
                 return _number(self.day, count)
             case "D":
-                return _number(self.days - days_from_civil(self.year, 1, 1) + 1, count)
+                return _number(self.days - calendar.days_from_civil(self.year, 1, 1) + 1, count)
             case "E":
                 name = _DAYS[(self.days + 3) % 7]
                 return name if count == 4 else name[:3]
@@ -173,7 +166,7 @@ class TimeText:
     __slots__ = ("fraction", "seconds")
 
     def __init__(self, micros: int) -> None:
-        self.seconds, self.fraction = divmod(micros, MICROS_PER_SECOND)
+        self.seconds, self.fraction = divmod(micros, calendar.MICROS_PER_SECOND)
 
     def text(self, field: PatternField) -> str:
         """The text of a field."""
@@ -251,7 +244,7 @@ def offset_zero(field: PatternField) -> str:
     return "+0000" if field.letter == "Z" and field.count < 4 else "Z"
 
 
-def zone_text(field: PatternField, zone: Zone | None) -> str:
+def zone_text(field: PatternField, zone: calendar.Zone | None) -> str:
     """Return the name of a time zone. Raises Undecided if the name depends on the version of Java."""
     if zone is not None and field.letter == "V" and zone.rules is not None and zone.rules.key:
         return zone.rules.key
@@ -334,7 +327,7 @@ def _refused(pattern: str, why: str) -> EvaluationError:
     return EvaluationError(f"{shown(pattern)} is not a pattern of dates and times: {why} (INVALID_DATETIME_PATTERN).")
 
 
-def local_and_offset(micros: int, zone: Zone) -> tuple[int, int]:
+def local_and_offset(micros: int, zone: calendar.Zone) -> tuple[int, int]:
     """Return the local microseconds of an instant, and the offset in seconds."""
-    local = local_of(micros, zone)
-    return local, (local - micros) // MICROS_PER_SECOND
+    local = calendar.local_of(micros, zone)
+    return local, (local - micros) // calendar.MICROS_PER_SECOND

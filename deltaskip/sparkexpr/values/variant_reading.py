@@ -18,21 +18,7 @@ from typing import Any, TypeAlias
 
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import Undecided
-from deltaskip.sparkexpr.types.data_types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    FLOATING,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VOID,
-    DataType,
-    DecimalType,
-)
+from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.values.calendar import Zone, format_date
 from deltaskip.sparkexpr.values.json_reading import Object, Real, double_text, quoted
 from deltaskip.sparkexpr.values.numerals import EXACT, exactly, of_unscaled
@@ -49,22 +35,22 @@ class DuplicateName(ValueError):
 class VariantPrimitive:
     """A value other than an object or an array, in the domain of its type."""
 
-    type: DataType
+    type: t.DataType
     value: Any
 
 
 VariantTree: TypeAlias = VariantPrimitive | list[Any] | dict[str, Any]
 
-_NUMBERS: dict[int, tuple[str, DataType]] = {
-    3: ("<b", LONG),
-    4: ("<h", LONG),
-    5: ("<i", LONG),
-    6: ("<q", LONG),
-    7: ("<d", DOUBLE),
-    11: ("<i", DATE),
-    12: ("<q", TIMESTAMP),
-    13: ("<q", TIMESTAMP_NTZ),
-    14: ("<f", FLOAT),
+_NUMBERS: dict[int, tuple[str, t.DataType]] = {
+    3: ("<b", t.LONG),
+    4: ("<h", t.LONG),
+    5: ("<i", t.LONG),
+    6: ("<q", t.LONG),
+    7: ("<d", t.DOUBLE),
+    11: ("<i", t.DATE),
+    12: ("<q", t.TIMESTAMP),
+    13: ("<q", t.TIMESTAMP_NTZ),
+    14: ("<f", t.FLOAT),
 }
 _DECIMAL_SIZES = {8: 4, 9: 8, 10: 16}
 
@@ -95,17 +81,17 @@ def of_json(value: Any) -> VariantTree:
     """Return the tree of a JSON value of `json_reading`. Raises DuplicateName."""
     match value:
         case None:
-            return VariantPrimitive(VOID, None)
+            return VariantPrimitive(t.VOID, None)
         case bool():
-            return VariantPrimitive(BOOLEAN, value)
+            return VariantPrimitive(t.BOOLEAN, value)
         case int():
             if -(2**63) <= value < 2**63:
-                return VariantPrimitive(LONG, value)
+                return VariantPrimitive(t.LONG, value)
             return _number(str(value))
         case Real(text):
             return _number(text)
         case str():
-            return VariantPrimitive(STRING, value)
+            return VariantPrimitive(t.STRING, value)
         case Object(members):
             if len({name for name, _ in members}) < len(members):
                 raise DuplicateName
@@ -124,7 +110,7 @@ def decimal_item(value: Decimal) -> VariantPrimitive:
     else:
         scale = -int(exponent)
         precision = max(len(digits), scale)
-    return VariantPrimitive(DecimalType(max(precision, 1), scale), stripped)
+    return VariantPrimitive(t.DecimalType(max(precision, 1), scale), stripped)
 
 
 def variant_json(variant: tuple[bytes, bytes], zone: Zone) -> str:
@@ -138,17 +124,17 @@ def _json(tree: VariantTree) -> str:
             return f"{{{','.join([f'{quoted(name)}:{_json(each)}' for name, each in tree.items()])}}}"
         case list():
             return f"[{','.join(map(_json, tree))}]"
-        case VariantPrimitive(type_, value) if type_ in FLOATING:
-            return double_text(value, type_ == FLOAT)
-        case VariantPrimitive(type_, value) if type_ == STRING:
+        case VariantPrimitive(type_, value) if type_ in t.FLOATING:
+            return double_text(value, type_ == t.FLOAT)
+        case VariantPrimitive(type_, value) if type_ == t.STRING:
             return quoted(value)
-        case VariantPrimitive(type_, value) if type_ == BINARY:
+        case VariantPrimitive(type_, value) if type_ == t.BINARY:
             return quoted(base64.b64encode(value).decode())
-        case VariantPrimitive(type_, value) if type_ == DATE and 0 <= value < 2_932_897:
+        case VariantPrimitive(type_, value) if type_ == t.DATE and 0 <= value < 2_932_897:
             return quoted(format_date(value))
-        case VariantPrimitive(DecimalType(), value):
+        case VariantPrimitive(t.DecimalType(), value):
             return f"{value:f}"
-        case VariantPrimitive(type_, value) if type_ in (LONG, BOOLEAN, VOID):
+        case VariantPrimitive(type_, value) if type_ in (t.LONG, t.BOOLEAN, t.VOID):
             return "null" if value is None else str(value).lower()
     raise Undecided("The text of such a variant is left to Spark.")
 
@@ -162,7 +148,7 @@ def _number(text: str) -> VariantPrimitive:
             return decimal_item(found)
         if abs(len(digits) - _DIGITS) < 2 or text.lstrip("-").startswith("0"):
             raise Undecided("A number of so many digits is left to Spark.")
-    return VariantPrimitive(DOUBLE, float(text))
+    return VariantPrimitive(t.DOUBLE, float(text))
 
 
 def _unsigned(data: bytes, at: int, size: int) -> int:
@@ -194,7 +180,7 @@ def _read(data: bytes, at: int, names: Sequence[str], left: int) -> VariantTree:
         raise Undecided("A deeply nested variant is left to Spark.")
     kind, header = data[at] & 3, data[at] >> 2
     if kind == 1:
-        return VariantPrimitive(STRING, _part(data, at + 1, header).decode())
+        return VariantPrimitive(t.STRING, _part(data, at + 1, header).decode())
     if kind == 0:
         return _primitive(data, at + 1, header)
     width = (header & 3) + 1
@@ -214,9 +200,9 @@ def _read(data: bytes, at: int, names: Sequence[str], left: int) -> VariantTree:
 
 def _primitive(data: bytes, at: int, kind: int) -> VariantPrimitive:
     if kind == 0:
-        return VariantPrimitive(VOID, None)
+        return VariantPrimitive(t.VOID, None)
     if kind in (1, 2):
-        return VariantPrimitive(BOOLEAN, kind == 1)
+        return VariantPrimitive(t.BOOLEAN, kind == 1)
     if kind in _NUMBERS:
         form, type_ = _NUMBERS[kind]
         return VariantPrimitive(type_, struct.unpack_from(form, data, at)[0])
@@ -228,7 +214,7 @@ def _primitive(data: bytes, at: int, kind: int) -> VariantPrimitive:
         return decimal_item(of_unscaled(unscaled, scale))
     if kind in (15, 16):
         part = _part(data, at + 4, _unsigned(data, at, 4))
-        return VariantPrimitive(BINARY, part) if kind == 15 else VariantPrimitive(STRING, part.decode())
+        return VariantPrimitive(t.BINARY, part) if kind == 15 else VariantPrimitive(t.STRING, part.decode())
     raise Undecided("A variant of such a type is left to Spark.")
 
 
@@ -265,24 +251,24 @@ def _container(members: Sequence[bytes], ids: Sequence[int] | None) -> bytes:
     return bytes([header << 2 | kind]) + body + b"".join(members)
 
 
-def _item(type_: DataType, value: Any) -> bytes:
+def _item(type_: t.DataType, value: Any) -> bytes:
     if value is None:
         return b"\0"
-    if type_ == BOOLEAN:
+    if type_ == t.BOOLEAN:
         return bytes([(1 if value else 2) << 2])
-    if type_ == LONG:
+    if type_ == t.LONG:
         kind = next(kind for kind, bits in ((3, 7), (4, 15), (5, 31), (6, 63)) if -(1 << bits) <= value < 1 << bits)
         return bytes([kind << 2]) + struct.pack(_NUMBERS[kind][0], value)
-    if type_ == STRING:
+    if type_ == t.STRING:
         text = value.encode()
         return bytes([len(text) << 2 | 1]) + text if len(text) < 64 else _long(16, text)
-    if type_ == BINARY:
+    if type_ == t.BINARY:
         return _long(15, value)
-    if isinstance(type_, DecimalType):
+    if isinstance(type_, t.DecimalType):
         unscaled = int(value.scaleb(type_.scale, EXACT))
         kind = 8 if abs(unscaled) < 10**9 else 9 if abs(unscaled) < 10**18 else 10
         return bytes([kind << 2, type_.scale]) + unscaled.to_bytes(_DECIMAL_SIZES[kind], "little", signed=True)
-    kind = next(kind for kind, (_, of) in _NUMBERS.items() if of == type_ and of != LONG)
+    kind = next(kind for kind, (_, of) in _NUMBERS.items() if of == type_ and of != t.LONG)
     number = math.nan if isinstance(value, float) and math.isnan(value) else value
     return bytes([kind << 2]) + struct.pack(_NUMBERS[kind][0], number)
 

@@ -18,15 +18,7 @@ from deltaskip.sparkexpr.failures import Undecided
 from deltaskip.sparkexpr.kernels.decimals import rescale
 from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.types.data_types import DataType
-from deltaskip.sparkexpr.values.arrow_values import (
-    arrow_array,
-    arrow_scalar,
-    bitmap_of,
-    domain_values,
-    numpy_values,
-    true_rows,
-    typed_array,
-)
+from deltaskip.sparkexpr.values import arrow_values
 
 Values: TypeAlias = Any
 """A pyarrow Array, or a Scalar for a constant."""
@@ -62,9 +54,9 @@ def by_distinct(values: pa.Array, value_of: Callable[[Any], object], type_: Data
     stored = _BITS.get(values.type, values.type)
     # 0.0 and -0.0 compare equal, but functions may distinguish them.
     coded = values.view(stored).dictionary_encode()
-    given = domain_values(coded.dictionary.view(values.type))
+    given = arrow_values.domain_values(coded.dictionary.view(values.type))
     values_of = bounded(None if value is None else value_of(value) for value in given)
-    found = typed_array(list(values_of), arrow_type(type_))
+    found = arrow_values.typed_array(list(values_of), arrow_type(type_))
     return found.take(coded.indices)
 
 
@@ -99,7 +91,7 @@ def changed_together(values: pa.Array, change: Callable[[str], str], between: st
 
     Raises NotByColumn if a string has NUL.
     """
-    ends = arrow_array([0, len(values)], pa.int32())
+    ends = arrow_values.arrow_array([0, len(values)], pa.int32())
     listed = pa.ListArray.from_arrays(ends, pc.fill_null(values, ""))
     together = pc.binary_join(listed, between)[0].as_py()
     if not len(values) or together.count("\0") >= len(values):
@@ -113,7 +105,7 @@ def arrays_of(*given: Values) -> list[pa.Array]:
     found = expanded(given)
     known = valid(*found)
     if known is not None:
-        found[0] = pc.if_else(arrow_array(known), found[0], none_of(found[0].type))
+        found[0] = pc.if_else(arrow_values.arrow_array(known), found[0], none_of(found[0].type))
     return found
 
 
@@ -135,7 +127,7 @@ def is_constant(values: Values) -> bool:
 
 def constant_of(value: object, type_: pa.DataType) -> pa.Scalar:
     """A constant of a Python value of the package's value domain."""
-    return pa.nulls(1, type_)[0] if value is None else typed_array([value], type_)[0]
+    return pa.nulls(1, type_)[0] if value is None else arrow_values.typed_array([value], type_)[0]
 
 
 def constant(values: Values) -> Any:
@@ -145,7 +137,7 @@ def constant(values: Values) -> Any:
     if isinstance(values, pa.TimestampScalar | pa.Date32Scalar):
         return values.value
     if pa.types.is_nested(values.type):
-        return domain_values(pa.repeat(values, 1))[0]
+        return arrow_values.domain_values(pa.repeat(values, 1))[0]
     return values.as_py()
 
 
@@ -177,7 +169,7 @@ def numbers(values: Values) -> Any:
         return constant(values)
     stored = values.type
     if stored == pa.bool_():
-        return true_rows(values)
+        return arrow_values.true_rows(values)
     stored = _STORED.get(stored, pa.int64() if pa.types.is_timestamp(stored) else stored)
     if not (pa.types.is_integer(stored) or pa.types.is_floating(stored)):
         raise NotByColumn
@@ -192,7 +184,7 @@ def valid(*given: Values) -> np.ndarray | None:
     found: np.ndarray | None = None
     for values in given:
         if isinstance(values, pa.Array) and values.null_count:
-            here = numpy_values(values.is_valid())
+            here = arrow_values.numpy_values(values.is_valid())
             found = here if found is None else found & here
     return found
 
@@ -207,10 +199,10 @@ def any_set(flags: np.ndarray, *given: Values) -> bool:
 
 def made(found: np.ndarray, type_: pa.DataType, *given: Values) -> pa.Array:
     """An Arrow array of numbers, null where one of the given arrays is null."""
-    array = arrow_array(found)
+    array = arrow_values.arrow_array(found)
     rows = valid(*given)
     if rows is not None:
-        array = pa.Array.from_buffers(array.type, len(array), [bitmap_of(rows), array.buffers()[1]])
+        array = pa.Array.from_buffers(array.type, len(array), [arrow_values.bitmap_of(rows), array.buffers()[1]])
     if array.type == type_:
         return array
     return array.view(type_) if type_ == pa.date32() or pa.types.is_timestamp(type_) else array.cast(type_)
@@ -221,7 +213,9 @@ def scattered(values: Values, taken: np.ndarray) -> pa.Array:
     places = np.cumsum(taken, dtype=np.int64) - 1
     if isinstance(values, pa.Scalar):
         values = pa.repeat(values, int(np.count_nonzero(taken)))
-    return values.take(pa.Array.from_buffers(pa.int64(), len(taken), [bitmap_of(taken), pa.py_buffer(places)]))
+    return values.take(
+        pa.Array.from_buffers(pa.int64(), len(taken), [arrow_values.bitmap_of(taken), pa.py_buffer(places)])
+    )
 
 
 def rescaled(
@@ -235,7 +229,7 @@ def decimals(found: pa.Array, states: pa.Array, precision: int) -> pa.Array | Pa
     """The results of a kernel of `kernels.decimals` as decimals of a precision."""
     type_ = pa.decimal128(precision, found.type.scale)
     values = pa.Array.from_buffers(type_, len(found), found.buffers())
-    rest = numpy_values(states) != 0
+    rest = arrow_values.numpy_values(states) != 0
     return Partly(values, rest) if rest.any() else values
 
 
@@ -256,20 +250,23 @@ def ordered_floats(values: pa.Array) -> pa.Array:
 
 def none_of(type_: pa.DataType) -> pa.Scalar:
     """NULL of a type."""
-    return arrow_scalar(None, type_)
+    return arrow_values.arrow_scalar(None, type_)
 
 
 def text_array(values: Sequence[str | None]) -> pa.Array:
     """An array of strings."""
-    return arrow_array(values, pa.string())
+    return arrow_values.arrow_array(values, pa.string())
 
 
 def taken_truth(values: pa.Array, places: np.ndarray) -> pa.Array:
     """Boolean values at indexes. pyarrow's take is many times slower for booleans."""
-    bits = [None if rows is None else bitmap_of(np.take(rows, places)) for rows in (valid(values), true_rows(values))]
+    bits = [
+        None if rows is None else arrow_values.bitmap_of(np.take(rows, places))
+        for rows in (valid(values), arrow_values.true_rows(values))
+    ]
     return pa.Array.from_buffers(pa.bool_(), len(places), bits)
 
 
 def array_of(values: Sequence[object], type_: DataType) -> pa.Array:
     """Return an array of Python values of the value domain."""
-    return typed_array(values, arrow_type(type_))
+    return arrow_values.typed_array(values, arrow_type(type_))

@@ -7,39 +7,31 @@ from functools import lru_cache
 
 import numpy as np
 
-from deltaskip.sparkexpr.values.calendar import (
-    INSTANT_MAX,
-    INSTANT_MIN,
-    MICROS_PER_DAY,
-    MICROS_PER_SECOND,
-    Zone,
-    instant_of,
-    local_of,
-)
+from deltaskip.sparkexpr.values import calendar
 
 # Up to this many days from the first to the last day, a table of all days is built.
 _TABLE_DAYS = 1 << 21
 
 
-def local_times(micros: np.ndarray, zone: Zone) -> np.ndarray:
+def local_times(micros: np.ndarray, zone: calendar.Zone) -> np.ndarray:
     """Return local microseconds of instants, like `local_of`. The result wraps around at the limits of 64 bits."""
     with np.errstate(over="ignore"):
         found: np.ndarray = micros + _offsets(micros, zone, _offset_at)
     return found
 
 
-def instants(local: np.ndarray, zone: Zone) -> np.ndarray:
+def instants(local: np.ndarray, zone: calendar.Zone) -> np.ndarray:
     """Return instants of local microseconds, like `instant_of`. The result wraps around at the limits of 64 bits."""
     with np.errstate(over="ignore"):
         found: np.ndarray = local - _offsets(local, zone, _offset_of_local)
     return found
 
 
-def near_clock_changes(micros: np.ndarray, zone: Zone) -> np.ndarray:
+def near_clock_changes(micros: np.ndarray, zone: calendar.Zone) -> np.ndarray:
     """Return a mask of the instants or local times within two days of a change of the zone's offset."""
     if zone.rules is None:
         return np.zeros(len(micros), np.bool_)
-    around = 2 * MICROS_PER_DAY
+    around = 2 * calendar.MICROS_PER_DAY
     with np.errstate(over="ignore"):
         before, after = micros - around, micros + around
     found: np.ndarray = _offsets(before, zone, _offset_at) != _offsets(after, zone, _offset_at)
@@ -48,25 +40,25 @@ def near_clock_changes(micros: np.ndarray, zone: Zone) -> np.ndarray:
 
 def near_limits(micros: np.ndarray) -> np.ndarray | None:
     """Return a mask of the times for which arithmetic may exceed 64 bits; None if no time is so far away."""
-    found = (micros > INSTANT_MAX // 2) | (micros < INSTANT_MIN // 2)
+    found = (micros > calendar.INSTANT_MAX // 2) | (micros < calendar.INSTANT_MIN // 2)
     return found if found.any() else None
 
 
-def _offset_at(micros: int, zone: Zone) -> int:
-    return local_of(micros, zone) - micros
+def _offset_at(micros: int, zone: calendar.Zone) -> int:
+    return calendar.local_of(micros, zone) - micros
 
 
-def _offset_of_local(local: int, zone: Zone) -> int:
-    return local - instant_of(local, zone)
+def _offset_of_local(local: int, zone: calendar.Zone) -> int:
+    return local - calendar.instant_of(local, zone)
 
 
-def _offsets(micros: np.ndarray, zone: Zone, offset: Callable[[int, Zone], int]) -> np.ndarray:
+def _offsets(micros: np.ndarray, zone: calendar.Zone, offset: Callable[[int, calendar.Zone], int]) -> np.ndarray:
     """The offset at each time, in microseconds. No zone changes its offset twice in a day."""
     if zone.rules is None:
-        return np.full(len(micros), (zone.offset or 0) * MICROS_PER_SECOND, np.int64)
+        return np.full(len(micros), (zone.offset or 0) * calendar.MICROS_PER_SECOND, np.int64)
     if not len(micros):
         return np.zeros(0, np.int64)
-    days = micros // MICROS_PER_DAY
+    days = micros // calendar.MICROS_PER_DAY
     low, high = int(days.min()), int(days.max())
     if high - low < _TABLE_DAYS:
         seen = np.zeros(high - low + 1, np.bool_)
@@ -85,15 +77,15 @@ def _offsets(micros: np.ndarray, zone: Zone, offset: Callable[[int, Zone], int])
     last = np.array([each[1] for each in known], np.int64)
     found = first[of_row]
     if (first != last).any():
-        change = np.array([max(each[2], INSTANT_MIN) for each in known], np.int64)
+        change = np.array([max(each[2], calendar.INSTANT_MIN) for each in known], np.int64)
         found = np.where(micros >= change[of_row], last[of_row], found)
     return found
 
 
 @lru_cache(maxsize=1 << 16)
-def _of_day(day: int, zone: Zone, offset: Callable[[int, Zone], int]) -> tuple[int, int, int]:
+def _of_day(day: int, zone: calendar.Zone, offset: Callable[[int, calendar.Zone], int]) -> tuple[int, int, int]:
     """The offsets at the start and the end of a day, and the time at which the second offset begins."""
-    start, end = day * MICROS_PER_DAY, (day + 1) * MICROS_PER_DAY - 1
+    start, end = day * calendar.MICROS_PER_DAY, (day + 1) * calendar.MICROS_PER_DAY - 1
     first, last = offset(start, zone), offset(end, zone)
     if first == last:
         return first, last, start

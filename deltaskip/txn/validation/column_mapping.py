@@ -19,18 +19,7 @@ from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.segment import list_commits
 from deltaskip.schema.mapping import ID_KEY, field_id
 from deltaskip.schema.properties import TableProperties
-from deltaskip.sparkexpr.types import (
-    PHYSICAL_NAME_KEY,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-    nested_fields,
-    nested_types,
-    parse_schema,
-    physical_name,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.storage.interface import read_whole
 from deltaskip.txn.validation.candidate import Candidate
 
@@ -55,7 +44,7 @@ def _check_highest_not_lowered(candidate: Candidate) -> None:
     if before is None:
         return
     after = candidate.properties.max_column_id
-    has_ids = candidate.mode != "none" or any(ID_KEY in field.metadata for field in nested_fields(candidate.schema))
+    has_ids = candidate.mode != "none" or any(ID_KEY in field.metadata for field in t.nested_fields(candidate.schema))
     removed = after is None and not has_ids
     if not removed and (after is None or after < before):
         candidate.refuse_metadata(
@@ -66,11 +55,11 @@ def _check_highest_not_lowered(candidate: Candidate) -> None:
 def _check_assigned(candidate: Candidate) -> None:
     """Every column has an id, unique in the table, and a physical name, unique in its struct."""
     ids: set[int] = set()
-    for struct in (type_ for type_ in nested_types(candidate.schema) if isinstance(type_, StructType)):
+    for struct in (type_ for type_ in t.nested_types(candidate.schema) if isinstance(type_, t.StructType)):
         names: set[str] = set()
         for field in struct.fields:
             try:
-                name, number = physical_name(field, candidate.mode), field_id(field)
+                name, number = t.physical_name(field, candidate.mode), field_id(field)
             except SchemaError as error:
                 candidate.refuse_metadata("mapping.ids", f"is malformed: {error}")
             if number is None or not 0 < number <= _MAX_ID:
@@ -98,14 +87,14 @@ def _check_kept(candidate: Candidate) -> None:
     highest = base.table_properties.well_formed().max_column_id or 0
     new: list[str] = []
     for path, field in _by_physical_path(candidate.schema, ()):
-        name, number = field.metadata[PHYSICAL_NAME_KEY], field.metadata[ID_KEY]
+        name, number = field.metadata[t.PHYSICAL_NAME_KEY], field.metadata[ID_KEY]
         if path in old:
             before = old[path].metadata.get(ID_KEY)
             if before is not None and before != number:
                 why = f"changes the id of the column {field.name} from {before} to {number}; keep it"
                 candidate.refuse_metadata("mapping.ids", why)
         elif number in by_id:
-            before = by_id[number].metadata.get(PHYSICAL_NAME_KEY)
+            before = by_id[number].metadata.get(t.PHYSICAL_NAME_KEY)
             why = f"changes the physical name of the column {field.name} from {before} to {name}"
             why = f"{why}, which files of version {base.version} do not have; keep it"
             candidate.refuse_metadata("mapping.ids", why)
@@ -141,10 +130,10 @@ def _used_before(candidate: Candidate, names: Collection[str]) -> str | None:
     for action in commits.others if commits is not None else ():
         if action.name == "metaData" and commits is not None:
             try:
-                schema = parse_schema(Metadata.from_json(members_of(commits, action)).schema_string)
+                schema = t.parse_schema(Metadata.from_json(members_of(commits, action)).schema_string)
             except (InvalidArgument, SchemaError):
                 continue
-            had = {field.metadata.get(PHYSICAL_NAME_KEY) for field in nested_fields(schema)}
+            had = {field.metadata.get(t.PHYSICAL_NAME_KEY) for field in t.nested_fields(schema)}
             taken = next((name for name in names if name in had), None)
             if taken is not None:
                 return taken
@@ -160,16 +149,18 @@ def _used_by_files(candidate: Candidate, names: Collection[str]) -> str | None:
     return None
 
 
-def _by_physical_path(type_: DataType, path: tuple[object, ...]) -> Iterator[tuple[tuple[object, ...], StructField]]:
+def _by_physical_path(
+    type_: t.DataType, path: tuple[object, ...]
+) -> Iterator[tuple[tuple[object, ...], t.StructField]]:
     """The fields at every depth, each with the physical names from the top level down to it."""
     match type_:
-        case StructType(fields):
+        case t.StructType(fields):
             for field in fields:
-                below = (*path, field.metadata.get(PHYSICAL_NAME_KEY))
+                below = (*path, field.metadata.get(t.PHYSICAL_NAME_KEY))
                 yield below, field
                 yield from _by_physical_path(field.type, below)
-        case ArrayType(element):
+        case t.ArrayType(element):
             yield from _by_physical_path(element, (*path, "element"))
-        case MapType(key, value):
+        case t.MapType(key, value):
             yield from _by_physical_path(key, (*path, "key"))
             yield from _by_physical_path(value, (*path, "value"))

@@ -14,16 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import (
-    DELETION_VECTOR,
-    AddCdcFile,
-    AddFile,
-    DeletionVectorDescriptor,
-    PartitionValueError,
-    RemoveFile,
-    hadoop_path,
-    parse_partition_value,
-)
+from deltaskip import actions
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing
 from deltaskip.features.commit_rules import refusal, unsupported
 from deltaskip.features.support_checks import CommitSummary, check_writable
@@ -112,7 +103,7 @@ def is_uri(path: str) -> bool:
     return ":" not in path.partition("/")[0] or _SCHEME.match(path) is not None
 
 
-def _check_remove(candidate: Candidate, remove: RemoveFile, old: Known | None) -> None:
+def _check_remove(candidate: Candidate, remove: actions.RemoveFile, old: Known | None) -> None:
     base = candidate.base
     if old is None:
         raise refusal(
@@ -139,7 +130,7 @@ def _check_remove(candidate: Candidate, remove: RemoveFile, old: Known | None) -
         )
 
 
-def _check_add(candidate: Candidate, key: str, add: AddFile, partitioning: _Partitioning) -> None:
+def _check_add(candidate: Candidate, key: str, add: actions.AddFile, partitioning: _Partitioning) -> None:
     if candidate.is_new(key) and not is_uri(add.path):
         refuse_file(candidate, add, "files.path", "it is not a URI; percent-encode it")
     if add.size < 0 or add.modification_time < 0:
@@ -161,7 +152,9 @@ def _differ(given: Mapping[str, str | None] | None, logged: Mapping[str, str | N
     return {name: text or None for name, text in given.items()} != {n: text or None for n, text in logged.items()}
 
 
-def _check_partition_values(candidate: Candidate, add: AddFile | AddCdcFile, partitioning: _Partitioning) -> None:
+def _check_partition_values(
+    candidate: Candidate, add: actions.AddFile | actions.AddCdcFile, partitioning: _Partitioning
+) -> None:
     rule = "files.partition-values"
     if set(add.partition_values) != set(partitioning.columns):
         names = ", ".join(sorted(partitioning.columns)) or "none"
@@ -172,15 +165,15 @@ def _check_partition_values(candidate: Candidate, add: AddFile | AddCdcFile, par
         if is_null is None:
             try:
                 # PROTOCOL, Partition Value Serialization: "" is null, whatever the type.
-                is_null = not text or parse_partition_value(text, column.type) is None
-            except PartitionValueError as error:
+                is_null = not text or actions.parse_partition_value(text, column.type) is None
+            except actions.PartitionValueError as error:
                 refuse_file(candidate, add, rule, f"the partition value of {column.name} is not valid: {error}")
             partitioning.parsed[name, text] = is_null
         if is_null and not column.nullable:
             refuse_file(candidate, add, rule, f"{column.name} is NOT NULL, but its partition value is null")
 
 
-def _check_vector(candidate: Candidate, key: str, add: AddFile, stats: Mapping[str, Any]) -> None:
+def _check_vector(candidate: Candidate, key: str, add: actions.AddFile, stats: Mapping[str, Any]) -> None:
     old, rule, vector = candidate.known.get(key), "files.deletion-vector", add.deletion_vector
     deleted = 0 if vector is None else vector.cardinality
     if vector is not None:
@@ -221,7 +214,7 @@ def _check_rearranged(candidate: Candidate, rows: _RowCounts) -> None:
     )
 
 
-def _check_cdc(candidate: Candidate, cdc: AddCdcFile, partitioning: _Partitioning) -> None:
+def _check_cdc(candidate: Candidate, cdc: actions.AddCdcFile, partitioning: _Partitioning) -> None:
     if not candidate.properties.change_data_feed:
         refuse_file(candidate, cdc, "files.cdc", "the table has no change data feed enabled; leave it out")
     if not is_uri(cdc.path):
@@ -294,7 +287,7 @@ def check_data_files(candidate: Candidate) -> None:
         _check_vectors(candidate, vectors[start : start + _VECTORS])
 
 
-def _wanted(candidate: Candidate) -> Iterator[AddFile | AddCdcFile]:
+def _wanted(candidate: Candidate) -> Iterator[actions.AddFile | actions.AddCdcFile]:
     for key, add in candidate.intent.adds.items():
         old = candidate.known.get(key)
         if old is None or (old.size is not None and old.size != add.size):
@@ -302,8 +295,8 @@ def _wanted(candidate: Candidate) -> Iterator[AddFile | AddCdcFile]:
     yield from candidate.intent.cdc_files.values()
 
 
-def _check_size(candidate: Candidate, file: AddFile | AddCdcFile) -> None:
-    location = hadoop_path(candidate.base.table_root, file.path)
+def _check_size(candidate: Candidate, file: actions.AddFile | actions.AddCdcFile) -> None:
+    location = actions.hadoop_path(candidate.base.table_root, file.path)
     try:
         size = storage_for(location, near=candidate.base.storage).size(location)
     except FileNotFoundError:
@@ -315,14 +308,16 @@ def _check_size(candidate: Candidate, file: AddFile | AddCdcFile) -> None:
         refuse_file(candidate, file, "files.missing", why)
 
 
-def _with_new_vectors(candidate: Candidate) -> Iterator[tuple[str, AddFile, DeletionVectorDescriptor]]:
+def _with_new_vectors(candidate: Candidate) -> Iterator[tuple[str, actions.AddFile, actions.DeletionVectorDescriptor]]:
     for key, add in candidate.intent.adds.items():
         old = candidate.known.get(key)
         if add.deletion_vector is not None and (old is None or old.dv_id != dv_id(add)):
             yield key, add, add.deletion_vector
 
 
-def _check_vectors(candidate: Candidate, found: Sequence[tuple[str, AddFile, DeletionVectorDescriptor]]) -> None:
+def _check_vectors(
+    candidate: Candidate, found: Sequence[tuple[str, actions.AddFile, actions.DeletionVectorDescriptor]]
+) -> None:
     """Each vector can be read, deletes rows that its file has, and restores no row that should stay deleted."""
     rule = "files.deletion-vector"
     try:
@@ -345,12 +340,12 @@ def _check_vectors(candidate: Candidate, found: Sequence[tuple[str, AddFile, Del
 
 def _rows(
     candidate: Candidate,
-    found: Sequence[tuple[str, AddFile, DeletionVectorDescriptor]],
-    vectors: Sequence[DeletionVectorDescriptor | None],
+    found: Sequence[tuple[str, actions.AddFile, actions.DeletionVectorDescriptor]],
+    vectors: Sequence[actions.DeletionVectorDescriptor | None],
 ) -> list[pa.Int64Array | None]:
-    fields = [field.name for field in DELETION_VECTOR]
+    fields = [field.name for field in actions.DELETION_VECTOR]
     values = [None if each is None else {name: getattr(each, name) for name in fields} for each in vectors]
-    array = arrow_array(values, DELETION_VECTOR)
+    array = arrow_array(values, actions.DELETION_VECTOR)
     counts = [num_records(parsed_stats(add.stats)) for _, add, _ in found]
     files = pa.table({"uri": [add.path for _, add, _ in found], "num_records": arrow_array(counts, pa.int64())})
     return read_deleted_rows(candidate.base.storage, candidate.base.table_root, files, array)

@@ -12,35 +12,26 @@ from deltaskip.features.commit_rules import refusal
 from deltaskip.features.registry import has_feature
 from deltaskip.schema.mapping import NESTED_IDS_KEY, nested_paths
 from deltaskip.schema.type_widening import type_changes
-from deltaskip.sparkexpr.types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    INTEGRAL_BITS,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructType,
-    nested_fields,
-    nested_types,
-    parse_type,
-    simple_string,
-)
+from deltaskip.sparkexpr import types as t
 from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.txn.validation.candidate import Candidate
 
-_TYPES = frozenset((BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, STRING, BINARY, BOOLEAN, TIMESTAMP, TIMESTAMP_NTZ, DATE))
+_TYPES = frozenset(
+    (
+        t.BYTE,
+        t.SHORT,
+        t.INTEGER,
+        t.LONG,
+        t.FLOAT,
+        t.DOUBLE,
+        t.STRING,
+        t.BINARY,
+        t.BOOLEAN,
+        t.TIMESTAMP,
+        t.TIMESTAMP_NTZ,
+        t.DATE,
+    )
+)
 
 
 def check_iceberg(candidate: Candidate) -> None:
@@ -81,15 +72,15 @@ def _check_features(candidate: Candidate, enabled: tuple[int, ...]) -> None:
 
 def _check_types(candidate: Candidate, version: int) -> None:
     numbers: set[int] = set()
-    for field in nested_fields(candidate.schema):
-        for data_type in nested_types(field.type, into_structs=False):
+    for field in t.nested_fields(candidate.schema):
+        for data_type in t.nested_types(field.type, into_structs=False):
             if not _has_iceberg(data_type, version):
-                _refuse(candidate, "iceberg.types", f"has the type {simple_string(data_type)} in the column "
+                _refuse(candidate, "iceberg.types", f"has the type {t.simple_string(data_type)} in the column "
                         f"{field.name}, which icebergCompatV{version} does not allow")  # fmt: skip
         try:
             changes = type_changes(field.metadata)
-            wrong = next((c for c in changes if not _is_iceberg_s(parse_type(f'"{c.from_type}"'),
-                                                                  parse_type(f'"{c.to_type}"'))), None)  # fmt: skip
+            wrong = next((c for c in changes if not _is_iceberg_s(t.parse_type(f'"{c.from_type}"'),
+                                                                  t.parse_type(f'"{c.to_type}"'))), None)  # fmt: skip
         except SchemaError as error:
             _refuse(candidate, "iceberg.types", f"is malformed: {error}")
         if wrong is not None:
@@ -118,25 +109,25 @@ def _check_partitioning(candidate: Candidate) -> None:
                 f"to {', '.join(after) or 'none'}, which Iceberg compatibility forbids")  # fmt: skip
 
 
-def _has_iceberg(data_type: DataType, version: int) -> bool:
-    if isinstance(data_type, StructType | DecimalType) or data_type in _TYPES:
+def _has_iceberg(data_type: t.DataType, version: int) -> bool:
+    if isinstance(data_type, t.StructType | t.DecimalType) or data_type in _TYPES:
         return True
-    if isinstance(data_type, ArrayType | MapType):
+    if isinstance(data_type, t.ArrayType | t.MapType):
         return version > 1
-    return version > 2 and data_type == VARIANT
+    return version > 2 and data_type == t.VARIANT
 
 
-def _is_iceberg_s(old: DataType, new: DataType) -> bool:
+def _is_iceberg_s(old: t.DataType, new: t.DataType) -> bool:
     """Whether Iceberg also allows the change of types."""
     match old, new:
-        case DecimalType(_, scale), DecimalType(_, wider):
+        case t.DecimalType(_, scale), t.DecimalType(_, wider):
             return scale == wider
-        case _, DecimalType():
+        case _, t.DecimalType():
             return False
-        case _ if old in INTEGRAL_BITS:
-            return new in INTEGRAL_BITS
+        case _ if old in t.INTEGRAL_BITS:
+            return new in t.INTEGRAL_BITS
         case _:
-            return (old, new) == (FLOAT, DOUBLE)
+            return (old, new) == (t.FLOAT, t.DOUBLE)
 
 
 def _refuse(candidate: Candidate, rule: str, why: str) -> NoReturn:

@@ -15,47 +15,24 @@ from deltaskip.features.identity_columns import identity_numbers
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr import beyond_one_row, columns_in, is_valid_sql, type_of_text
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import CollationId, spark_equal, spark_name
-from deltaskip.sparkexpr.types import (
-    COLLATIONS_KEY,
-    DEFAULT_KEY,
-    GENERATION_KEY,
-    INVARIANTS_KEY,
-    LONG,
-    PHYSICAL_NAME_KEY,
-    VARIANT,
-    VOID,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MappingMode,
-    MapType,
-    PrimitiveType,
-    StructField,
-    StructType,
-    UnknownType,
-    invariant_expression,
-    nested_fields,
-    nested_types,
-    simple_string,
-    string_paths,
-)
 from deltaskip.txn.validation.candidate import Candidate
 
 # Spark's Parquet writer and delta-spark refuse these characters in names of columns that are not mapped.
 _NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
 _PROVIDERS = ("spark", "icu")
-_ATOMIC = (PrimitiveType, DecimalType)
+_ATOMIC = (t.PrimitiveType, t.DecimalType)
 
 
 @dataclass(frozen=True, slots=True)
 class _SchemaState:
     """A schema with the state of the table that its rules depend on."""
 
-    schema: StructType
+    schema: t.StructType
     partition_columns: tuple[str, ...]
     properties: TableProperties
-    mode: MappingMode
+    mode: t.MappingMode
 
 
 def check_schema(candidate: Candidate) -> None:
@@ -73,18 +50,18 @@ def check_schema(candidate: Candidate) -> None:
 
 
 def schema_problems(
-    schema: StructType, partition_columns: Sequence[str], properties: TableProperties, mode: MappingMode
+    schema: t.StructType, partition_columns: Sequence[str], properties: TableProperties, mode: t.MappingMode
 ) -> Iterator[tuple[str, str]]:
     """Yield each rule that a schema by itself violates, and how: "has the column x twice …"."""
     return _problems(_SchemaState(schema, tuple(partition_columns), properties, mode))
 
 
-def expressions(schema: StructType, properties: TableProperties) -> Iterator[tuple[str, str | None]]:
+def expressions(schema: t.StructType, properties: TableProperties) -> Iterator[tuple[str, str | None]]:
     """Yield a description of each expression of the table, for messages, and its text; None if it is malformed."""
     for name, text in properties.constraints.items():
         yield f"the constraint {name}", text
     for field in schema.fields:
-        for key in (GENERATION_KEY, INVARIANTS_KEY):
+        for key in (t.GENERATION_KEY, t.INVARIANTS_KEY):
             if key in field.metadata:
                 yield f"{key} of the column {field.name}", _expression(key, field.metadata[key])
 
@@ -94,7 +71,7 @@ def _problems(state: _SchemaState) -> Iterator[tuple[str, str]]:
     yield from _partitioning(state)
     yield from _names(state.schema, state, "")
     yield from _types(state.schema)
-    for field in nested_fields(state.schema):
+    for field in t.nested_fields(state.schema):
         yield from _collations(field)
     yield from _identity(state)
     yield from _expressions(state)
@@ -106,7 +83,7 @@ def _partitioning(state: _SchemaState) -> Iterator[tuple[str, str]]:
         if name not in columns:
             yield rule, f"partitions by the unknown column {name}"
         elif not _can_partition(columns[name].type):
-            kind = simple_string(columns[name].type)
+            kind = t.simple_string(columns[name].type)
             yield rule, f"partitions by the column {name} of type {kind}, which cannot partition a table"
     for name in _twice(state.partition_columns):
         yield rule, f"partitions by the column {name} twice"
@@ -118,11 +95,14 @@ def _partitioning(state: _SchemaState) -> Iterator[tuple[str, str]]:
         )
 
 
-def _can_partition(type_: DataType) -> bool:
-    return not isinstance(type_, StructType | ArrayType | MapType | UnknownType) and type_ not in (VOID, VARIANT)
+def _can_partition(type_: t.DataType) -> bool:
+    return not isinstance(type_, t.StructType | t.ArrayType | t.MapType | t.UnknownType) and type_ not in (
+        t.VOID,
+        t.VARIANT,
+    )
 
 
-def _names(struct: StructType, state: _SchemaState, above: str) -> Iterator[tuple[str, str]]:
+def _names(struct: t.StructType, state: _SchemaState, above: str) -> Iterator[tuple[str, str]]:
     for name in _twice(struct.names):
         yield "schema.duplicates", f"has the column {above}{name} twice, since names are case-insensitive"
     reserved = {} if above else _reserved(state)
@@ -137,12 +117,12 @@ def _names(struct: StructType, state: _SchemaState, above: str) -> Iterator[tupl
                 "schema.names",
                 f"{why}: rename the column, or enable column mapping with delta.columnMapping.mode = name",
             )
-        physical = field.metadata.get(PHYSICAL_NAME_KEY) if state.mode != "none" else None
+        physical = field.metadata.get(t.PHYSICAL_NAME_KEY) if state.mode != "none" else None
         for each in {field.name, physical if isinstance(physical, str) else field.name}:
             if each.lower() in reserved:
                 yield "schema.reserved", f"has the column {each}, a name that {reserved[each.lower()]} uses"
-        for type_ in nested_types(field.type, into_structs=False):
-            if isinstance(type_, StructType):
+        for type_ in t.nested_types(field.type, into_structs=False):
+            if isinstance(type_, t.StructType):
                 yield from _names(type_, state, f"{name}.")
 
 
@@ -159,27 +139,27 @@ def _reserved(state: _SchemaState) -> Mapping[str, str]:
     return reserved
 
 
-def _types(schema: StructType) -> Iterator[tuple[str, str]]:
+def _types(schema: t.StructType) -> Iterator[tuple[str, str]]:
     rule = "schema.types"
-    for field in nested_fields(schema):
-        for type_ in nested_types(field.type, into_structs=False):
-            if isinstance(type_, UnknownType):
+    for field in t.nested_fields(schema):
+        for type_ in t.nested_types(field.type, into_structs=False):
+            if isinstance(type_, t.UnknownType):
                 yield rule, f"has the column {field.name} of type {type_.name}, which deltaskip does not support"
-        for type_ in nested_types(field.type, into_structs=False):
-            inner = {ArrayType: ("element",), MapType: ("key", "value")}.get(type(type_), ())
-            if any(getattr(type_, name) == VOID for name in inner):
+        for type_ in t.nested_types(field.type, into_structs=False):
+            inner = {t.ArrayType: ("element",), t.MapType: ("key", "value")}.get(type(type_), ())
+            if any(getattr(type_, name) == t.VOID for name in inner):
                 yield rule, f"has the column {field.name} with void inside an array or map, which has no form in files"
-            if isinstance(type_, StructType) and all(each.type == VOID for each in type_.fields):
+            if isinstance(type_, t.StructType) and all(each.type == t.VOID for each in type_.fields):
                 why = "with a struct of no fields but void ones" if type_.fields else "with a struct without fields"
                 yield rule, f"has the column {field.name} {why}, which has no form in files"
 
 
-def _collations(field: StructField) -> Iterator[tuple[str, str]]:
+def _collations(field: t.StructField) -> Iterator[tuple[str, str]]:
     """# COLLATIONS RFC, Writer Requirements, Specifying collations in the table schema"""
-    rule, declared = "schema.collations", field.metadata.get(COLLATIONS_KEY)
+    rule, declared = "schema.collations", field.metadata.get(t.COLLATIONS_KEY)
     if not isinstance(declared, Mapping):
         return
-    strings = string_paths(field)
+    strings = t.string_paths(field)
     for path, text in declared.items():
         of = f"declares the collation {text!r} for {path!r}"
         if path not in strings:
@@ -219,7 +199,7 @@ def _unreadable(identifier: CollationId) -> str | None:
 def _identity(state: _SchemaState) -> Iterator[tuple[str, str]]:
     rule = "schema.identity"
     top = set(state.schema.fields)
-    for field in nested_fields(state.schema):
+    for field in t.nested_fields(state.schema):
         try:
             numbers = identity_numbers(field)
         except SchemaError as error:
@@ -228,9 +208,13 @@ def _identity(state: _SchemaState) -> Iterator[tuple[str, str]]:
         if numbers is None:
             continue
         start, step, mark = numbers
-        if field.type != LONG or field not in top:
+        if field.type != t.LONG or field not in top:
             yield rule, f"makes {field.name} an identity column, which must be a top-level bigint"
-        if field.name in state.partition_columns or GENERATION_KEY in field.metadata or DEFAULT_KEY in field.metadata:
+        if (
+            field.name in state.partition_columns
+            or t.GENERATION_KEY in field.metadata
+            or t.DEFAULT_KEY in field.metadata
+        ):
             yield rule, f"makes {field.name} an identity column, which cannot partition, be generated or have a default"
         if mark is not None and (mark - start) * step < 0:
             yield rule, f"has the mark {mark} before the start {start} of the identity column {field.name}"
@@ -238,7 +222,7 @@ def _identity(state: _SchemaState) -> Iterator[tuple[str, str]]:
 
 def _expressions(state: _SchemaState) -> Iterator[tuple[str, str]]:
     rule = "schema.expressions"
-    generated = {field.name.lower() for field in state.schema.fields if GENERATION_KEY in field.metadata}
+    generated = {field.name.lower() for field in state.schema.fields if t.GENERATION_KEY in field.metadata}
     for what, text in expressions(state.schema, state.properties):
         if text is None or not is_valid_sql(text):
             yield rule, f"has {what}, whose expression cannot be parsed: correct it"
@@ -246,23 +230,23 @@ def _expressions(state: _SchemaState) -> Iterator[tuple[str, str]]:
         for parts in columns_in(text, state.schema):
             if not _resolves(parts, state.schema):
                 yield rule, f"has {what}, which uses {'.'.join(parts)}, but the table has no such column"
-            elif what.startswith(GENERATION_KEY) and parts[0].lower() in generated:
+            elif what.startswith(t.GENERATION_KEY) and parts[0].lower() in generated:
                 yield rule, f"has {what}, which uses the generated column {parts[0]}"
-        others = beyond_one_row(text, state.schema) if what.startswith(GENERATION_KEY) else []
+        others = beyond_one_row(text, state.schema) if what.startswith(t.GENERATION_KEY) else []
         for part in others[:1]:
             yield rule, f"has {what}, which contains {part}: its value must follow from the other columns of the row"
     for field in state.schema.fields:
-        text = field.metadata.get(GENERATION_KEY)
+        text = field.metadata.get(t.GENERATION_KEY)
         found = type_of_text(text, state.schema) if isinstance(text, str) and isinstance(field.type, _ATOMIC) else None
-        if found not in (None, VOID, field.type):
-            types = f"{simple_string(field.type)}, but its expression is of type {simple_string(found)}"
+        if found not in (None, t.VOID, field.type):
+            types = f"{t.simple_string(field.type)}, but its expression is of type {t.simple_string(found)}"
             yield rule, f"has the generated column {field.name} of type {types}: cast the expression"
-    for field in nested_fields(state.schema):
-        if DEFAULT_KEY in field.metadata:
-            text = field.metadata[DEFAULT_KEY]
+    for field in t.nested_fields(state.schema):
+        if t.DEFAULT_KEY in field.metadata:
+            text = field.metadata[t.DEFAULT_KEY]
             if not isinstance(text, str) or not is_valid_sql(text):
-                yield rule, f"has a default of the column {field.name} that cannot be parsed: correct {DEFAULT_KEY}"
-            elif columns_in(text, StructType()):
+                yield rule, f"has a default of the column {field.name} that cannot be parsed: correct {t.DEFAULT_KEY}"
+            elif columns_in(text, t.StructType()):
                 yield rule, f"has a default of the column {field.name} that uses other columns"
     if "" in state.properties.constraints:
         yield rule, "has a constraint without a name"
@@ -270,11 +254,11 @@ def _expressions(state: _SchemaState) -> Iterator[tuple[str, str]]:
         yield rule, f"has the constraint {name} twice, since names are case-insensitive"
 
 
-def _resolves(parts: Sequence[str], schema: StructType) -> bool:
+def _resolves(parts: Sequence[str], schema: t.StructType) -> bool:
     """Whether the name refers to a column, or to something inside it; only fields of structs are checked."""
-    current: DataType = schema
+    current: t.DataType = schema
     for part in parts:
-        if not isinstance(current, StructType):
+        if not isinstance(current, t.StructType):
             return True
         found = [field for field in current.fields if field.name.lower() == part.lower()]
         if not found:
@@ -285,9 +269,9 @@ def _resolves(parts: Sequence[str], schema: StructType) -> bool:
 
 def _expression(key: str, value: Any) -> str | None:
     """The text of a generation expression or invariant; None if it is malformed."""
-    if key == GENERATION_KEY:
+    if key == t.GENERATION_KEY:
         return value if isinstance(value, str) else None
-    return invariant_expression(value)
+    return t.invariant_expression(value)
 
 
 def _twice(names: Sequence[str]) -> list[str]:

@@ -17,30 +17,14 @@ from deltaskip.json_text import parse_json
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, TypeChange, is_widening, type_changes
 from deltaskip.sparkexpr import columns_in, parse_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.nodes import FieldRef, Node, Opaque, transform, walk
-from deltaskip.sparkexpr.types import (
-    CHAR_VARCHAR_KEY,
-    GENERATION_KEY,
-    IDENTITY_PREFIX,
-    INVARIANTS_KEY,
-    VOID,
-    ArrayType,
-    DataType,
-    MappingMode,
-    MapType,
-    StructField,
-    StructType,
-    nested_fields,
-    parse_type,
-    physical_name,
-    type_to_json,
-)
 from deltaskip.sparkexpr.types.lengths import holds_all, text_length, with_lengths
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.schema import expressions
 
-_RULE_KEYS = (INVARIANTS_KEY, GENERATION_KEY, IDENTITY_PREFIX)
+_RULE_KEYS = (t.INVARIANTS_KEY, t.GENERATION_KEY, t.IDENTITY_PREFIX)
 
 
 def check_changes(candidate: Candidate) -> bool:
@@ -94,19 +78,19 @@ def file_dependence(candidate: Candidate) -> str | None:
     return next(_dependent_columns(candidate, base.schema, candidate.schema, ""), None)
 
 
-def _physical_names(schema: StructType, names: tuple[str, ...], mode: MappingMode) -> list[str]:
+def _physical_names(schema: t.StructType, names: tuple[str, ...], mode: t.MappingMode) -> list[str]:
     by_name = {field.name: field for field in schema.fields}
-    return [physical_name(by_name[name], mode) if name in by_name else name for name in names]
+    return [t.physical_name(by_name[name], mode) if name in by_name else name for name in names]
 
 
-def _dependent_columns(candidate: Candidate, old: StructType, new: StructType, above: str) -> Iterator[str]:
+def _dependent_columns(candidate: Candidate, old: t.StructType, new: t.StructType, above: str) -> Iterator[str]:
     before = candidate.base.mapping_mode
     by_name = {field.name: field for field in old.fields}
-    by_physical = {physical_name(field, before): field for field in old.fields}
+    by_physical = {t.physical_name(field, before): field for field in old.fields}
     for field in new.fields:
         name = f"{above}{field.name}"
         same_name = by_name.pop(field.name, None)
-        physical = physical_name(field, candidate.mode)
+        physical = t.physical_name(field, candidate.mode)
         known = by_physical.get(physical)
         if same_name is not None and before == "none" and physical != field.name:
             yield f"changes the physical name of the column {name}"
@@ -116,12 +100,12 @@ def _dependent_columns(candidate: Candidate, old: StructType, new: StructType, a
             ruled = key.startswith(_RULE_KEYS) and key != IDENTITY_MARK
             if not ruled or (known is not None and known.metadata.get(key) == value):
                 continue
-            if known is None or key != GENERATION_KEY or not _is_renamed(candidate, known.metadata.get(key), value):
+            if known is None or key != t.GENERATION_KEY or not _is_renamed(candidate, known.metadata.get(key), value):
                 yield f"sets {key} of the column {name}"
         if known is None:
             continue
         if _shortened(candidate, with_lengths(known).type, with_lengths(field).type):
-            yield f"sets the type of the column {name} to {field.metadata[CHAR_VARCHAR_KEY]}"
+            yield f"sets the type of the column {name} to {field.metadata[t.CHAR_VARCHAR_KEY]}"
         yield from _dependent_types(candidate, known.type, field.type, name)
     for gone in by_name.values():
         if candidate.mode == "none":
@@ -145,20 +129,20 @@ def _is_renamed(candidate: Candidate, old: object, new: object) -> bool:
     return by_file(before) == by_file(after) and not any(isinstance(each, Opaque) for each in walk(before))
 
 
-def _dependent_types(candidate: Candidate, old: DataType, new: DataType, name: str) -> Iterator[str]:
+def _dependent_types(candidate: Candidate, old: t.DataType, new: t.DataType, name: str) -> Iterator[str]:
     match old, new:
-        case StructType(), StructType():
+        case t.StructType(), t.StructType():
             yield from _dependent_columns(candidate, old, new, f"{name}.")
-        case ArrayType(a, before), ArrayType(b, after):
+        case t.ArrayType(a, before), t.ArrayType(b, after):
             if before and not after:
                 yield f"sets the elements of the column {name} to NOT NULL"
             yield from _dependent_types(candidate, a, b, f"{name}.element")
-        case MapType(k, v, before), MapType(l, w, after):
+        case t.MapType(k, v, before), t.MapType(l, w, after):
             if before and not after:
                 yield f"sets the values of the column {name} to NOT NULL"
             yield from _dependent_types(candidate, k, l, f"{name}.key")
             yield from _dependent_types(candidate, v, w, f"{name}.value")
-        case _ if old == VOID and all(field.nullable for field in nested_fields(new)):
+        case _ if old == t.VOID and all(field.nullable for field in t.nested_fields(new)):
             # PROTOCOL, Void Type: files do not have the column, so their rows are NULL whatever its type is.
             return
         case _ if old != new:
@@ -174,25 +158,25 @@ def _widens(candidate: Candidate) -> bool:
     return supported and candidate.properties.type_widening
 
 
-def _shortened(candidate: Candidate, old: DataType, new: DataType) -> bool:
+def _shortened(candidate: Candidate, old: t.DataType, new: t.DataType) -> bool:
     """Whether values of the old type may be too long for a char(n) or varchar(n) in the new one."""
     match old, new:
-        case StructType(), StructType():
-            before = {physical_name(field, candidate.base.mapping_mode): field.type for field in old.fields}
-            pairs = ((before.get(physical_name(field, candidate.mode)), field.type) for field in new.fields)
+        case t.StructType(), t.StructType():
+            before = {t.physical_name(field, candidate.base.mapping_mode): field.type for field in old.fields}
+            pairs = ((before.get(t.physical_name(field, candidate.mode)), field.type) for field in new.fields)
             return any(was is not None and _shortened(candidate, was, now) for was, now in pairs)
-        case ArrayType(a), ArrayType(b):
+        case t.ArrayType(a), t.ArrayType(b):
             return _shortened(candidate, a, b)
-        case MapType(k, v), MapType(l, w):
+        case t.MapType(k, v), t.MapType(l, w):
             return _shortened(candidate, k, l) or _shortened(candidate, v, w)
         case _:
-            return old != VOID and text_length(new) is not None and not holds_all(new, old)
+            return old != t.VOID and text_length(new) is not None and not holds_all(new, old)
 
 
-def _check_columns(candidate: Candidate, old: StructType, new: StructType, above: str) -> None:
-    by_physical = {physical_name(field, candidate.base.mapping_mode): field for field in old.fields}
+def _check_columns(candidate: Candidate, old: t.StructType, new: t.StructType, above: str) -> None:
+    by_physical = {t.physical_name(field, candidate.base.mapping_mode): field for field in old.fields}
     for field in new.fields:
-        known = by_physical.get(physical_name(field, candidate.mode))
+        known = by_physical.get(t.physical_name(field, candidate.mode))
         if known is not None:
             name = f"{above}{field.name}"
             _check_type_changes(candidate, known, field, name)
@@ -200,18 +184,18 @@ def _check_columns(candidate: Candidate, old: StructType, new: StructType, above
             _check_nested(candidate, known.type, field.type, name)
 
 
-def _check_nested(candidate: Candidate, old: DataType, new: DataType, name: str) -> None:
+def _check_nested(candidate: Candidate, old: t.DataType, new: t.DataType, name: str) -> None:
     match old, new:
-        case StructType(), StructType():
+        case t.StructType(), t.StructType():
             _check_columns(candidate, old, new, f"{name}.")
-        case ArrayType(a), ArrayType(b):
+        case t.ArrayType(a), t.ArrayType(b):
             _check_nested(candidate, a, b, f"{name}.element")
-        case MapType(k, v), MapType(l, w):
+        case t.MapType(k, v), t.MapType(l, w):
             _check_nested(candidate, k, l, f"{name}.key")
             _check_nested(candidate, v, w, f"{name}.value")
 
 
-def _check_type_changes(candidate: Candidate, old: StructField, new: StructField, name: str) -> None:
+def _check_type_changes(candidate: Candidate, old: t.StructField, new: t.StructField, name: str) -> None:
     """`delta.typeChanges` keeps its entries, and new entries lead from each old type to the new one."""
     rule = "schema.type-changes"
     try:
@@ -236,20 +220,20 @@ def _check_type_changes(candidate: Candidate, old: StructField, new: StructField
             candidate.refuse_metadata(rule, f"{why}{cause}; record just the changes that the schema makes")
         at[change.field_path] = change.to_type
     for path, (was, now) in reached.items():
-        if at[path] != now and was != VOID.name:
+        if at[path] != now and was != t.VOID.name:
             why = f"changes the type of the column {_at(name, path)} from {was} to {now}"
             why = f"{why}, but {TYPE_CHANGES_KEY} leads to {at[path]}; record the change there"
             candidate.refuse_metadata(rule, why)
 
 
-def _leaves(old: DataType, new: DataType, path: str) -> Iterator[tuple[str, str, str]]:
+def _leaves(old: t.DataType, new: t.DataType, path: str) -> Iterator[tuple[str, str, str]]:
     """Path, old and new type of each part of a field's type up to nested structs."""
     match old, new:
-        case StructType(), StructType():
+        case t.StructType(), t.StructType():
             return
-        case ArrayType(a), ArrayType(b):
+        case t.ArrayType(a), t.ArrayType(b):
             yield from _leaves(a, b, _at(path, "element"))
-        case MapType(k, v), MapType(l, w):
+        case t.MapType(k, v), t.MapType(l, w):
             yield from _leaves(k, l, _at(path, "key"))
             yield from _leaves(v, w, _at(path, "value"))
         case _:
@@ -260,20 +244,20 @@ def _at(path: str, part: str) -> str:
     return f"{path}.{part}" if path and part else path or part
 
 
-def _type_name(type_: DataType) -> str:
-    name: Any = parse_json(type_to_json(type_))
+def _type_name(type_: t.DataType) -> str:
+    name: Any = parse_json(t.type_to_json(type_))
     return name if isinstance(name, str) else str(name.get("type"))
 
 
 def _allowed(change: TypeChange) -> bool:
     try:
-        old, new = (parse_type(json.dumps(text)) for text in (change.from_type, change.to_type))
+        old, new = (t.parse_type(json.dumps(text)) for text in (change.from_type, change.to_type))
     except SchemaError:
         return False
     return is_widening(old, new)
 
 
-def _check_identity_mark(candidate: Candidate, old: StructField, new: StructField) -> None:
+def _check_identity_mark(candidate: Candidate, old: t.StructField, new: t.StructField) -> None:
     try:
         before, after = identity_numbers(old), identity_numbers(new)
     except SchemaError:
@@ -289,10 +273,10 @@ def _check_identity_mark(candidate: Candidate, old: StructField, new: StructFiel
 def _check_dependents(candidate: Candidate) -> None:
     """No column that an expression of the table uses changes its type."""
     base = candidate.base
-    old = {physical_name(field, base.mapping_mode): field for field in base.schema.fields}
+    old = {t.physical_name(field, base.mapping_mode): field for field in base.schema.fields}
     changed = {}
     for field in candidate.schema.fields:
-        known = old.get(physical_name(field, candidate.mode))
+        known = old.get(t.physical_name(field, candidate.mode))
         if known is not None and _shape(known.type) != _shape(field.type):
             changed[field.name.lower()] = field.name
     for what, text in expressions(candidate.schema, candidate.properties) if changed else ():
@@ -303,34 +287,34 @@ def _check_dependents(candidate: Candidate) -> None:
                 candidate.refuse_metadata("schema.dependents", f"{why}; drop that first")
 
 
-def _uses_changed(candidate: Candidate, old: dict[str, StructField], parts: tuple[str, ...]) -> bool:
+def _uses_changed(candidate: Candidate, old: dict[str, t.StructField], parts: tuple[str, ...]) -> bool:
     """Whether the type at the path of a name differs before and after."""
-    after: DataType = candidate.schema
-    before: DataType | None = None
+    after: t.DataType = candidate.schema
+    before: t.DataType | None = None
     for i, part in enumerate(parts):
-        if not isinstance(after, StructType):
+        if not isinstance(after, t.StructType):
             break
         field = next((f for f in after.fields if f.name.lower() == part.lower()), None)
         if field is None:
             return False
-        physical = physical_name(field, candidate.mode)
+        physical = t.physical_name(field, candidate.mode)
         if i == 0:
             before = old[physical].type
-        elif isinstance(before, StructType):
+        elif isinstance(before, t.StructType):
             mode = candidate.base.mapping_mode
-            before = next((f.type for f in before.fields if physical_name(f, mode) == physical), None)
+            before = next((f.type for f in before.fields if t.physical_name(f, mode) == physical), None)
         after = field.type
     return before is not None and _shape(before) != _shape(after)
 
 
-def _shape(type_: DataType) -> object:
+def _shape(type_: t.DataType) -> object:
     """The type without the names and metadata of nested fields, which do not affect expressions."""
     match type_:
-        case StructType(fields):
+        case t.StructType(fields):
             return {field.name: _shape(field.type) for field in fields}
-        case ArrayType(element):
+        case t.ArrayType(element):
             return "array", _shape(element)
-        case MapType(key, value):
+        case t.MapType(key, value):
             return "map", _shape(key), _shape(value)
         case _:
             return type_

@@ -19,21 +19,8 @@ from deltaskip.json_text import member_at
 from deltaskip.log.new_table import table_after
 from deltaskip.records import dataclass
 from deltaskip.schema import physical_schema
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import CollationId
-from deltaskip.sparkexpr.types import (
-    DATE,
-    FLOATING,
-    INTEGRAL_BITS,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    VOID,
-    DataType,
-    DecimalType,
-    PrimitiveType,
-    StructType,
-)
 from deltaskip.sparkexpr.values import JSON_FLOATS, exactly
 from deltaskip.sparkexpr.values.calendar import parse_date, read_timestamp
 from deltaskip.stats.stats_columns import indexed_columns
@@ -58,7 +45,7 @@ class StatisticsRules:
     """
 
     candidate: Candidate
-    types: Mapping[_Path, DataType]
+    types: Mapping[_Path, t.DataType]
     orders: tuple[tuple[_Path, Callable[[Any], Any]], ...]
     not_null: tuple[_Path, ...]
     counted: frozenset[_Path]
@@ -199,11 +186,11 @@ class _StatisticsCheck:
         raise refusal(rule, f"{self.add.path} cannot be added to {table_after(base)}: {why}")
 
 
-def _leaves(struct: StructType, above: _Path, never_null: bool) -> Iterator[tuple[_Path, DataType, bool]]:
+def _leaves(struct: t.StructType, above: _Path, never_null: bool) -> Iterator[tuple[_Path, t.DataType, bool]]:
     """Physical path and type of each leaf, and whether neither it nor a struct around it can be null."""
     for field in struct.fields:
         path, required = (*above, field.name), never_null and not field.nullable
-        if isinstance(field.type, StructType):
+        if isinstance(field.type, t.StructType):
             yield from _leaves(field.type, path, required)
         else:
             yield path, field.type, required
@@ -220,14 +207,14 @@ def _indexed(candidate: Candidate) -> frozenset[_Path]:
     return frozenset(column.physical for column in columns)
 
 
-def _order(type_: DataType) -> Callable[[Any], Any] | None:
+def _order(type_: t.DataType) -> Callable[[Any], Any] | None:
     """A function that makes bounds of the type comparable, and raises for other values; None without an order."""
-    return _decimal if isinstance(type_, DecimalType) else _ORDERS.get(type_)
+    return _decimal if isinstance(type_, t.DecimalType) else _ORDERS.get(type_)
 
 
-def _has_null_count(type_: DataType) -> bool:
+def _has_null_count(type_: t.DataType) -> bool:
     """Whether every writer of statistics counts nulls of the type."""
-    return isinstance(type_, PrimitiveType | DecimalType) and type_ not in (VARIANT, VOID)
+    return isinstance(type_, t.PrimitiveType | t.DecimalType) and type_ not in (t.VARIANT, t.VOID)
 
 
 def _clustering(candidate: Candidate) -> tuple[_Path, ...]:
@@ -286,10 +273,10 @@ def _timestamp(value: Any) -> int | None:
     return parsed.local_micros if parsed.zone in (None, "Z", "UTC") else None
 
 
-_ORDERS: Mapping[DataType, Callable[[Any], Any]] = {
-    **dict.fromkeys(INTEGRAL_BITS, _number),
-    **dict.fromkeys(FLOATING, _floating),
-    **dict.fromkeys((TIMESTAMP, TIMESTAMP_NTZ), _timestamp),
-    DATE: _date,
-    STRING: _text,
+_ORDERS: Mapping[t.DataType, Callable[[Any], Any]] = {
+    **dict.fromkeys(t.INTEGRAL_BITS, _number),
+    **dict.fromkeys(t.FLOATING, _floating),
+    **dict.fromkeys((t.TIMESTAMP, t.TIMESTAMP_NTZ), _timestamp),
+    t.DATE: _date,
+    t.STRING: _text,
 }

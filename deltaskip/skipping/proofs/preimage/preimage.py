@@ -14,6 +14,7 @@ from typing import Any
 from deltaskip.skipping.proofs.preimage.pull_back import FAR, ends_of, pull_back
 from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, holds, intersect, merged
 from deltaskip.sparkexpr import EvaluationError
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.evaluation import evaluate
 from deltaskip.sparkexpr.functions import FUNCTIONS
@@ -32,7 +33,6 @@ from deltaskip.sparkexpr.preimages import (
     ordinal_of,
     text_cast,
 )
-from deltaskip.sparkexpr.types import BOOLEAN, DATE, DATETIMES, DOUBLE, FLOAT, INTEGRAL_BITS, STRING, VOID, DataType
 
 _MOST_TURNED = 64
 """Maximum number of spans of results that wrap around; with more, all arguments that overflow are in the set."""
@@ -75,7 +75,7 @@ def _holds_of_null(node: Call, child: Node, results: ValueSet, time_zone: str) -
     """Whether the function may produce a wanted result where its argument is NULL."""
     if not all(isinstance(arg, Literal) for arg in node.args if arg is not child):
         return True
-    args = tuple(Literal(None, type_of(arg) or VOID) if arg is child else arg for arg in node.args)
+    args = tuple(Literal(None, type_of(arg) or t.VOID) if arg is child else arg for arg in node.args)
     try:
         value: Any = evaluate(Call(node.name, args, node.type), {}, time_zone)
     except EvaluationError:
@@ -100,7 +100,7 @@ def _with_overflow(node: Node, steps: tuple[Step, ...], results: ValueSet) -> Va
     type_ = type_of(node)
     domain = domain_of(type_)
     overflows = any(isinstance(step, Shift | Times | ZoneShift | Monotone | Floor) for step in steps)
-    if domain is None or type_ in (STRING, FLOAT, DOUBLE, BOOLEAN) or not overflows:
+    if domain is None or type_ in (t.STRING, t.FLOAT, t.DOUBLE, t.BOOLEAN) or not overflows:
         return results
     ends = ends_of(steps[0]) if len(steps) == 1 else None
     if ends is not None and all(domain.low <= end < domain.stop for end in ends):
@@ -121,7 +121,7 @@ def _wraps(node: Node) -> bool:
     """Whether a result beyond the type of `node` wraps around, or raises."""
     if not isinstance(node, Call) or not FUNCTIONS[node.name].wraps:
         return False
-    return all(type_ in INTEGRAL_BITS or type_ == DATE for type_ in (node.type, *map(type_of, node.args)))
+    return all(type_ in t.INTEGRAL_BITS or type_ == t.DATE for type_ in (node.type, *map(type_of, node.args)))
 
 
 def steps_of(node: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None:
@@ -131,14 +131,14 @@ def steps_of(node: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None
             source = type_of(child)
             if source is None:
                 return None
-            if target == DOUBLE and source == FLOAT and isinstance(child, Cast):
+            if target == t.DOUBLE and source == t.FLOAT and isinstance(child, Cast):
                 direct = double_of_float(type_of(child.child))
                 if direct is not None:
                     return child.child, (direct,)
-            if source in DATETIMES and (steps := date_cast(source, target, time_zone)) is not None:
+            if source in t.DATETIMES and (steps := date_cast(source, target, time_zone)) is not None:
                 return child, steps
-            step = text_cast(target) if source == STRING else number_cast(source, target)
+            step = text_cast(target) if source == t.STRING else number_cast(source, target)
             return None if step is None else (child, (step,))
-        case Call(name, type=DataType()) if (row := FUNCTIONS.get(name)) is not None and row.preimage is not None:
+        case Call(name, type=t.DataType()) if (row := FUNCTIONS.get(name)) is not None and row.preimage is not None:
             return row.preimage(node, row.compute, time_zone)
     return None

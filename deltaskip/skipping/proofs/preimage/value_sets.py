@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.records import dataclass
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.preimages import NAN, Domain, Spans, domain_of, following, ordinal_of
-from deltaskip.sparkexpr.types import BYTE, DATE, INTEGER, LONG, SHORT, TIMESTAMP, TIMESTAMP_NTZ, DataType
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 
-_COUNTED = (BYTE, SHORT, INTEGER, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_COUNTED = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ)
 _MOST_CELLS = 20_000
 _MOST_SPANS = 64
 _CHUNK = 4096
@@ -53,7 +53,7 @@ class ValueSet:
     cycles: tuple[Cycle, ...] = ()
 
 
-def satisfying(type_: DataType, op: str, value: Any) -> ValueSet | None:
+def satisfying(type_: t.DataType, op: str, value: Any) -> ValueSet | None:
     """Return the values x of `type_` for which `x op value` is TRUE; op is = != < <= > >=, `value` is not NULL."""
     domain = domain_of(type_)
     at = None if domain is None else ordinal_of(type_, value)
@@ -78,7 +78,7 @@ def satisfying(type_: DataType, op: str, value: Any) -> ValueSet | None:
     return ValueSet(intersect(merged(spans), domain.all))
 
 
-def points_of(type_: DataType, values: Collection[Any]) -> ValueSet | None:
+def points_of(type_: t.DataType, values: Collection[Any]) -> ValueSet | None:
     """Return the set of those `values` (none is NULL) that are of the type."""
     domain = domain_of(type_)
     if domain is None:
