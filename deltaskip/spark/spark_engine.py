@@ -137,11 +137,12 @@ class SparkEngine(Engine):
     def substituted(self, session: SparkSession, text: str) -> str:
         return substituted(checked(session), text)
 
-    def meaning(self, session: SparkSession) -> SessionMeaning:
-        return session_meaning(checked(session))
-
-    def session_meaning(self, given: object, schema: StructType | None) -> SessionMeaning | None:
-        return active_session_meaning(given, schema)
+    def meaning(
+        self, session: SparkSession | None, given: object = None, schema: StructType | None = None
+    ) -> SessionMeaning | None:
+        if session is None:
+            return active_session_meaning(given, schema)
+        return session_meaning(checked(session), [given], schema)
 
     def session_function(self, name: str) -> bool:
         return active_session_function(name)
