@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
@@ -18,6 +17,7 @@ from deltaskip import actions
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing
 from deltaskip.features.commit_rules import refusal, unsupported
 from deltaskip.features.support_checks import CommitSummary, check_writable
+from deltaskip.lazy_regex import regex
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.deletion_vectors import vector_location
 from deltaskip.log.new_table import table_after
@@ -33,10 +33,10 @@ from deltaskip.txn.validation.statistics import StatisticsRules, check_statistic
 
 # PROTOCOL, Add File: "a URI as specified by RFC 2396". Readers parse it with java.net.URI, which accepts characters
 # beyond ASCII except blanks and control characters.
-_URI_TEXT = re.compile(
+_URI_TEXT = regex(
     r"(?:[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ud800-\udfff\"<>\\^`{|}\[\]#?%]|%[0-9A-Fa-f]{2})+"
 )
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:/")
+_SCHEME = regex(r"[A-Za-z][A-Za-z0-9+.\-]*:/")
 # Operations that replace whole files by unrelated rows: rows of removes are deleted, rows of adds are inserted.
 _OVERWRITES = ("TRUNCATE", "RESTORE", "CLONE", "REPLACE TABLE", "CREATE OR REPLACE TABLE", "RTAS", "STREAMING UPDATE")
 _READERS = 32
