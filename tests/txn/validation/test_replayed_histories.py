@@ -24,11 +24,11 @@ from deltaskip.actions import (
     parse_action,
 )
 from deltaskip.errors import DeltaSkipError, InvalidCommit, UnsupportedFeature
-from deltaskip.features.commit_rules import RULES
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.storage import LocalStorage
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.preparation import prepare
+from deltaskip.txn.validation.rules import RULES
 from tests import corpus
 from tests.builder import log_file
 from tests.each import each
