@@ -29,6 +29,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.properties import IsolationLevel, TableProperties
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import current_ms
+from deltaskip.txn.changes import expanded
 from deltaskip.txn.intent import Intent, logged_parameter
 from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.removed_files import removes_as_listed
@@ -63,7 +64,7 @@ def prepare(intent: Intent, base: Snapshot) -> Prepared:
     """
     removed = _removed(intent, base)
     if removed is None and intent.removed:
-        intent = intent.expanded()
+        intent = expanded(intent)
     facts = CommitFacts(intent, base, _known(intent, base), removed)
     every_file = validate(facts)
     return Prepared(facts, facts.properties.isolation_level, every_file)

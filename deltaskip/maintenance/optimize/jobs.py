@@ -138,7 +138,7 @@ def run_job(
         keep: list[_Done] = []
         operation, parameters = execution.strategy.operation, execution.parameters
         transaction = Transaction(base, operation, parameters, False, write.user_metadata)
-        transaction.undo_by(partial(_delete, snapshot, done, keep))
+        transaction.changes.undo.append(partial(_delete, snapshot, done, keep))
         try:
             if record_version(transaction, write.txn):
                 # Another process has already done it.
@@ -277,7 +277,7 @@ def _put(transaction: Transaction, done: Sequence[_Done]) -> None:
         transaction.remove(*remove_files(each.bin.files.logged, now, data_change=False))
         transaction.add_written(*each.adds)
     if row_id_columns(transaction.snapshot.table_properties) is not None:
-        transaction.keep_row_ids()
+        transaction.changes.row_ids_kept = True
     metrics = commit_metrics([add for each in done for add in each.adds], [each.bin.files for each in done])
     transaction.set_metrics(metrics)
 
