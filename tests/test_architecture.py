@@ -23,7 +23,7 @@ LEVELS = {
     "errors": 0,
     "extras": -1,
     "fork_safety": -1,
-    "lazy_regex": -1,
+    "lazy_regex": -2,
     "path_bytes": -1,
     "printable": -1,
     "json_text": 0,
