@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths, dv_ids
 from deltaskip.as_frames import AsFrames
-from deltaskip.change_feed.changed_rows_by_id import Rows, RowsOfFiles, as_entries, net, order_of
+from deltaskip.change_feed.changed_rows_by_id import ComparedFiles, Rows, as_entries, net, order_of
 from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files
 from deltaskip.change_feed.states import Source, check_removed_rows, check_states
 from deltaskip.change_feed.version_range import VersionRange
@@ -337,7 +337,7 @@ class _FilesByReading:
     change_files: FileGroup
     whole: FileGroup
     partly: FileGroup
-    by_rows: RowsOfFiles
+    by_rows: ComparedFiles
 
     @classmethod
     def of(
@@ -390,7 +390,7 @@ def _rows_of_files(
     ids: np.ndarray[Any, Any],
     part: np.ndarray[Any, Any],
     positions: RowPositions,
-) -> RowsOfFiles:
+) -> ComparedFiles:
     """The entries whose changes are found by row ids. ids: their indexes. part: those of entries with positions."""
     at = arrow_values.arrow_array(ids, pa.int64())
     adds = changes.adds.take(at)
@@ -402,7 +402,7 @@ def _rows_of_files(
     deleted = gone.take(at)
     rows = [None if number is None else positions[number] for number in of_part]
     whole = arrow_values.arrow_array([number is None for number in of_part], pa.bool_())
-    return RowsOfFiles(own, pc.if_else(whole, deleted, pa.nulls(len(own), DELETION_VECTOR)), rows)
+    return ComparedFiles(own, pc.if_else(whole, deleted, pa.nulls(len(own), DELETION_VECTOR)), rows)
 
 
 def _read(versions: VersionRange, source: Source) -> tuple[FeedFiles, dict[int, int], frozenset[int]]:

@@ -25,8 +25,8 @@ from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.types import LONG, StructField, StructType
+from deltaskip.sparkexpr.values import equal_rows
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
-from deltaskip.sparkexpr.values.comparisons import equal_rows
 
 ChangeType = Literal["insert", "delete", "update_preimage", "update_postimage"]
 _TYPES: tuple[ChangeType, ...] = ("insert", "delete", "update_preimage", "update_postimage")
@@ -68,7 +68,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class RowsOfFiles:
+class ComparedFiles:
     """Files that versions add or remove, with the rows of each that the version inserts or deletes, or moves.
 
     Attributes:

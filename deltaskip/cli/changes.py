@@ -66,8 +66,9 @@ def _changes(
     """
     strict = chosen.pop("strict")
     bounds = bound(start), bound(end)
-    of = {"allow_out_of_range": allow_out_of_range, "source": changes_from, "net": net}
-    scan = source.open().changes(*bounds, **chosen, **of, strict=strict)
+    scan = source.open().changes(
+        *bounds, **chosen, allow_out_of_range=allow_out_of_range, strict=strict, source=changes_from, net=net
+    )
     if as_json:
         files = scan.files()
         write_files_json(

@@ -1,4 +1,4 @@
-"""What in a commit violates a rule of the table `deltaskip.txn.validation.rules`."""
+"""What in a commit violates a rule of the table `deltaskip.txn.validation.commit_rules`."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def test_versions_without_row_ids_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match=r"leave out source='feed'"):
         made(tmp_path / "u").changes(net=True, source="feed")
     with pytest.raises(InvalidArgument, match=r"source must be auto, feed or rows, not 'log'"):
-        table.changes(source="log")  # type: ignore[arg-type]
+        table.changes(source="log")
 
 
 def test_ids_that_came_late_are_ids(tmp_path: Path) -> None:

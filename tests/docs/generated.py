@@ -28,7 +28,7 @@ from deltaskip.sparkexpr.functions.spark_functions import ARGUMENT_COUNTS, CHANG
 from deltaskip.sparkexpr.nodes import Call, Compare, Literal, walk
 from deltaskip.statements.grammar import statement_table
 from deltaskip.table.compatibility import ENGINES, FACTS, FACTS_DATE
-from deltaskip.txn.validation.rules import rule_table
+from deltaskip.txn.validation.commit_rules import rule_table
 from tests.sparkexpr.edge_values import EDGES
 from tests.sparkexpr.edges import Case, bound, calls
 from tests.sparkexpr.evaluation.test_python_calls import BY_COLUMN, BY_VALUE, OTHERS, SCHEMA, ZONE, texts

@@ -22,7 +22,7 @@ from deltaskip.schema.mapping import ID_KEY, field_id
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr import types as t
 from deltaskip.storage.interface import read_whole
-from deltaskip.txn.validation.facts import CommitFacts
+from deltaskip.txn.validation.commit_facts import CommitFacts
 
 _BATCH_ROWS = 1 << 16
 _READERS = 32

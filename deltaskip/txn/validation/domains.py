@@ -12,7 +12,7 @@ from deltaskip.features.clustering import CLUSTERING_DOMAIN, check_clustering
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.features.violation import Violation
 from deltaskip.sparkexpr.collations import DOMAIN, WRITE_VERSIONS, CollationId, domain_members, write_versions
-from deltaskip.txn.validation.facts import CommitFacts
+from deltaskip.txn.validation.commit_facts import CommitFacts
 
 # Reserved domains that operations of this package set. Users cannot: Transaction.set_domain refuses them.
 _OWNED = (CLUSTERING_DOMAIN,)

@@ -25,7 +25,7 @@ from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.storage import storage_for
 from deltaskip.txn.intent import dv_id
 from deltaskip.txn.known_files import Known
-from deltaskip.txn.validation.facts import CommitFacts
+from deltaskip.txn.validation.commit_facts import CommitFacts
 from deltaskip.txn.validation.statistics import StatisticsRules, statistics_violations
 
 # PROTOCOL, Add File: "a URI as specified by RFC 2396". Readers parse it with java.net.URI, which accepts characters

@@ -12,7 +12,7 @@ from deltaskip.features.violation import Violation
 from deltaskip.schema.mapping import NESTED_IDS_KEY, nested_paths
 from deltaskip.schema.type_widening import type_changes
 from deltaskip.sparkexpr import types as t
-from deltaskip.txn.validation.facts import CommitFacts
+from deltaskip.txn.validation.commit_facts import CommitFacts
 
 _TYPES = frozenset(
     (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t.BINARY, t.BOOLEAN, t.TIMESTAMP,

@@ -22,7 +22,7 @@ from deltaskip.schema.properties import (
 from deltaskip.sparkexpr.types import LONG_MAX, parse_names
 from deltaskip.stats.stats_columns import STATS_COLUMNS
 from deltaskip.txn.intent import logged_parameter
-from deltaskip.txn.validation.facts import CommitFacts
+from deltaskip.txn.validation.commit_facts import CommitFacts
 from deltaskip.warning import warn
 
 _Action = AddFile | RemoveFile | AddCdcFile | Metadata | Protocol | Txn | DomainMetadata

@@ -15,7 +15,7 @@ from deltaskip.features.support_checks import READER_VERSIONS, CommitSummary
 from deltaskip.features.violation import Violation
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION, TableProperties
-from deltaskip.txn.validation.facts import CommitFacts
+from deltaskip.txn.validation.commit_facts import CommitFacts
 
 
 def sets_protocol(facts: CommitFacts) -> bool:

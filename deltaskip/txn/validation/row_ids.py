@@ -18,7 +18,7 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.types import physical_name
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
 from deltaskip.txn.row_id_assignment import high_water_mark
-from deltaskip.txn.validation.facts import CommitFacts
+from deltaskip.txn.validation.commit_facts import CommitFacts
 
 _BATCH_ROWS = 1 << 16
 _ROW_COUNT = r'"numRecords"\s*:\s*(?P<rows>\d{1,18})'

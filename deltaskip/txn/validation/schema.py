@@ -18,7 +18,7 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr import beyond_one_row, columns_in, is_valid_sql, type_of_text
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import CollationId, spark_equal, spark_name
-from deltaskip.txn.validation.facts import CommitFacts
+from deltaskip.txn.validation.commit_facts import CommitFacts
 
 # Spark's Parquet writer and delta-spark refuse these characters in names of columns that are not mapped.
 _NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")

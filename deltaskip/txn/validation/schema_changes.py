@@ -23,7 +23,7 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.nodes import FieldRef, Node, Opaque, transform, walk
 from deltaskip.sparkexpr.types.lengths import holds_all, text_length, with_lengths
-from deltaskip.txn.validation.facts import CommitFacts
+from deltaskip.txn.validation.commit_facts import CommitFacts
 from deltaskip.txn.validation.schema import expressions
 
 _RULE_KEYS = (t.INVARIANTS_KEY, t.GENERATION_KEY, t.IDENTITY_PREFIX)

@@ -22,8 +22,8 @@ from deltaskip.sparkexpr.values import JSON_FLOATS, exactly
 from deltaskip.sparkexpr.values.calendar import parse_date, read_timestamp
 from deltaskip.stats.stats_columns import indexed_columns
 from deltaskip.txn.intent import dv_id
+from deltaskip.txn.validation.commit_facts import CommitFacts
 from deltaskip.txn.validation.domains import listed_collations
-from deltaskip.txn.validation.facts import CommitFacts
 
 _GROUPS = ("nullCount", "minValues", "maxValues")
 _COLLATED = "statsWithCollation"

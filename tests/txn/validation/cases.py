@@ -16,7 +16,7 @@ from deltaskip.actions import AddFile, DeletionVectorDescriptor, Protocol
 from deltaskip.errors import DeltaSkipError
 from deltaskip.sparkexpr.types import LONG, StructField, StructType, schema_to_json
 from deltaskip.txn.transaction import Transaction
-from deltaskip.txn.validation.rules import RULES
+from deltaskip.txn.validation.commit_rules import RULES
 from tests.each import each
 from tests.txn.tables import SCHEMA, make_table
 

@@ -29,7 +29,7 @@ from deltaskip.storage import LocalStorage
 from deltaskip.txn.changes import Changes
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.preparation import prepare
-from deltaskip.txn.validation.rules import RULES
+from deltaskip.txn.validation.commit_rules import RULES
 from tests import corpus
 from tests.builder import log_file
 from tests.each import each

@@ -19,8 +19,8 @@ from deltaskip.txn.validation import (
     schema,
     schema_changes,
 )
-from deltaskip.txn.validation.facts import CommitFacts
-from deltaskip.txn.validation.rule import Check, Rule, always, sets_state
+from deltaskip.txn.validation.commit_facts import CommitFacts
+from deltaskip.txn.validation.commit_rule import Check, Rule, always, sets_state
 
 _FILES = "PROTOCOL, Add File and Remove File"
 _STATS = "PROTOCOL, Per-file Statistics"

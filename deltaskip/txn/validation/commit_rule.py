@@ -9,7 +9,7 @@ from deltaskip.features.violation import Violation
 from deltaskip.records import dataclass
 
 if TYPE_CHECKING:
-    from deltaskip.txn.validation.facts import CommitFacts
+    from deltaskip.txn.validation.commit_facts import CommitFacts
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deltaskip.txn.validation.rules import RULES, rule_table
+from deltaskip.txn.validation.commit_rules import RULES, rule_table
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -16,7 +16,9 @@ def test_every_rule_has_a_case_that_breaks_it() -> None:
 
 def test_every_rule_is_checked_where_its_name_says() -> None:
     texts = "".join(
-        path.read_text(encoding="utf-8") for path in (ROOT / "deltaskip").rglob("*.py") if path.name != "rules.py"
+        path.read_text(encoding="utf-8")
+        for path in (ROOT / "deltaskip").rglob("*.py")
+        if path.name != "commit_rules.py"
     )
     assert not [name for name in RULES if f'"{name}"' not in texts]
 
