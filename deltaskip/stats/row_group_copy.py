@@ -28,15 +28,22 @@ _FILE_PATH, _CHUNK_OFFSET, _META = 1, 2, 3
 _OFFSET_INDEX, _COLUMN_INDEX = (4, 5), (6, 7)
 _CHUNK_BYTES, _DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _BLOOM_FILTER = 7, 9, 10, 11, (14, 15)
 _PAGES, _PAGE_OFFSET = 1, 1
+# The list of column chunks, each one, its metadata; statistics and the like below are only copied.
+_LEVELS_TO_COPY = 4
 
 Fields = dict[int, tuple[int, Any]]
 """A Thrift struct, as `read_fields` returns it."""
 
 
-def row_groups(footer: Fields) -> list[Fields]:
-    """The row groups of a footer."""
-    groups: list[Fields] = footer[_ROW_GROUPS][1][1]
+def row_groups(footer: Fields) -> list[Any]:
+    """The row groups of a footer: as bytes, if `read_footer_fields` has returned it."""
+    groups: list[Any] = footer[_ROW_GROUPS][1][1]
     return groups
+
+
+def row_group(data: bytes, to_copy: bool) -> Fields:
+    """A row group that was read as bytes. to_copy: whether to read its column chunks, too, whose offsets change."""
+    return read_fields(data, _LEVELS_TO_COPY if to_copy else 1)
 
 
 class RowGroupCopy:
@@ -156,7 +163,10 @@ class RowGroupCopy:
 
 
 def read_footer_fields(file: BinaryIO | pa.NativeFile) -> tuple[Fields, int]:
-    """The footer of an open Parquet file, and its offset. Raises ValueError for a file that does not end with one."""
+    """The footer of an open Parquet file, with schema elements and row groups as bytes, and its offset.
+
+    Raises ValueError for a file that does not end with one.
+    """
     size = file.seek(0, 2)
     if size < 2 * _END.size - len(_MAGIC):
         raise ValueError("the file is too short")
@@ -166,7 +176,7 @@ def read_footer_fields(file: BinaryIO | pa.NativeFile) -> tuple[Fields, int]:
     if magic != _MAGIC or start < len(_MAGIC):
         raise ValueError("the file has no Parquet footer")
     file.seek(start)
-    return read_fields(bytes(file.read(length))), start
+    return read_fields(bytes(file.read(length)), 2), start
 
 
 def footer_of(fields: Fields, groups: Sequence[Fields]) -> bytes:
