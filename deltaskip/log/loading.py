@@ -24,8 +24,9 @@ from deltaskip.log.commit import parse_contents, read_commits
 from deltaskip.log.compaction import cover
 from deltaskip.log.file_names import Kind, LogFile, commit_name, version_prefix
 from deltaskip.log.last_checkpoint import read_hint
-from deltaskip.log.segment import LogListing, LogSegment, candidate_segments, make_segment, read_listing
+from deltaskip.log.segment import CheckpointRef, LogListing, LogSegment, candidate_segments, make_segment, read_listing
 from deltaskip.log.snapshot import Snapshot
+from deltaskip.log.state_actions import StateChange
 from deltaskip.log.tail import Tail, deferred_tail, tail_of
 from deltaskip.path_bytes import absolute_path, decoded, encoded
 from deltaskip.progress import Progress, table_name
@@ -188,6 +189,28 @@ def advanced(snapshot: Snapshot, text: bytes) -> Snapshot | None:
     except errors.DeltaSkipError:
         # A commit may need a feature that deltaskip cannot read; reading the log raises the error.
         return None
+
+
+def at_checkpoint(snapshot: Snapshot) -> Snapshot | None:
+    """Return a snapshot of the same version that begins at the classic checkpoint that was just written of it.
+
+    None if there is none that can be read, or in storage where that takes requests: then the log must be read.
+    """
+    storage, old, version = snapshot.storage, snapshot.segment, snapshot.version
+    if storage.remote or is_managed(storage):
+        return None
+    name = f"{version_prefix(version)}.checkpoint.parquet"
+    try:
+        file = LogFile(Kind.CLASSIC_CHECKPOINT, version, storage.info(join(old.root, LOG_FOLDER, name)))
+        reference = CheckpointRef(version, (file,))
+        checkpoint = open_checkpoint(storage, old.root, reference)
+        segment = LogSegment(old.root, version, reference, (), old.compactions, old.own_commit)
+        tail = Tail.without_files(old.root, StateChange(), snapshot.tail.info)
+        found = Snapshot(storage, segment, checkpoint, tail, None, snapshot.cache)
+    except (FileNotFoundError, NotADirectoryError, errors.DeltaSkipError):
+        return None
+    same = found.metadata == snapshot.metadata and found.protocol == snapshot.protocol
+    return _following(found, snapshot) if same else None
 
 
 def note_log(snapshot: Snapshot) -> None:

@@ -93,14 +93,18 @@ class RowGroupCopy:
         """The column chunks of the copied row groups, and how far each has moved."""
         at = self._out.tell()
         shifts: list[tuple[Fields, int]] = []
-        ranges = []
+        ranges: list[Range] = []
         for group in groups:
             _set(group, _GROUP_OFFSET, at)
             for chunk in group[_COLUMNS][1][1]:
                 start, length = _range(chunk[_META][1])
                 _move(chunk, at - start)
                 shifts.append((chunk, at - start))
-                ranges.append((start, length))
+                if ranges and sum(ranges[-1]) == start:
+                    # Most writers leave no gaps between column chunks.
+                    ranges[-1] = ranges[-1][0], ranges[-1][1] + length
+                else:
+                    ranges.append((start, length))
                 at += length
         self._copy(ranges)
         return shifts
