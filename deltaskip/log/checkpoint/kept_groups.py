@@ -173,7 +173,8 @@ def _pieces(
     group_bytes: int,
 ) -> list[Piece]:
     """The old row groups and the newer rows, in their order. Neighbours that are written are joined."""
-    rows, keeps = newer.rows, []
+    rows = newer.rows
+    keeps: list[bool] = []
     for group in reversed(old):
         large = group.rows if 2 * group.bytes_in_memory >= group_bytes else -(-group_rows // 2)
         keeps.append(2 * group.rows <= 3 * group_rows and is_kept(group.whole, group.rows, rows, large))
@@ -188,8 +189,9 @@ def _pieces(
         waiting.clear()
         if not rows:
             return
-        again = [partial(rewritten, group.part, group.number) for group in held]
-        every = again if more is None else [*again, more.pieces]
+        every: list[Callable[[], Iterator[pa.StructArray]]]
+        every = [partial(rewritten, group.part, group.number) for group in held]
+        every += [] if more is None else [more.pieces]
         found.append(RowsToWrite(newer.action, rows, lambda: chain.from_iterable(each() for each in every)))
 
     for group, keep in zip(old, reversed(keeps), strict=True):
@@ -199,7 +201,8 @@ def _pieces(
         written()
         source = sources.setdefault(group.part.path, SourceFile(group.part))
         last = found[-1] if found else None
-        numbers, rows, size = (group.number,), group.rows, group.size
+        numbers: tuple[int, ...] = (group.number,)
+        rows, size = group.rows, group.size
         if isinstance(last, KeptGroups) and last.source is source:
             found.pop()
             numbers, rows, size = (*last.numbers, *numbers), last.rows + rows, last.size + size
