@@ -270,7 +270,7 @@ def test_a_checkpoint_whose_copy_meets_anything_odd_is_written_whole(
     elif fault == "short":
         monkeypatch.setattr("deltaskip.stats.row_group_copy.read_ranges", lambda _, r: [memoryview(b"")] * len(r))
     elif fault == "index":
-        group = kept_groups.row_group
+        group = row_group_copy.row_group
 
         def indexed(data: bytes, to_copy: bool) -> Any:
             found = group(data, to_copy)
@@ -361,7 +361,7 @@ def test_expired_tombstones_leave_with_most_of_their_row_group(
 
 def test_sidecars_that_did_not_change_are_named_again(tmp_path: Path, copies: list[int]) -> None:
     table = grown(tmp_path, "v2")
-    [first] = load(table.path, 0).checkpoint.sidecars.values()  # type: ignore[union-attr]
+    [first] = load(table.path, 0).checkpoint.sidecars.values()
     stat = (table.log / "_sidecars" / first.path).stat()
     made = write_checkpoint(table.load())
     assert copies == [] and made.sidecars[0] == first and len(made.sidecars) == 2
@@ -412,7 +412,7 @@ def test_a_sidecar_that_is_deleted_meanwhile_is_not_named(
 
 def test_a_table_that_keeps_a_short_log_names_no_sidecar_again(tmp_path: Path, copies: list[int]) -> None:
     table = grown(tmp_path, "v2", **{"delta.logRetentionDuration": "interval 1 hour"})
-    [first] = load(table.path, 0).checkpoint.sidecars.values()  # type: ignore[union-attr]
+    [first] = load(table.path, 0).checkpoint.sidecars.values()
     made = write_checkpoint(table.load())
     assert copies == [1] and first not in made.sidecars and made.num_adds == 41
 
