@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +98,13 @@ class CheckpointPart:
         # Whether columns are decoded once and cached, since the checkpoint is small; by row group and columns.
         self.is_held = False
         self._held: dict[tuple[int, tuple[str, ...]], list[pa.RecordBatch]] = {}
+        # By row group, what `AddGroup.totals` keeps; None after its first count.
+        self.sizes: dict[int, tuple[dict[str, int], int] | None] = {}
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the columns that are needed to count the files are decoded once and cached."""
+        return bool(self.metadata.num_rows <= _COUNTED_ROWS)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -144,14 +152,13 @@ class CheckpointPart:
     def adds(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.StructArray]:
         """Yield the adds of one row group, from at most `rows` of its rows at a time; columns as in `read`."""
         present = [name for name in columns if self.has(name)] or ["add.path"]
-        for batch in self._batches(present, group, rows):
+        for batch in self.columns_of(present, group, rows):
             [add] = batch.columns
             yield add.drop_null() if add.null_count else add
 
-    def _batches(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
-        """Columns of a row group, at most `rows` rows at a time."""
-        counted = self.metadata.num_rows <= _COUNTED_ROWS and _COUNTED.issuperset(columns)
-        if not (self.is_held or counted):
+    def columns_of(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield columns of a row group, at most `rows` rows at a time. columns: dotted Parquet paths, or prefixes."""
+        if not (self.is_held or (self.is_counted and _COUNTED.issuperset(columns))):
             yield from self._decoded(columns, group, rows)
             return
         key = group, tuple(columns)
@@ -187,7 +194,7 @@ class CheckpointPart:
     def stream(self, actions: Sequence[str], group: int) -> Iterator[pa.RecordBatch]:
         """Yield rows of a row group in small batches, up to the last of these actions that the footer counts."""
         missing = {action: self._count(action, group) for action in actions}
-        for batch in self._batches(actions, group, _FEW_ROWS):
+        for batch in self.columns_of(actions, group, _FEW_ROWS):
             yield batch
             for action, column in zip(batch.schema.names, batch.columns, strict=True):
                 missing[action] -= len(column) - column.null_count
@@ -196,8 +203,19 @@ class CheckpointPart:
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
+        with self._source() as source:
+            yield open_reader(source, self.metadata, self._content is None and self._storage.remote)
+
+    @contextmanager
+    def opened(self) -> Iterator[pa.NativeFile]:
+        """Return a context with the open file, whose bytes can be copied. Raises CorruptLog as `read` does."""
+        with _reading(self.root, self.version, self.path), self._source() as source:
+            yield source
+
+    @contextmanager
+    def _source(self) -> Iterator[pa.NativeFile]:
         if self._content is not None:
-            yield open_reader(pa.BufferReader(self._content), self.metadata, False)
+            yield pa.BufferReader(self._content)
             return
         with self._storage.open_input(self.path) as source:
             other = self._size is not None and source.size() != self._size
@@ -205,7 +223,7 @@ class CheckpointPart:
             # A writer may write the checkpoint of a version again; another table's has other statistics.
             if other and not read_metadata(source).equals(self.metadata):
                 raise not_found(self.path)
-            yield open_reader(source, self.metadata, self._storage.remote)
+            yield source
 
     def _count(self, action: str, group: int) -> int:
         """Number of such actions in a row group; if the footer lacks the count, the number of rows."""
@@ -341,7 +359,7 @@ class CheckpointPart:
 class Checkpoint:
     """An open checkpoint: the table's state, the Parquet files with its adds, and the adds of a JSON checkpoint.
 
-    remove_parts: Parquet files with tombstones; those of a JSON checkpoint are not kept. sidecars: their locations.
+    remove_parts: Parquet files with tombstones; those of a JSON checkpoint are not kept. sidecars: by location.
     """
 
     version: int
@@ -349,7 +367,7 @@ class Checkpoint:
     parts: tuple[CheckpointPart, ...]
     inline: Replay
     remove_parts: tuple[CheckpointPart, ...] = ()
-    sidecars: tuple[str, ...] = ()
+    sidecars: Mapping[str, Sidecar] = field(default_factory=dict)
 
 
 def open_checkpoint(
@@ -369,14 +387,15 @@ def open_checkpoint(
         small = [action for part in main for action in _small_actions(part, root)]
         sidecars = [action for action in small if isinstance(action, Sidecar)]
         state, inline = state_of(action for action in small if not isinstance(action, Sidecar)), EMPTY
-    paths = {_sidecar_location(root, ref, sidecar): sidecar.size_in_bytes for sidecar in sidecars}
+    named = {_sidecar_location(root, ref, sidecar): sidecar for sidecar in sidecars}
+    paths = {location: sidecar.size_in_bytes for location, sidecar in named.items()}
     parts = [*main, *_open_parts(storage, root, ref.version, paths, done)]
     if sum(part.metadata.num_rows for part in parts) <= _HELD_ROWS:
         for part in parts:
             part.is_held = True
     with_adds = tuple(part for part in parts if part.row_groups_with("add"))
     with_removes = tuple(part for part in parts if part.row_groups_with("remove"))
-    return Checkpoint(ref.version, state, with_adds, inline, with_removes, tuple(paths))
+    return Checkpoint(ref.version, state, with_adds, inline, with_removes, named)
 
 
 def open_part(storage: Storage, root: str, version: int, path: str, size: int | None = None) -> CheckpointPart:
