@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.skipping import program
 from deltaskip.skipping.evaluate import PartitionEvaluator, keep_mask
 from deltaskip.sparkexpr.values.arrow_values import numpy_values
@@ -104,6 +105,7 @@ def _stored(plan: FooterColumn, sought: Sought) -> Stored | None:
     return stored_as(plan.nodes[-1], plan.column.type)
 
 
+@deep
 def _with_values(term: program.Term, found: list[Sought]) -> program.Term:
     """The term with the values that it seeks, which are added to the list."""
     match term:
@@ -155,6 +157,7 @@ def _points(terms: Sequence[program.Term]) -> Iterator[tuple[StatField, int | by
             yield field, value
 
 
+@deep
 def _evaluated(
     term: program.Term,
     masks: Mapping[int, npt.NDArray[np.bool_]],

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import decode_paths
+from deltaskip.recursion import deep
 from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.explain.drawing import Bins
 from deltaskip.skipping.explain.reasons import (
@@ -151,6 +152,7 @@ class _Tally:
             examples += decode_paths(paths.take(pa.array(np.flatnonzero(rows)[:wanted]))).to_pylist()
 
 
+@deep
 def _tree(term: Term, leaves: list[Leaf]) -> Tree:
     """The tree above the leaves, which are appended to `leaves` from left to right.
 
@@ -175,6 +177,7 @@ def _tree(term: Term, leaves: list[Leaf]) -> Tree:
             return True
 
 
+@deep
 def _conclusions(tree: Tree, leaves: list[Leaf]) -> dict[int, tuple[int, ...]]:
     """For each leaf, the conditions that follow from it and its siblings, if there are any."""
     if not isinstance(tree, Branch):
@@ -192,6 +195,7 @@ def _conclusions(tree: Tree, leaves: list[Leaf]) -> dict[int, tuple[int, ...]]:
     return found
 
 
+@deep
 def _truth(tree: Tree, lanes: list[_Bits], files: int) -> _Bits:
     """The files that the part keeps."""
     match tree:
@@ -207,6 +211,7 @@ def _truth(tree: Tree, lanes: list[_Bits], files: int) -> _Bits:
             return combined
 
 
+@deep
 def _count_needed(
     tree: Tree,
     lanes: list[_Bits],

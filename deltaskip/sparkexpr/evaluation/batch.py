@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import is_nested, same_type, type_of
 from deltaskip.sparkexpr.collations.collation import Collation
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 # If at least this share of rows is decided, the other rows are copied for the next operand of an AND or OR.
 _MANY = 0.75
+# How often operands of operands are evaluated again, and how many nodes may fail over the values of a dictionary.
+_MOST_RETRIES = 4
 _ZERO = v.constant_of(0, pa.int8())
 # For fewer rows, a count of the distinct dates takes longer than it saves.
 _MANY_DATES = 1024
@@ -57,17 +60,27 @@ class Batch:
     unknown: Masks of rows whose value is not known; their computed values are ignored.
     """
 
-    def __init__(self, columns: Columns, rows: int, time_zone: str, collations: CollatedOrder | None) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        rows: int,
+        time_zone: str,
+        collations: CollatedOrder | None,
+        reached_only: bool = False,
+    ) -> None:
         self.columns = columns
         self.rows = rows
         self.zone = zone_of(time_zone)
         self.time_zone = time_zone
         self.collations = collations
         self.unknown: list[npt.NDArray[Any]] = []
+        self._reached_only = reached_only
+        self._retries = self._failures = 0
         self._read: dict[tuple[str, ...], pa.Array] = {}
         self._encoded = {name: each for name, each in columns.items() if has_few_values(each)}
         self._dates = {name for name, each in columns.items() if each.type == pa.date32() and rows >= _MANY_DATES}
 
+    @deep
     def value(self, node: n.Node) -> v.Values:
         """The values of a node. Raises EvaluationError if it fails for a row."""
         if (self._encoded or self._dates) and not isinstance(node, n.FieldRef | n.Literal):
@@ -114,11 +127,11 @@ class Batch:
 
         None for other nodes, and if the node fails for a value or the result is not known; no row may have that value.
         """
-        paths = n.columns_of(node)
-        if len(paths) != 1:
+        names = n.few_columns(node)
+        if names is None or len(names) != 1:
             return None
-        name = paths[0][0]
-        if name in self._dates and any(isinstance(part, n.Call | n.Cast) for part in n.walk(node)):
+        [name] = names
+        if name in self._dates and _computes(node):
             self._dates.discard(name)
             encoded = encoded_dates(self.columns[name])
             if encoded is not None:
@@ -134,6 +147,9 @@ class Batch:
         try:
             found = v.as_array(part.value(node), len(values))
         except EvaluationError:
+            self._failures += 1
+            if self._failures == _MOST_RETRIES:
+                self._encoded.clear()
             return None
         if part.unknown:
             return None
@@ -152,23 +168,33 @@ class Batch:
     def reached(self, node: n.Node, rows: Callable[[], npt.NDArray[Any]]) -> v.Values:
         """The values of an operand that Spark evaluates only for the rows of a mask.
 
-        If the operand fails for a row, it is evaluated only for these rows, and NULL for other rows.
+        If the operand fails for a row, it is evaluated only for these rows, and NULL for other rows. In operands of
+        operands, only the outermost ones are evaluated again: a failure takes linear time.
         """
-        try:
-            return self.value(node)
-        except EvaluationError:
-            taken = rows()
-            if taken.all():
-                raise
-        return self.selected(node, taken)
+        if not self._reached_only:
+            if self._retries == _MOST_RETRIES:
+                return self.value(node)
+            self._retries += 1
+            try:
+                return self.value(node)
+            except EvaluationError:
+                taken = rows()
+                if taken.all():
+                    raise
+            finally:
+                self._retries -= 1
+            return self.selected(node, taken, True)
+        taken = rows()
+        return self.value(node) if taken.all() else self.selected(node, taken, True)
 
-    def selected(self, node: n.Node, taken: npt.NDArray[Any]) -> v.Values:
+    def selected(self, node: n.Node, taken: npt.NDArray[Any], reached_only: bool = False) -> v.Values:
         """The values of an operand for the rows of a mask, and NULL for other rows."""
         count = int(np.count_nonzero(taken))
         if not count:
             return v.none_of(arrow_type(type_of(node) or t.VOID))
         columns = taken_rows(self.columns, node, np.flatnonzero(taken))
-        part = Batch(columns, count, self.time_zone, self.collations)
+        part = Batch(columns, count, self.time_zone, self.collations, reached_only or self._reached_only)
+        part._retries = self._retries
         found = part.value(node)
         for unknown in part.unknown:
             whole = np.zeros(self.rows, np.bool_)
@@ -593,6 +619,14 @@ class Batch:
                 operands = map(_operand, n.children_of(node), literals)
                 known[key] = evaluate(_with_operands(node, operands), {}, self.time_zone, order)
             yield known[key]
+
+
+@n.kept
+def _computes(node: n.Node) -> bool:
+    """Whether the node contains a function or a cast."""
+    return isinstance(node, n.Call | n.Cast) or any(
+        _computes(child) for child in n.children_of(node) if not isinstance(child, n.Literal | n.FieldRef)
+    )
 
 
 def _compared_choice(node: n.Compare, choice: n.Case) -> n.Case | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_collated
@@ -99,6 +100,7 @@ class _Evaluation:
         self.variables: dict[str, object] = {}
         self.made = 0
 
+    @deep
     def value(self, node: n.Node) -> object:
         match node:
             case n.Literal(value):
