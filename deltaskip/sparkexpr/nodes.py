@@ -15,7 +15,7 @@ from dataclasses import fields
 from operator import attrgetter, is_
 from typing import Any, TypeVar
 
-from deltaskip.records import dataclass
+from deltaskip.records import dataclass, nested
 from deltaskip.recursion import deep
 from deltaskip.sparkexpr.types.data_types import DataType
 
@@ -424,30 +424,9 @@ def _rebuilt(parts: list[Any]) -> Node:
     return made[-1]
 
 
-def _give_any_depth(kind: Any) -> None:
-    """Give a class with children methods for trees of any depth."""
-    plain_hash, plain_eq = deep(kind.__hash__), deep(kind.__eq__)
-
-    def hash_once(self: Any) -> int:
-        try:
-            return self._hash  # type: ignore[no-any-return]
-        except AttributeError:
-            found: int = plain_hash(self)
-            object.__setattr__(self, "_hash", found)
-            return found
-
-    def equals(self: Any, other: object) -> Any:
-        if self is other:
-            return True
-        return plain_eq(self, other) if other.__class__ is self.__class__ else NotImplemented
-
-    kind.__hash__, kind.__eq__, kind.__repr__ = hash_once, equals, deep(kind.__repr__)
-    kind.__reduce__ = lambda self: (_rebuilt, (_flattened(self),))
-
-
 for _kind in _CHILDREN:
     if _kind is not Between:
-        _give_any_depth(_kind)
+        nested(_kind).__reduce__ = lambda self: (_rebuilt, (_flattened(self),))  # type: ignore[method-assign]
 
 
 def columns_of(node: Node) -> tuple[tuple[str, ...], ...]:

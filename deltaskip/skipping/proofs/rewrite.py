@@ -70,6 +70,8 @@ if TYPE_CHECKING:
 _PLAIN_PARTITIONS = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.DATE)
 _UNFOLDED = 64
 """Branches into which the CASE and COALESCE of one predicate may unfold."""
+_MOST_UNFOLDED = 500
+"""Nodes of a leaf that is unfolded, which each branch repeats."""
 
 
 def rewrite(
@@ -295,7 +297,7 @@ class _Rewriter:
 
     def _unfolded(self, node: n.Node) -> Proof | None:
         """CASE and COALESCE as the OR of their branches."""
-        if self.budget.left <= 0 or any(_is_collated(part) for part in n.walk(node)):
+        if self.budget.left <= 0 or n.is_too_large(node, _MOST_UNFOLDED) or any(map(_is_collated, n.walk(node))):
             return None
         branches = unfold(node, self.time_zone)
         if branches is None:
