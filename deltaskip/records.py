@@ -50,7 +50,7 @@ else:
 def nested(cls: K) -> K:
     """Return a frozen dataclass whose values may be nested to any depth: in comparison, hash and `repr`.
 
-    cls: The class, with a slot `_hash`, in which the hash is kept.
+    cls: The class. In a slot `_hash`, if a base class has one, the hash is kept.
     """
     kind: Any = cls
     hash_of, same = deep(kind.__hash__), deep(kind.__eq__)
@@ -68,7 +68,8 @@ def nested(cls: K) -> K:
             return True
         return same(self, other) if other.__class__ is self.__class__ else NotImplemented
 
-    kind.__hash__, kind.__eq__, kind.__repr__ = hash_once, equals, deep(kind.__repr__)
+    kind.__eq__, kind.__repr__ = equals, deep(kind.__repr__)
+    kind.__hash__ = hash_once if hasattr(cls, "_hash") else hash_of
     return cls
 
 

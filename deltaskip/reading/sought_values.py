@@ -130,14 +130,15 @@ def _with_values(term: program.Term, found: list[Sought]) -> program.Term:
 
 def _conjuncts(term: program.Term) -> Iterator[program.Term]:
     """The terms of a conjunction: all of them must be TRUE."""
-    match term:
-        case program.Leaf(_, inner):
-            yield from _conjuncts(inner)
-        case program.AllOf(children):
-            for child in children:
-                yield from _conjuncts(child)
-        case _:
-            yield term
+    pending = [term]
+    while pending:
+        match pending.pop():
+            case program.Leaf(_, inner):
+                pending.append(inner)
+            case program.AllOf(children):
+                pending.extend(reversed(children))
+            case part:
+                yield part
 
 
 def _points(terms: Sequence[program.Term]) -> Iterator[tuple[StatField, int | bytes]]:

@@ -15,7 +15,7 @@ from deltaskip import arguments
 from deltaskip.doors import door
 from deltaskip.errors import StorageError
 from deltaskip.path_bytes import encoded
-from deltaskip.records import dataclass
+from deltaskip.records import dataclass, nested
 from deltaskip.recursion import deep
 from deltaskip.shown import Shown, escaped
 from deltaskip.skipping.explain.drawing import Matrix
@@ -33,6 +33,7 @@ _LEAF_SCHEMA = pa.schema(
         ("reason", pa.string()),
     ]
 )
+_DEEPEST_LINE = 40
 _HEADINGS = ("predicate", "statistics used", "files skipped", "reason")
 
 
@@ -77,6 +78,7 @@ class LeafReport(Shown):
         }
 
 
+@nested
 @dataclass(frozen=True, slots=True, repr=False)
 class Branch(Shown):
     """AND or OR over leaves (their ordinals), constants and further branches."""
@@ -164,15 +166,18 @@ class Explain:
         return f"{self.table_root} at version {self.version}: {files}, {self.kept_bytes} of {self.total_bytes} bytes"
 
     def lines(self) -> Iterator[tuple[int, str | int]]:
-        """Yield the predicate line by line: the depth, and AND, OR, TRUE, FALSE or the ordinal of a leaf."""
+        """Yield the predicate line by line: the depth, and AND, OR, TRUE, FALSE or the ordinal of a leaf.
+
+        Lines below a depth of 40 have this depth.
+        """
         pending = [(0, self.tree)]
         while pending:
             depth, tree = pending.pop()
             if isinstance(tree, Branch):
-                yield depth, tree.combine
+                yield min(depth, _DEEPEST_LINE), tree.combine
                 pending.extend([(depth + 1, child) for child in reversed(tree.children)])
             else:
-                yield depth, str(tree).upper() if isinstance(tree, bool) else tree
+                yield min(depth, _DEEPEST_LINE), str(tree).upper() if isinstance(tree, bool) else tree
 
     def __str__(self) -> str:
         lines = [self.summary()]
