@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +77,8 @@ class Batch:
         self.unknown: list[npt.NDArray[Any]] = []
         self._reached_only = reached_only
         self._retries = self._failures = 0
+        # Values of operands that their node asks for again, with the operand, by its identity.
+        self._shared: dict[int, tuple[n.Node, v.Values]] = {}
         self._read: dict[tuple[str, ...], pa.Array] = {}
         self._encoded = {name: each for name, each in columns.items() if has_few_values(each)}
         self._dates = {name for name, each in columns.items() if each.type == pa.date32() and rows >= _MANY_DATES}
@@ -83,6 +86,8 @@ class Batch:
     @deep
     def value(self, node: n.Node) -> v.Values:
         """The values of a node. Raises EvaluationError if it fails for a row."""
+        if self._shared and id(node) in self._shared:
+            return self._shared[id(node)][1]
         if (self._encoded or self._dates) and not isinstance(node, n.FieldRef | n.Literal):
             found = self.by_dictionary(node)
             if found is not None:
@@ -121,6 +126,18 @@ class Batch:
             case n.Column(parts):
                 raise Undecided(f"The column {'.'.join(parts)} is not bound.")
         raise Undecided("The expression is left to Spark.")
+
+    @contextmanager
+    def shared(self, node: n.Node) -> Iterator[v.Values]:
+        """The values of a node, which are not computed again within the block."""
+        found = self.value(node)
+        before = self._shared.get(id(node))
+        self._shared[id(node)] = node, found
+        try:
+            yield found
+        finally:
+            if before is None:
+                del self._shared[id(node)]
 
     def by_dictionary(self, node: n.Node) -> pa.Array | None:
         """The values of a node over one dictionary-encoded column, computed once for each value of the dictionary.
@@ -195,6 +212,9 @@ class Batch:
         columns = taken_rows(self.columns, node, np.flatnonzero(taken))
         part = Batch(columns, count, self.time_zone, self.collations, reached_only or self._reached_only)
         part._retries = self._retries
+        if isinstance(node, n.Compare) and (left := self._shared.get(id(node.left))) is not None:
+            taken_left = left[1] if v.is_constant(left[1]) else left[1].filter(arrow_values.arrow_array(taken))
+            part._shared[id(node.left)] = node.left, taken_left
         found = part.value(node)
         for unknown in part.unknown:
             whole = np.zeros(self.rows, np.bool_)
@@ -240,6 +260,10 @@ class Batch:
             choice = _compared_choice(node, node.left)
             if choice is not None:
                 return self.choice(choice)
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            if _mixes_clocks(side, other) and id(side.child) not in self._shared:
+                with self.shared(side.child):
+                    return self.comparison(node)
         left = self.value(node.left)
         # `<=>` evaluates both sides.
         reach = (lambda: np.ones(self.rows, np.bool_)) if node.op == "<=>" else (lambda: self.not_null(left))
@@ -277,18 +301,10 @@ class Batch:
         In a comparison with a constant, Spark's optimizer casts the constant instead of the column
         (UnwrapCastInBinaryComparison). The result then differs in a repeated or skipped hour.
         """
-        if not isinstance(node, n.Cast) or not isinstance(other, n.Literal) or isinstance(node.child, n.Literal):
-            return
-        if other.value is None:
-            return
-        source = type_of(node.child)
-        mixes = (
-            source in t.DATETIMES and t.TIMESTAMP in (source, node.type) and node.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ)
-        )
-        if not mixes or self.zone.rules is None:
+        if not _mixes_clocks(node, other) or self.zone.rules is None:
             return
         micros = v.numbers(v.as_array(self.value(node.child), self.rows)).astype(np.int64)
-        if source == t.DATE:
+        if type_of(node.child) == t.DATE:
             micros = micros * MICROS_PER_DAY
         near = near_clock_changes(micros, self.zone) & self.not_null(values)
         if near.any():
@@ -326,9 +342,16 @@ class Batch:
     def membership(self, node: n.In) -> v.Values:
         """The values of IN."""
         type_ = type_of(node.child)
-        child = self.value(node.child)
         if type_ is None:
             raise Undecided("The type of an operand of IN is not known.")
+        if isinstance(node.child, n.Cast) and id(node.child.child) not in self._shared:
+            with self.shared(node.child.child):
+                return self.membership(node)
+        with self.shared(node.child) as child:
+            return self.listed(node, type_, child)
+
+    def listed(self, node: n.In, type_: t.DataType, child: v.Values) -> v.Values:
+        """The values of IN, given those of its first operand."""
         if not node.values:
             return arrow_values.FALSE
         collation = comparison_collation(node.child, *nodes_in(node.values)) if type_ == t.STRING else None
@@ -426,6 +449,10 @@ class Batch:
         source = type_of(node.child)
         if source is None:
             raise Undecided("The type of the cast's operand is not known.")
+        inner = node.child
+        if _is_double_of_float(node) and isinstance(inner, n.Cast) and id(inner.child) not in self._shared:
+            with self.shared(inner.child):
+                return self.cast(node)
         values = self.value(node.child)
         if v.is_constant(values) and not values.is_valid:
             return v.none_of(arrow_type(node.type))
@@ -451,9 +478,7 @@ class Batch:
         Spark's optimizer casts the integer directly to a double (SimplifyCasts).
         """
         inner = node.child
-        if node.type != t.DOUBLE or not isinstance(inner, n.Cast) or inner.type != t.FLOAT:
-            return
-        if type_of(inner.child) in t.INTEGRAL_BITS:
+        if _is_double_of_float(node) and isinstance(inner, n.Cast):
             whole = v.numbers(v.as_array(self.value(inner.child), self.rows)).astype(np.float64)
             differs = (whole != v.numbers(v.as_array(values, self.rows))) & self.not_null(values)
             if differs.any():
@@ -619,6 +644,22 @@ class Batch:
                 operands = map(_operand, n.children_of(node), literals)
                 known[key] = evaluate(_with_operands(node, operands), {}, self.time_zone, order)
             yield known[key]
+
+
+def _mixes_clocks(node: n.Node, other: n.Node) -> TypeGuard[n.Cast]:
+    """Whether a cast of an expression between instants and local times is compared with a constant."""
+    if not isinstance(node, n.Cast) or not isinstance(other, n.Literal) or isinstance(node.child, n.Literal):
+        return False
+    source = type_of(node.child)
+    mixes = source in t.DATETIMES and t.TIMESTAMP in (source, node.type)
+    return mixes and node.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ) and other.value is not None
+
+
+def _is_double_of_float(node: n.Cast) -> bool:
+    """Whether a node is CAST(CAST(integer AS FLOAT) AS DOUBLE)."""
+    inner = node.child
+    is_float = isinstance(inner, n.Cast) and inner.type == t.FLOAT and type_of(inner.child) in t.INTEGRAL_BITS
+    return is_float and node.type == t.DOUBLE
 
 
 @n.kept
