@@ -19,7 +19,7 @@ cdef extern from *:
     #endif
 
     static _Thread_local int calls_here;       /* calls of deep functions on the stack of this thread */
-    static _Thread_local int most_here;        /* how many there may be */
+    static _Thread_local int most_here;        /* how many there may be before the stack is looked at again */
     static _Thread_local void* segment_here;   /* the _Segment that runs on this thread; NULL on threads of others */
     static _Thread_local char* stack_end;
 
@@ -50,10 +50,10 @@ cdef extern from *:
 
 cdef enum:
     FEW = 8  # Calls before the stack is looked at: most trees have no more levels.
-    MANY = 60  # Calls on one stack. Each has up to seven calls of other Python functions between it and the next one.
-    CALL_BYTES = 6 * 1024  # Compiled code on the stack between two calls.
-    KEPT_BYTES = 192 * 1024  # Stack that is left for what the last call computes.
-    SEGMENT_BYTES = 1024 * 1024  # The stack of a new thread.
+    MORE = 20  # Calls until it is looked at again.
+    KEPT_FRAMES = 300  # Calls of Python between that many deep ones, and by what the last one computes.
+    KEPT_BYTES = 320 * 1024  # The same for compiled code on the stack.
+    SEGMENT_BYTES = 1024 * 1024  # The least stack of a new thread.
 
 
 cdef class _Deep:
@@ -71,11 +71,10 @@ cdef class _Deep:
 
     def __call__(self, *args):
         global calls_here, most_here
-        if calls_here >= FEW:
-            if calls_here == FEW:
-                most_here = _most()
-            if calls_here >= most_here:
+        if calls_here >= FEW and (calls_here == FEW or calls_here >= most_here):
+            if not _has_room():
                 return _elsewhere(self.function, args)
+            most_here = calls_here + MORE
         calls_here += 1
         try:
             return self.function(*args)
@@ -93,19 +92,19 @@ def deep(function):
     return _Deep(function)
 
 
-cdef int _most() except -1:
-    """How many calls there may be on the stack of this thread."""
-    left = (stack_left() - KEPT_BYTES) // CALL_BYTES
-    if left < 1:
-        # A new thread has at least one call.
-        return FEW + (segment_here != NULL)
-    if segment_here == NULL:
-        try:
-            sys._getframe(sys.getrecursionlimit() // 2)
-            return FEW
-        except ValueError:
-            pass
-    return FEW + <int>min(left, MANY - FEW)
+cdef bint _has_room() except -1:
+    """Whether the stack of this thread has room for more calls."""
+    if stack_left() < KEPT_BYTES:
+        return False
+    limit = sys.getrecursionlimit()
+    # How many calls of compiled code are on the stack of another's thread is not known.
+    kept = limit // 2 if segment_here == NULL else min(KEPT_FRAMES, limit // 2)
+    try:
+        # Python counts compiled calls, too: up to six between two deep ones, as in comparisons of tuples.
+        sys._getframe(max(limit - kept - 6 * calls_here, 0))
+    except ValueError:
+        return True
+    return False
 
 
 cdef class _Chain:

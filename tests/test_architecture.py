@@ -17,6 +17,7 @@ PACKAGE = ROOT / "deltaskip"
 # A room may import from the rooms of lower levels only; rooms of one level do not know each other.
 LEVELS = {
     "records": -1,
+    "recursion": -2,
     "arguments": 1,
     "doors": 1,
     "as_frames": 2,
@@ -350,7 +351,8 @@ def test_kernels_use_the_limited_api_of_which_wheels_are_built() -> None:
 
 # What the language of expressions imports of the rest of the package.
 BELOW_THE_LANGUAGE = {
-    "arguments", "doors", "errors", "extras", "fork_safety", "json_text", "printable", "records", "shown",
+    "arguments", "doors", "errors", "extras", "fork_safety", "json_text", "printable", "records", "recursion",
+    "shown",
 }  # fmt: skip
 # The modules and packages of the language whose names others import; other names come from deltaskip.sparkexpr.
 FACE_MODULES = {

@@ -63,7 +63,9 @@ def to_sql(node: n.Node) -> str:
         case n.Call("add_interval", (time, interval)):
             return f"{_operand(time)} + {to_sql(interval)}"
         case n.Call("negative", (child,)):
-            return f"-{_operand(child)}"
+            text = _operand(child)
+            # Two signs begin a comment.
+            return f"-({text})" if text.startswith("-") else f"-{text}"
         case n.Call("~", (child,)):
             return f"~{_operand(child)}"
         case n.Call("timestampadd" | "timestampdiff" as name, (n.Literal(str() as unit), *args)):
