@@ -66,6 +66,9 @@ cdef class _Deep:
         self.function = function
         functools.update_wrapper(self, function)
 
+    def __reduce__(self):
+        return self.__qualname__
+
     def __get__(self, instance, owner):
         return self if instance is None else types.MethodType(self, instance)
 

@@ -14,6 +14,7 @@ from deltaskip.dml.merge.name_resolution import MergeSide, Names
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.predicates import new_value_node
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.rows.arrow_conversion import RunningCollations
 from deltaskip.schema.relations import UnknownName
 from deltaskip.sparkexpr import PASS_SESSION, as_read, needs_session, padded_column, public_errors, to_sql
@@ -177,6 +178,7 @@ class MergeExpressions:
         """A bound expression as SQL text, with columns named as the caller names them."""
         return to_sql(self._named(node))
 
+    @deep
     def _named(self, node: n.Node) -> n.Node:
         if not isinstance(node, n.FieldRef):
             return n.transform(node, self._named)
@@ -189,6 +191,7 @@ class MergeExpressions:
                 return self.names.name(side, (path[0][len(prefix) :], *path[1:]))
         return path
 
+    @deep
     def _resolved(self, node: n.Node) -> n.Node:
         if not isinstance(node, n.Column):
             return n.transform(node, self._resolved)
