@@ -50,7 +50,7 @@ cdef extern from *:
 
 cdef enum:
     FEW = 8  # Calls before the stack is looked at: most trees have no more levels.
-    MORE = 20  # Calls until it is looked at again.
+    MORE = 10  # Calls until it is looked at again.
     KEPT_FRAMES = 300  # Calls of Python between that many deep ones, and by what the last one computes.
     KEPT_BYTES = 320 * 1024  # The same for compiled code on the stack.
     SEGMENT_BYTES = 1024 * 1024  # The least stack of a new thread.

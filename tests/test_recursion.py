@@ -67,7 +67,7 @@ def test_a_caller_deep_in_its_own_stack_goes_as_deep() -> None:
     room = sys.getrecursionlimit() - 120
     frame, used = sys._getframe(), 0
     while frame is not None:
-        frame, used = frame.f_back, used + 1  # type: ignore[assignment]
+        frame, used = frame.f_back, used + 1
     assert stood_at(room - used, lambda: count(DEPTH)) == DEPTH
 
 
