@@ -21,6 +21,7 @@ from deltaskip.reading.completed_columns import void_columns, with_void_fields
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
 from deltaskip.reading.open_file import OpenFile
+from deltaskip.reading.plain_columns import VIEWS
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
@@ -55,13 +56,20 @@ _FAR_AHEAD_BYTES = 256 << 20
 _CURE = "Read the rows with to_spark instead."
 
 
-def arrow_schema_of(scan: Scan) -> pa.Schema:
-    """Return the schema of the rows of a scan: the selected columns in Arrow's types, all nullable."""
+def arrow_schema_of(scan: Scan, views: bool = False) -> pa.Schema:
+    """Return the schema of the rows of a scan: the selected columns in Arrow's types, all nullable.
+
+    Args:
+        scan: The scan.
+        views: Whether strings and binary that are not nested are views.
+    """
     fields = _fields(scan)
     paths = _paths(scan)
     if paths is not None:
         fields = [replace(field_at(scan.snapshot.schema, path), name=name) for name, path in paths.items()]
-    return pa.schema([pa.field(field.name, row_type(field, scan)) for field in fields])
+    types = [row_type(field, scan) for field in fields]
+    shown = [VIEWS.get(each, each) if views else each for each in types]
+    return pa.schema([pa.field(field.name, each) for field, each in zip(fields, shown, strict=True)])
 
 
 # A file, as one row with the columns FILE_COLUMNS, the open file, and the row groups to read (None: those not pruned).
@@ -110,7 +118,14 @@ class RowReader:
     share: float = 1.0
 
     @classmethod
-    def of(cls, scan: Scan, files: int, counts: ReadCounts | None = None, extra: Sequence[StructField] = ()) -> Self:
+    def of(
+        cls,
+        scan: Scan,
+        files: int,
+        counts: ReadCounts | None = None,
+        extra: Sequence[StructField] = (),
+        views: bool = False,
+    ) -> Self:
         """Return the reader of a scan. Raises UnsupportedFeature for predicates that only Spark evaluates.
 
         Args:
@@ -118,9 +133,10 @@ class RowReader:
             files: Number of files that will be read.
             counts: Counts the row groups that are read and skipped.
             extra: Further columns of files for subclasses, by the names that files have.
+            views: Whether strings and binary that are not nested are returned as views.
         """
         scan, snapshot = scan.at_one_time(), scan.snapshot
-        schema = arrow_schema_of(scan)
+        schema = arrow_schema_of(scan, views)
         pruning = None if scan.where is None else RowGroupPruning.of(scan)
         threads = files < pa.cpu_count()
         fields, paths = _fields(scan), _paths(scan)
@@ -145,7 +161,9 @@ class RowReader:
             found = snapshot, stored, snapshot.mapping_mode, columns
             # A predicate over strings is evaluated once for each value of a dictionary.
             options = {"pruning": pruning, "counts": counts, "threads": threads, "encoded": keys, "extra": extra}
-            return StoredRows(*found, cure=_CURE, **options)
+            # Predicates and padding need strings in another layout.
+            seen = names - keys - set(chars) if views else ()
+            return StoredRows(*found, cure=_CURE, **options, views=seen)
 
         if scan.where is None:
             return cls(rows(names), None, schema, **shown)
@@ -275,6 +293,8 @@ class RowReader:
             arrays = [columns[name] for name in self.schema.names]
         else:
             arrays = [nested_value(columns[path[0]], path[1:]) for path in self.paths.values()]
+        kinds = zip(arrays, self.schema.types, strict=True)
+        arrays = [each.cast(kind) if kind in VIEWS.values() and each.type != kind else each for each, kind in kinds]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
@@ -338,7 +358,7 @@ def _matches_among(
 
 
 @door
-def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterator[pa.RecordBatch]:
+def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None], views: bool = False) -> Iterator[pa.RecordBatch]:
     """Yield the rows that match a scan, at most its limit; every batch has `arrow_schema_of`.
 
     A bar shows the progress of longer reads, and the logger `deltaskip` receives a line at level INFO.
@@ -346,6 +366,7 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterat
     Args:
         scan: The scan.
         finished: Called with the metrics when all rows were taken, or the iterator is closed.
+        views: Whether strings and binary that are not nested are views, which some libraries take without copying.
 
     Raises:
         UnsupportedFeature: Only Spark can read a file, or evaluate the predicate.
@@ -359,7 +380,7 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterat
     begun, counts, rows = time.perf_counter(), ReadCounts(), 0
     files = scan.files(columns=READ_COLUMNS)
     planned = time.perf_counter()
-    reader = RowReader.of(scan, len(files), counts)
+    reader = RowReader.of(scan, len(files), counts, views=views)
     total = exact_sum(files["size"])
     try:
         reading = Progress(f"Reading {table_name(scan.snapshot.table_root)}", total)

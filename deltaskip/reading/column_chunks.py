@@ -51,6 +51,7 @@ class _Column:
     """A column of row groups that follow each other: how it is stored, the number of its values, and what to read.
 
     encoded: Whether its strings are returned as a dictionary.
+    views: Whether they are returned as views.
     """
 
     name: str
@@ -58,6 +59,7 @@ class _Column:
     num_values: int
     parts: Sequence[_Part]
     encoded: bool
+    views: bool
 
     @property
     def size(self) -> int:
@@ -82,13 +84,14 @@ class _Column:
         """Return the values of rows from the bytes of the parts; None for invalid bytes, of which pyarrow raises."""
         rows = self.num_values if positions is None else len(positions)
         try:
-            taker = RowTaker(positions, self.num_values, *self.column.stored_as, _MOST_STRING_BYTES, codes=self.encoded)
+            forms = {"codes": self.encoded, "views": self.views}
+            taker = RowTaker(positions, self.num_values, *self.column.stored_as, _MOST_STRING_BYTES, **forms)
             for (_, codec, values, first_row), pages in zip(self.parts, data, strict=True):
                 taker.take_chunk(pages, values, codec, first_row)
             buffers = taker.finish()
             if self.encoded:
                 return _dictionary_of(rows, buffers, *taker.entries_taken())
-            return from_buffers(self.column.arrow, rows, buffers)
+            return from_buffers(self.column.arrow, rows, buffers, self.views)
         except ValueError:
             return None
 
@@ -104,6 +107,7 @@ def decode_columns(
     *,
     threads: bool = False,
     encoded: Collection[str] = (),
+    views: Collection[str] = (),
 ) -> dict[str, pa.Array]:
     """Return the values of some rows, by name of the column; columns that pyarrow must read are missing.
 
@@ -117,6 +121,7 @@ def decode_columns(
         own: The footer as `stats.footer` reads it; None if it has not been read.
         threads: Whether columns are decoded side by side.
         encoded: The string columns that are returned as dictionaries, if one row group is read.
+        views: The columns whose strings are returned as views, if all rows are read.
     """
     try:
         # pyarrow aborts the process if it is asked for the metadata of a column chunk and the footer is damaged.
@@ -125,7 +130,9 @@ def decode_columns(
             return {}
         size = source.size()
         found = [
-            _column(own, footer, schema, groups, name, number, size, encoded=name in encoded)
+            _column(
+                own, footer, schema, groups, name, number, size, name in encoded, positions is None and name in views
+            )
             for name, number in leaves.items()
             if name not in encoded or len(groups) == 1
         ]
@@ -161,8 +168,8 @@ def _column(
     name: str,
     number: int,
     file_bytes: int,
-    *,
     encoded: bool,
+    views: bool,
 ) -> _Column | None:
     """The column; None if pyarrow must read it."""
     column = PlainColumn.of(footer.schema, schema, name, number)
@@ -176,11 +183,14 @@ def _column(
         if not fits or kind != meta[_TYPE] or codec not in CODECS.values():
             return None
         parts.append(((start, end - start), codec, values, -1))
-    return None if column is None else _Column(name, column, sum(values for _, _, values, _ in parts), parts, encoded)
+    if column is None:
+        return None
+    views = views and not encoded and column.has_bytes
+    return _Column(name, column, sum(values for _, _, values, _ in parts), parts, encoded, views)
 
 
 def _dictionary_of(
-    rows: int, buffers: tuple[pa.Buffer | None, pa.Buffer | None, pa.Buffer], offsets: pa.Buffer, data: pa.Buffer
+    rows: int, buffers: Sequence[pa.Buffer | None], offsets: pa.Buffer, data: pa.Buffer
 ) -> pa.DictionaryArray:
     """The strings for the indexes of dictionary entries, which the kernel has checked."""
     entries = pa.Array.from_buffers(pa.string(), offsets.size // 4 - 1, [None, offsets, data])

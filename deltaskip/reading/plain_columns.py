@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,8 +21,22 @@ PHYSICAL_TYPES = {
 }
 """Codes of physical types (parquet.thrift, Type) by pyarrow's names."""
 
+VIEWS = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()}
+"""Types of views by the types of the same values."""
+
+# Types that only say how a writer had the same values in memory: deltalake and Polars write them.
+_OTHER_LAYOUTS = {
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+}
 # Array of bytes of any length; bits; times as INT96; strings, which are checked.
 _OF_ANY_LENGTH, _BITS, _INT96, _TEXT = 0, -1, -2, -3
+# Bytes of a view.
+_VIEW_BYTES = 16
+# If at most one in this many views is taken, the strings are copied.
+_FEW = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +73,14 @@ class PlainColumn:
         if column.path != name or column.max_repetition_level or column.max_definition_level > 1:
             return None
         arrow = schema.field(name).type
+        arrow = _OTHER_LAYOUTS.get(arrow, arrow)
         widths = _widths(arrow, column)
         return None if widths is None else cls(arrow, number, *widths, column.max_definition_level == 1)
+
+    @property
+    def has_bytes(self) -> bool:
+        """Whether its values are strings or binary, of which the kernels can make views."""
+        return self.width in (_OF_ANY_LENGTH, _TEXT)
 
     @property
     def stored_as(self) -> tuple[int, int, bool, bool]:
@@ -79,12 +99,27 @@ def leaf_numbers(schema: pa.Schema) -> Mapping[str, int]:
     return found
 
 
-def from_buffers(
-    arrow: pa.DataType, rows: int, buffers: tuple[pa.Buffer | None, pa.Buffer | None, pa.Buffer]
-) -> pa.Array:
-    """Return an array made of a kernel's buffers: validity, offsets and values."""
+def from_buffers(arrow: pa.DataType, rows: int, buffers: Sequence[pa.Buffer | None], views: bool = False) -> pa.Array:
+    """Return an array made of a kernel's buffers: validity, offsets and values; views: views instead of offsets."""
+    if views:
+        return pa.Array.from_buffers(VIEWS[arrow], rows, list(buffers))
     validity, offsets, values = buffers
     return pa.Array.from_buffers(arrow, rows, [validity, values] if offsets is None else list(buffers))
+
+
+def rows_at(array: pa.Array, positions: pa.Array) -> pa.Array:
+    """Return some values of an array, which may be views: Arrow takes none of them.
+
+    Of few views, the strings are copied, so that they do not keep those of all others in memory.
+    """
+    if array.type not in _OTHER_LAYOUTS or array.type not in VIEWS.values():
+        return array.take(positions)
+    if len(positions) * _FEW <= len(array):
+        return array.cast(_OTHER_LAYOUTS[array.type]).take(positions).cast(array.type)
+    validity, views, *data = array.buffers()
+    fixed = pa.Array.from_buffers(pa.binary(_VIEW_BYTES), len(array), [validity, views], offset=array.offset)
+    found = fixed.take(positions)
+    return pa.Array.from_buffers(array.type, len(found), [*found.buffers(), *data], offset=found.offset)
 
 
 def _leaves(arrow: pa.DataType) -> int:
