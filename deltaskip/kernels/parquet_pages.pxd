@@ -49,6 +49,15 @@ cdef class RowTaker:
     cdef int64_t piece_bytes
     cdef int64_t used
     cdef int64_t taken_bytes
+    # Of nested columns: the level of definition of a value, and the lowest of those for which there is a slot in the
+    # result; the bits of both kinds of levels, and all levels.
+    cdef bint nested
+    cdef int defined
+    cdef int slot
+    cdef int definition_bits
+    cdef int repetition_bits
+    cdef ByteBuffer definitions
+    cdef ByteBuffer repetitions
     # The most bytes of an entry of the dictionary.
     cdef int64_t longest
     # Whether values of a fixed width are others in the result; so are the entries of the dictionary, in `starts`.
@@ -89,8 +98,9 @@ cdef class RowTaker:
     cdef int _some(self, Cursor levels, Values* source, int64_t values) noexcept nogil
     cdef int _find(self, Hybrid* levels, bint* present, int64_t* number) noexcept nogil
     cdef int _value(self, Values* source, int64_t number) noexcept nogil
-    cdef int _every(self, Cursor levels, Values* source, int64_t values, int64_t nulls) noexcept nogil
+    cdef int _every(self, Cursor repetitions, Cursor levels, Values* source, int64_t values, int64_t nulls) noexcept nogil
     cdef int _next_levels(self, Hybrid* levels, int64_t values, int64_t* present) noexcept nogil
+    cdef int _next_nested(self, Cursor repetitions, Cursor definitions, int64_t values, int64_t* slots, int64_t* present) noexcept nogil
     cdef void _spread(self, int64_t first, int64_t values, int64_t present) noexcept nogil
     cdef int _next_values(self, Values* source, int64_t n) noexcept nogil
     cdef int _next_numbers(self, Values* source, int64_t n) noexcept nogil

@@ -28,6 +28,7 @@ from deltaskip.kernels.parquet_hybrid cimport (
     ends_at,
     hybrid_of,
     item_at,
+    items_to,
     level_at,
     next_run,
     packed_item,
@@ -118,6 +119,10 @@ cdef class RowTaker:
         codes: Whether byte arrays of one column chunk are taken as the numbers of their entries in its dictionary, as int32.
         views: Whether byte arrays are taken as views of Arrow with one buffer, of which an entry of a dictionary has its
             bytes once for all rows. All rows are taken.
+        defined: Of a nested column, the level of definition of a value; -1 for others. All rows are taken, `rows` are the
+            levels, and `optional` is whether values can be missing, for which the result may have a slot.
+        slot: The lowest level of definition that has a slot in the result: lower ones are of lists that are empty or null.
+        repeated: Whether there are levels of repetition, of one list.
 
     Raises:
         ValueError: Arguments that do not fit together.
@@ -125,7 +130,8 @@ cdef class RowTaker:
 
     def __init__(
         self, object positions, int64_t rows, int64_t width, int64_t out_width, bint big_endian, bint optional,
-        int64_t most_bytes=INT32_MAX, bint codes=False, bint views=False,
+        int64_t most_bytes=INT32_MAX, bint codes=False, bint views=False, int defined=-1, int slot=0,
+        bint repeated=False,
     ):
         cdef HeldBytes held
         if not 0 <= rows <= INT64_MAX // 32 or not -3 <= width <= 32 or (width > 0 and not 1 <= out_width <= 32) or most_bytes > INT32_MAX:
@@ -137,6 +143,17 @@ cdef class RowTaker:
             raise ValueError("only byte arrays are taken as numbers of entries, or as views")
         if views and positions is not None:
             raise ValueError("views are taken of all rows")
+        self.nested = defined >= 0
+        if self.nested:
+            if positions is not None or codes or not 0 <= slot <= defined < 256 or optional != (defined > 0):
+                raise ValueError("these are no levels, or not all rows are taken")
+            self.defined, self.slot, self.repetition_bits = defined, slot, repeated
+            self.definition_bits = 0
+            while defined >> self.definition_bits:
+                self.definition_bits += 1
+            self.definitions, self.repetitions = ByteBuffer(), ByteBuffer()
+            check(self.definitions.reserve(rows))
+            check(self.repetitions.reserve(rows if repeated else 0))
         self.codes, self.views = codes, views
         if codes:
             width = out_width = 4
@@ -198,7 +215,7 @@ cdef class RowTaker:
         with nogil:
             if first_row < 0:
                 fault = self.take(chunk, values, codec)
-            elif self.every and first_row != self.done:
+            elif self.every and (first_row != self.done or self.nested):
                 fault = ORDER
             else:
                 self.first_row = first_row
@@ -214,7 +231,7 @@ cdef class RowTaker:
             ValueError: A row was not in the pages.
         """
         cdef HeldBytes held
-        if self.done != self.count:
+        if self.done != self.count and not (self.nested and self.first_row == self.count):
             raise ValueError("rows are missing in the pages")
         validity = pa.py_buffer(self.validity) if self.nulls else None
         if self.width == 0 and self.values.capacity <= MOST_SPARE_BYTES:
@@ -234,6 +251,13 @@ cdef class RowTaker:
             return validity, self.fixed, *self._pieces_taken()
         values = pa.py_buffer(self.values) if self.fixed is None else self.fixed
         return validity, None if self.offsets is None else pa.py_buffer(self.offsets), values
+
+    def levels(self):
+        """Return the number of slots of a nested column, and the levels of definition and of repetition, as bytes.
+
+        Without levels of repetition they are empty. The buffers of `finish` may be longer than the slots.
+        """
+        return self.done, pa.py_buffer(self.definitions), pa.py_buffer(self.repetitions)
 
     def entries_taken(self):
         """Return the buffers of the entries of the dictionary, of which codes were taken: offsets and bytes.
@@ -508,22 +532,30 @@ cdef class RowTaker:
 
     cdef int _data_page(self, Cursor page, const PageHeader* header, int codec) noexcept nogil:
         """Take the rows of a data page."""
-        cdef Cursor levels
+        cdef Cursor levels, repetitions
         cdef Values source
         cdef uint32_t size
         cdef int64_t nulls, first
         cdef int fault, width
         memset(&source, 0, sizeof(source))
-        levels.at = levels.end = page.at
+        levels.at = levels.end = repetitions.at = repetitions.end = page.at
         if header.kind == DATA_PAGE_V2:
             # Levels, which are not compressed, before the values.
-            if header.repetition_bytes != 0 or header.level_bytes > min(page.end - page.at, header.plain_size):
+            if header.repetition_bytes > min(page.end - page.at, header.plain_size):
                 return COUNT
-            if header.rows != header.values or (header.level_bytes if not self.optional else 0):
+            if header.level_bytes > min(page.end - page.at, header.plain_size) - header.repetition_bytes:
                 return COUNT
+            if header.repetition_bytes and not (self.nested and self.repetition_bits):
+                return COUNT
+            if header.rows != header.values and not (self.nested and self.repetition_bits):
+                return COUNT
+            if header.level_bytes and not self.optional:
+                return COUNT
+            page.at += header.repetition_bytes
+            repetitions.end = levels.at = page.at
             page.at += header.level_bytes
             levels.end = page.at
-            fault = decompressed(page, header.plain_size - header.level_bytes,
+            fault = decompressed(page, header.plain_size - header.level_bytes - header.repetition_bytes,
                                  codec if header.compressed else UNCOMPRESSED, self.page, &source.plain)
             if fault:
                 return fault
@@ -531,18 +563,14 @@ cdef class RowTaker:
             fault = decompressed(page, header.plain_size, codec, self.page, &source.plain)
             if fault:
                 return fault
-            if self.optional:
-                if header.level_encoding != RLE:
-                    return ENCODING
-                if source.plain.end - source.plain.at < 4:
-                    return SHORT
-                memcpy(&size, source.plain.at, 4)
-                source.plain.at += 4
-                levels.at = source.plain.at
-                fault = pass_by(&source.plain, size)
+            if self.nested and self.repetition_bits:
+                fault = _levels(&source.plain, header.repetition_encoding, &repetitions)
                 if fault:
                     return fault
-                levels.end = source.plain.at
+            if self.optional:
+                fault = _levels(&source.plain, header.level_encoding, &levels)
+                if fault:
+                    return fault
         if self.width < 0 and header.encoding == RLE:
             source.hybrid = True
             if source.plain.at < source.plain.end:
@@ -568,7 +596,7 @@ cdef class RowTaker:
         nulls = header.nulls if header.kind == DATA_PAGE_V2 else -1
         first = self.done
         if self.every:
-            fault = self._every(levels, &source, header.values, nulls)
+            fault = self._every(repetitions, levels, &source, header.values, nulls)
         else:
             fault = self._whole(levels, source, header.values, nulls)
             if fault == FINE:
@@ -680,11 +708,28 @@ cdef class RowTaker:
         self._copy(source.plain.at + number * self.width)
         return FINE
 
-    cdef int _every(self, Cursor levels, Values* source, int64_t values, int64_t nulls) noexcept nogil:
+    cdef int _every(self, Cursor repetitions, Cursor levels, Values* source, int64_t values, int64_t nulls) noexcept nogil:
         """Take all rows of a page; nulls: their number, -1 if it is not known."""
         cdef Hybrid hybrid = hybrid_of(levels, 1)
-        cdef int64_t first = self.done, present = values
+        cdef int64_t first = self.done, present = values, slots = values
         cdef int fault
+        if self.nested:
+            fault = self._next_nested(repetitions, levels, values, &slots, &present)
+            if fault:
+                return fault
+            if nulls >= 0 and present != values - nulls:
+                return COUNT
+            fault = self._next_values(source, present)
+            if fault:
+                return fault
+            if present < slots:
+                self._spread(first, slots, present)
+            # The levels were checked.
+            if source.hybrid:
+                return FINE if source.passed == 0 or ends_at(&source.numbers, source.passed) else COUNT
+            if self.width < 0:
+                return FINE if source.plain.end - source.plain.at == (source.passed + 7) >> 3 else COUNT
+            return FINE if source.plain.at == source.plain.end else COUNT
         if self.optional:
             fault = self._next_levels(&hybrid, values, &present)
             if fault:
@@ -730,6 +775,53 @@ cdef class RowTaker:
                 self.valid[at >> 3] &= <uint8_t>~(absent << (at & 7))
                 present[0] += 1 - absent
                 row += 1
+        return FINE
+
+    cdef int _next_nested(
+        self, Cursor repetitions, Cursor definitions, int64_t values, int64_t* slots, int64_t* present
+    ) noexcept nogil:
+        """Keep the levels of a page, and clear the bits of slots that are null; their number, and that of values."""
+        cdef Hybrid hybrid
+        cdef uint8_t* levels
+        cdef int64_t i, at, there, found = 0
+        cdef int defined = self.defined, slot = self.slot
+        cdef int fault
+        if self.repetition_bits:
+            hybrid = hybrid_of(repetitions, 1)
+            if self.repetitions.reserve(values) != 0:
+                return NO_MEMORY
+            fault = items_to(&hybrid, values, 1, self.repetitions.data + self.repetitions.size)
+            if fault:
+                return fault
+            if not ends_at(&hybrid, values):
+                return COUNT
+            self.repetitions.size += values
+        if self.definitions.reserve(values) != 0:
+            return NO_MEMORY
+        levels = self.definitions.data + self.definitions.size
+        self.definitions.size += values
+        slots[0] = present[0] = values
+        if defined == 0:
+            memset(levels, 0, values)
+            return FINE
+        hybrid = hybrid_of(definitions, self.definition_bits)
+        fault = items_to(&hybrid, values, defined, levels)
+        if fault:
+            return fault
+        if not ends_at(&hybrid, values):
+            return COUNT
+        for i in range(values):
+            found += levels[i] == defined
+        if found == values:
+            return FINE
+        present[0] = found
+        at = self.done
+        for i in range(values):
+            there = levels[i] == defined
+            # The bit of what is no slot is that of the next one.
+            self.valid[at >> 3] = <uint8_t>((self.valid[at >> 3] & ~(1 << (at & 7))) | there << (at & 7))
+            at += levels[i] >= slot
+        slots[0] = at - self.done
         return FINE
 
     cdef void _spread(self, int64_t first, int64_t values, int64_t present) noexcept nogil:
@@ -1042,3 +1134,19 @@ cdef class RowTaker:
         self.done += 1
         (<int32_t*>self.offsets.data)[self.done] = <int32_t>self.values.size
         return FINE
+
+
+cdef int _levels(Cursor* page, int64_t encoding, Cursor* levels) noexcept nogil:
+    """Pass levels, which are behind the number of their bytes."""
+    cdef uint32_t size
+    cdef int fault
+    if encoding != RLE:
+        return ENCODING
+    if page.end - page.at < 4:
+        return SHORT
+    memcpy(&size, page.at, 4)
+    page.at += 4
+    levels.at = page.at
+    fault = pass_by(page, size)
+    levels.end = page.at
+    return fault

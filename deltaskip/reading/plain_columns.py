@@ -72,10 +72,14 @@ class PlainColumn:
         column = stored.column(number)
         if column.path != name or column.max_repetition_level or column.max_definition_level > 1:
             return None
-        arrow = schema.field(name).type
+        return cls.of_leaf(schema.field(name).type, column, number)
+
+    @classmethod
+    def of_leaf(cls, arrow: pa.DataType, column: pq.ColumnSchema, number: int) -> PlainColumn | None:
+        """Return a column, or a leaf of a nested one, of an Arrow type; None if pyarrow must read it."""
         arrow = _OTHER_LAYOUTS.get(arrow, arrow)
         widths = _widths(arrow, column)
-        return None if widths is None else cls(arrow, number, *widths, column.max_definition_level == 1)
+        return None if widths is None else cls(arrow, number, *widths, column.max_definition_level > 0)
 
     @property
     def has_bytes(self) -> bool:
@@ -95,7 +99,7 @@ def leaf_numbers(schema: pa.Schema) -> Mapping[str, int]:
     for field in schema:
         if not pa.types.is_nested(field.type):
             found[field.name] = number
-        number += _leaves(field.type)
+        number += leaves_of(field.type)
     return found
 
 
@@ -122,8 +126,9 @@ def rows_at(array: pa.Array, positions: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(array.type, len(found), [*found.buffers(), *data], offset=found.offset)
 
 
-def _leaves(arrow: pa.DataType) -> int:
-    return sum(_leaves(arrow.field(i).type) for i in range(arrow.num_fields)) if pa.types.is_nested(arrow) else 1
+def leaves_of(arrow: pa.DataType) -> int:
+    """Return the number of Parquet columns of an Arrow type."""
+    return sum(leaves_of(arrow.field(i).type) for i in range(arrow.num_fields)) if pa.types.is_nested(arrow) else 1
 
 
 def _widths(arrow: pa.DataType, column: pq.ColumnSchema) -> tuple[int, int, bool] | None:

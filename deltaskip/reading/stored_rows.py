@@ -451,7 +451,13 @@ class StoredRows:
         at_once = size <= _AT_ONCE_BYTES and _values_in(parquet.metadata, numbers, layout) <= _AT_ONCE_VALUES
         if at_once and opened.own_footer is not None:
             whole = opened.schema, numbers, layout.leaves, None, opened.own_footer
-            forms: dict[str, Any] = {"threads": threads, "encoded": encoded, "views": self._views_in(layout)}
+            nested = {} if layout.paths is None or parquet.has_foreign_types else layout.nested
+            forms: dict[str, Any] = {
+                "threads": threads,
+                "encoded": encoded,
+                "views": self._views_in(layout),
+                "nested": nested,
+            }
             found |= decode_columns(opened.source, parquet.metadata, *whole, **forms)
             decoded = frozenset(found)
         left = [name for name in layout.names if name not in found]
