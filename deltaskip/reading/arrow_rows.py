@@ -21,7 +21,6 @@ from deltaskip.reading.completed_columns import void_columns, with_void_fields
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
 from deltaskip.reading.open_file import OpenFile
-from deltaskip.reading.plain_columns import VIEWS
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
@@ -56,20 +55,13 @@ _FAR_AHEAD_BYTES = 256 << 20
 _CURE = "Read the rows with to_spark instead."
 
 
-def arrow_schema_of(scan: Scan, views: bool = False) -> pa.Schema:
-    """Return the schema of the rows of a scan: the selected columns in Arrow's types, all nullable.
-
-    Args:
-        scan: The scan.
-        views: Whether strings and binary that are not nested are views.
-    """
+def arrow_schema_of(scan: Scan) -> pa.Schema:
+    """Return the schema of the rows of a scan: the selected columns in Arrow's types, all nullable."""
     fields = _fields(scan)
     paths = _paths(scan)
     if paths is not None:
         fields = [replace(field_at(scan.snapshot.schema, path), name=name) for name, path in paths.items()]
-    types = [row_type(field, scan) for field in fields]
-    shown = [VIEWS.get(each, each) if views else each for each in types]
-    return pa.schema([pa.field(field.name, each) for field, each in zip(fields, shown, strict=True)])
+    return pa.schema([pa.field(field.name, row_type(field, scan)) for field in fields])
 
 
 # A file, as one row with the columns FILE_COLUMNS, the open file, and the row groups to read (None: those not pruned).
@@ -105,6 +97,7 @@ class RowReader:
         paths: The path of each column of the batches; None if all are top-level columns.
         matches: The share of files in which many rows match.
         share: The share of the table's columns that are read.
+        views: Whether strings and binary of the batches may be views.
     """
 
     rows: StoredRows
@@ -116,6 +109,7 @@ class RowReader:
     paths: Paths | None = None
     matches: _Matches = field(default_factory=_Matches)
     share: float = 1.0
+    views: bool = False
 
     @classmethod
     def of(
@@ -133,10 +127,10 @@ class RowReader:
             files: Number of files that will be read.
             counts: Counts the row groups that are read and skipped.
             extra: Further columns of files for subclasses, by the names that files have.
-            views: Whether strings and binary that are not nested are returned as views.
+            views: Whether strings and binary may be returned as views.
         """
         scan, snapshot = scan.at_one_time(), scan.snapshot
-        schema = arrow_schema_of(scan, views)
+        schema = arrow_schema_of(scan)
         pruning = None if scan.where is None else RowGroupPruning.of(scan)
         threads = files < pa.cpu_count()
         fields, paths = _fields(scan), _paths(scan)
@@ -147,7 +141,7 @@ class RowReader:
             stored = StructType(tuple(with_fields(each, read) for each in stored.fields))
             fields = [with_fields(each, paths.values()) for each in fields]
         chars, voids = char_columns(fields), void_columns(fields)
-        shown: dict[str, Any] = {"chars": chars, "voids": voids, "paths": paths}
+        shown: dict[str, Any] = {"chars": chars, "voids": voids, "paths": paths, "views": views}
 
         keys = set() if scan.where is None else top_level_columns(scan.predicate)
         shown["share"] = len(names | keys) / max(1, len(snapshot.schema.fields))
@@ -161,8 +155,8 @@ class RowReader:
             found = snapshot, stored, snapshot.mapping_mode, columns
             # A predicate over strings is evaluated once for each value of a dictionary.
             options = {"pruning": pruning, "counts": counts, "threads": threads, "encoded": keys, "extra": extra}
-            # Predicates and padding need strings in another layout.
-            seen = names - keys - set(chars) if views else ()
+            # Predicates, padding and parts of structs need strings in another layout.
+            seen = names - keys - set(chars) - set(voids) if views and paths is None else ()
             return StoredRows(*found, cure=_CURE, **options, views=seen)
 
         if scan.where is None:
@@ -293,8 +287,8 @@ class RowReader:
             arrays = [columns[name] for name in self.schema.names]
         else:
             arrays = [nested_value(columns[path[0]], path[1:]) for path in self.paths.values()]
-        kinds = zip(arrays, self.schema.types, strict=True)
-        arrays = [each.cast(kind) if kind in VIEWS.values() and each.type != kind else each for each, kind in kinds]
+        if self.views:
+            return pa.RecordBatch.from_arrays(arrays, names=self.schema.names)
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
@@ -366,7 +360,7 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None], views: bo
     Args:
         scan: The scan.
         finished: Called with the metrics when all rows were taken, or the iterator is closed.
-        views: Whether strings and binary that are not nested are views, which some libraries take without copying.
+        views: Whether strings and binary may be views instead, which some libraries take without copying.
 
     Raises:
         UnsupportedFeature: Only Spark can read a file, or evaluate the predicate.

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 def data_frame(scan: TableScan) -> polars.DataFrame:
     """Return a DataFrame of the rows of a scan."""
-    batches = arrow_batches(scan, scan._finished, views=True)
-    return frame_of(pa.Table.from_batches(batches, arrow_schema_of(scan, views=True)))
+    import polars
+
+    frames = [frame_of(pa.Table.from_batches([each])) for each in arrow_batches(scan, scan._finished, views=True)]
+    return polars.concat(frames, rechunk=False) if frames else frame_of(arrow_schema_of(scan).empty_table())
 
 
 def lazy_frame(scan: TableScan) -> polars.LazyFrame:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from deltaskip.reading.stored_columns import without_views
 from deltaskip.records import dataclass
 
 PHYSICAL_TYPES = {
@@ -114,12 +115,13 @@ def from_buffers(arrow: pa.DataType, rows: int, buffers: Sequence[pa.Buffer | No
 def rows_at(array: pa.Array, positions: pa.Array) -> pa.Array:
     """Return some values of an array, which may be views: Arrow takes none of them.
 
-    Of few views, the strings are copied, so that they do not keep those of all others in memory.
+    Of few views, and of nested ones, the strings are copied, so that they do not keep those of all others in memory.
     """
-    if array.type not in _OTHER_LAYOUTS or array.type not in VIEWS.values():
+    plain = without_views(array.type)
+    if plain == array.type:
         return array.take(positions)
-    if len(positions) * _FEW <= len(array):
-        return array.cast(_OTHER_LAYOUTS[array.type]).take(positions).cast(array.type)
+    if pa.types.is_nested(plain) or len(positions) * _FEW <= len(array):
+        return array.cast(plain).take(positions)
     validity, views, *data = array.buffers()
     fixed = pa.Array.from_buffers(pa.binary(_VIEW_BYTES), len(array), [validity, views], offset=array.offset)
     found = fixed.take(positions)

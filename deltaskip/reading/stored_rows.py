@@ -22,7 +22,7 @@ from deltaskip.reading.column_chunks import decode_columns
 from deltaskip.reading.julian import has_older, is_of_old_writer, may_be_julian
 from deltaskip.reading.metrics import ReadCounts
 from deltaskip.reading.open_file import OpenFile
-from deltaskip.reading.plain_columns import VIEWS, leaf_numbers, rows_at
+from deltaskip.reading.plain_columns import leaf_numbers, rows_at
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.shredded_variants import ShreddingError, unshredded
@@ -125,7 +125,7 @@ class StoredRows:
         counts: Counts the row groups that are read and skipped; not pickled.
         threads: Whether columns are decoded by threads, which is slower where several files are read at the same time.
         encoded: String columns that stay dictionary-encoded where they are so in a file.
-        views: Other columns whose strings may be views.
+        views: Other columns whose strings may be views, at any depth.
     """
 
     def __init__(
@@ -490,7 +490,13 @@ class StoredRows:
 
     def _views_in(self, layout: FileLayout) -> Collection[str]:
         """The columns, by their names in a file, whose strings may be views."""
-        return [name for column, name in layout.found.items() if column in self._views and name is not None]
+        return [
+            name
+            for column, name in layout.found.items()
+            if column in self._views
+            and name is not None
+            and (name in layout.leaves or layout.schema.field(name).type == self._stored_types[column])
+        ]
 
     def _check_rows(self, found: int, expected: int, location: str) -> None:
         """Raise StorageError if the number of rows in pages differs from the footer: rows would be paired wrongly."""
@@ -585,7 +591,7 @@ class StoredRows:
             return array
         if field.name in self._encoded and array.type == _DICTIONARY:
             return array
-        if decoded and field.name in self._views and array.type == VIEWS.get(self._stored_types[field.name]):
+        if decoded and field.name in self._views and without_views(array.type) == self._stored_types[field.name]:
             return array
         kind = in_files(array.type)
         array = array if kind == array.type else array.view(kind)
