@@ -1,10 +1,10 @@
-"""A day of a table of 1,000,000 rows that is changed or ordered, beside deltalake: processor time and time on the clock.
+"""A day of a table of 1,000,000 rows that is changed or ordered, beside deltalake: processor time, and on the clock.
 
     python -m benchmarks.day [--rows 1000000] [--rounds 9] [--only NAME ...]
 
-The table has 30 days, each of which is a partition with one file: keys, numbers, times and texts. Each run changes a copy
-of the table through a new handle; the runs of both alternate, and the first two rounds are not counted. The table shows
-medians, and how many times longer deltalake takes.
+The table has 30 days, each of which is a partition with one file: keys, numbers, times and texts. Each run changes a
+copy of the table through a new handle; the runs of both alternate, and the first two rounds are not counted. The table
+shows medians, and how many times longer deltalake takes.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
     python -m benchmarks.frames [--rows 1000000] [--rounds 9] [--folder DIR] [--only NAME ...] [--memory]
 
 Two tables of 30 files: one that is fresh, and one with a day of merges behind it, which update and insert rows once an
-hour. Each door reads some of the columns: texts of a dictionary, others, numbers, times, decimals, nested values, or all.
+hour. Each door reads some of the columns: texts of a dictionary, others, numbers, times, decimals, nested values, or
+all.
 
 | door | beside |
 |---|---|
@@ -14,8 +15,8 @@ hour. Each door reads some of the columns: texts of a dictionary, others, number
 | `read_pandas` | a dataset of pyarrow, `to_pandas` |
 
 Every run opens the table. The runs of a case alternate, the first round warms up, and the rows of all are counted. The
-table shows medians of the processor time of all threads and of the time on the clock, and how many times longer the peer
-takes. A dataset of pyarrow and `read_parquet` know no deletion vectors, so they are left out where files have them.
+table shows medians of the processor time of all threads and of the time on the clock, and how many times longer the
+peer takes. A dataset of pyarrow and `read_parquet` know no deletion vectors, so they are left out where files have them.
 `--memory` measures each run in a process of its own instead: its peak above that of a process that only imports.
 """
 
@@ -303,11 +304,9 @@ def measure(folder: Path, rows: int, rounds: int, only: Sequence[str], memory: b
                 if memory:
                     peaks = {name: _peak(door, name, path, kind) for name in ("deltaskip", *there)}
                     for name in there:
+                        both = f"{peaks['deltaskip']:.0f} MB beside {peaks[name]:.0f} MB"
                         ratio = peaks["deltaskip"] / max(1.0, peaks[name])
-                        print(
-                            f"| {case} | {name} | {peaks['deltaskip']:.0f} MB beside {peaks[name]:.0f} MB | {ratio:.2f} × |",
-                            flush=True,
-                        )
+                        print(f"| {case} | {name} | {both} | {ratio:.2f} × |", flush=True)
                     continue
                 found = _times(path, kind, {"deltaskip": ours, **there}, rounds)
                 mine = found.pop("deltaskip")

@@ -1,9 +1,9 @@
 """Columns of row groups decoded from the pages of their column chunks: all rows, or a few without decoding the others.
 
 pyarrow decodes whole row groups, and takes up to three times as long for common columns. Where only a few rows
-are wanted and the file has a page index, pages without a wanted row are not even read. pyarrow reads the
-columns that are nested or have an uncommon type or encoding, and columns that seem damaged, so that pyarrow raises
-the error.
+are wanted and the file has a page index, pages without a wanted row are not even read. pyarrow reads columns with lists
+in lists, a few rows of all nested columns, uncommon types and encodings, and columns that seem damaged, so that pyarrow
+raises the error.
 # Parquet, Column Chunks and Data Pages; parquet.thrift, PageHeader
 """
 
@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.kernels.parquet_metadata import footer_fits
 from deltaskip.kernels.parquet_pages import CODECS, RowTaker
-from deltaskip.reading.nested_columns import Entries, Leaf, NestedColumn
+from deltaskip.reading.nested_columns import Entries, NestedColumn, NestedLeaf
 from deltaskip.reading.plain_columns import PHYSICAL_TYPES, PlainColumn, from_buffers, leaves_of
 from deltaskip.records import dataclass
 from deltaskip.stats.footer import DAMAGE, NUM_VALUES, Footer, OpenSource, read_footer
@@ -60,7 +60,7 @@ class _Column:
     column: PlainColumn
     num_values: int
     parts: Sequence[_Part]
-    leaf: Leaf | None
+    leaf: NestedLeaf | None
     encoded: bool
     views: bool
 
@@ -144,15 +144,33 @@ def decode_columns(
         size = source.size()
         found = [
             _column(
-                own, footer, schema, groups, name, number, size, name in encoded, positions is None and name in views
+                own,
+                footer,
+                schema,
+                groups,
+                name,
+                number,
+                file_bytes=size,
+                encoded=name in encoded,
+                views=positions is None and name in views,
             )
             for name, number in leaves.items()
             if name not in encoded or len(groups) == 1
         ]
-        wholes = _nested_columns(footer, schema, nested if positions is None else {})
+        wholes = _nested_columns(footer, schema, nested if positions is None and nested else {})
         for name, whole in wholes.items():
             parts = [
-                _column(own, footer, schema, groups, name, leaf.column.number, size, False, name in views, leaf)
+                _column(
+                    own,
+                    footer,
+                    schema,
+                    groups,
+                    name,
+                    leaf.column.number,
+                    file_bytes=size,
+                    views=name in views,
+                    leaf=leaf,
+                )
                 for leaf in whole.leaves
             ]
             found += parts if None not in parts else ()
@@ -192,10 +210,11 @@ def _column(
     groups: Sequence[int],
     name: str,
     number: int,
+    *,
     file_bytes: int,
-    encoded: bool,
-    views: bool,
-    leaf: Leaf | None = None,
+    encoded: bool = False,
+    views: bool = False,
+    leaf: NestedLeaf | None = None,
 ) -> _Column | None:
     """The column; None if pyarrow must read it."""
     column = PlainColumn.of(footer.schema, schema, name, number) if leaf is None else leaf.column

@@ -24,7 +24,7 @@ _MOST_ENTRIES = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class NestedLeaf:
     """A leaf of a nested column.
 
     Attributes:
@@ -124,7 +124,7 @@ class NestedColumn:
     defined: int
     slot: int
     parts: tuple[NestedColumn, ...]
-    leaf: Leaf | None = None
+    leaf: NestedLeaf | None = None
 
     @classmethod
     def of(
@@ -143,7 +143,7 @@ class NestedColumn:
         return _part(stored, field, numbers, (0, 0), field.name, paths)
 
     @property
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[NestedLeaf]:
         """The leaves, in the order of the Parquet columns."""
         if self.leaf is not None:
             yield self.leaf
@@ -205,7 +205,7 @@ def _part(
         column = stored.column(number)
         plain = PlainColumn.of_leaf(kind, column, number)
         fits = column.max_definition_level == defined and column.max_repetition_level == (slot > 0)
-        leaf = Leaf(plain, defined, slot) if plain is not None and fits else None
+        leaf = NestedLeaf(plain, defined, slot) if plain is not None and fits else None
         return None if leaf is None else NestedColumn(field, defined, slot, (), leaf)
     if type(kind) is pa.StructType:
         fields, below = list(kind), (defined, slot)
