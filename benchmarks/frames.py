@@ -16,7 +16,7 @@ all.
 
 Every run opens the table. The runs of a case alternate, the first round warms up, and the rows of all are counted. The
 table shows medians of the processor time of all threads and of the time on the clock, and how many times longer the
-peer takes. A dataset of pyarrow and `read_parquet` know no deletion vectors, so they are left out where files have them.
+peer takes. A dataset of pyarrow and `read_parquet` know no deletion vectors: where files have them, they are left out.
 `--memory` measures each run in a process of its own instead: its peak above that of a process that only imports.
 """
 
