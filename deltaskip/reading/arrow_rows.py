@@ -156,7 +156,7 @@ class RowReader:
             # A predicate over strings is evaluated once for each value of a dictionary.
             options = {"pruning": pruning, "counts": counts, "threads": threads, "encoded": keys, "extra": extra}
             # Predicates, padding and parts of structs need strings in another layout.
-            seen = names - keys - set(chars) - set(voids) if views and paths is None else ()
+            seen = names - keys - set(chars) - set(voids) if views and paths is None else set()
             return StoredRows(*found, cure=_CURE, **options, views=seen)
 
         if scan.where is None:

@@ -198,8 +198,9 @@ def decode_columns(
     flat = {name: arrays.get((name, number)) for name, number in leaves.items()}
     rows = sum(own.group_rows(group) for group in groups)
     for name, whole in wholes.items():
-        entries = {leaf.column.number: arrays.get((name, leaf.column.number)) for leaf in whole.leaves}
-        flat[name] = None if None in entries.values() else whole.array(entries, rows)
+        found_of = {leaf.column.number: arrays.get((name, leaf.column.number)) for leaf in whole.leaves}
+        entries = {number: each for number, each in found_of.items() if isinstance(each, Entries)}
+        flat[name] = whole.array(entries, rows) if len(entries) == len(found_of) else None
     return {name: array for name, array in flat.items() if array is not None}
 
 

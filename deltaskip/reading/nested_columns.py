@@ -161,9 +161,9 @@ class NestedColumn:
     def _made(self, entries: Mapping[int, Entries]) -> pa.Array | None:
         if self.leaf is not None:
             return entries[self.leaf.column.number].array
-        parts = [part._made(entries) for part in self.parts]
+        parts = [made for part in self.parts if (made := part._made(entries)) is not None]
         first = entries[next(self.leaves).column.number]
-        if any(part is None for part in parts):
+        if len(parts) < len(self.parts):
             return None
         kind = self.field.type
         typed = [part.field.with_type(array.type) for part, array in zip(self.parts, parts, strict=True)]

@@ -138,7 +138,8 @@ WORDS = st.lists(
 )
 def test_views_of_strings_among_nulls(chunks: list[Any], data: st.DataObject) -> None:
     """Column chunks of pages with a dictionary, or without: a view has its own bytes, or those of a buffer."""
-    made, expected = [], []
+    made: list[tuple[bytes, int]] = []
+    expected: list[bytes | None] = []
     for words, pages in chunks:
         chunk, rows = dictionary_page(plain_bytes(words), len(words)), 0
         for levels, runs, plain, apart in pages:
@@ -160,7 +161,8 @@ def test_views_of_strings_among_nulls(chunks: list[Any], data: st.DataObject) ->
     # Whatever is behind the bytes of a short text is zero, and so is a view that is null.
     views = np.frombuffer(found.buffers()[1], np.uint8)[: 16 * len(expected)].reshape(-1, 16)
     for view, word in zip(views, expected, strict=True):
-        assert not view[4 + len(word or b"") :].any() if len(word or b"") <= 12 else view[4:8].tobytes() == word[:4]
+        text = word or b""
+        assert not view[4 + len(text) :].any() if len(text) <= 12 else view[4:8].tobytes() == text[:4]
 
 
 def test_views_use_as_much_memory_as_their_strings() -> None:
@@ -172,10 +174,11 @@ def test_views_use_as_much_memory_as_their_strings() -> None:
     found = pa.Array.from_buffers(pa.binary_view(), 4, [None, views, *pieces])
     assert found.to_pylist() == words
     assert sum(piece.size for piece in pieces) == 1_200_013
-    for arguments in ({"positions": np.array([0], np.int64)}, {"width": 8}, {"codes": True}):
-        given = {"positions": None, "width": 0, "codes": False, **arguments}
+    refused: list[dict[str, Any]] = [{"positions": np.array([0], np.int64)}, {"width": 8}, {"codes": True}]
+    for arguments in refused:
+        own: dict[str, Any] = {"positions": None, "width": 0, "codes": False, **arguments}
         with pytest.raises(ValueError, match="views"):
-            RowTaker(given["positions"], 1, given["width"], 8, False, False, codes=given["codes"], views=True)
+            RowTaker(own["positions"], 1, own["width"], 8, False, False, codes=own["codes"], views=True)
     taker = RowTaker(None, 4, 0, 0, False, False, 1_200_012, views=True)
     with pytest.raises(ValueError, match="more bytes"):
         taker.take_chunk(b"".join(pages), 4, UNCOMPRESSED)
