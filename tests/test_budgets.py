@@ -36,7 +36,7 @@ LIMITS: dict[str, int] = {
     "statements": 4_250,
     "stats": 4_950,
     "storage": 3_750,
-    "table": 3_850,
+    "table": 4_050,
     "transforms": 800,
     "txn": 5_350,
 }
@@ -67,7 +67,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "statements": 950,
     "stats": 2_550,
     "storage": 2_700,
-    "table": 2_500,
+    "table": 2_650,
     "transforms": 200,
     "txn": 6_850,
 }

@@ -162,6 +162,22 @@ class GivenRows:
             yield batch
 
 
+def rows_or_none(value: Any, name: str) -> GivenRows | None:
+    """Return the rows that a value has; None if it is not rows, such as a schema. Raises as GivenRows does."""
+    of_schema = isinstance(value, str | StructType | pa.Schema) or hasattr(value, "__arrow_c_schema__")
+    datasets = _datasets()
+    rows = (
+        isinstance(value, list | dict | pa.RecordBatchReader)
+        or hasattr(value, "__arrow_c_stream__")
+        or hasattr(value, "__arrow_c_array__")
+        or (_library(value) == "pyspark" and hasattr(value, "sparkSession"))
+        or (_library(value) == "polars" and hasattr(value, "collect_schema"))
+        or (_library(value) == "pandas" and hasattr(value, "reset_index"))
+        or (datasets is not None and isinstance(value, datasets.Dataset | datasets.Scanner))
+    )
+    return GivenRows(value, name) if rows and not of_schema else None
+
+
 def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
     """A reader of the rows. Raises InvalidArgumentType with the argument's name if there are none."""
     if isinstance(data, pa.RecordBatchReader):

@@ -44,7 +44,7 @@ def schema_of(value: object) -> t.StructType:
     if hasattr(value, "__arrow_c_stream__") or hasattr(value, "schema"):
         raise InvalidArgumentType(
             f"{error} Rows are not a schema: pass their own, such as table.schema or pa.Schema.from_pandas(frame), and "
-            f"append them."
+            f"append them. DeltaTable.create(path, rows) and deltaskip.write(path, rows) take the rows alone."
         )
     raise error
 
