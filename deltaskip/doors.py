@@ -316,10 +316,7 @@ def _wrong_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict
             wanted += " To replace rows, call overwrite(rows)."
         own = args[len(known.parameters) - len(parameters) :]
         if parameters[:1] == ["spark"] and own and isinstance(own[0], str):
-            without = (
-                f", or None: {function.__name__}(None, text) runs what needs no session" if own is not args else ""
-            )
-            wanted += f" The first one is a SparkSession{without}."
+            wanted += " The first one is a SparkSession."
         return f"{name} {first_line(error)}.{wanted} Its arguments are {', '.join(parameters) or 'none'}."
     return None
 

@@ -238,15 +238,19 @@ class TableCatalog(Unpicklable, ABC):
             NamespaceNotEmpty: It contains a table or a namespace, and `cascade` is False.
         """
 
-    def sql(self, spark: Any, text: str, params: Mapping[str, object] | Sequence[object] | None = None) -> Any:
+    def sql(
+        self, spark: Any, text: str | None = None, params: Mapping[str, object] | Sequence[object] | None = None
+    ) -> Any:
         """Run an SQL statement over the tables of the catalog, as Spark SQL and Delta write it.
 
         In a query each table of the catalog is read through a scan that skips files; all other names are resolved by
-        the session. Types, expressions and queries keep their text as typed.
+        the session. Types, expressions and queries keep their text as typed. Without a session, a SELECT is run as by
+        `deltaskip.sql`: by a scan if it has only columns, a WHERE and a LIMIT, and by DuckDB, in its SQL, otherwise.
 
         Args:
-            spark: A session, classic or Connect. It may be None for statements that read no rows, for INSERT of
-                constants, and for DELETE and UPDATE by expressions that deltaskip evaluates itself.
+            spark: A session, classic or Connect. It may be None, or be left out so that the text comes first, for
+                SELECT, statements that read no rows, INSERT of constants, and DELETE and UPDATE by expressions that
+                deltaskip evaluates itself.
             text: One statement.
             params: Values of the parameters of the text: a mapping for `:name`, a list for `?`, as in
                 DeltaTable.scan.
@@ -260,6 +264,9 @@ class TableCatalog(Unpicklable, ABC):
             InvalidArgument: The statement is not supported; the message names what to use instead.
             SparkUnavailable: The statement needs a session.
             DeltaSkipError: As raised by the methods that the statement calls.
+
+        Warns:
+            PredicateWarning: DuckDB runs a SELECT whose functions may have another meaning there than in Spark.
         """
         return import_module(_STATEMENTS).run_statement(self, spark, text, params)
 
