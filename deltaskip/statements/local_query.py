@@ -12,15 +12,16 @@ from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.redaction import redacted
-from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.sparkexpr import bound_parameters, parse_sql, with_parameters
 from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
 from deltaskip.sparkexpr.nodes import Column
 from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
 from deltaskip.sparkexpr.types import display_name
+from deltaskip.statements.local_pushdown import sure_predicate
 from deltaskip.statements.queries import QuerySession
 from deltaskip.statements.reader import StatementTable, path_of
 from deltaskip.statements.references import Reference, references, renamed
+from deltaskip.table.table import DeltaTable
 
 # Functions with the same values in DuckDB and Spark. Not among them: upper ('ß'), round (1.005), concat (NULL).
 _SAME = frozenset(("abs", "ceil", "ceiling", "char_length", "coalesce", "floor", "greatest", "hour", "ifnull", "least",
@@ -92,15 +93,15 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
     named = [ref for ref in found if session.has_table(ref.name.parts) or session.knows_names]
     if not named:
         raise InvalidArgument(f"The query names no table: put its path in quotes, as in: {example or _EXAMPLE}")
-    scans: dict[StatementTable, TableScan] = {}
-    for ref in named:
-        if ref.name not in scans:
-            own = session.condition(ref.name)
-            scans[ref.name] = session.table(ref.name).scan(own, time_zone=time_zone)
-    simple = _simple(str(with_parameters(text, params)), scans, session, time_zone)
+    # A table that is named twice is read at one version.
+    tables = {name: session.table(name) for name in {ref.name: None for ref in named}}
+    known = _Known(session, tables, time_zone)
+    with_values = str(with_parameters(text, params))
+    simple = known.simple(with_values)
     if simple is not None:
         return LocalRows(simple, ())
-    return LocalRows(_by_duckdb(text, tokens, named, scans, params, time_zone), tuple(_others(tokens)))
+    scans = dict(zip(named, known.scans(with_values, named), strict=True))
+    return LocalRows(_by_duckdb(text, tokens, scans, params, time_zone), tuple(_others(tokens)))
 
 
 def _tokens(text: str) -> list[SqlToken]:
@@ -139,35 +140,63 @@ def _quoted(text: str, tokens: Sequence[SqlToken], exists: bool = False) -> Iter
             yield f"{text[: token.end]} '{path[1]}'{text[token.end + path.end() :]}"
 
 
-def _simple(
-    text: str, scans: Mapping[StatementTable, TableScan], session: QuerySession, time_zone: str
-) -> pa.RecordBatchReader | None:
-    """The rows of `SELECT columns FROM table [WHERE predicate] [LIMIT n]`; None for any other query."""
-    tokens, found = _tokens(text), references(text, paths=True)
-    if len(found) != 1 or not tokens[0].is_word("SELECT"):
-        return None
-    [one] = found
-    before = [token for token in tokens[1:] if token.end <= one.start][:-1]
-    after = [token for token in tokens if token.start >= one.end]
-    columns = _columns(text, before)
-    if columns is None:
-        return None
-    where, limit = session.condition(one.name), None
-    if after and after[0].is_word("WHERE"):
-        rest = next((i for i, token in enumerate(after[1:], 1) if token.is_word(*_NEXT_WORDS)), len(after))
-        given = text[after[0].end : after[rest - 1].end]
-        after = after[rest:]
-        try:
-            parse_sql(given)
-        except PredicateError:
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The tables of a query, and how they are read.
+
+    Attributes:
+        session: The tables by name.
+        tables: Those that the query names, opened.
+        time_zone: Time zone of the query.
+    """
+
+    session: QuerySession
+    tables: Mapping[StatementTable, DeltaTable]
+    time_zone: str
+
+    def simple(self, text: str) -> pa.RecordBatchReader | None:
+        """The rows of `SELECT columns FROM table [WHERE predicate] [LIMIT n]`; None for any other query."""
+        tokens, found = _tokens(text), references(text, paths=True)
+        if len(found) != 1 or not tokens[0].is_word("SELECT"):
             return None
-        where = given if where is None else f"({where}) AND ({given})"
-    if len(after) == 2 and after[0].is_word("LIMIT") and after[1].text.isdigit():
-        limit, after = int(after[1].text), []
-    if after:
-        return None
-    snapshot = scans[one.name].snapshot
-    return TableScan(snapshot, ReadOptions(where, columns or None, limit, time_zone)).to_batches()
+        [one] = found
+        before = [token for token in tokens[1:] if token.end <= one.start][:-1]
+        after = [token for token in tokens if token.start >= one.end]
+        columns = _columns(text, before)
+        if columns is None:
+            return None
+        where, limit = None, None
+        if after and after[0].is_word("WHERE"):
+            rest = next((i for i, token in enumerate(after[1:], 1) if token.is_word(*_NEXT_WORDS)), len(after))
+            where, after = text[after[0].end : after[rest - 1].end], after[rest:]
+            try:
+                parse_sql(where)
+            except PredicateError:
+                return None
+        if len(after) == 2 and after[0].is_word("LIMIT") and after[1].text.isdigit():
+            limit, after = int(after[1].text), []
+        if after:
+            return None
+        return self.scan(one.name, where, columns or None, limit).to_batches()
+
+    def scans(self, text: str, named: Sequence[Reference]) -> list[TableScan]:
+        """The scans of the tables of a query for DuckDB, in its order, by the predicates that mean the same in Spark.
+
+        text: The query with the values of its parameters.
+        """
+        tokens = _tokens(text)
+        by_place = [ref for ref in references(text, paths=True) if ref.name in self.tables]
+        assert [ref.name for ref in by_place] == [ref.name for ref in named]
+        return [
+            self.scan(ref.name, sure_predicate(text, tokens, ref, self.tables[ref.name].schema)) for ref in by_place
+        ]
+
+    def scan(
+        self, name: StatementTable, where: str | None, columns: Sequence[str] | None = None, limit: int | None = None
+    ) -> TableScan:
+        """The scan of a table by a predicate, and by that of the view which its name stands for."""
+        both = [f"({each})" for each in (self.session.condition(name), where) if each is not None]
+        return self.tables[name].scan(" AND ".join(both) or None, columns, limit, self.time_zone)
 
 
 def _columns(text: str, tokens: Sequence[SqlToken]) -> list[str] | None:
@@ -196,8 +225,7 @@ def _columns(text: str, tokens: Sequence[SqlToken]) -> list[str] | None:
 def _by_duckdb(
     text: str,
     tokens: Sequence[SqlToken],
-    named: Sequence[Reference],
-    scans: Mapping[StatementTable, TableScan],
+    scans: Mapping[Reference, TableScan],
     params: object,
     time_zone: str,
 ) -> pa.RecordBatchReader:
@@ -211,14 +239,14 @@ def _by_duckdb(
     prefix = "deltaskip_"
     while prefix in text.lower():
         prefix += "_"
-    views = {name: f"{prefix}{number}" for number, name in enumerate(scans)}
-    run = renamed(text, {ref: views[ref.name] for ref in named}, _identifier)
+    views = {ref: f"{prefix}{number}" for number, ref in enumerate(scans)}
+    run = renamed(text, views, _identifier)
     run, values = bound_parameters(run, params)
     connection = duckdb.connect()
     try:
         connection.execute("SET TimeZone = ?", [time_zone])
-        for name, scan in scans.items():
-            scan.to_duckdb(connection, views[name])
+        for ref, scan in scans.items():
+            scan.to_duckdb(connection, views[ref])
         for setting in _CLOSED:
             connection.execute(f"SET {setting}")
         if [each.type for each in connection.extract_statements(run)] != [duckdb.StatementType.SELECT]:
@@ -245,15 +273,14 @@ def _by_duckdb(
     return pa.RecordBatchReader.from_batches(schema, renamed_batches)
 
 
-def _refused(
-    error: Exception, text: str, tokens: Sequence[SqlToken], views: Mapping[StatementTable, str]
-) -> PredicateError:
+def _refused(error: Exception, text: str, tokens: Sequence[SqlToken], views: Mapping[Reference, str]) -> PredicateError:
     """The error for a query that DuckDB refuses, with the names of the query and what to write."""
     said = redacted(str(error))
-    for name, view in views.items():
-        path = path_of(name.parts)
-        shown = display_name(name.parts) if path is None else f"'{path.removeprefix('./')}'"
-        said = said.replace(f"{view} AS {_identifier(name.parts[-1])}", shown).replace(view, shown)
+    for ref, view in reversed(views.items()):
+        parts = ref.name.parts
+        path = path_of(parts)
+        shown = display_name(parts) if path is None else f"'{path.removeprefix('./')}'"
+        said = said.replace(f"{view} AS {_identifier(parts[-1])}", shown).replace(view, shown)
     cure = next((f" Put the path in quotes: {each}" for each in _quoted(text, tokens, exists=True)), "")
     cure += " Write AND for &&." if "&&" in text else ""
     cure += ' DuckDB quotes names as "name".' if "`" in text else ""

@@ -98,6 +98,59 @@ def test_only_the_files_row_groups_and_columns_of_a_query_are_read(
         assert one.files == 1, (text, one)
 
 
+TYPES = "id BIGINT, d DOUBLE, f FLOAT, s STRING, c STRING COLLATE UTF8_LCASE, ts TIMESTAMP, t TIMESTAMP_NTZ, day DATE"
+PUSHED = [
+    "d > 9", "d <> 0", "9.5 < d", "s LIKE 'n1%'", "starts_with(s, 'n1')", "CAST(ts AS DATE) = DATE '2026-01-04'",
+    "t::DATE >= DATE '2026-01-10'", "year(day) = 2027", "year(ts) > 2026", "s IS NOT DISTINCT FROM 'n3'",
+    "id IS NOT DISTINCT FROM 4", "x.d > 9.5 AND x.f > 0", "d BETWEEN 9 AND 10.5", "d > 9 AND CAST(f AS INT) = 9",
+    "CAST(f AS INT) = 9 AND s LIKE 'n9%'",
+]  # fmt: skip
+LEFT = [
+    "f > 9.1", "c LIKE 'n1%'", "c IS NOT DISTINCT FROM 'N3'", "s LIKE 'n_'", "d > 9 OR s LIKE 'n1%'", "NOT d > 3",
+    "CAST(f AS INT) = 9", "s LIKE 'n1%' COLLATE NOCASE", "NOT s LIKE 'n1%'", "s ILIKE 'N1%'", "d > '9'", "s > 'n5'",
+]  # fmt: skip
+
+
+def test_filters_that_duckdb_keeps_to_itself_skip_files_and_change_no_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import duckdb
+
+    monkeypatch.chdir(tmp_path)
+    table = ds.DeltaTable.create("x", TYPES)
+    for i in range(12):
+        day = date(2026 + i % 2, 1, 1 + i)
+        time = datetime(day.year, 1, 1 + i, 12)
+        numbers = {"id": i, "d": [float(i), float("nan")][i == 11], "f": i + 0.1}
+        table.append([{**numbers, "s": f"n{i}", "c": f"N{i}", "ts": time.replace(tzinfo=UTC), "t": time, "day": day}])
+    model, read = duckdb.connect(), []
+    model.execute("SET TimeZone = 'UTC'")
+    model.register("rows", table.scan().to_arrow())
+    model.execute("CREATE TABLE x AS FROM rows")
+    monkeypatch.setattr(ds.TableScan, "_finished", lambda self, metrics: read.append(metrics.files))
+    shapes = (
+        "SELECT count(*) FROM {t} x WHERE {p}",
+        "SELECT sum(id) AS n FROM (FROM {t} AS x WHERE {p} ORDER BY 1)",
+        "WITH y AS (SELECT * FROM {t} x WHERE {p}) SELECT max(a.id) FROM y a, y b WHERE a.id = b.id + 0",
+    )
+    for predicate in (*PUSHED, *LEFT):
+        for shape in shapes:
+            read.clear()
+            expected = model.sql(shape.format(t="x", p=predicate)).fetchall()
+            found = ds.sql(shape.format(t="'x'", p=predicate)).to_pylist()
+            assert [tuple(row.values()) for row in found] == expected, (predicate, shape)
+            if predicate in PUSHED:
+                assert read and max(read) < 12, (predicate, shape, read)
+    for text in (
+        "SELECT count(*) FROM 'x' a POSITIONAL JOIN 'x' b WHERE b.d > 9",
+        "SELECT count(*) FROM 'x' a LEFT JOIN (FROM 'x') b ON a.id = b.id + 100 WHERE a.d > 9",
+        "SELECT count(*) FROM 'x' a ASOF JOIN 'x' b ON a.id >= b.id WHERE b.s LIKE 'n1%'",
+        "SELECT count(*) FROM 'x' a WHERE EXISTS (FROM 'x' WHERE d > a.d AND s LIKE 'n1%')",
+    ):
+        found = ds.sql(text).to_pylist()
+        assert [tuple(row.values()) for row in found] == model.sql(text.replace("'x'", "x")).fetchall(), text
+
+
 def test_views_have_their_predicate_and_the_latest_version(folder: Path) -> None:
     view = ds.register_view(None, "late", "data/orders", "id > 7")
     assert ds.sql("SELECT count(*) AS n FROM late").to_pylist() == [{"n": 4}]
