@@ -51,7 +51,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "data_files": 1_650,
     "delta": 1_100,
     "dml": 3_300,
-    "docs": 1_100,
+    "docs": 1_150,
     "features": 550,
     "kernels": 3_200,
     "log": 6_100,
