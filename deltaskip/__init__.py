@@ -3,8 +3,8 @@
 `__init__.pyi` lists the public names; a name is imported when it is first used.
 """
 
-import lazy_loader
+from deltaskip import hints
 
 __version__ = "0.3.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = hints.attach_stub(__name__, __file__)

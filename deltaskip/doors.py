@@ -90,15 +90,20 @@ class Unpicklable:
 
 
 class NotCalled:
-    """Base class for the values of attributes that are methods in other libraries, such as `schema` of a table."""
+    """Base class for the values of attributes that are methods in other libraries, such as `schema` of a table.
+
+    Attributes:
+        example: What to write, for messages.
+    """
 
     __slots__ = ()
+    example: ClassVar[str] = ""
 
     def __call__(self, *args: object, **named: object) -> NoReturn:
         """Raise InvalidArgumentType: the value is an attribute, not a method."""
         name = type(self).__name__
         raise errors.InvalidArgumentType(
-            f"A {name} is the value of an attribute, not of a method: leave out the parentheses."
+            f"A {name} is the value of an attribute, not of a method: leave out the parentheses{self.example}."
         )
 
 

@@ -23,6 +23,7 @@ LEVELS = {
     "errors": 0,
     "extras": -1,
     "fork_safety": -1,
+    "hints": 1,
     "path_bytes": -1,
     "printable": -1,
     "json_text": 0,
@@ -677,7 +678,7 @@ def test_package_files_list_names_only() -> None:
                 return True
             case ast.Assign(targets=[ast.Name(id="__all__" | "__version__")]):
                 return True
-            case ast.Assign(value=ast.Call(func=ast.Attribute(ast.Name("lazy_loader"), "attach_stub"))):
+            case ast.Assign(value=ast.Call(func=ast.Attribute(ast.Name("lazy_loader" | "hints"), "attach_stub"))):
                 return path.with_suffix(".pyi").exists()
         return False
 

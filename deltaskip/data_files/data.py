@@ -98,6 +98,11 @@ class GivenRows:
         return self._frame
 
     @property
+    def frame_zone(self) -> str:
+        """The time zone of the session of the PySpark DataFrame."""
+        return str(self._frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+
+    @property
     def repeatable(self) -> bool:
         """Whether the rows can be read a second time. Streams cannot; objects of unknown libraries may be streams."""
         return self._frame is not None or _is_repeatable(self._data)

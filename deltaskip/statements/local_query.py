@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from deltaskip.sparkexpr import bound_parameters, parse_sql, with_parameters
 from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
 from deltaskip.sparkexpr.nodes import Column
 from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
-from deltaskip.sparkexpr.types import display_name
+from deltaskip.sparkexpr.types import COLLATIONS_KEY, display_name, fold_name
 from deltaskip.statements.local_pushdown import sure_predicate
 from deltaskip.statements.queries import QuerySession
 from deltaskip.statements.reader import StatementTable, path_of
@@ -44,14 +44,24 @@ class LocalRows:
     Attributes:
         batches: A reader of the rows, with the names of columns that Spark gives.
         others: The functions and operators of Spark that have the meaning of DuckDB, which may be another one.
+        collated: The columns of the query whose strings DuckDB compares by their bytes, and Spark does not.
     """
 
     batches: pa.RecordBatchReader
-    others: tuple[str, ...]
+    others: tuple[str, ...] = ()
+    collated: tuple[str, ...] = ()
 
     @property
     def warning(self) -> str:
-        """The sentence about `others`; "" if there are none."""
+        """The sentences about `others` and `collated`; "" if there are none."""
+        return " ".join(filter(None, (self._of_others(), self._of_collated())))
+
+    def _of_collated(self) -> str:
+        if not self.collated:
+            return ""
+        return f"DuckDB compares strings of {', '.join(self.collated)} by their bytes, and not by the collation."
+
+    def _of_others(self) -> str:
         if not self.others:
             return ""
         names = " and ".join(filter(None, (", ".join(self.others[:-1]), self.others[-1])))
@@ -99,9 +109,10 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
     with_values = str(with_parameters(text, params))
     simple = known.simple(with_values)
     if simple is not None:
-        return LocalRows(simple, ())
+        return LocalRows(simple)
     scans = dict(zip(named, known.scans(with_values, named), strict=True))
-    return LocalRows(_by_duckdb(text, tokens, scans, params, time_zone), tuple(_others(tokens)))
+    rows = _by_duckdb(text, tokens, scans, params, time_zone)
+    return LocalRows(rows, tuple(_others(tokens)), tuple(_collated(tokens, tables.values())))
 
 
 def _tokens(text: str) -> list[SqlToken]:
@@ -130,6 +141,18 @@ def _others(tokens: Sequence[SqlToken]) -> list[str]:
             if not is_clause and not is_name and name not in _SAME and name in _OF_SPARK:
                 found[name] = None
     return list(found)
+
+
+def _collated(tokens: Sequence[SqlToken], tables: Iterable[DeltaTable]) -> list[str]:
+    """The columns of the tables, each once, that have a collation and are named in the query."""
+    named = {fold_name(token.text) for token in tokens if token.kind != "symbol"}
+    found = (
+        field.name
+        for table in tables
+        for field in table.schema.fields
+        if field.metadata.get(COLLATIONS_KEY) and fold_name(field.name) in named
+    )
+    return list(dict.fromkeys(found))
 
 
 def _quoted(text: str, tokens: Sequence[SqlToken], exists: bool = False) -> Iterator[str]:

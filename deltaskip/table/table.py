@@ -9,7 +9,7 @@ from copy import copy
 from datetime import date
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from deltaskip import arguments
+from deltaskip import arguments, hints
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.doors import door
 from deltaskip.engine import SESSION_ZONE
@@ -65,6 +65,7 @@ class DeltaTable(
     RecomputingMethods,
     WritingMethods,
     Reopened,
+    metaclass=hints.OfTables,
 ):
     """A Delta table at one version.
 
@@ -262,7 +263,7 @@ class DeltaTable(
     @property
     def version(self) -> int:
         """Version of the snapshot."""
-        return self.snapshot.version
+        return hints.VersionNumber(self.snapshot.version)
 
     @property
     def schema(self) -> StructType:
@@ -639,6 +640,11 @@ class DeltaTable(
                 ("columns", ", ".join([*fields[:_SHOWN_COLUMNS], *more])),
             ]
         )
+
+
+if not TYPE_CHECKING:
+    DeltaTable.optimize = hints.HintedMethod(DeltaTable.optimize, hints.OF_OPTIMIZE)
+    DeltaTable.alter = hints.HintedMethod(DeltaTable.alter, hints.OF_ALTER)
 
 
 def _restored(reference: SnapshotReference) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def _created(
     transaction.set_operation(_OPERATION, {"mode": name, "partitionBy": partitions})
     record_version(transaction, options.txn)
     metrics = commit_with_rows(transaction, rows, options.time_zone)
-    return WriteResult(transaction.version, _OPERATION, metrics, cost=transaction.cost.cost)
+    return WriteResult(transaction.version, _OPERATION, metrics, cost=transaction.cost.cost, time_zone=transaction.zone)
 
 
 def _check_partitioning(table: DeltaTable, given: Sequence[Transform] | None, schema_mode: str) -> None:

@@ -79,6 +79,8 @@ class Transaction(Unpicklable):
         self.unsynced = self._loop.unsynced
         self._committed: int | None = None
         self.after: Snapshot | None = None
+        # The time zone in which rows were converted between local times and instants; "" if none were.
+        self.zone = ""
         self._discarded, self.already_gone, self.cost = False, 0, CostMeter()
         # Functions that delete the files that were written for this transaction.
         self._undo: list[Callable[[], None]] = []

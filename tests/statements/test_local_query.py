@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -203,6 +204,13 @@ def test_nothing_but_a_select_over_the_named_tables_is_run(folder: Path) -> None
 def test_functions_with_the_meaning_of_duckdb_are_named(folder: Path) -> None:
     with pytest.warns(ds.PredicateWarning, match="so that upper has the meaning of DuckDB"):
         ds.sql("SELECT upper(name) FROM 'data/orders'")
+    ds.DeltaTable.create("collated", "id INT, name STRING COLLATE UTF8_LCASE").append([{"id": 1, "name": "A"}])
+    assert ds.sql("SELECT id FROM 'collated' WHERE name = 'a'").num_rows == 1
+    with pytest.warns(ds.PredicateWarning, match="^DuckDB compares strings of name by their bytes"):
+        assert ds.sql("SELECT count(*) AS n FROM 'collated' WHERE name = 'a'").to_pylist() == [{"n": 0}]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ds.sql("SELECT count(*) FROM 'collated' WHERE id = 1")
 
 
 def test_the_time_zone_is_that_of_the_call(folder: Path) -> None:
