@@ -63,7 +63,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "schema": 450,
     "skipping": 6_900,
     "spark": 13_100,
-    "sparkexpr": 18_150,
+    "sparkexpr": 18_250,
     "statements": 1_200,
     "stats": 2_550,
     "storage": 2_700,

@@ -48,7 +48,8 @@ class GivenRows:
 
     Raises:
         InvalidArgumentType: `data` is none of these, or has columns without an Arrow type.
-        InvalidArgument: A LazyFrame cannot be computed, or Python values have no Arrow type.
+        InvalidArgument: A LazyFrame cannot be computed, Python values have no Arrow type, or the session of a DataFrame
+            was stopped.
     """
 
     def __init__(self, data: Any, name: str = "data") -> None:
@@ -59,6 +60,7 @@ class GivenRows:
         # Cached rows, in the layout in which they were given.
         self._kept: pa.Table | None = None
         if _library(data) == "pyspark" and hasattr(data, "sparkSession"):
+            cast(WritingEngine, engine("Writing a DataFrame")).check_frame(data, name)
             self._frame = data
         else:
             self._reader = _reader_of(data, name)
