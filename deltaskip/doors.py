@@ -319,6 +319,9 @@ def _wrong_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict
         wanted = f" Did you mean {' and '.join(cures)}?" if cures else ""
         if named.get("mode") == "overwrite":
             wanted += " To replace rows, call overwrite(rows)."
+        unknown = next((each for each in named if each not in parameters and meant[each] is None), None)
+        if unknown is not None and "where" in parameters and not isinstance(named[unknown], bool):
+            wanted += f' A condition on a column is SQL text: where="{unknown} = {named[unknown]!r}".'
         own = args[len(known.parameters) - len(parameters) :]
         if parameters[:1] == ["spark"] and own and isinstance(own[0], str):
             wanted += " The first one is a SparkSession."

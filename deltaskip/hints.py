@@ -103,6 +103,16 @@ class OfTables(type):
         raise AttributeError(shown + _OF_DELTA_SPARK * (name in OF_TABLES and name != name.lower()), name=name)
 
 
+def no_elements(of: object, key: object, scan: str) -> InvalidArgumentType:
+    """Return the error for the element of a table or a scan. scan: The beginning of the call that has it."""
+    names = [key] if isinstance(key, str) else key
+    if isinstance(names, list) and names and all(isinstance(each, str) for each in names):
+        cure = f"write {scan}columns={names!r}) for columns"
+    else:
+        cure = f"write {scan}where), where deltaskip.col('id') > 5 is a predicate, for rows"
+    return InvalidArgumentType(f"A {type(of).__name__} has no elements: {cure}.")
+
+
 class HintedMethod:
     """A method whose attributes are methods in another library, such as `table.optimize.compact()`.
 

@@ -62,7 +62,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "rows": 4_000,
     "schema": 450,
     "skipping": 6_900,
-    "spark": 13_100,
+    "spark": 13_150,
     "sparkexpr": 18_250,
     "statements": 1_200,
     "stats": 2_550,

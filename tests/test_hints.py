@@ -97,6 +97,25 @@ def test_every_call_that_a_hint_names_exists(table: ds.DeltaTable) -> None:
                 assert hasattr(of, called) or hasattr(ds, called) or hasattr(ds.DeltaTable, called), instead
 
 
+def test_habits_of_a_first_afternoon(table: ds.DeltaTable, tmp_path: Path) -> None:
+    rows = [{"id": 1, "name": "a"}]
+    table.append(rows)
+    calls: tuple[tuple[Callable[[], object], str], ...] = (
+        (lambda: table["id"], r"has no elements: write scan\(columns=\['id'\]\) for columns"),
+        (lambda: table.scan()[["id", "name"]], r"write table\.scan\(columns=\['id', 'name'\]\)"),
+        (lambda: table[ds.col("id") > 1], r"write scan\(where\), where"),
+        (lambda: table.scan(id=1), r"where=\"id = 1\""),  # type: ignore[call-overload]
+        (lambda: table.delete(name="a"), r"where=\"name = 'a'\""),  # type: ignore[call-arg]
+        (lambda: ds.DeltaTable.create(tmp_path / "u", {"id": "BIGINT"}), r"Write 'id BIGINT'; the columns of rows"),
+        (lambda: table.scan().to_duckdb("x"), r"write to_duckdb\(name='x'\)"),
+    )
+    for call, said in calls:
+        with pytest.raises(ds.InvalidArgumentType, match=said):
+            call()
+    assert ds.write(tmp_path / "m", [{"my col": 1}], properties={"delta.columnMapping.mode": "name"}).version == 0
+    assert pl.DataFrame(table.scan()).height == pa.table(table).num_rows == 1
+
+
 def test_columns_whose_names_have_dots(tmp_path: Path) -> None:
     table = ds.DeltaTable.create(tmp_path / "t", "`a.b` INT, s STRUCT<x: INT>, `S.y` INT")
     table.append([{"a.b": 1, "s": {"x": 2}, "S.y": 3}])

@@ -173,6 +173,9 @@ def rows_or_none(value: Any, name: str) -> GivenRows | None:
     """Return the rows that a value has; None if it is not rows, such as a schema. Raises as GivenRows does."""
     of_schema = isinstance(value, str | StructType | pa.Schema) or hasattr(value, "__arrow_c_schema__")
     datasets = _datasets()
+    if isinstance(value, dict) and not all(isinstance(each, list | np.ndarray) for each in value.values()):
+        # Types by column, as other libraries have them.
+        return None
     rows = (
         isinstance(value, list | dict | pa.RecordBatchReader)
         or hasattr(value, "__arrow_c_stream__")

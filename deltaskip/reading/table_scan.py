@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, overload
 
 from deltaskip import arguments
 from deltaskip.as_frames import AsFrames
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable
+from deltaskip.hints import no_elements
 from deltaskip.log import same_table
 from deltaskip.log.loading import of_one_table
 from deltaskip.reading.selected_columns import SelectingScan
@@ -86,7 +87,6 @@ OF_FRAMES = {
     "repair": "verify()",
     "to_arrow_table": "scan().to_arrow()",
     "to_pandas_df": "scan().to_pandas()",
-    "head": "scan().head()",
     "sql": "deltaskip.sql(\"SELECT … FROM 'path'\")",
     "query": "deltaskip.sql(\"SELECT … FROM 'path'\")",
     "drop": "a catalog's drop_table(name), or delete the folder",
@@ -157,6 +157,10 @@ class TableScan(SelectingScan, Scan, AsFrames):
                 of_table = " of the DeltaTable" if instead == OF_FRAMES[name] else ""
                 message = f"A scan has no {name}: write {instead}{of_table}."
                 raise AttributeError(message) from error
+
+    def __getitem__(self, key: object) -> NoReturn:
+        """Raise InvalidArgumentType: columns and rows are chosen when the scan is made."""
+        raise no_elements(self, key, "table.scan(")
 
     def _repr_html_(self) -> str:
         metrics = self.metrics

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
 from datetime import date
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from deltaskip import arguments, hints
 from deltaskip.actions import Metadata, Protocol
@@ -126,6 +126,10 @@ class DeltaTable(
                     raise
                 called = f"{name}()" if callable(getattr(TableScan, name)) else name
                 raise AttributeError(f"A DeltaTable has no {name}, its scans do: write scan().{called}.") from error
+
+    def __getitem__(self, key: object) -> NoReturn:
+        """Raise InvalidArgumentType: columns and rows are read by a scan."""
+        raise hints.no_elements(self, key, "scan(")
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return all rows as a stream of the Arrow PyCapsule interface, as its `scan` does.

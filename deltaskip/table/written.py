@@ -34,6 +34,7 @@ def write(
     partition_by: str | Transform | Sequence[str | Transform] | None = None,
     *,
     schema_mode: Literal["keep", "merge", "replace"] = "keep",
+    properties: Mapping[str, str] | None = None,
     txn: tuple[str, int] | None = None,
     user_metadata: str | None = None,
     time_zone: str = SESSION_ZONE,
@@ -41,8 +42,8 @@ def write(
 ) -> WriteResult:
     """Write rows to a table, which is created with the columns of the rows if there is none; one commit either way.
 
-    All columns of a new table accept NULL. For other columns, properties or clustering, call `DeltaTable.create`, which
-    also takes rows.
+    All columns of a new table accept NULL. For other columns or clustering, call `DeltaTable.create`, which also takes
+    rows.
 
     Args:
         table: A local path or a URI, as for DeltaTable, or a DeltaTable, which moves to the version that is written.
@@ -55,6 +56,8 @@ def write(
             new table, and those of an existing one.
         schema_mode: What happens with other columns than those of an existing table, as for `DeltaTable.append` and
             `DeltaTable.overwrite`.
+        properties: Properties of a new table, such as `{"delta.columnMapping.mode": "name"}`, with which names of
+            columns may have blanks. An existing table keeps its own.
         txn: Application id and version, for exactly-once writes, as for `DeltaTable.append`.
         user_metadata: Text to record with the commit in the table's history.
         time_zone: Time zone of casts between instants and local times, as for `DeltaTable.append`.
@@ -78,6 +81,7 @@ def write(
     if schema_mode == "replace" and mode != "overwrite":
         raise InvalidArgument(f"schema_mode='replace' replaces all rows: it needs mode='overwrite', not {mode!r}.")
     transforms = None if partition_by is None else transforms_of(partition_by)
+    given = {} if properties is None else arguments.texts_by_name("properties", properties)
     opened = table if isinstance(table, DeltaTable) else _opened(table, storage_options)
     if opened is None:
         location = arguments.path("table", table)
@@ -88,7 +92,7 @@ def write(
         )
         rows = GivenRows(data)
         try:
-            return _created(location, rows, mode, transforms or (), options, storage_options)
+            return _created(location, rows, mode, transforms or (), given, options, storage_options)
         except TableAlreadyExists as error:
             # Another writer was first.
             if mode == "error":
@@ -124,12 +128,13 @@ def _created(
     rows: GivenRows,
     mode: Mode,
     partition_by: Sequence[Transform],
+    properties: Mapping[str, str],
     options: WriteOptions,
     storage_options: Mapping[str, str] | None,
 ) -> WriteResult:
     """Create the table with the rows. Raises TableAlreadyExists."""
     storage, root = open_storage(location, arguments.storage_settings(storage_options))
-    definition = TableDefinition(columns_of_rows(rows, root), partition_by)
+    definition = TableDefinition(columns_of_rows(rows, root), partition_by, properties=properties)
     transaction = creation(storage, root, definition, user_metadata=options.user_metadata)
     check_no_files(storage, root)
     # delta-spark, WriteIntoDelta: the name of the mode in the history
