@@ -112,6 +112,9 @@ def test_habits_of_a_first_afternoon(table: ds.DeltaTable, tmp_path: Path) -> No
     for call, said in calls:
         with pytest.raises(ds.InvalidArgumentType, match=said):
             call()
+    for frame in (pl.DataFrame({"n": pl.Series([1], dtype=pl.Int128)}), pl.LazyFrame({"n": [1]}).cast(pl.Int128)):
+        with pytest.raises(ds.InvalidArgument, match=r"column n of data has integers of 128 bits, .* cast it to Int64"):
+            ds.write(tmp_path / "wide", frame)
     assert ds.write(tmp_path / "m", [{"my col": 1}], properties={"delta.columnMapping.mode": "name"}).version == 0
     assert pl.DataFrame(table.scan()).height == pa.table(table).num_rows == 1
 

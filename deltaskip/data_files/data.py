@@ -272,7 +272,15 @@ def _computed(data: Any, name: str) -> pa.RecordBatchReader:
     frame = data.lazy()
     try:
         columns = frame.collect_schema()
+        wide = next((column for column, kind in columns.items() if str(kind) in ("Int128", "UInt128")), None)
+        if wide is not None:
+            raise InvalidArgument(
+                f"The column {display_name([wide])} of {name} has integers of 128 bits, which Arrow lacks: cast it to "
+                f"Int64, or to a Decimal."
+            )
         schema = columns.to_frame().to_arrow().schema
+    except DeltaSkipError:
+        raise
     except Exception as error:
         raise InvalidArgument(f"The rows of {name} cannot be computed: {_first_line(error)}") from error
     for column, kind in columns.items():
