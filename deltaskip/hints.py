@@ -5,10 +5,8 @@ A name that an object lacks raises an AttributeError that says what to write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
-
-import lazy_loader
 
 from deltaskip.errors import InvalidArgumentType, meant
 
@@ -73,25 +71,10 @@ OF_ALTER = {
 _OF_DELTA_SPARK = " (deltaskip.delta.tables.DeltaTable has the methods of delta-spark.)"
 
 
-def attach_stub(module: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` of a package, as lazy_loader does, with hints for other names.
-
-    Args:
-        module: Name of the package.
-        file: Its file, beside which the stub is that lists its names.
-    """
-    known, names, every = lazy_loader.attach_stub(module, file)
-
-    def found(name: str) -> Any:
-        try:
-            return known(name)
-        except AttributeError as error:
-            if name.startswith("_"):
-                raise
-            cure = f" Write {OF_MODULE[name]}." if name in OF_MODULE else meant(name, every)
-            raise AttributeError(f"{module} has no {name}.{cure}", name=name) from error
-
-    return found, names, every
+def no_name(module: str, name: str, names: Sequence[str]) -> AttributeError:
+    """Return the error for a name that a module lacks. names: Its public names."""
+    cure = f" Write {OF_MODULE[name]}." if name in OF_MODULE else meant(name, names)
+    return AttributeError(f"{module} has no {name}.{cure}", name=name)
 
 
 class OfTables(type):

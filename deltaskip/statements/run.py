@@ -40,6 +40,8 @@ def text_first(spark: Any, text: object, params: Any) -> tuple[Any, str, Any]:
         if text is not None and params is not None:
             raise InvalidArgumentType("sql takes a session, a text and its params: the first two are both text.")
         spark, text, params = None, spark, text if params is None else params
+    elif text is None:
+        raise InvalidArgumentType.of("spark", "a SparkSession before the text, None, or the text itself", spark)
     return spark, unicode_text("text", text), params
 
 
