@@ -27,7 +27,7 @@ from deltaskip.spark.session.active import (
     session_time_zone,
     time_zone_of,
 )
-from deltaskip.spark.session.checks import checked, running_interpreter
+from deltaskip.spark.session.checks import check_frame, checked, running_interpreter
 from deltaskip.spark.session.error_conversion import spark_errors_named
 from deltaskip.spark.session.session_settings import session_id
 from deltaskip.sparkexpr import parse_sql
@@ -149,6 +149,10 @@ class SparkEngine(Engine):
 
     def column_to_node(self, column: Column, read: Callable[[str], Node] = parse_sql) -> Node:
         return column_to_node(column, read)
+
+    def check_frame(self, frame: DataFrame, name: str) -> None:
+        """Raise InvalidArgument if the session of a DataFrame was stopped."""
+        check_frame(frame, name)
 
     def write_dataframe(self, frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
         """Write the rows of a DataFrame by a job."""
