@@ -42,6 +42,8 @@ from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.maintenance.optimize.optimize import optimize
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest
+from deltaskip.predicates import as_columns_of
+from deltaskip.spark.columns.frame_columns import remember_frame
 from deltaskip.spark.columns.spark_types import with_declarations
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.checks import checked
@@ -161,7 +163,8 @@ class DeltaTable(Unpicklable):
         with spark_errors():
             table = self._table.refresh()
             rows: DataFrame = with_declarations(table.scan().to_spark(self._spark), table.schema)
-        return rows if self._alias is None else rows.alias(self._alias)
+            rows = rows if self._alias is None else rows.alias(self._alias)
+            return remember_frame(rows, table.snapshot.table_root, table.schema.names)
 
     def alias(self, aliasName: str) -> DeltaTable:
         """Return the table under another name, for columns such as `name.id` of `toDF`."""
@@ -390,6 +393,7 @@ class DeltaTable(Unpicklable):
 
     def _own(self, value: Any) -> Any:
         """A condition or value over the columns of the table, without the alias."""
+        value = as_columns_of(value, self._table.snapshot.table_root)
         return value if self._alias is None else without_alias(value, self._alias, self._table.schema)
 
     def __repr__(self) -> str:

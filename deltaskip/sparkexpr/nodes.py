@@ -53,12 +53,19 @@ class Column(Node):
     parts: tuple[str, ...]
 
 
+class PlainColumn(Column):
+    """A column whose strings, unless they have a collation, are compared as literals are, see FieldRef."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class FieldRef(Node):
     """A resolved column of the table, with its exact logical and physical path.
 
     `nullable` includes every ancestor; `partition` marks a partition column, whose value is in the log; `collation` is
-    the field's `__COLLATIONS` entry as written, None for UTF8_BINARY and for types other than string.
+    the field's `__COLLATIONS` entry as written, None for UTF8_BINARY and for types other than string; `is_plain` says
+    that a comparison considers its collation as little as a literal's.
     """
 
     logical: tuple[str, ...]
@@ -67,6 +74,7 @@ class FieldRef(Node):
     nullable: bool = True
     partition: bool = False
     collation: str | None = None
+    is_plain: bool = False
 
     def __hash__(self) -> int:
         # The path identifies the column. A predicate with thousands of leaves is hashed once for each leaf.
