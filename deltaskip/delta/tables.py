@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, Literal
 
 from pyspark.errors import AnalysisException
@@ -63,7 +64,7 @@ from deltaskip.table.delta_rows import (
     merged_row,
     optimized_row,
 )
-from deltaskip.table.merge_builder import MergeBuilder
+from deltaskip.table.merge_builder import MergeBuilder, Unrun, unrun_merge
 from deltaskip.txn.write_options import WriteOptions
 
 __all__ = ["DeltaMergeBuilder", "DeltaOptimizeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
@@ -285,7 +286,7 @@ class DeltaTable(Unpicklable):
                 user_metadata=user_metadata(self._spark),
             )
 
-        return DeltaMergeBuilder(self._spark, begin)
+        return DeltaMergeBuilder(self._spark, begin, self._table.uri)
 
     def optimize(self) -> DeltaOptimizeBuilder:
         """Return a builder for an OPTIMIZE."""
@@ -417,13 +418,16 @@ def _merges_schema(spark: SparkSession) -> bool:
 class DeltaMergeBuilder(Unpicklable):
     """The clauses of a MERGE. Each method checks its arguments and returns a builder; `execute` runs the MERGE.
 
-    Made by `DeltaTable.merge`, with any number of clauses. The first clause of its kind whose condition is true
-    applies to a row; only the last clause of a kind may lack a condition.
+    A WriteWarning is issued if the builders are dropped and none was executed. Made by `DeltaTable.merge`, with any
+    number of clauses. The first clause of its kind whose condition is true applies to a row; only the last clause of a
+    kind may lack a condition.
     """
 
-    def __init__(self, spark: SparkSession, begin: Callable[[bool], MergeBuilder]) -> None:
+    def __init__(self, spark: SparkSession, begin: Callable[[bool], MergeBuilder], table: str) -> None:
         self._spark = spark
         self._begin = begin
+        self._table = table
+        self._unrun = Unrun(unrun_merge(table))
         self._evolves = False
         self._clauses: tuple[Callable[[MergeBuilder], MergeBuilder], ...] = ()
 
@@ -436,12 +440,12 @@ class DeltaMergeBuilder(Unpicklable):
 
     def whenMatchedUpdateAll(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
         """Update all columns of rows that match."""
-        where = argument_checks.condition(condition)
+        where = self._condition(condition)
         return self._with(lambda builder: builder.when_matched_update_all(where=where))
 
     def whenMatchedDelete(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
         """Delete rows that match."""
-        where = argument_checks.condition(condition)
+        where = self._condition(condition)
         return self._with(lambda builder: builder.when_matched_delete(where))
 
     def whenNotMatchedInsert(
@@ -453,7 +457,7 @@ class DeltaMergeBuilder(Unpicklable):
 
     def whenNotMatchedInsertAll(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
         """Insert all columns of rows of the source that match no row of the table."""
-        where = argument_checks.condition(condition)
+        where = self._condition(condition)
         return self._with(lambda builder: builder.when_not_matched_insert_all(where=where))
 
     def whenNotMatchedBySourceUpdate(
@@ -465,7 +469,7 @@ class DeltaMergeBuilder(Unpicklable):
 
     def whenNotMatchedBySourceDelete(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
         """Delete rows that no row of the source matches."""
-        where = argument_checks.condition(condition)
+        where = self._condition(condition)
         return self._with(lambda builder: builder.when_not_matched_by_source_delete(where))
 
     def withSchemaEvolution(self) -> DeltaMergeBuilder:
@@ -476,6 +480,7 @@ class DeltaMergeBuilder(Unpicklable):
 
     def execute(self) -> DataFrame:
         """Run the MERGE, and return the numbers of rows that it changed as a DataFrame of one row."""
+        self._unrun.message = None
         # delta-spark raises AnalysisException if clauses are missing or can never apply.
         with spark_errors(argument=AnalysisException):
             builder = self._begin(self._evolves)
@@ -484,12 +489,20 @@ class DeltaMergeBuilder(Unpicklable):
             return self._spark.createDataFrame([merged_row(builder.execute().metrics)], MERGED)
 
     def _with(self, *clauses: Callable[[MergeBuilder], MergeBuilder]) -> DeltaMergeBuilder:
-        builder = DeltaMergeBuilder(self._spark, self._begin)
-        builder._evolves, builder._clauses = self._evolves, (*self._clauses, *clauses)
+        builder = copy(self)
+        builder._clauses = (*self._clauses, *clauses)
+        # Builders of one merge share the warning.
+        self._unrun.message = unrun_merge(self._table)
         return builder
 
+    def _condition(self, when: Any) -> Any:
+        # If this call fails, no warning is needed.
+        self._unrun.message = None
+        return condition(when)
+
     def _setting(self, given: Any, name: str, when: Any) -> tuple[dict[str, Any], Any]:
-        return assignments(given, name), condition(when)
+        where = self._condition(when)
+        return assignments(given, name), where
 
 
 def _affected_frame(spark: SparkSession, rows: int) -> DataFrame | None:
@@ -504,7 +517,7 @@ def _affected_frame(spark: SparkSession, rows: int) -> DataFrame | None:
 
 @door
 class DeltaOptimizeBuilder(Unpicklable):
-    """An OPTIMIZE that the methods of this class run.
+    """An OPTIMIZE that the methods of this class run. A WriteWarning is issued if it is dropped without one of them.
 
     Args:
         spark: The session.
@@ -515,18 +528,23 @@ class DeltaOptimizeBuilder(Unpicklable):
         self._spark = spark
         self._table = table
         self._where: list[str] = []
+        self._unrun = Unrun(f"The OPTIMIZE of {table.uri} was not run: call executeCompaction() or executeZOrderBy().")
 
     def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
         """Set the predicate of the partitions to optimize. If it is called again, all predicates must hold."""
+        message, self._unrun.message = self._unrun.message, None
         self._where.append(string_argument("partitionFilter", partitionFilter))
+        self._unrun.message = message
         return self
 
     def executeCompaction(self) -> DataFrame:
         """Join small files of each partition; return a row with the path of the table, and metrics."""
+        self._unrun.message = None
         return self._run(())
 
     def executeZOrderBy(self, *cols: str | Sequence[str]) -> DataFrame:
         """Order the rows of each partition by several columns; return a row as `executeCompaction` does."""
+        self._unrun.message = None
         return self._run(names_argument("Z-order column", cols))
 
     def _run(self, columns: Sequence[str]) -> DataFrame:

@@ -238,7 +238,7 @@ class ChangingMethods(TableMethods):
         from deltaskip.dml.merge.clauses import checked_condition
         from deltaskip.dml.merge.merge import Merge, merge, merge_source, plan_merge, without_frames
         from deltaskip.dml.merge.name_resolution import condition_of, default_aliases
-        from deltaskip.table.merge_builder import MergeBuilder, Unrun
+        from deltaskip.table.merge_builder import MergeBuilder, Unrun, unrun_merge
 
         if isinstance(source, str) and on is not None and not isinstance(on, str):
             raise InvalidArgumentType(f"merge takes the rows before the condition: write merge(rows, on={source!r}).")
@@ -262,4 +262,4 @@ class ChangingMethods(TableMethods):
                 return plan_merge(self.snapshot, statement, rows)
             return self._moved(merge(self.snapshot, statement, rows, options))
 
-        return MergeBuilder(run, _table=self.uri, _unrun=Unrun(self.uri))
+        return MergeBuilder(run, _table=self.uri, _unrun=Unrun(unrun_merge(self.uri)))
