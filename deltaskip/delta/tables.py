@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import Any, Literal
 
 from pyspark.errors import AnalysisException
@@ -423,11 +422,15 @@ class DeltaMergeBuilder(Unpicklable):
     kind may lack a condition.
     """
 
-    def __init__(self, spark: SparkSession, begin: Callable[[bool], MergeBuilder], table: str) -> None:
+    def __init__(
+        self, spark: SparkSession, begin: Callable[[bool], MergeBuilder], table: str, unrun: Unrun | None = None
+    ) -> None:
         self._spark = spark
         self._begin = begin
         self._table = table
-        self._unrun = Unrun(unrun_merge(table))
+        # The builders of one merge share the warning.
+        self._unrun = Unrun() if unrun is None else unrun
+        self._unrun.message = unrun_merge(table)
         self._evolves = False
         self._clauses: tuple[Callable[[MergeBuilder], MergeBuilder], ...] = ()
 
@@ -489,10 +492,8 @@ class DeltaMergeBuilder(Unpicklable):
             return self._spark.createDataFrame([merged_row(builder.execute().metrics)], MERGED)
 
     def _with(self, *clauses: Callable[[MergeBuilder], MergeBuilder]) -> DeltaMergeBuilder:
-        builder = copy(self)
-        builder._clauses = (*self._clauses, *clauses)
-        # Builders of one merge share the warning.
-        self._unrun.message = unrun_merge(self._table)
+        builder = DeltaMergeBuilder(self._spark, self._begin, self._table, self._unrun)
+        builder._evolves, builder._clauses = self._evolves, (*self._clauses, *clauses)
         return builder
 
     def _condition(self, when: Any) -> Any:

@@ -270,6 +270,8 @@ _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
 def transform(node: Node, change: Callable[[Node], Node]) -> Node:
     """`node` with each direct child replaced by `change(child)`; the same object if nothing changes."""
     old = children_of(node)
+    if not old:
+        return node
     new = tuple([change(child) for child in old])
     if all(map(is_, old, new)):
         return node
@@ -335,11 +337,28 @@ def is_null_constant(node: Node) -> bool:
     return isinstance(node, Literal) and node.value is None
 
 
+def _is_small(node: Node, depth: int, size: int) -> bool:
+    """Whether the tree has at most `depth` levels and `size` nodes, also if each part is counted wherever it occurs."""
+    level = [node]
+    for _ in range(depth):
+        below: list[Node] = []
+        for part in level:
+            below += [child for child in children_of(part) if not isinstance(child, (Literal, Column))]
+            if len(below) > size:
+                return False
+        level, size = below, size - len(below)
+        if not level:
+            return True
+    return False
+
+
 def is_too_large(node: Node, depth: int = MAX_DEPTH, size: int = MAX_NODES) -> bool:
     """Whether the tree has more than `depth` levels, or more than `size` nodes other than literals.
 
-    A part that occurs in many places is visited once.
+    A part that occurs in many places is visited once, unless the tree is small.
     """
+    if _is_small(node, min(depth, MAX_DEPTH) - 1, min(size, MAX_NODES)):
+        return False
     # Levels and nodes of each part, by identity; parts are finished after their children.
     known: dict[int, tuple[int, int]] = {}
     pending: list[tuple[Node, tuple[Node, ...] | None]] = [(node, None)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,16 @@ pytestmark = pytest.mark.spark
 BEFORE = [(0, 0), (1, 10), (2, 20), (3, 30), (4, 40)]
 
 
+connected = cache(connect_session)
+
+
 @pytest.fixture(params=["classic", "connect"])
-def session(spark: Any, request: Any) -> Any:
-    return spark if request.param == "classic" else connect_session(spark)
+def session(spark: Any, request: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    if request.param == "classic":
+        return spark
+    found = connected(spark)
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    return found
 
 
 @pytest.fixture
