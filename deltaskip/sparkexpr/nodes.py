@@ -53,7 +53,7 @@ class Column(Node):
     parts: tuple[str, ...]
 
 
-class PlainColumn(Column):
+class UncollatedColumn(Column):
     """A column whose strings, unless they have a collation, are compared as literals are, see FieldRef."""
 
     __slots__ = ()

@@ -28,8 +28,10 @@ def warned(run: Any) -> list[str]:
         warnings.simplefilter("always")
         run()
         gc.collect()
-    assert all(each.category is WriteWarning and each.filename == __file__ for each in found)
-    return [str(each.message) for each in found]
+    # PySpark's own objects may warn when they are collected.
+    ours = [each for each in found if each.category is WriteWarning]
+    assert {each.filename for each in ours} <= {__file__}
+    return [str(each.message) for each in ours]
 
 
 def test_dropped_builders_warn(spark: Any, table: DeltaTable, tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ class Names:
 
     def source_column(self, path: tuple[str, ...]) -> n.Column:
         """Return a column of the source, whose strings have the collation of a literal if the source is plain."""
-        return n.PlainColumn(path) if self.is_plain else n.Column(path)
+        return n.UncollatedColumn(path) if self.is_plain else n.Column(path)
 
     def name(self, side: MergeSide, path: tuple[str, ...]) -> tuple[str, ...]:
         """Return the name of a column of a side in expressions."""
