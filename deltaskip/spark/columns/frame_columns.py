@@ -25,6 +25,8 @@ from deltaskip.sparkexpr.text.sql_text import quoted_path
 from deltaskip.sparkexpr.types import fold_name, parse_names
 
 _CATALYST = pyspark.__version__.startswith("3.")
+# Spark 3.5 to 4.3, Dataset.DATASET_ID_KEY
+_DATASET_ID = "__dataset_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +67,18 @@ def remember_frame(frame: DataFrame, table: str, names: tuple[str, ...]) -> Data
     else:
         text = str(java.queryExecution().analyzed().output().toString())
         ids = _ids(text, names)
-        if ids is not None:
-            _frames.append(_Frame(table, names, java.id(), ids, java._gateway_client))
+        if ids:
+            _frames.append(_Frame(table, names, _dataset_id(java, names[0]), ids, java._gateway_client))
     return frame
+
+
+def _dataset_id(java: Any, name: str) -> int:
+    """The id of a classic DataFrame, which Spark adds to the metadata of its columns; -1 if it does not."""
+    if not _CATALYST:
+        return int(java.id())
+    # In Spark 3.5 the id is private.
+    metadata = java.col(quoted_path((name,))).expr().metadata()
+    return int(metadata.getLong(_DATASET_ID)) if metadata.contains(_DATASET_ID) else -1
 
 
 def _ids(text: str, names: tuple[str, ...]) -> array[int] | None:
@@ -198,7 +209,7 @@ class _Replaced:
         if known is not None and in_source:
             # A DataFrame that was derived from one of the table has the same attributes.
             metadata = tree.metadata()
-            taken = metadata.getLong("__dataset_id") if metadata.contains("__dataset_id") else known.frame_id
+            taken = metadata.getLong(_DATASET_ID) if metadata.contains(_DATASET_ID) else known.frame_id
             if not any(f.client is client and f.frame_id == taken for f in _frames):
                 return None
         if not self._is_own(known, in_source, str(tree.name())):
