@@ -502,8 +502,8 @@ class DeltaMergeBuilder(Unpicklable):
         return condition(when)
 
     def _setting(self, given: Any, name: str, when: Any) -> tuple[dict[str, Any], Any]:
-        where = self._condition(when)
-        return assignments(given, name), where
+        self._unrun.message = None
+        return assignments(given, name), condition(when)
 
 
 def _affected_frame(spark: SparkSession, rows: int) -> DataFrame | None:

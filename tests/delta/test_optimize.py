@@ -122,7 +122,6 @@ def test_every_door_takes_a_predicate_on_the_present_time(spark: Any, tmp_path: 
         "delta": lambda table: DeltaTable.forPath(spark, table.uri).optimize().where(where).executeCompaction(),
         "zorder": lambda table: DeltaTable.forPath(spark, table.uri).optimize().where(where).executeZOrderBy("id"),
         "table": lambda table: table.optimize(where=where, spark=spark),
-        "sql": lambda table: ds.sql(spark, f"OPTIMIZE delta.`{table.uri}` WHERE {where}"),
         "catalog": lambda table: catalog.sql(spark, f"OPTIMIZE db.catalog WHERE {where}"),
         "command": lambda table: main(["optimize", table.uri, "--where", where]),
     }
