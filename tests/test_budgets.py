@@ -41,7 +41,7 @@ LIMITS: dict[str, int] = {
     "txn": 5_700,
 }
 LIMITS_OF_TESTS: dict[str, int] = {
-    "": 5_650,
+    "": 5_730,
     "actions": 1_350,
     "alter": 2_050,
     "catalogs": 6_300,
@@ -57,7 +57,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "log": 6_100,
     "maintenance": 4_250,
     "mutants": 450,
-    "reading": 4_900,
+    "reading": 5_060,
     "reference": 9_750,
     "rows": 4_000,
     "schema": 450,
