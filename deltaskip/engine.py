@@ -158,6 +158,13 @@ class Engine(Protocol):
         read: Returns the node of SQL text in it; by default as without a session.
         """
 
+    def as_columns_of(self, column: Any, table: str, qualifier: str | None, source: Any = None) -> Any:
+        """A column expression with names in place of columns of the table's DataFrames.
+
+        table: The location of the table. qualifier: Its name in expressions. source: The DataFrame that is merged,
+        whose columns stay.
+        """
+
     def has_session(self) -> bool:
         """Whether this process has an active session."""
 
