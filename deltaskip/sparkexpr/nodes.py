@@ -28,11 +28,11 @@ NEGATED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 # count.
 MAX_NODES = 1_000_000
 _FEW_COLUMNS = 64
+_FEW_LEVELS = 100
 ARITHMETIC = ("+", "-", "*", "/", "%", "div")
 BITWISE = ("&", "|", "^")
 PADDED = "padded()"
 """The function that pads a string with blanks to a number of characters, and never shortens it."""
-_FEW_LEVELS = 100
 
 
 T = TypeVar("T")

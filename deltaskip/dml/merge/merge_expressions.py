@@ -24,6 +24,7 @@ from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.functions import LITERAL_FUNCTIONS
 from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression, bound
+from deltaskip.sparkexpr.values.arrow_values import one_chunk
 
 _SIDES: Mapping[MergeSide, str] = {"target": "t.", "source": "s."}
 _USABLE: Mapping[ClauseKind, tuple[MergeSide, ...]] = {
