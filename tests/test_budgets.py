@@ -14,7 +14,7 @@ from tests.test_architecture import PACKAGE, ROOT, tracked_files
 SUFFIXES = {".py", ".pyi", ".pyx", ".pxd"}
 # The goals: sparkexpr 37,000, the other rooms together 92,000, the tests 75,000.
 LIMITS: dict[str, int] = {
-    "": 3_400,
+    "": 3_430,
     "actions": 1_800,
     "alter": 2_850,
     "catalogs": 5_000,
