@@ -28,7 +28,7 @@ from deltaskip.spark.session.active import (
     session_time_zone,
     time_zone_of,
 )
-from deltaskip.spark.session.checks import checked, running_interpreter
+from deltaskip.spark.session.checks import check_frame, checked, running_interpreter
 from deltaskip.spark.session.error_conversion import spark_errors_named
 from deltaskip.spark.session.session_settings import session_id
 from deltaskip.sparkexpr import parse_sql
@@ -139,17 +139,22 @@ class SparkEngine(Engine):
     def substituted(self, session: SparkSession, text: str) -> str:
         return substituted(checked(session), text)
 
-    def meaning(self, session: SparkSession) -> SessionMeaning:
-        return session_meaning(checked(session))
-
-    def session_meaning(self, given: object, schema: StructType | None) -> SessionMeaning | None:
-        return active_session_meaning(given, schema)
+    def meaning(
+        self, session: SparkSession | None, given: object = None, schema: StructType | None = None
+    ) -> SessionMeaning | None:
+        if session is None:
+            return active_session_meaning(given, schema)
+        return session_meaning(checked(session), [given], schema)
 
     def session_function(self, name: str) -> bool:
         return active_session_function(name)
 
     def column_to_node(self, column: Column, read: Callable[[str], Node] = parse_sql) -> Node:
         return column_to_node(column, read)
+
+    def check_frame(self, frame: DataFrame, name: str) -> None:
+        """Raise InvalidArgument if the session of a DataFrame was stopped."""
+        check_frame(frame, name)
 
     def as_columns_of(self, column: Column, table: str, qualifier: str | None, source: Any = None) -> Column:
         return as_columns_of(column, table, qualifier, source)

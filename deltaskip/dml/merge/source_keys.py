@@ -20,6 +20,7 @@ from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.errors import PredicateError, PredicateWarning
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import nodes as n
@@ -112,6 +113,7 @@ class MatchTemplate:
         """Return the predicate for the values of the keys, in their order; not bound."""
         return self._node(self._root, values)
 
+    @deep
     def _node(self, part: _Part, values: Sequence[KeyValues]) -> n.Node:
         match part:
             case _KeyComparison(op, target, key):
@@ -184,6 +186,7 @@ class _Template:
         names = [found[1][0] for found in sides if found is not None and found[0] == "target"]
         return MatchTemplate(tuple(self.keys), tuple(dict.fromkeys(names)), root)
 
+    @deep
     def _part(self, node: n.Node) -> _Part:
         match node:
             case n.And(children):
@@ -249,6 +252,7 @@ class _Template:
         """The expression with columns named without alias; None if a column may not belong to this side."""
         failed = False
 
+        @deep
         def renamed(part: n.Node) -> n.Node:
             nonlocal failed
             match part:
