@@ -69,7 +69,7 @@ class SparkEngine(Engine):
         spark = checked(session)
         with spark_errors_named(spark, _name(scan.snapshot), "read"):
             frame = scan_to_dataframe(spark, scan, metadata, listing=listing)
-            return remember_frame(frame, scan.snapshot.table_root, scan.columns or scan.snapshot.schema.names)
+            return remember_frame(frame, scan.snapshot.table_root, tuple(scan.columns or scan.snapshot.schema.names))
 
     def planned_files(self, session: SparkSession, scan: LogScan, columns: Sequence[str]) -> DataFrame:
         """Return a DataFrame of the files of a scan, which executors find."""

@@ -116,7 +116,7 @@ def as_columns_of(column: Column, table: str, qualifier: str | None, source: Dat
     replaced = _Replaced(table, qualifier, source)
     java: Any = getattr(column, "_jc", None)
     if java is None:
-        tree: Any = column._expr  # type: ignore[attr-defined]
+        tree: Any = column._expr
         found: Any = replaced.connect(tree)
         return column if found is tree else type(column)(found)
     tree = java.expr() if _CATALYST else java.node()
