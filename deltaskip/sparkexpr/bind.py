@@ -307,6 +307,7 @@ def _looked_up(column: n.Column, scope: _Scope) -> n.Node:
         found.nullable,
         len(found.logical) == 1 and fold_name(found.logical[0]) in scope.partition_columns,
         collation_inside(found.field) if coerce.is_nested(found.type) else collation_of(found),
+        isinstance(column, n.UncollatedColumn),
     )
 
 

@@ -75,7 +75,17 @@ class ColumnExpr:
             raise AttributeError(name)
         method = _OTHER_NAMES.get(name) or nearest(name, [each for each in dir(type(self)) if each[0] != "_"])
         cure = "write the predicate as SQL text, which has all functions." if method is None else f"use {method}(…)."
+        if method is None and isinstance(self._node, n.Column):
+            cure = f"write col('{'.'.join(self._node.parts)}.{name}') for a field of a struct, or {cure}"
         raise AttributeError(f"A column expression has no {name}: {cure}", name=name, obj=None)
+
+    def __getitem__(self, key: object) -> NoReturn:
+        path = ".".join(self._node.parts) if isinstance(self._node, n.Column) else "struct"
+        field = f"col('{path}.{key}')"
+        raise InvalidArgumentType(
+            f"A column expression has no elements: write {field} for a field of a struct, and SQL text such as "
+            f"\"tags[0] = 'a'\" for an element."
+        )
 
     def __eq__(self, other: object) -> ColumnExpr:  # type: ignore[override]
         return self._compare("=", other)

@@ -83,6 +83,8 @@ def _derived(node: n.Node) -> _Derived:
     match node:
         case n.Collate(_, collation):
             return _EXPLICIT, {_order(collation): collation}
+        case n.FieldRef(collation=None, is_plain=True):
+            return _DEFAULT, {_BINARY: None}
         case n.FieldRef(collation=collation):
             return _IMPLICIT, {_order(collation): collation}
         case n.Call() | n.Lambda() | n.Case():

@@ -28,6 +28,7 @@ NEGATED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 # count.
 MAX_NODES = 1_000_000
 _FEW_COLUMNS = 64
+_FEW_LEVELS = 100
 ARITHMETIC = ("+", "-", "*", "/", "%", "div")
 BITWISE = ("&", "|", "^")
 PADDED = "padded()"
@@ -66,12 +67,19 @@ class Column(Node):
     parts: tuple[str, ...]
 
 
+class UncollatedColumn(Column):
+    """A column whose strings, unless they have a collation, are compared as literals are, see FieldRef."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class FieldRef(Node):
     """A resolved column of the table, with its exact logical and physical path.
 
     `nullable` includes every ancestor; `partition` marks a partition column, whose value is in the log; `collation` is
-    the field's `__COLLATIONS` entry as written, None for UTF8_BINARY and for types other than string.
+    the field's `__COLLATIONS` entry as written, None for UTF8_BINARY and for types other than string; `is_plain` says
+    that a comparison considers its collation as little as a literal's.
     """
 
     logical: tuple[str, ...]
@@ -80,6 +88,7 @@ class FieldRef(Node):
     nullable: bool = True
     partition: bool = False
     collation: str | None = None
+    is_plain: bool = False
 
     def __hash__(self) -> int:
         # The path identifies the column. A predicate with thousands of leaves is hashed once for each leaf.
@@ -275,6 +284,8 @@ _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
 def transform(node: Node, change: Callable[[Node], Node]) -> Node:
     """`node` with each direct child replaced by `change(child)`; the same object if nothing changes."""
     old = children_of(node)
+    if not old:
+        return node
     new = tuple([change(child) for child in old])
     if all(map(is_, old, new)):
         return node
@@ -341,11 +352,28 @@ def is_null_constant(node: Node) -> bool:
     return isinstance(node, Literal) and node.value is None
 
 
+def _is_small(node: Node, size: int) -> bool:
+    """Whether the tree has few levels and at most `size` nodes, also if each part is counted wherever it occurs."""
+    level = [node]
+    for _ in range(_FEW_LEVELS):
+        below: list[Node] = []
+        for part in level:
+            below += [child for child in children_of(part) if not isinstance(child, (Literal, Column))]
+            if len(below) > size:
+                return False
+        level, size = below, size - len(below)
+        if not level:
+            return True
+    return False
+
+
 def is_too_large(node: Node, size: int = MAX_NODES) -> bool:
     """Whether the tree has more than `size` nodes other than literals and columns.
 
-    A part that occurs in many places counts in each of them, and is visited once.
+    A part that occurs in many places counts in each of them, and is visited once, unless the tree is small.
     """
+    if _is_small(node, size - 1):
+        return False
     # The nodes of each part, by identity; parts are finished after their children.
     known: dict[int, int] = {}
     pending: list[tuple[Node, tuple[Node, ...] | None]] = [(node, None)]

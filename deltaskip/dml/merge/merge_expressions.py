@@ -24,6 +24,7 @@ from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.functions import LITERAL_FUNCTIONS
 from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression, bound
+from deltaskip.sparkexpr.values.arrow_values import one_chunk
 
 _SIDES: Mapping[MergeSide, str] = {"target": "t.", "source": "s."}
 _USABLE: Mapping[ClauseKind, tuple[MergeSide, ...]] = {
@@ -160,6 +161,13 @@ class MergeExpressions:
         text = given if isinstance(given, str) else self._text(given)
         return needs_session(text, f"a merge into {self._table}", why, PASS_SESSION)
 
+    def sort_keys(self, collation: str, values: pa.Array) -> pa.Array | None:
+        """Return bytes that are equal where a collation considers strings equal; None if it has no such keys here."""
+        found = self._collations.evaluator(collation)
+        if found is None or not found.exact_keys:
+            return None
+        return one_chunk(found.sort_keys(values).cast(pa.binary()))
+
     def is_collated_inside(self, node: n.Node) -> bool:
         """Return whether a column of a bound expression has collated or padded strings inside a nested type."""
         used = n.top_level_columns(node)
@@ -202,4 +210,5 @@ class MergeExpressions:
             kind, usable = self._scope.kind, _USABLE[self._scope.kind]
             only = "" if len(usable) > 1 else f" Rows that are {kind} have columns of the {usable[0]} alone."
             raise UnknownName(f"{error}{only}") from error
-        return n.Column((_SIDES[side] + path[0], *path[1:]))
+        named = _SIDES[side] + path[0], *path[1:]
+        return n.Column(named) if side == "target" else self._scope.names.source_column(named)

@@ -250,9 +250,10 @@ def _plain(node: n.Node) -> n.Node:
 
 
 def _explicit(*nodes: n.Node) -> bool:
-    return any(isinstance(node, n.Collate) for node in nodes) and all(
-        isinstance(_stripped(node), n.FieldRef | n.Literal) for node in nodes
-    )
+    for node in nodes:
+        if isinstance(node, n.Collate):
+            return all(isinstance(_stripped(each), n.FieldRef | n.Literal) for each in nodes)
+    return False
 
 
 def _value(node: n.Node) -> Any:

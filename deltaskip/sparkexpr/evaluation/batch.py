@@ -51,6 +51,9 @@ class CollatedOrder(Protocol):
     def evaluator(self, collation: str) -> Collation | None:
         """Return the collation with a name from a schema or COLLATE; None if it is not available."""
 
+    def unavailable(self, collation: str) -> str:
+        """Return why `evaluator` returns None for a collation, and what to install."""
+
     def order(self, collation: str, left: str, right: str) -> int:
         """Compare two strings. Raises LookupError or EvaluationError if the collation is not available."""
 
@@ -310,13 +313,18 @@ class Batch:
         if near.any():
             self.unknown.append(near)
 
+    def unavailable(self, collation: str) -> Undecided:
+        """The error for a collation that is not available."""
+        why = None if self.collations is None else self.collations.unavailable(collation)
+        return Undecided(f"The collation {collation} is not available." if why is None else f"{why}.")
+
     def collated(self, op: str, collation: str, left: v.Values, right: v.Values) -> v.Values:
         """The values of a comparison of strings under a collation."""
         if v.is_constant(left):
             return self.collated(n.MIRRORED[op], collation, right, left)
         found = None if self.collations is None else self.collations.evaluator(collation)
         if found is None:
-            raise Undecided(f"The collation {collation} is not available.")
+            raise self.unavailable(collation)
         if v.is_constant(right):
             literal = right.as_py()
             if literal is None:
@@ -401,7 +409,7 @@ class Batch:
         """Whether each string is equal to a string of a list under a collation."""
         order = None if self.collations is None else self.collations.evaluator(collation)
         if order is None:
-            raise Undecided(f"The collation {collation} is not available.")
+            raise self.unavailable(collation)
         if order.exact_keys and all(map(order.trusts, wanted)):
             self.trust(order, child)
             return pc.is_in(

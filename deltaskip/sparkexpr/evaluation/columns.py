@@ -131,6 +131,8 @@ class Evaluator:
                 found = conformed(found, arrow_type(type_))
         except pa.ArrowException as error:
             raise Undecided(f"Arrow cannot compute it: {str(error).splitlines()[0]}") from error
+        except SchemaError as error:
+            raise Undecided("A struct or map of intervals, which have no type in Arrow, is left to Spark.") from error
         unknown = np.zeros(rows, np.bool_)
         for each in batch.unknown:
             unknown |= each

@@ -212,7 +212,7 @@ class _Evaluation:
         try:
             return self.order(collation, left, right)
         except LookupError as error:
-            raise Undecided(f"The collation {collation} is not available.") from error
+            raise Undecided(f"{error}.") from error
 
     def membership(self, node: n.In) -> object:
         child = self.compared_operand(node.child, *nodes_in(node.values))
