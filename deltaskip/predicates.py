@@ -13,6 +13,7 @@ import numpy as np
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import InvalidArgumentType, PredicateError, PredicateWarning
 from deltaskip.lazy_regex import regex
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr import ColumnExpr, parse_sql, to_node, with_parameters
 from deltaskip.sparkexpr.bind import with_shapes
 from deltaskip.sparkexpr.meaning import USUAL, SessionMeaning
@@ -163,6 +164,7 @@ def with_dotted_names(node: Node, schema: StructType) -> Node:
         return node
     first = {fold_name(name) for name in schema.names}
 
+    @deep
     def visited(part: Node) -> Node:
         if isinstance(part, Column) and fold_name(part.parts[0]) not in first:
             name = dotted.get(fold_name(".".join(part.parts)))
