@@ -68,14 +68,18 @@ def nested(cls: K) -> K:
         try:
             return self._hash  # type: ignore[no-any-return]
         except AttributeError:
-            found: int = hash_of(self)
+            # Not that of a single field: each level of a chain would have the same.
+            found = hash((kind, hash_of(self)))
             object.__setattr__(self, "_hash", found)
             return found
 
     def equals(self: Any, other: object) -> Any:
         if self is other:
             return True
-        return same(self, other) if other.__class__ is self.__class__ else NotImplemented
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        unequal = getattr(self, "_hash", 0) != getattr(other, "_hash", 0) and hash(self) != hash(other)
+        return False if unequal else same(self, other)
 
     kind.__eq__, kind.__repr__ = equals, deep(kind.__repr__)
     kind.__hash__ = hash_once if hasattr(cls, "_hash") else hash_of

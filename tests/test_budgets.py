@@ -32,7 +32,7 @@ LIMITS: dict[str, int] = {
     "schema": 1_100,
     "skipping": 7_700,
     "spark": 12_900,
-    "sparkexpr": 41_650,
+    "sparkexpr": 41_700,
     "statements": 4_800,
     "stats": 5_150,
     "storage": 3_750,

@@ -191,16 +191,19 @@ def _check_quotes(right: n.Column, scope: _Scope) -> None:
 
 def _as_column(node: n.Node, scope: _Scope) -> n.Column | None:
     """The column `st.a` for `st['a']`, a field of a struct column; None for other extractions."""
-    match node:
-        case n.Call("[]", (n.Column(parts), n.Literal(str() as name, _))):
-            column = n.Column((*parts, name))
-        case n.Call("[]", (n.Call("[]") as inner, n.Literal(str() as name, _))):
-            found = _as_column(inner, scope)
-            if found is None:
+    names: list[str] = []
+    part = node
+    # Types have no more levels.
+    while isinstance(part, n.Call) and len(names) <= t.DEEPEST:
+        match part:
+            case n.Call("[]", (inner, n.Literal(str() as name, _))):
+                names.append(name)
+                part = inner
+            case _:
                 return None
-            column = n.Column((*found.parts, name))
-        case _:
-            return None
+    if not names or not isinstance(part, n.Column):
+        return None
+    column = n.Column((*part.parts, *reversed(names)))
     try:
         resolve(scope.schema, column.parts, scope.mode)
     except PredicateError:

@@ -330,7 +330,7 @@ def _call(name: str, *args: object) -> ColumnExpr:
     return ColumnExpr(n.Call(name, tuple(to_node(arg) for arg in args)))
 
 
-_MOST_SHOWN = 1000
+_MOST_SHOWN = 200
 
 _Legs = tuple[type[n.And] | type[n.Or], ColumnExpr, ColumnExpr, int]
 """The operands of & or |, and their count, including the operands of nested chains with the same operator.

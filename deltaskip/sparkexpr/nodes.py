@@ -444,17 +444,25 @@ def _flattened(node: Node) -> list[Any]:
 def _rebuilt(parts: list[Any]) -> Node:
     """The tree of the parts of `_flattened`."""
     made: list[Node] = []
+
+    def part_at(place: Any) -> Node:
+        return made[place.index]
+
     for part in parts:
         if isinstance(part, tuple):
             kind, values = part
-            part = transform(kind(*values), lambda place: made[place.index])
+            part = transform(kind(*values), part_at)
         made.append(part)
     return made[-1]
 
 
+def _reduced(node: Any) -> tuple[Any, ...]:
+    return _rebuilt, (_flattened(node),)
+
+
 for _kind in _CHILDREN:
     if _kind is not Between:
-        nested(_kind).__reduce__ = lambda self: (_rebuilt, (_flattened(self),))  # type: ignore[method-assign]
+        nested(_kind).__reduce__ = _reduced  # type: ignore[method-assign]
 
 
 def columns_of(node: Node) -> tuple[tuple[str, ...], ...]:

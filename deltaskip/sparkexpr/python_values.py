@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.errors import InvalidArgumentType, PredicateError, SchemaError
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr.literal_list import SHORTEST, LiteralList, integers, text_list
-from deltaskip.sparkexpr.nodes import Call, Cast, Literal, Node
+from deltaskip.sparkexpr.nodes import Call, Cast, Literal, Node, kept
 from deltaskip.sparkexpr.text.render import to_sql
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.resolve import fold_name
@@ -84,6 +85,7 @@ def literal_node(value: object, what: str = "A literal in a predicate") -> Node:
     raise error
 
 
+@deep
 def shaped(node: Node, type_: t.DataType | None) -> Node:
     """Return a constant in which each dict is a struct or a map, by the type that it is compared with or stored as.
 
@@ -128,6 +130,7 @@ def shaped(node: Node, type_: t.DataType | None) -> Node:
     return node
 
 
+@kept
 def holds_dict(node: Node) -> bool:
     """Whether a constant has a dict that `shaped` must decide."""
     return isinstance(node, Call) and (node.name == "dict()" or any(map(holds_dict, node.args)))

@@ -183,9 +183,9 @@ def test_an_unknown_name_at_the_last_level_is_named() -> None:
 def test_a_time_at_any_depth_is_replaced_and_bounded() -> None:
     from deltaskip.sparkexpr.clock import Clock, at_time, reads_clock
 
-    node = bind_expression(parse_sql("x < unix_timestamp()" + " + 1" * LEVELS), SCHEMA)
+    node = bind_expression(parse_sql("x < CAST(now() AS BIGINT)" + " + 1" * LEVELS), SCHEMA)
     assert reads_clock(node)
-    timed = at_time(parse_sql("unix_timestamp()" + " + 1" * LEVELS + " > x"), 7_000_000, "UTC", SCHEMA.names)
+    timed = at_time(parse_sql("CAST(now() AS BIGINT)" + " + 1" * LEVELS + " > x"), 7_000_000, "UTC", SCHEMA.names)
     assert values(bind(timed, SCHEMA)) == values(bind(parse_sql(f"x < {LEVELS + 7}"), SCHEMA))
     assert Clock(1_700_000_000_000_000, "UTC").weakest(node) is not None
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from deltaskip.errors import PredicateError
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.skipping.proofs.preimage.preimage import steps_of
 from deltaskip.skipping.proofs.preimage.pull_back import single_direction
@@ -199,6 +200,7 @@ def _has_value(derived: Derived, value: int) -> bool:
         return False
 
 
+@deep
 def _is_number_of_numbers(node: n.Node) -> bool:
     """Whether a whole number is derived from whole numbers by arithmetic that gives no NULL, in every session."""
     match node:
@@ -219,6 +221,7 @@ def _is_number_of_numbers(node: n.Node) -> bool:
     return False
 
 
+@deep
 def _is_text_of_text(node: n.Node) -> bool:
     """Whether a string is derived from the source by functions that are defined for all strings, in every session."""
     match node:

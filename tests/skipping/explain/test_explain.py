@@ -394,7 +394,7 @@ def test_the_work_of_explain_grows_with_the_parts_of_the_predicate(
 ) -> None:
     table = grid(tmp_path)
     visited: list[int] = []
-    truth, unpack = explain_module._truth, np.unpackbits
+    truth, unpack = explain_module._Truth.of, np.unpackbits
 
     def counted_truth(*args: Any) -> Any:
         visited[-1] += 1
@@ -404,7 +404,7 @@ def test_the_work_of_explain_grows_with_the_parts_of_the_predicate(
         visited[-1] += 1
         return unpack(*args, **kwargs)
 
-    monkeypatch.setattr(explain_module, "_truth", counted_truth)
+    monkeypatch.setattr(explain_module._Truth, "of", counted_truth)
     monkeypatch.setattr(explain_module.np, "unpackbits", counted_unpack)  # type: ignore[attr-defined]
     for parts in (20, 80):
         visited.append(0)
