@@ -301,7 +301,7 @@ def _named_again(snapshot: Snapshot, pieces: Sequence[Piece], sidecar_rows: int)
     """
     known = {} if snapshot.checkpoint is None else snapshot.checkpoint.sidecars
     # The clean-up of a shorter log may delete a sidecar before it finds the new checkpoint that names it.
-    if snapshot.table_properties.log_retention_ms < DAY_MS:
+    if not known or snapshot.table_properties.log_retention_ms < DAY_MS:
         return {}
     files = [piece.source.part if isinstance(piece, KeptGroups) else None for piece in pieces]
     groups: Counter[str] = Counter()
@@ -310,8 +310,10 @@ def _named_again(snapshot: Snapshot, pieces: Sequence[Piece], sidecar_rows: int)
             groups[piece.source.part.path] += len(piece.numbers)
     large = -(-sidecar_rows // 2)
     found: dict[str, Sidecar] = {}
-    newer = 0
+    newer, action = 0, ""
     for piece, file in zip(reversed(pieces), reversed(files), strict=True):
+        # Removes precede adds, and can be in other sidecars.
+        newer, action = newer if piece.action == action else 0, piece.action
         if file is None:
             newer += piece.rows
             continue
@@ -321,7 +323,8 @@ def _named_again(snapshot: Snapshot, pieces: Sequence[Piece], sidecar_rows: int)
         newer = 0 if file.path in found and file.metadata.num_rows >= large else newer + piece.rows
     # What follows rows that are written is written with them, unless it is large.
     written = False
-    for file in files:
+    for piece, file in zip(pieces, files, strict=True):
+        written, action = written and piece.action == action, piece.action
         written = written or file is None or file.path not in found
         if file is not None and written and file.metadata.num_rows < large:
             found.pop(file.path, None)
