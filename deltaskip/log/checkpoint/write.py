@@ -266,10 +266,12 @@ def _write_v2(snapshot: Snapshot, adds: AddRows, sidecar_rows: int, copies: bool
     written: list[Sidecar] = []
     try:
         with _Sidecars(snapshot, columns, encoding, sidecar_rows, made, written) as sidecars:
-            for piece in pieces:
+            for number, piece in enumerate(pieces):
                 if isinstance(piece, KeptGroups) and piece.source.part.path in named:
                     sidecars.name_again(named[piece.source.part.path], piece)
                     continue
+                if not isinstance(piece, KeptGroups):
+                    sidecars.end_before(sum(each.rows for each in pieces[number:]))
                 for item in _row_groups(piece, adds.rows, made):
                     sidecars.write(piece.action, item)
                     kill_point("row group written")
@@ -367,6 +369,11 @@ class _Sidecars:
             self._file = self._open.enter_context(CheckpointFile(local, self._columns, self._encoding))
         _put(self._file, action, item)
         if self._file.rows >= self._rows:
+            self._close()
+
+    def end_before(self, rows: int) -> None:
+        """End the sidecar, so that the next checkpoint can name it, if it has several times the rows that follow."""
+        if self._file is not None and is_kept(True, self._file.rows, rows, -(-self._rows // 2)):
             self._close()
 
     def name_again(self, sidecar: Sidecar, kept: KeptGroups) -> None:
