@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, overload
 
 from deltaskip import arguments
 from deltaskip.as_frames import AsFrames
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable
+from deltaskip.hints import no_elements
 from deltaskip.log import same_table
 from deltaskip.log.loading import of_one_table
 from deltaskip.reading.selected_columns import SelectingScan
@@ -71,6 +72,24 @@ OF_FRAMES = {
     "update_incremental": "refresh()",
     "get_add_actions": "scan().files()",
     "num_files": "detail().num_files",
+    "create_checkpoint": "checkpoint()",
+    "cleanup_metadata": "clean_up_log()",
+    "transaction_version": "app_versions[app_id]",
+    "load_with_datetime": "DeltaTable(path, timestamp=…)",
+    "restoreToVersion": "restore(version)",
+    "restoreToTimestamp": "restore(timestamp=…)",
+    "cloneAtVersion": "clone(path, version)",
+    "addFeatureSupport": "add_feature(name)",
+    "dropFeatureSupport": "drop_feature(name)",
+    "upgradeTableProtocol": "add_feature(name)",
+    "alias": "merge(rows, on, source_alias=…, target_alias=…)",
+    "whenMatchedUpdateAll": "merge(rows, on).when_matched_update_all()",
+    "repair": "verify()",
+    "to_arrow_table": "scan().to_arrow()",
+    "to_pandas_df": "scan().to_pandas()",
+    "sql": "deltaskip.sql(\"SELECT … FROM 'path'\")",
+    "query": "deltaskip.sql(\"SELECT … FROM 'path'\")",
+    "drop": "a catalog's drop_table(name), or delete the folder",
     "describe": "detail()",
 }
 """Methods of DataFrames and of other libraries' tables, and what to call instead."""
@@ -138,6 +157,10 @@ class TableScan(SelectingScan, Scan, AsFrames):
                 of_table = " of the DeltaTable" if instead == OF_FRAMES[name] else ""
                 message = f"A scan has no {name}: write {instead}{of_table}."
                 raise AttributeError(message) from error
+
+    def __getitem__(self, key: object) -> NoReturn:
+        """Raise InvalidArgumentType: columns and rows are chosen when the scan is made."""
+        raise no_elements(self, key, "table.scan(")
 
     def _repr_html_(self) -> str:
         metrics = self.metrics
@@ -218,9 +241,9 @@ class TableScan(SelectingScan, Scan, AsFrames):
         Raises:
             UnsupportedFeature: Polars is not installed.
         """
-        from deltaskip.reading.data_frames import lazy_frame
+        from deltaskip.reading.data_frames import data_frame, lazy_frame
 
-        return lazy_frame(self) if arguments.flag("lazy", lazy) else super().to_polars()
+        return lazy_frame(self) if arguments.flag("lazy", lazy) else data_frame(self)
 
     def to_duckdb(self, connection: Any = None, name: str | None = None) -> duckdb.DuckDBPyRelation:
         """Return the rows as a relation of DuckDB, and make a view of them if a name is given.

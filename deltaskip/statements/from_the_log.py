@@ -48,8 +48,17 @@ class Query(ReadStatement):
     text: str
 
     def run(self, session: StatementSession) -> Any:
-        answer = _answer_from_log(session, self.text)
+        answer = self.from_log(session)
         return session.query(self.text) if answer is None else answer
+
+    def from_log(self, session: StatementSession) -> pa.Table | None:
+        """The rows if the log alone proves them; None if it is another query, or the log does not."""
+        return _answer_from_log(session, self.text)
+
+    @property
+    def explains(self) -> bool:
+        """Whether it is EXPLAIN of a query."""
+        return StatementReader(self.text).peek_word("EXPLAIN")
 
 
 def _answer_from_log(session: StatementSession, text: str) -> pa.Table | None:

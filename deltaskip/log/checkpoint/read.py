@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import Sidecar, hadoop_path
+from deltaskip.actions import ADD_FIELDS, Sidecar, hadoop_path
 from deltaskip.doors import first_line, of_signal_handler
 from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.fork_safety import cached_property
@@ -63,6 +63,8 @@ _HELD_ROWS = 2048
 _COUNTED = frozenset(("add.path", "add.size", "add.deletionVector"))
 _COUNTED_ROWS = 20_480
 _MOST_HELD = 12
+# Columns of adds that most plans and commits read, sooner or later: of a cached checkpoint they are decoded together.
+_TOGETHER = tuple(f"add.{name}" for name in ADD_FIELDS.logged.values())
 _TAIL_BYTES = 64 << 10
 _END, _MAGIC = struct.Struct("<I4s"), b"PAR1"
 
@@ -98,6 +100,7 @@ class CheckpointPart:
         # Whether columns are decoded once and cached, since the checkpoint is small; by row group and columns.
         self.is_held = False
         self._held: dict[tuple[int, tuple[str, ...]], list[pa.RecordBatch]] = {}
+        self._undecoded: set[int] = set()
         # By row group, what `AddGroup.totals` keeps; None after its first count.
         self.sizes: dict[int, tuple[dict[str, int], int] | None] = {}
 
@@ -127,6 +130,9 @@ class CheckpointPart:
         """
         present = [name for name in columns if self.has(name)] or ["add.path"]
         groups = range(self.metadata.num_row_groups) if row_groups is None else row_groups
+        held = self._held_adds(present, groups[0]) if len(groups) == 1 else None
+        if held is not None:
+            return pa.Table.from_batches(held)
         with _reading(self.root, self.version, self.path), self._opened() as file:
             numbers = self._numbers(present)
             table = self._as_read(file.read_row_groups(list(groups), column_indices=numbers, use_threads=False))
@@ -162,7 +168,7 @@ class CheckpointPart:
             yield from self._decoded(columns, group, rows)
             return
         key = group, tuple(columns)
-        held = self._held.get(key)
+        held = self._held.get(key) or self._held_adds(columns, group)
         if held is None:
             held = list(self._decoded(columns, group, _FEW_ROWS if self.is_held else _COUNTED_ROWS))
             if len(self._held) >= _MOST_HELD:
@@ -171,6 +177,19 @@ class CheckpointPart:
         for batch in held:
             for start in range(0, batch.num_rows, rows):
                 yield batch.slice(start, rows)
+
+    def _held_adds(self, columns: Sequence[str], group: int) -> list[pa.RecordBatch] | None:
+        """Columns of the adds of a cached checkpoint; None if they are not among those that are decoded together."""
+        together = [name for name in _TOGETHER if self.has(name)]
+        if not self.is_held or not frozenset(columns).issubset(together) or len(columns) == len(together):
+            return None
+        if group not in self._undecoded:
+            try:
+                return [_with_fields(batch, columns) for batch in self.columns_of(together, group, _HELD_ROWS)]
+            except CorruptLog:
+                # The damage may be in another column.
+                self._undecoded.add(group)
+        return None
 
     def _decoded(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
         with _reading(self.root, self.version, self.path), self._opened() as file:
@@ -182,7 +201,7 @@ class CheckpointPart:
 
     def _as_read(self, rows: Any) -> Any:
         """A table or batch of the file, with maps for those with optional keys, which pyarrow reads as lists."""
-        if not any(ENTRIES in path for path in self.columns):
+        if not self._has_entries:
             return rows
         from deltaskip.stats.parquet_input import as_read
 
@@ -190,6 +209,10 @@ class CheckpointPart:
         if isinstance(rows, pa.RecordBatch):
             return as_read(rows, schema)
         return pa.Table.from_batches([as_read(batch, schema) for batch in rows.to_batches()], schema)
+
+    @cached_property
+    def _has_entries(self) -> bool:
+        return any(ENTRIES in path for path in self.columns)
 
     def stream(self, actions: Sequence[str], group: int) -> Iterator[pa.RecordBatch]:
         """Yield rows of a row group in small batches, up to the last of these actions that the footer counts."""
@@ -353,6 +376,16 @@ class CheckpointPart:
     def _numbers(self, names: Sequence[str]) -> list[int]:
         """Indexes of the Parquet columns with these names, or below them; names that the file lacks are omitted."""
         return [number for name in names for number in self._numbers_below.get(name, ())]
+
+
+def _with_fields(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+    """Rows with some fields of the column `add`, given as paths below it."""
+    [add] = batch.columns
+    names = [name.partition(".")[2] for name in columns]
+    parts = [add.field(name) for name in names]
+    fields = [add.type.field(name) for name in names]
+    found = pa.StructArray.from_arrays(parts, fields=fields, mask=add.is_null() if add.null_count else None)
+    return pa.RecordBatch.from_arrays([found], names=["add"])
 
 
 @dataclass(frozen=True, slots=True)
