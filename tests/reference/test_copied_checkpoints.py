@@ -19,7 +19,7 @@ POLICIES = ("classic", "v2")
 
 
 def made(path: Path, policy: str) -> ds.DeltaTable:
-    """A table after 30 commits, each followed by a checkpoint and written with a new handle."""
+    """A table after 33 commits, each followed by a checkpoint and written with a new handle."""
     properties = {
         "delta.checkpointPolicy": policy,
         "delta.checkpointInterval": "1",
@@ -28,7 +28,7 @@ def made(path: Path, policy: str) -> ds.DeltaTable:
         "delta.enableRowTracking": "true",
     }
     ds.DeltaTable.create(path, "id BIGINT, p STRING, x DOUBLE", ["p"], properties=properties)
-    for number in range(30):
+    for number in range(33):
         table = ds.DeltaTable(path)
         match number % 6:
             case 3:
@@ -84,4 +84,4 @@ def test_delta_spark_reads_what_was_copied(
         assert add.get("deletionVector", {}).get("cardinality") == (vector and vector["cardinality"])
     removed = {row["path"] for batch in tombstones(snapshot, 0) for row in batch.to_pylist()}
     assert theirs["tombstones"].keys() == removed
-    assert theirs["count"] == len(table.scan().to_arrow()) == 195
+    assert theirs["count"] == len(table.scan().to_arrow()) == 225

@@ -266,10 +266,12 @@ def _write_v2(snapshot: Snapshot, adds: AddRows, sidecar_rows: int, copies: bool
     written: list[Sidecar] = []
     try:
         with _Sidecars(snapshot, columns, encoding, sidecar_rows, made, written) as sidecars:
-            for piece in pieces:
+            for number, piece in enumerate(pieces):
                 if isinstance(piece, KeptGroups) and piece.source.part.path in named:
                     sidecars.name_again(named[piece.source.part.path], piece)
                     continue
+                if not isinstance(piece, KeptGroups):
+                    sidecars.end_before(sum(each.rows for each in pieces[number:]))
                 for item in _row_groups(piece, adds.rows, made):
                     sidecars.write(piece.action, item)
                     kill_point("row group written")
@@ -301,7 +303,7 @@ def _named_again(snapshot: Snapshot, pieces: Sequence[Piece], sidecar_rows: int)
     """
     known = {} if snapshot.checkpoint is None else snapshot.checkpoint.sidecars
     # The clean-up of a shorter log may delete a sidecar before it finds the new checkpoint that names it.
-    if snapshot.table_properties.log_retention_ms < DAY_MS:
+    if not known or snapshot.table_properties.log_retention_ms < DAY_MS:
         return {}
     files = [piece.source.part if isinstance(piece, KeptGroups) else None for piece in pieces]
     groups: Counter[str] = Counter()
@@ -310,8 +312,10 @@ def _named_again(snapshot: Snapshot, pieces: Sequence[Piece], sidecar_rows: int)
             groups[piece.source.part.path] += len(piece.numbers)
     large = -(-sidecar_rows // 2)
     found: dict[str, Sidecar] = {}
-    newer = 0
+    newer, action = 0, ""
     for piece, file in zip(reversed(pieces), reversed(files), strict=True):
+        # Removes precede adds, and can be in other sidecars.
+        newer, action = newer if piece.action == action else 0, piece.action
         if file is None:
             newer += piece.rows
             continue
@@ -321,7 +325,8 @@ def _named_again(snapshot: Snapshot, pieces: Sequence[Piece], sidecar_rows: int)
         newer = 0 if file.path in found and file.metadata.num_rows >= large else newer + piece.rows
     # What follows rows that are written is written with them, unless it is large.
     written = False
-    for file in files:
+    for piece, file in zip(pieces, files, strict=True):
+        written, action = written and piece.action == action, piece.action
         written = written or file is None or file.path not in found
         if file is not None and written and file.metadata.num_rows < large:
             found.pop(file.path, None)
@@ -364,6 +369,11 @@ class _Sidecars:
             self._file = self._open.enter_context(CheckpointFile(local, self._columns, self._encoding))
         _put(self._file, action, item)
         if self._file.rows >= self._rows:
+            self._close()
+
+    def end_before(self, rows: int) -> None:
+        """End the sidecar, so that the next checkpoint can name it, if it has several times the rows that follow."""
+        if self._file is not None and is_kept(True, self._file.rows, rows, -(-self._rows // 2)):
             self._close()
 
     def name_again(self, sidecar: Sidecar, kept: KeptGroups) -> None:

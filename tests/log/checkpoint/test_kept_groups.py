@@ -430,3 +430,18 @@ def test_a_checkpoint_that_fails_keeps_the_sidecars_that_it_names(
     with pytest.raises(OSError):
         write_checkpoint(table.load())
     assert {file.name for file in (table.log / "_sidecars").iterdir()} == before
+
+
+def test_a_sidecar_with_a_small_row_group_at_its_end_is_copied_once_and_then_named(
+    tmp_path: Path, copies: list[int]
+) -> None:
+    table = TableBuilder(tmp_path / "t")
+    sizes = {"group_rows": 16, "sidecar_rows": 100}
+    table.commit(V2, metadata(configuration={"delta.checkpointPolicy": "v2"}), *(add(f"f{n:03d}") for n in range(34)))
+    assert len(write_checkpoint(table.load(), **sizes).sidecars) == 1
+    table.commit(add("a"))
+    second = write_checkpoint(table.load(), **sizes)
+    assert copies == [2] and len(second.sidecars) == 2
+    table.commit(add("b"))
+    third = write_checkpoint(table.load(), **sizes)
+    assert copies == [2] and third.sidecars[0] == second.sidecars[0] and third.num_adds == 36
