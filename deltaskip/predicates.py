@@ -94,6 +94,22 @@ def written_node(given: Any, what: str = "A predicate of pyspark") -> Node:
     return engine(what).column_to_node(given, Opaque) if is_column(given) else expression_node(given, what)
 
 
+def as_columns_of(given: Any, table: str, qualifier: str | None = None, source: Any = None) -> Any:
+    """Return an expression with names in place of columns of the table's DataFrames, such as `table.toDF()["id"]`.
+
+    Args:
+        given: The expression; a PySpark Column can hold columns of DataFrames.
+        table: The location of the table.
+        qualifier: The name of the table in expressions; None for none.
+        source: The DataFrame that is merged into the table, whose columns stay.
+
+    Raises PredicateError for a column of another DataFrame.
+    """
+    if not is_column(given):
+        return given
+    return engine("An expression of pyspark").as_columns_of(given, table, qualifier, source)
+
+
 def node_and_texts(column: Any) -> tuple[Node, list[str]]:
     """Return the node of a PySpark Column as understood without a session, and the SQL text in it, as of F.expr."""
     texts: list[str] = []

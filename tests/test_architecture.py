@@ -17,6 +17,7 @@ PACKAGE = ROOT / "deltaskip"
 # A room may import from the rooms of lower levels only; rooms of one level do not know each other.
 LEVELS = {
     "records": -1,
+    "recursion": -2,
     "arguments": 1,
     "doors": 1,
     "as_frames": 2,
@@ -352,14 +353,15 @@ def test_kernels_use_the_limited_api_of_which_wheels_are_built() -> None:
 
 # What the language of expressions imports of the rest of the package.
 BELOW_THE_LANGUAGE = {
-    "arguments", "doors", "errors", "extras", "fork_safety", "json_text", "lazy_regex", "printable", "records", "shown",
+    "arguments", "doors", "errors", "extras", "fork_safety", "json_text", "lazy_regex", "printable", "records",
+    "recursion", "shown",
 }  # fmt: skip
 # The modules and packages of the language whose names others import; other names come from deltaskip.sparkexpr.
 FACE_MODULES = {
     "arrow_expressions", "bind", "clock", "coerce", "collations", "comparison_collation", "diagnosis", "evaluation",
-    "functions", "kernels", "literal_list", "meaning", "meaning_settings", "nodes", "normalize", "polars_expressions",
-    "preimages", "text.sql_text", "types", "types.ddl", "types.lengths", "values", "values.arrow_nested",
-    "values.arrow_values", "values.calendar", "values.zone_rules",
+    "functions", "kernels", "literal_list", "local_expression", "meaning", "meaning_settings", "nodes", "normalize",
+    "polars_expressions", "preimages", "text.sql_text", "types", "types.ddl", "types.lengths", "values",
+    "values.arrow_nested", "values.arrow_values", "values.calendar", "values.zone_rules",
 }  # fmt: skip
 LARGEST_FACE = 60
 
@@ -391,6 +393,20 @@ def test_others_import_the_face_of_the_language() -> None:
     wrong = sorted(used - names - FACE_MODULES)
     assert not wrong, wrong
     assert used >= FACE_MODULES, f"nobody imports {FACE_MODULES - used}"
+
+
+def test_functions_that_change_every_node_take_trees_of_any_depth() -> None:
+    """`transform` calls the function for each child: one that transforms with itself is `deep`."""
+    wrong = [
+        f"{ident(path)}:{node.lineno}"
+        for path in python_modules()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef) and not any(ast.unparse(each) == "deep" for each in node.decorator_list)
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("transform", "n.transform", "nodes.transform")
+        if re.search(rf"\b{node.name}\b", ast.unparse(call.args[-1]))
+    ]
+    assert not wrong, wrong
 
 
 def test_only_the_spark_room_and_delta_spark_s_names_import_pyspark() -> None:

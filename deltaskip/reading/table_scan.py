@@ -241,9 +241,9 @@ class TableScan(SelectingScan, Scan, AsFrames):
         Raises:
             UnsupportedFeature: Polars is not installed.
         """
-        from deltaskip.reading.data_frames import lazy_frame
+        from deltaskip.reading.data_frames import data_frame, lazy_frame
 
-        return lazy_frame(self) if arguments.flag("lazy", lazy) else super().to_polars()
+        return lazy_frame(self) if arguments.flag("lazy", lazy) else data_frame(self)
 
     def to_duckdb(self, connection: Any = None, name: str | None = None) -> duckdb.DuckDBPyRelation:
         """Return the rows as a relation of DuckDB, and make a view of them if a name is given.

@@ -56,7 +56,7 @@ class ColumnExpr:
         return ColumnExpr, (self.node,)
 
     def __repr__(self) -> str:
-        return f"ColumnExpr({'…' if n.is_too_large(self.node) else repr(self.node)})"
+        return f"ColumnExpr({'…' if n.is_too_large(self.node, _MOST_SHOWN) else repr(self.node)})"
 
     def __bool__(self) -> NoReturn:
         raise InvalidArgumentType(
@@ -329,6 +329,8 @@ def to_node(value: object) -> n.Node:
 def _call(name: str, *args: object) -> ColumnExpr:
     return ColumnExpr(n.Call(name, tuple(to_node(arg) for arg in args)))
 
+
+_MOST_SHOWN = 1000
 
 _Legs = tuple[type[n.And] | type[n.Or], ColumnExpr, ColumnExpr, int]
 """The operands of & or |, and their count, including the operands of nested chains with the same operator.

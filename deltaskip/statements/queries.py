@@ -141,7 +141,8 @@ class QuerySession(ABC):
 
         There are no predicates if the session reads the text otherwise under its settings.
         """
-        if not engine("A query").meaning(self.spark).reads(text):
+        meaning = engine("A query").meaning(self.spark)
+        if meaning is None or not meaning.reads(text):
             return {}
         columns = {name: tables[ref].scan().columns or tables[ref].schema.names for ref, name in names.items()}
         return _required(query_template(text, names).format_map({name: name for name in columns}), columns)

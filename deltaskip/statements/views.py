@@ -124,7 +124,7 @@ def register_view(
         opened.refresh()
     else:
         opened = DeltaTable(table, storage_options=storage_options)
-    view = RegisteredView(spark, parts[0][0], opened, predicate_text(where, params, opened.schema))
+    view = RegisteredView(spark, parts[0][0], opened, predicate_text(where, params, opened.snapshot))
     _views(spark)[fold_name(view.name)] = view
     return view
 
