@@ -104,8 +104,8 @@ def test_habits_of_a_first_afternoon(table: ds.DeltaTable, tmp_path: Path) -> No
         (lambda: table["id"], r"has no elements: write scan\(columns=\['id'\]\) for columns"),
         (lambda: table.scan()[["id", "name"]], r"write table\.scan\(columns=\['id', 'name'\]\)"),
         (lambda: table[ds.col("id") > 1], r"write scan\(where\), where"),
-        (lambda: table.scan(id=1), r"where=\"id = 1\""),  # type: ignore[call-overload]
-        (lambda: table.delete(name="a"), r"where=\"name = 'a'\""),  # type: ignore[call-arg]
+        (lambda: table.scan(id=1), r"where=\"id = 1\""),
+        (lambda: table.delete(name="a"), r"where=\"name = 'a'\""),
         (lambda: ds.DeltaTable.create(tmp_path / "u", {"id": "BIGINT"}), r"Write 'id BIGINT'; the columns of rows"),
         (lambda: table.scan().to_duckdb("x"), r"write to_duckdb\(name='x'\)"),
     )

@@ -102,6 +102,7 @@ class GivenRows:
     @property
     def frame_zone(self) -> str:
         """The time zone of the session of the PySpark DataFrame."""
+        assert self._frame is not None
         return str(self._frame.sparkSession.conf.get("spark.sql.session.timeZone"))
 
     @property

@@ -268,6 +268,9 @@ class RunningCollations(CollatedOrder):
     def evaluator(self, collation: str) -> Collation | None:
         return self._collations.evaluator(collation)
 
+    def unavailable(self, collation: str) -> str:
+        return self._collations.unavailable(collation)
+
     def order(self, collation: str, left: str, right: str) -> int:
         return self._collations.order(collation, left, right)
 

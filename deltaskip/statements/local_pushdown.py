@@ -79,13 +79,13 @@ def _sure(node: n.Node, alias: str, schema: t.StructType) -> n.Node | None:
         case n.Compare(op, n.Literal() as literal, other) if op in _COMPARED and not isinstance(other, n.Literal):
             return _sure(n.Compare(_COMPARED[op], other, literal), alias, schema)
         case n.Compare(_, n.Column() as column, n.Literal(value, kind)):
-            return _over(node, column, alias, schema, value is not None and _same_comparison(node.op, kind))
+            return _over(node, column, alias, schema, _same_comparison(node.op, kind) if value is not None else ())
         case n.Compare(_, n.Cast(n.Column() as column, t.DATE), n.Literal(value, t.DATE)):
-            return _over(node, column, alias, schema, value is not None and (t.TIMESTAMP, t.TIMESTAMP_NTZ))
+            return _over(node, column, alias, schema, (t.TIMESTAMP, t.TIMESTAMP_NTZ) if value is not None else ())
         case n.Compare(_, n.Call("year", (n.Column() as column,)), n.Literal(int(), kind)) if kind in _WHOLE:
             return _over(node, column, alias, schema, (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ))
         case n.Like(n.Column() as column, n.Literal(str() as pattern), _, False):
-            return _over(node, column, alias, schema, "_" not in pattern and (t.STRING,))
+            return _over(node, column, alias, schema, (t.STRING,) if "_" not in pattern else ())
         case n.Call("starts_with" | "prefix", (n.Column() as column, n.Literal(str()) as prefix)):
             return _over(n.StartsWith(column, prefix), column, alias, schema, (t.STRING,))
         case _:
@@ -103,14 +103,14 @@ def _same_comparison(op: str, kind: t.DataType) -> Sequence[t.DataType]:
 
 
 def _over(
-    node: n.Node, column: n.Column, alias: str, schema: t.StructType, types: Collection[t.DataType] | bool
+    node: n.Node, column: n.Column, alias: str, schema: t.StructType, types: Collection[t.DataType]
 ) -> n.Node | None:
     """The term over a top-level column of the table, if it has one of some types; None otherwise."""
     parts = column.parts
     if len(parts) == 2 and t.fold_name(parts[0]) == t.fold_name(alias):
         parts = parts[1:]
     fields = [field for field in schema.fields if t.fold_name(field.name) == t.fold_name(parts[0])]
-    if len(parts) != 1 or len(fields) != 1 or not types or fields[0].type not in types:
+    if len(parts) != 1 or len(fields) != 1 or fields[0].type not in types:
         return None
     if {t.CHAR_VARCHAR_KEY, t.COLLATIONS_KEY} & fields[0].metadata.keys():
         # Spark does not compare these strings by their bytes.

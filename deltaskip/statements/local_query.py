@@ -299,7 +299,7 @@ def _by_duckdb(
 def _refused(error: Exception, text: str, tokens: Sequence[SqlToken], views: Mapping[Reference, str]) -> PredicateError:
     """The error for a query that DuckDB refuses, with the names of the query and what to write."""
     said = redacted(str(error))
-    for ref, view in reversed(views.items()):
+    for ref, view in [*views.items()][::-1]:
         parts = ref.name.parts
         path = path_of(parts)
         shown = display_name(parts) if path is None else f"'{path.removeprefix('./')}'"

@@ -236,7 +236,7 @@ class _References(StatementReader):
                 self.at += 1
             elif self.paths and expected and token.kind == "string":
                 expected = False
-                self.path(select)
+                self.path_in_quotes(select)
             elif token.kind not in ("word", "name") or self.after_dot():
                 self.at += 1
             elif expected and not token.is_word("LATERAL"):
@@ -327,7 +327,7 @@ class _References(StatementReader):
         if len(parts) > 1 or fold_name(parts[0]) not in names:
             self.found.append(Reference(name, start, end, alias_at, parts[-1] if alias is None else alias, select))
 
-    def path(self, select: int | None) -> None:
+    def path_in_quotes(self, select: int | None) -> None:
         """Read the path of a table, or a name in double quotes if a dot follows, and record it."""
         first, parts = self.at, [self.tokens[self.at].text]
         self.at += 1

@@ -80,7 +80,7 @@ def test_the_history_names_the_mode_and_a_repeated_version_of_an_application_is_
         ("error", "ErrorIfExists"),
         ("ignore", "Ignore"),
     ):
-        ds.write(tmp_path / mode, ROWS, mode, "day", txn=("job", 1), user_metadata="first")  # type: ignore[arg-type]
+        ds.write(tmp_path / mode, ROWS, mode, "day", txn=("job", 1), user_metadata="first")
         [entry] = ds.DeltaTable(tmp_path / mode).history()
         assert entry.operation_parameters == {"mode": name, "partitionBy": '["day"]'}
         assert entry.operation_metrics["numOutputRows"] == "2"
@@ -93,7 +93,7 @@ def test_what_cannot_be_written_says_what_to_do_and_leaves_nothing(tmp_path: Pat
     new, there = tmp_path / "new", tmp_path / "there"
     ds.write(there, ROWS, partition_by="day")
     cases: list[tuple[Callable[[], object], type[Exception], str]] = [
-        (lambda: ds.write(new, ROWS, "create"), ds.InvalidArgument, "mode must be append, overwrite, error or ignore"),  # type: ignore[arg-type]
+        (lambda: ds.write(new, ROWS, "create"), ds.InvalidArgument, "mode must be append, overwrite, error or ignore"),
         (lambda: ds.write(new, {"id": [1], "n": [None]}), ds.SchemaError, r"column n .* no value .* a cast"),
         (lambda: ds.DeltaTable.create(new, {"id": [1], "n": [[]]}), ds.SchemaError, r"column n .* no value"),
         (lambda: ds.write(new, ROWS, partition_by="dya"), ds.SchemaError, "columns are id, day"),
@@ -113,9 +113,10 @@ def test_what_cannot_be_written_says_what_to_do_and_leaves_nothing(tmp_path: Pat
 def test_rows_reach_a_table_that_another_writer_creates_meanwhile(
     once: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from deltaskip.table import creation
     from deltaskip.table import written as module
 
-    commit = module.commit_with_rows
+    commit = creation.commit_with_rows
 
     def after_another(transaction: Any, rows: Any, zone: str) -> Any:
         monkeypatch.undo()

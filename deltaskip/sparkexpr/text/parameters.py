@@ -73,7 +73,8 @@ def bound_parameters(text: str, params: object) -> tuple[str, dict[str, object]]
     """
     if params is None:
         return text, {}
-    found, values = _parameters_in(text), {}
+    found = _parameters_in(text)
+    values: dict[str, object] = {}
     given = params if isinstance(params, Mapping) else dict(enumerate(list_of(params)))
     for at, (start, stop, name) in reversed([*enumerate(found)]):
         value = given[at if name is None else name]
