@@ -81,6 +81,9 @@ class _CollationsOf(CollatedOrder):
     def evaluator(self, collation: str) -> Collation | None:
         return _collations(self.version).evaluator(collation)
 
+    def unavailable(self, collation: str) -> str:
+        return _collations(self.version).unavailable(collation)
+
     def order(self, collation: str, left: str, right: str) -> int:
         return _collations(self.version).order(collation, left, right)
 

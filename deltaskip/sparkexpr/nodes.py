@@ -446,7 +446,8 @@ def _rebuilt(parts: list[Any]) -> Node:
     made: list[Node] = []
 
     def part_at(place: Any) -> Node:
-        return made[place.index]
+        found: Node = made[place.index]
+        return found
 
     for part in parts:
         if isinstance(part, tuple):
@@ -462,7 +463,7 @@ def _reduced(node: Any) -> tuple[Any, ...]:
 
 for _kind in _CHILDREN:
     if _kind is not Between:
-        nested(_kind).__reduce__ = _reduced  # type: ignore[method-assign]
+        nested(_kind).__reduce__ = _reduced  # type: ignore[method-assign, assignment]
 
 
 def columns_of(node: Node) -> tuple[tuple[str, ...], ...]:

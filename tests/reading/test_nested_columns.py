@@ -194,7 +194,7 @@ def test_levels_that_contradict_each_other_are_left_to_pyarrow() -> None:
                 assert changed is None or changed.to_pylist() == [rows[0][:1], [rows[0][1], rows[1][0]]]
             else:
                 assert changed is None
-    assert decoded(data).to_pylist() == rows  # type: ignore[union-attr]
+    assert decoded(data).to_pylist() == rows
 
 
 def test_strings_in_nested_columns_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
