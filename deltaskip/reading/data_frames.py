@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltaskip.as_frames import frame_of
-from deltaskip.reading.arrow_rows import arrow_batches, arrow_schema_of
+from deltaskip.reading.arrow_rows import arrow_schema_of
 from deltaskip.reading.pushed import pushed_polars_filter
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _frames(
     limited = rows is not None or scan.limit is not None
     pushed = None if predicate is None or limited else pushed_polars_filter(scan, predicate)
     narrowed = scan._narrowed(names, pushed, rows)
-    for batch in arrow_batches(narrowed, scan._finished):
+    for batch in narrowed._batches(scan._finished):
         frame = frame_of(pa.Table.from_batches([batch]))
         frame = frame if predicate is None else frame.filter(predicate)
         if batch_rows is None or frame.height <= batch_rows:

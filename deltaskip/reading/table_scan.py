@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset
 
     from deltaskip.reading.metrics import ScanMetrics
+    from deltaskip.reading.top_scan import TopScan
 
 _Call = tuple[str, tuple[Any, ...]]
 """A method of RowReader, and its arguments."""
@@ -163,6 +164,36 @@ class TableScan(SelectingScan, Scan, AsFrames):
                 raise
         return sum(batch.num_rows for batch in self._narrowed((), None).to_batches())
 
+    def top(self, n: int, by: object) -> TopScan:
+        """Return a scan of the first `n` rows in an order, as ORDER BY and LIMIT select them. Ties are in any order.
+
+        Files are read in the order of their bounds, until the rows that were read prove that no other file has one of
+        the first `n`; then the same holds for row groups and pages. `files`, `paths` and `to_spark` have the files that
+        the log does not rule out.
+
+        Args:
+            n: Number of rows.
+            by: The order: SQL text such as "ts DESC NULLS LAST, id", a Column of `deltaskip.col` such as
+                `col("ts").desc()`, a Column of PySpark, or a list of them. NULLs come first in ascending order and last
+                in descending, and NaN is the greatest number, as in Spark.
+
+        Raises:
+            PredicateError: A term does not parse, a column does not exist, or Spark does not sort its type.
+            InvalidArgument: `n` is negative, `by` names no column, or the scan has a limit.
+            InvalidArgumentType: An argument has the wrong type.
+        """
+        from deltaskip.reading.top_scan import TopScan
+
+        number = arguments.non_negative("n", n)
+        if number is None:
+            raise InvalidArgumentType.of("n", "an int", n)
+        if self.limit is not None:
+            raise InvalidArgument(
+                f"A scan with a limit or an order has no first rows, because it has any {self.limit:,} of its rows: "
+                f"call scan(where).top(n, by) without a limit (table {self.snapshot.table_root})."
+            )
+        return TopScan(self, number, by)
+
     def head(self, n: int = 5) -> pa.Table:
         """Return at most `n` rows as an Arrow table; which ones is not defined.
 
@@ -182,10 +213,9 @@ class TableScan(SelectingScan, Scan, AsFrames):
         """Return the rows that match the predicate as an Arrow table, with the selected columns and the limit."""
         import pyarrow as pa
 
-        from deltaskip.reading.arrow_rows import arrow_batches, arrow_schema_of
+        from deltaskip.reading.arrow_rows import arrow_schema_of
 
-        schema = arrow_schema_of(self)
-        return pa.Table.from_batches(arrow_batches(self, self._finished), schema)
+        return pa.Table.from_batches(self._batches(), arrow_schema_of(self))
 
     def to_batches(self) -> pa.RecordBatchReader:
         """Return a reader of the rows, which holds few of them in memory at a time.
@@ -194,9 +224,15 @@ class TableScan(SelectingScan, Scan, AsFrames):
         """
         import pyarrow as pa
 
-        from deltaskip.reading.arrow_rows import arrow_batches, arrow_schema_of
+        from deltaskip.reading.arrow_rows import arrow_schema_of
 
-        return pa.RecordBatchReader.from_batches(arrow_schema_of(self), arrow_batches(self, self._finished))
+        return pa.RecordBatchReader.from_batches(arrow_schema_of(self), self._batches())
+
+    def _batches(self, finished: Callable[[ScanMetrics], None] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows, in batches of `arrow_schema_of`. finished: Takes the metrics; by default `metrics` has them."""
+        from deltaskip.reading.arrow_rows import arrow_batches
+
+        return arrow_batches(self, finished or self._finished)
 
     @overload
     def to_polars(self, lazy: Literal[False] = False) -> polars.DataFrame: ...
