@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from deltaskip.log import Snapshot
     from deltaskip.sparkexpr.meaning import SessionMeaning
     from deltaskip.sparkexpr.nodes import Node
+    from deltaskip.sparkexpr.sort_terms import SortTerm
     from deltaskip.sparkexpr.types import StructType
 
 SESSION_ZONE = "session"
@@ -76,6 +77,10 @@ class PlannedScan(Protocol):
 
 class ListedScan(PlannedScan, Protocol):
     """The members of a scan that an engine needs to read its rows; see `Scan`."""
+
+    @property
+    def order(self) -> Sequence[SortTerm]:
+        """The order whose first rows are returned, as many as the limit; empty for any rows."""
 
     def files(self) -> pa.Table:
         """The files that may contain matching rows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, ClassVar, NoReturn, Self
 
 import pyarrow as pa
 
@@ -24,7 +24,6 @@ from deltaskip.skipping.row_order import OrderTerm, bound_terms, given_terms
 from deltaskip.skipping.top_files import certain_threshold, ordered_files, parts_of
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.meaning import SessionMeaning
-from deltaskip.sparkexpr.sort_terms import SortTerm
 from deltaskip.sparkexpr.values.arrow_values import domain_values, exact_sum, one_chunk
 
 if TYPE_CHECKING:
@@ -39,9 +38,8 @@ _LEAST_HELD = 1 << 14
 class TopScan(TableScan):
     """A scan of the first rows of another scan in an order, made by `TableScan.top`.
 
-    Its rows come in that order. `files` returns the files that the log does not rule out: those behind a bound that
-    enough certain rows reach, or that no row of the first can satisfy, are left out. Reading rows in this process leaves
-    out more of them, because the rows that were read show which others are too late.
+    Its rows come in that order. `files` returns the files that the log does not rule out, and the rows that are read in
+    this process rule out more of them.
 
     Args:
         rows: The scan of all rows.
@@ -57,7 +55,7 @@ class TopScan(TableScan):
         self._rows = rows
         self._by = by if isinstance(by, str) else tuple(by) if isinstance(by, list) else by
         try:
-            self.order: tuple[SortTerm, ...] = given_terms(rows, self._by)
+            self.order = given_terms(rows, self._by)
             self._terms: tuple[OrderTerm, ...] = bound_terms(rows, self.order)
         except DeltaSkipError as error:
             raise type(error)(f"{error} {self._at_version()}") from error
@@ -123,7 +121,7 @@ class TopScan(TableScan):
         return self if rows is self._rows else type(self)(rows, self.limit or 0, self._by)
 
     def count(self, read: bool = True) -> int:
-        """Return the number of rows: that of all matching rows, at most the number of the first. See `TableScan.count`."""
+        """Return the number of rows: of all matching ones, at most the number of the first. See `TableScan.count`."""
         return min(self._rows.count(read), self.limit or 0)
 
     def _narrowed(self, names: Sequence[str], predicate: n.Node | None, limit: int | None = None) -> Self:

@@ -42,6 +42,7 @@ from deltaskip.sparkexpr.diagnosis import (
 from deltaskip.sparkexpr.meaning import USUAL, SessionMeaning
 from deltaskip.sparkexpr.nodes import Column, Like, Literal, Node
 from deltaskip.sparkexpr.normalize import normalize
+from deltaskip.sparkexpr.sort_terms import SortTerm
 from deltaskip.sparkexpr.values.calendar import current_micros, zone_of
 from deltaskip.sparkexpr.values.zone_rules import UnknownZone, rules_in_use
 from deltaskip.stats.cache_keys import PartitionAnswersKey
@@ -82,6 +83,9 @@ class LogScan(Reopened):
         "where", "_planned_at", "_has_one_time", "limit", "_named", "columns", "given", "ansi", "meaning",
         "collation_version",
     )  # fmt: skip
+
+    # The order whose first rows are returned; empty for any rows.
+    order: tuple[SortTerm, ...] = ()
 
     def __init__(self, snapshot: Snapshot, options: ReadOptions = ALL_ROWS) -> None:
         self.snapshot = snapshot

@@ -1,9 +1,9 @@
 """The order of a scan's rows: its terms over the columns of a table, and what a row must satisfy to be among the first.
 
 The first n rows are found by predicates. If n rows are known, of which the last has the value v of the first term, a
-row can be among the first n only if it is not behind v: in descending order with NULLs last, `x > v` or `x = v`. That is
-a predicate like those of WHERE, so the proofs of `skipping.proofs` decide which files, row groups and pages may have
-such rows: bounds are used as bounds, and never as values (docs/pages/soundness.md, The first rows of an order).
+row can be among the first n only if it is not behind v: in descending order with NULLs last, if `x >= v`. That is a
+predicate like those of WHERE, so the proofs of `skipping.proofs` decide which files, row groups and pages may have such
+rows: bounds are used as bounds, and never as values (docs/pages/soundness.md, The first rows of an order).
 """
 
 from __future__ import annotations

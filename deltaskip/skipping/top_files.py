@@ -34,7 +34,6 @@ from deltaskip.sparkexpr.values.arrow_values import (
     domain_values,
     is_true,
     numpy_values,
-    one_chunk,
     typed_array,
 )
 from deltaskip.stats.cache_keys import AddsScope
@@ -62,8 +61,7 @@ def certain_threshold(predicate: CompiledPredicate, term: OrderTerm, wanted: int
     found = [_certain(predicate, batch, term, column) for batch in candidates(predicate.snapshot, predicate.program)]
     if not found:
         return None
-    bounds = one_chunk(pa.chunked_array([each for each, _, _ in found]))
-    rows, nulls = (one_chunk(pa.chunked_array([each[k] for each in found], pa.int64())) for k in (1, 2))
+    bounds, rows, nulls = (_joined([each[k] for each in found]) for k in range(3))
     before = (pc.sum(nulls).as_py() or 0) if term.given.nulls_first else 0
     if before >= wanted:
         return term.not_behind(None, strict=False)
@@ -95,14 +93,14 @@ def _certain(
     field = TableColumns(predicate.snapshot.schema, predicate.snapshot.mapping_mode).stat_field(column)
     assert field is not None
     if field.kind is None:
-        return pa.nulls(len(rows), pa.int64()), rows, pa.nulls(len(rows), pa.int64())
+        return pa.nulls(len(rows)), rows, pa.nulls(len(rows), pa.int64())
     stats, side = batch.statistics, _behind(term)
-    bounds = _taken(stats.bound(field, side), kept)
+    bounds = _of_one_type(_taken(stats.bound(field, side), kept))
     if side == "max" and field.kind is BoundKind.DOUBLE:
         # A NaN that the writer left out is behind the maximum.
         bounds = pc.if_else(_taken(stats.max_covers_nan(field), kept), bounds, arrow_scalar(None, bounds.type))
     if side == "max" and field.kind is BoundKind.TEXT:
-        # It may be a prefix of a greater string.
+        # A longer one may be a prefix of a greater string.
         short = pc.less(pc.binary_length(bounds), arrow_scalar(CUT_FROM, pa.int32()))
         bounds = pc.if_else(short, bounds, arrow_scalar(None, bounds.type))
     [vectors] = batch.rows(["deletion_vector"], kept)
@@ -195,10 +193,7 @@ def ordered_files(predicate: CompiledPredicate, term: OrderTerm, columns: list[s
 
         nothing = arrow_array([], pa.int64())
         return OrderedFiles(files_schema(snapshot, columns).empty_table(), nothing, nothing, starts)
-    # Batches without bounds have no keys.
-    kind = next((key.type for key in keys if not pa.types.is_null(key.type)), pa.int64())
-    merged = pa.concat_arrays([key if key.type == kind else pa.nulls(len(key), kind) for key in keys])
-    order = _sorted(merged, term.given.descending, pa.concat_arrays(levels))
+    order = _sorted(_joined(keys), term.given.descending, pa.concat_arrays(levels))
     found = (pa.concat_arrays(each).take(order) for each in (rows, places))
     return OrderedFiles(pa.concat_tables(tables).combine_chunks().take(order), *found, starts)
 
@@ -263,7 +258,19 @@ def _comparable(values: pa.Array) -> pa.Array:
     """Values in a type that Arrow sorts as Spark does."""
     if pa.types.is_floating(values.type):
         return ordered_floats(values)
-    return values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
+    return values.cast(pa.int8()) if pa.types.is_boolean(values.type) else _of_one_type(values)
+
+
+def _of_one_type(values: pa.Array) -> pa.Array:
+    """Strings as binary: batches of the log have them in several types."""
+    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+    return values.cast(pa.binary()) if is_text or pa.types.is_large_binary(values.type) else values
+
+
+def _joined(arrays: list[pa.Array]) -> pa.Array:
+    """The arrays as one. Batches without any bound have arrays of type null."""
+    kind = next((each.type for each in arrays if not pa.types.is_null(each.type)), pa.int64())
+    return pa.concat_arrays([each if each.type == kind else pa.nulls(len(each), kind) for each in arrays])
 
 
 def _literal_value(value: Any, type_: t.DataType) -> Any:
