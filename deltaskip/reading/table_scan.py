@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from deltaskip import arguments
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from deltaskip.reading.metrics import ScanMetrics
     from deltaskip.reading.top_scan import TopScan
+    from deltaskip.skipping.explain.report import Explain
 
 _Call = tuple[str, tuple[Any, ...]]
 """A method of RowReader, and its arguments."""
@@ -124,6 +126,9 @@ class TableScan(SelectingScan, Scan, AsFrames):
         found: ScanMetrics | None = self.__dict__.get("_metrics")
         return found
 
+    # What `explain` says of the last totals.
+    _answered = ""
+
     def _finished(self, metrics: ScanMetrics) -> None:
         self._metrics = metrics
 
@@ -139,6 +144,11 @@ class TableScan(SelectingScan, Scan, AsFrames):
                 of_table = " of the DeltaTable" if instead == OF_FRAMES[name] else ""
                 message = f"A scan has no {name}: write {instead}{of_table}."
                 raise AttributeError(message) from error
+
+    def explain(self) -> Explain:
+        """See `LogScan.explain`. After `aggregate`, the report also says what was read for it."""
+        found = super().explain()
+        return replace(found, answered=self._answered) if self._answered else found
 
     def _repr_html_(self) -> str:
         metrics = self.metrics
@@ -193,6 +203,32 @@ class TableScan(SelectingScan, Scan, AsFrames):
                 f"call scan(where).top(n, by) without a limit (table {self.snapshot.table_root})."
             )
         return TopScan(self, number, by)
+
+    def aggregate(self, by: object = (), **aggregates: str) -> pa.Table:
+        """Return totals of the matching rows, from the log where it proves them.
+
+        Files of which every row matches are counted by their statistics. Only files that match in part, or whose
+        statistics do not decide, are read, and of these only the columns that are needed; for `min` and `max` only the
+        files whose bound is further out than the values that are known. `metrics` and `explain` then say what was read.
+
+        Args:
+            by: The groups: names of partition columns and expressions over them, as a list of SQL text or Columns, or
+                by the names of their columns in the answer. The default is one row for all rows.
+            aggregates: By name `count(*)`, `count(column)`, `min(column)`, `max(column)`, `count_if(column IS NULL)` or
+                `count_if(column IS NOT NULL)`, as SQL text.
+
+        Returns:
+            A table with the groups, in their order, and the aggregates; a group is there only if it has a row.
+
+        Raises:
+            UnsupportedFeature: Another aggregate, groups by other columns, or only Spark evaluates or reads something.
+            PredicateError: An expression does not parse, or a column does not exist.
+            InvalidArgument: Nothing is asked for, a name is used twice, or the scan has a limit.
+            InvalidArgumentType: An argument has the wrong type.
+        """
+        from deltaskip.reading.aggregation import aggregated
+
+        return aggregated(self, by, aggregates)
 
     def head(self, n: int = 5) -> pa.Table:
         """Return at most `n` rows as an Arrow table; which ones is not defined.

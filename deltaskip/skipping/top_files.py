@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from deltaskip.records import dataclass
 from deltaskip.skipping.add_batches import FileBatch, candidates
+from deltaskip.skipping.comparable import comparable, joined, sorted_positions
 from deltaskip.skipping.counts import live_row_counts, proved_rows
 from deltaskip.skipping.file_list import batch_files
 from deltaskip.skipping.file_predicates import CompiledPredicate
@@ -27,7 +28,6 @@ from deltaskip.skipping.row_order import OrderTerm
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import Collations
-from deltaskip.sparkexpr.values import ordered_floats
 from deltaskip.sparkexpr.values.arrow_values import (
     arrow_array,
     arrow_scalar,
@@ -61,13 +61,13 @@ def certain_threshold(predicate: CompiledPredicate, term: OrderTerm, wanted: int
     found = [_certain(predicate, batch, term, column) for batch in candidates(predicate.snapshot, predicate.program)]
     if not found:
         return None
-    bounds, rows, nulls = (_joined([each[k] for each in found]) for k in range(3))
+    bounds, rows, nulls = (joined([each[k] for each in found]) for k in range(3))
     before = (pc.sum(nulls).as_py() or 0) if term.given.nulls_first else 0
     if before >= wanted:
         return term.not_behind(None, strict=False)
     some = pc.and_(pc.is_valid(bounds), pc.greater(rows, _ZERO))
     bounds, rows = bounds.filter(some), rows.filter(some)
-    order = _sorted(_comparable(bounds), term.given.descending)
+    order = sorted_positions(comparable(bounds), term.given.descending)
     total = pc.cumulative_sum_checked(rows.take(order))
     enough = int(np.searchsorted(numpy_values(total), wanted - before))
     if enough == len(order):
@@ -95,7 +95,9 @@ def _certain(
     if field.kind is None:
         return pa.nulls(len(rows)), rows, pa.nulls(len(rows), pa.int64())
     stats, side = batch.statistics, _behind(term)
-    bounds = _of_one_type(_taken(stats.bound(field, side), kept))
+    bounds = _taken(stats.bound(field, side), kept)
+    if field.kind is BoundKind.TEXT:
+        bounds = comparable(bounds)
     if side == "max" and field.kind is BoundKind.DOUBLE:
         # A NaN that the writer left out is behind the maximum.
         bounds = pc.if_else(_taken(stats.max_covers_nan(field), kept), bounds, arrow_scalar(None, bounds.type))
@@ -193,7 +195,7 @@ def ordered_files(predicate: CompiledPredicate, term: OrderTerm, columns: list[s
 
         nothing = arrow_array([], pa.int64())
         return OrderedFiles(files_schema(snapshot, columns).empty_table(), nothing, nothing, starts)
-    order = _sorted(_joined(keys), term.given.descending, pa.concat_arrays(levels))
+    order = sorted_positions(joined(keys), term.given.descending, pa.concat_arrays(levels))
     found = (pa.concat_arrays(each).take(order) for each in (rows, places))
     return OrderedFiles(pa.concat_tables(tables).combine_chunks().take(order), *found, starts)
 
@@ -209,7 +211,7 @@ def _nearest(
     if column.partition:
         partition, codes = batch.partition(column.physical[0], column.type)
         values = partition.read(predicate.portable.time_zone).array.take(_taken(codes, kept))
-        keys, nulls = _comparable(values), pc.is_null(values)
+        keys, nulls = comparable(values), pc.is_null(values)
         some = nulls
     else:
         field = TableColumns(predicate.snapshot.schema, predicate.snapshot.mapping_mode).stat_field(column)
@@ -234,7 +236,7 @@ def _near_bounds(
     if field.kind is None:
         return None
     if column.collation is None:
-        return _comparable(batch.statistics.bound(field, side))
+        return comparable(batch.statistics.bound(field, side))
     collation = Collations(predicate.portable.collation_version).evaluator(column.collation)
     if collation is None:
         return None
@@ -245,32 +247,6 @@ def _near_bounds(
 def _behind(term: OrderTerm) -> Side:
     """The side of the bound behind which no row sorts."""
     return "min" if term.given.descending else "max"
-
-
-def _sorted(keys: pa.Array, descending: bool, levels: pa.Array | None = None) -> pa.Array:
-    """Positions of keys in their order, by level first."""
-    table = pa.table([keys] if levels is None else [keys, levels], ["key", "level"][: 1 if levels is None else 2])
-    order = [("key", "descending" if descending else "ascending")]
-    return pc.sort_indices(table, sort_keys=order if levels is None else [("level", "ascending"), *order])
-
-
-def _comparable(values: pa.Array) -> pa.Array:
-    """Values in a type that Arrow sorts as Spark does."""
-    if pa.types.is_floating(values.type):
-        return ordered_floats(values)
-    return values.cast(pa.int8()) if pa.types.is_boolean(values.type) else _of_one_type(values)
-
-
-def _of_one_type(values: pa.Array) -> pa.Array:
-    """Strings as binary: batches of the log have them in several types."""
-    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
-    return values.cast(pa.binary()) if is_text or pa.types.is_large_binary(values.type) else values
-
-
-def _joined(arrays: list[pa.Array]) -> pa.Array:
-    """The arrays as one. Batches without any bound have arrays of type null."""
-    kind = next((each.type for each in arrays if not pa.types.is_null(each.type)), pa.int64())
-    return pa.concat_arrays([each if each.type == kind else pa.nulls(len(each), kind) for each in arrays])
 
 
 def _literal_value(value: Any, type_: t.DataType) -> Any:

@@ -103,6 +103,7 @@ class Explain:
         leaves: A report for each leaf of the predicate, left to right.
         tree: How AND and OR combine the leaves.
         matrix: Data of the plot.
+        answered: What the log answered, and what was read, of the totals or first rows that were asked for last.
     """
 
     table_root: str
@@ -114,6 +115,7 @@ class Explain:
     leaves: tuple[LeafReport, ...]
     tree: Tree
     matrix: Matrix = field(compare=False, repr=False)
+    answered: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as values that `json.dumps` accepts; `tree` contains ordinals of `leaves`."""
@@ -126,6 +128,7 @@ class Explain:
             "kept_bytes": self.kept_bytes,
             "leaves": [leaf.to_dict() for leaf in self.leaves],
             "tree": _tree_dict(self.tree),
+            **({"answered": self.answered} if self.answered else {}),
         }
 
     @property
@@ -175,6 +178,8 @@ class Explain:
             else:
                 lines.append(indent + self.leaves[part].predicate)
                 lines += [f"{indent}  {note}" for note in _notes(self.leaves[part])]
+        if self.answered:
+            lines.append(f"  {self.answered}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ from .hashes import SPARK_SEED, iceberg_bucket, spark_hash
 from .interval_types import INTERVALS
 from .intervals import interval_text
 from .numerals import EXACT, context, decimal_of, exactly, integer_of, of_unscaled
-from .vectors import ordered_floats
+from .vectors import floats_of_order, ordered_floats
 
 __all__ = [
     "EXACT",
@@ -18,6 +18,7 @@ __all__ = [
     "context",
     "decimal_of",
     "exactly",
+    "floats_of_order",
     "iceberg_bucket",
     "integer_of",
     "interval_text",
