@@ -23,7 +23,7 @@ from deltaskip.skipping.partition_columns import as_in_rows
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.lengths import char_type
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_true, numpy_values, one_chunk
-from deltaskip.stats.layout import Side
+from deltaskip.stats.layout import CUT_FROM, BoundKind, Side
 from deltaskip.stats.tight_bounds import are_tight
 
 UNKNOWN = -1
@@ -154,7 +154,10 @@ class _BatchFacts:
         exact = pc.and_not(facts.exact, facts.unknown)
         exact = exact if unfit(field) is None else pc.and_(exact, arrow_scalar(False, pa.bool_()))
         known = pc.if_else(facts.unknown, arrow_scalar(None, facts.values.type), facts.values)
-        return FileExtremes(comparable(known), numpy_values(exact), numpy_values(pc.invert(facts.counted)))
+        edges = comparable(known)
+        if side == "max" and field.kind is BoundKind.TEXT:
+            edges = _above_prefixes(edges)
+        return FileExtremes(edges, numpy_values(exact), numpy_values(pc.invert(facts.counted)))
 
     def _partition_values(self, column: t.Resolved) -> pa.Array | None:
         """The values of a partition column, as rows have them; None for another column."""
@@ -164,6 +167,13 @@ class _BatchFacts:
         files = batch_files(self.batch, self.kept, ["partition_values"], self.predicate.portable.time_zone)
         values = one_chunk(files["partition_values"])
         return as_in_rows(pc.struct_field(values, [column.logical[0]]), column.field)
+
+
+def _above_prefixes(maxima: pa.Array) -> pa.Array:
+    """Maxima that may be prefixes of greater strings, raised above all of these by a byte that UTF-8 does not have."""
+    long = pc.greater_equal(pc.binary_length(maxima), arrow_scalar(CUT_FROM, pa.int32()))
+    raised = pc.binary_join_element_wise(maxima, arrow_scalar(b"\xff", pa.binary()), arrow_scalar(b"", pa.binary()))
+    return pc.if_else(long, raised, maxima)
 
 
 def _numbers(counts: pa.Array) -> np.ndarray:
