@@ -22,9 +22,9 @@ from deltaskip.sparkexpr.collations import installed_spark_version
 
 if TYPE_CHECKING:
     from deltaskip.log import Snapshot
+    from deltaskip.sparkexpr import SortTerm
     from deltaskip.sparkexpr.meaning import SessionMeaning
     from deltaskip.sparkexpr.nodes import Node
-    from deltaskip.sparkexpr.sort_terms import SortTerm
     from deltaskip.sparkexpr.types import StructType
 
 SESSION_ZONE = "session"

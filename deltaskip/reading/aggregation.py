@@ -23,8 +23,21 @@ if TYPE_CHECKING:
 _BY = "a list of partition columns or expressions over them, or a dict of them by name"
 
 
-def aggregated(scan: TableScan, by: object, aggregates: Mapping[str, object]) -> pa.Table:
-    """Return the totals of a scan, see `TableScan.aggregate`."""
+def aggregated(
+    scan: TableScan, by: object, aggregates: Mapping[str, object], most_bytes: int | None = None
+) -> pa.Table:
+    """Return the totals of a scan, see `TableScan.aggregate`.
+
+    Args:
+        scan: The scan.
+        by: The groups.
+        aggregates: The aggregates by name.
+        most_bytes: The most bytes of files to read; None for no limit.
+
+    Raises:
+        NotProvable: More bytes would have to be read.
+        DeltaSkipError: As `TableScan.aggregate`.
+    """
     snapshot = scan.snapshot
     at = f"(table {snapshot.table_root}, version {snapshot.version})"
     if scan.limit is not None:
@@ -48,7 +61,7 @@ def aggregated(scan: TableScan, by: object, aggregates: Mapping[str, object]) ->
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidArgument(f"The name {twice} is used twice: give each aggregate its own name {at}.")
-    answer, metrics = totals(scan, keys, found)
+    answer, metrics = totals(scan, keys, found, most_bytes)
     scan._answered = _said(", ".join([*map(str, aggregates.values())]), [key.name for key in keys], metrics)
     scan._finished(metrics)
     return answer

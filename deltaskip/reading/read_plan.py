@@ -25,9 +25,9 @@ from deltaskip.reading.stored_rows import listed_twice
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import physical_schema
 from deltaskip.settings import options
+from deltaskip.sparkexpr import SortTerm
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import columns_of
-from deltaskip.sparkexpr.sort_terms import SortTerm
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
 
 METADATA = "_metadata"

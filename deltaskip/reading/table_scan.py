@@ -6,17 +6,19 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, overload
 
 from deltaskip import arguments
 from deltaskip.as_frames import AsFrames
 from deltaskip.doors import door
-from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable
+from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, NotProvable
+from deltaskip.fork_safety import cached_property
 from deltaskip.log import same_table
 from deltaskip.log.loading import of_one_table
 from deltaskip.reading.selected_columns import SelectingScan
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import ColumnExpr
+from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.nodes import And, Node
 
 if TYPE_CHECKING:
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
     import pyarrow.dataset
 
     from deltaskip.reading.metrics import ScanMetrics
-    from deltaskip.reading.top_scan import TopScan
     from deltaskip.skipping.explain.report import Explain
+    from deltaskip.skipping.row_order import OrderTerm
 
 _Call = tuple[str, tuple[Any, ...]]
 """A method of RowReader, and its arguments."""
@@ -54,6 +56,8 @@ OF_FRAMES = {
     "insert": "append(rows)",
     "upsert": "merge(rows, on)",
     "toDF": "scan().to_spark(spark)",
+    **dict.fromkeys(("sort", "sort_by", "orderBy", "order_by", "top_k", "nlargest"), "scan().top(n, by='ts DESC')"),
+    **dict.fromkeys(("agg", "groupBy", "group_by", "groupby"), "scan().aggregate(by=[…], n='count(*)')"),
     "to_pylist": "scan().to_arrow().to_pylist()",
     "to_dicts": "scan().to_arrow().to_pylist()",
     "rename_column": "alter(RenameColumn(name, new_name))",
@@ -116,6 +120,10 @@ class TableScan(SelectingScan, Scan, AsFrames):
             scan._diagnosed = True
             scan._plan(self.meaning, self.collation_version)
         return scan
+
+    def _also(self, condition: Node | None) -> Self:
+        """The scan of the rows that also satisfy a condition; None for every row."""
+        return self if condition is None else self._narrowed(list(self.paths_by_name), condition)
 
     @property
     def metrics(self) -> ScanMetrics | None:
@@ -192,8 +200,6 @@ class TableScan(SelectingScan, Scan, AsFrames):
             InvalidArgument: `n` is negative, `by` names no column, or the scan has a limit.
             InvalidArgumentType: An argument has the wrong type.
         """
-        from deltaskip.reading.top_scan import TopScan
-
         number = arguments.non_negative("n", n)
         if number is None:
             raise InvalidArgumentType.of("n", "an int", n)
@@ -352,6 +358,112 @@ class TableScan(SelectingScan, Scan, AsFrames):
             requested_schema: The schema that the consumer prefers, as a capsule.
         """
         return self.to_batches().__arrow_c_stream__(requested_schema)
+
+
+@door
+@of_one_table
+class TopScan(TableScan):
+    """A scan of the first rows of another scan in an order, made by `TableScan.top`.
+
+    Its rows come in that order. `files` returns the files that the log does not rule out, and the rows that are read in
+    this process rule out more of them.
+
+    Args:
+        rows: The scan of all rows.
+        number: How many rows to return.
+        by: The order, as `TableScan.top` takes it.
+    """
+
+    _planned_from: ClassVar[tuple[str, ...]] = (*TableScan._planned_from, "_rows", "_by", "order", "_terms")
+
+    # The attributes are those of the scan of all rows.
+    def __init__(self, rows: TableScan, number: int, by: object) -> None:
+        vars(self).update(vars(rows))
+        self._rows = rows
+        self._by = by if isinstance(by, str) else tuple(by) if isinstance(by, list) else by
+        from deltaskip.skipping.row_order import bound_terms, given_terms
+
+        try:
+            self.order = given_terms(rows, self._by)
+            self._terms: tuple[OrderTerm, ...] = bound_terms(rows, self.order)
+        except DeltaSkipError as error:
+            raise type(error)(f"{error} {self._at_version()}") from error
+        self.limit = number
+        if not isinstance(self._by, str):
+            # A Column of PySpark belongs to its session.
+            self._by = self.order
+
+    def _given(self) -> dict[str, object]:
+        given = super()._given()
+        number = given.pop("limit")
+        return {**given, "top": number, "by": ", ".join(map(str, self.order))}
+
+    @cached_property
+    def pruned(self) -> TableScan:
+        """The scan of the rows that the log does not rule out, in any order."""
+        return self._rows._also(self._certain)
+
+    @cached_property
+    def _certain(self) -> Node | None:
+        """The condition of these rows; None for every row."""
+        from deltaskip.skipping.top_files import certain_threshold
+
+        return certain_threshold(self._rows.compiled, self._terms[0], self.limit or 0)
+
+    def files(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the files that can contain one of the first rows, as `Scan.files` does."""
+        return self.pruned.files(stats, columns)
+
+    def file_batches(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+        """Return a reader of the files of `files`, see `LogScan.file_batches`."""
+        return self.pruned.file_batches(stats, columns)
+
+    def paths(self) -> list[str]:
+        """Return the paths of `files`, see `Scan.paths`."""
+        return self.pruned.paths()
+
+    def partitions(self) -> pa.Table:
+        """Return the partitions of `files`, see `LogScan.partitions`."""
+        return self.pruned.partitions()
+
+    def explain(self) -> Explain:
+        """Return how many files each part of the predicate skips.
+
+        The condition that the log proves for the first rows is one part of it.
+        """
+        return self.pruned.explain()
+
+    def estimated_rows(self) -> int:
+        """Return the estimated number of rows, at most the number of the first rows."""
+        return min(self._rows.estimated_rows(), self.limit or 0)
+
+    def negated(self) -> NoReturn:
+        """Raise InvalidArgument: the other rows are not those that a predicate does not match."""
+        raise InvalidArgument(f"The rows behind the first {self.limit:,} are not a scan {self._at_version()}.")
+
+    def replanned(self, meaning: SessionMeaning, collation_version: str) -> Self:
+        """See `LogScan.replanned`. The order is understood as the session does, too."""
+        rows = self._rows.replanned(meaning, collation_version)
+        return self if rows is self._rows else type(self)(rows, self.limit or 0, self._by)
+
+    def at_one_time(self) -> Self:
+        """See `LogScan.at_one_time`."""
+        rows = self._rows.at_one_time()
+        return self if rows is self._rows else type(self)(rows, self.limit or 0, self._by)
+
+    def count(self, read: bool = True) -> int:
+        """Return the number of rows: of all matching ones, at most the number of the first. See `TableScan.count`."""
+        return min(self._rows.count(read), self.limit or 0)
+
+    def _narrowed(self, names: Sequence[str], predicate: Node | None, limit: int | None = None) -> Self:
+        assert predicate is None, "a filter applies to the first rows"
+        number = self.limit or 0
+        return type(self)(self._rows._narrowed(names, None), number if limit is None else min(number, limit), self._by)
+
+    def _batches(self, finished: Callable[[ScanMetrics], None] | None = None) -> Iterator[pa.RecordBatch]:
+        from deltaskip.reading.top_rows import top_batches
+
+        return top_batches(self, finished or self._finished)
 
 
 @door

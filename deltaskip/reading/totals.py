@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.errors import UnsupportedFeature
+from deltaskip.errors import NotProvable, UnsupportedFeature
 from deltaskip.log import same_table
 from deltaskip.progress import LOGGER, Progress, table_name
 from deltaskip.reading.aggregates import Aggregate
@@ -90,13 +90,19 @@ class GroupKey:
         return columns[self.node.logical[0]]
 
 
-def totals(scan: TableScan, keys: Sequence[GroupKey], aggregates: Sequence[Aggregate]) -> tuple[pa.Table, ScanMetrics]:
+def totals(
+    scan: TableScan, keys: Sequence[GroupKey], aggregates: Sequence[Aggregate], most_bytes: int | None = None
+) -> tuple[pa.Table, ScanMetrics]:
     """Return a row for each group, with its keys and aggregates, in the order of the keys; and what was read.
 
     Args:
         scan: The scan of the rows, without a limit.
         keys: The keys of the groups; none for one row.
         aggregates: What to compute.
+        most_bytes: The most bytes of files to read; None for no limit.
+
+    Raises:
+        NotProvable: More bytes would have to be read.
     """
     begun, counts = time.perf_counter(), ReadCounts()
     scan = scan.at_one_time()
@@ -104,6 +110,7 @@ def totals(scan: TableScan, keys: Sequence[GroupKey], aggregates: Sequence[Aggre
     planned = time.perf_counter()
     with same_table(scan.snapshot):
         work = _Totals.of(scan, keys, aggregates, facts, counts)
+        work.bytes_left = most_bytes
         read = work.read_counts() | work.existing()
         work.read(read)
         work.read_extremes()
@@ -160,6 +167,7 @@ class _Totals:
         known: For each group whether it has a row.
         sums: For each group the rows, by "rows", and those with values, by the path of a column.
         best: For each extreme the outermost known value of each group, as a comparable value.
+        bytes_left: How many bytes of files may still be read; None for any number.
     """
 
     scan: TableScan
@@ -173,6 +181,7 @@ class _Totals:
     known: np.ndarray
     sums: dict[Any, np.ndarray] = field(default_factory=dict)
     best: dict[Extreme, pa.Array] = field(default_factory=dict)
+    bytes_left: int | None = None
 
     @classmethod
     def of(
@@ -267,6 +276,13 @@ class _Totals:
         if not chosen.any():
             return
         files = self.facts.files.filter(arrow_array(chosen))
+        if self.bytes_left is not None:
+            self.bytes_left -= exact_sum(files["size"])
+            if self.bytes_left < 0:
+                raise NotProvable(
+                    f"The log of {self.scan.snapshot.table_root} at version {self.scan.snapshot.version} does not "
+                    f"prove the totals, and the files that decide are large: read them with aggregate()."
+                )
         scan = self._of_columns()
         table = self.scan.snapshot.table_root
         with Progress(f"Reading {table_name(table)}", exact_sum(files["size"])) as progress:

@@ -24,7 +24,7 @@ from deltaskip.skipping.file_list import chosen_columns, files_schema
 from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredicate
 from deltaskip.skipping.partition_terms import PartitionAnswers
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
-from deltaskip.sparkexpr import ColumnExpr, as_read, parse_sql, to_sql
+from deltaskip.sparkexpr import ColumnExpr, SortTerm, as_read, parse_sql, to_sql
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind
 from deltaskip.sparkexpr.clock import at_time, reads_clock
@@ -42,7 +42,6 @@ from deltaskip.sparkexpr.diagnosis import (
 from deltaskip.sparkexpr.meaning import USUAL, SessionMeaning
 from deltaskip.sparkexpr.nodes import Column, Like, Literal, Node
 from deltaskip.sparkexpr.normalize import normalize
-from deltaskip.sparkexpr.sort_terms import SortTerm
 from deltaskip.sparkexpr.values.calendar import current_micros, zone_of
 from deltaskip.sparkexpr.values.zone_rules import UnknownZone, rules_in_use
 from deltaskip.stats.cache_keys import PartitionAnswersKey

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError
 from deltaskip.predicates import expression_node
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr import ColumnExpr, as_read, to_sql
+from deltaskip.sparkexpr import ColumnExpr, SortTerm, as_read, sort_texts, to_sql
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import type_of
-from deltaskip.sparkexpr.sort_terms import SortTerm, sort_texts
 from deltaskip.sparkexpr.types.lengths import declared_type, holds_char
 
 if TYPE_CHECKING:

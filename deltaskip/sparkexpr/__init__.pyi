@@ -7,6 +7,7 @@ from .failures import PASS_SESSION, EvaluationError, Undecided, needs_session, p
 from .over_data import CheckedExpression, check, evaluate, filter
 from .padding import as_read, padded_column
 from .python_values import literal_node, shaped
+from .sort_terms import SortTerm, sort_texts
 from .text.expressions import beyond_one_row, columns_in, is_valid_sql, parse_sql, type_of_text
 from .text.parameters import parameter_names, with_parameters
 from .text.render import exact_sql, to_sql
@@ -19,6 +20,7 @@ __all__ = [
     "ColumnExpr",
     "EvaluationError",
     "Inexact",
+    "SortTerm",
     "Undecided",
     "as_read",
     "beyond_one_row",
@@ -39,6 +41,7 @@ __all__ = [
     "public_errors",
     "refused",
     "shaped",
+    "sort_texts",
     "sql_name",
     "to_node",
     "to_sql",

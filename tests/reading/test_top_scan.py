@@ -15,7 +15,7 @@ from tests.extent import extent
 from tests.reading.random_rows import columns_of, keys_at, sorted_positions, table_with_files
 from tests.skipping.random_predicates import random_predicate
 
-ORDERS_PER_TABLE = 8
+ORDERS_PER_TABLE = 16
 
 
 def check_orders(seed: int) -> tuple[int, int, int]:
@@ -54,13 +54,13 @@ def check_orders(seed: int) -> tuple[int, int, int]:
     return compared, read, files
 
 
-@settings(max_examples=extent(60, 2000))
+@settings(max_examples=extent(40, 2000))
 @given(st.integers(0, 1 << 48))
 def test_the_first_rows_are_those_of_a_sort_of_all_rows(seed: int) -> None:
     check_orders(seed)
 
 
 def test_files_are_left_out_and_not_only_sorted() -> None:
-    compared, read, files = map(sum, zip(*map(check_orders, range(extent(60, 300))), strict=True))
-    assert compared > 300
-    assert read < 0.75 * files
+    compared, read, files = map(sum, zip(*map(check_orders, range(extent(12, 300))), strict=True))
+    assert compared > 100
+    assert read < 0.8 * files

@@ -22,11 +22,10 @@ from deltaskip.spark.read.session_facts import other_server, refuse_other_server
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
 from deltaskip.spark.session.own_texts import check_functions, selected
-from deltaskip.sparkexpr import ColumnExpr, to_node
+from deltaskip.sparkexpr import ColumnExpr, SortTerm, to_node
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.nodes import Node
-from deltaskip.sparkexpr.sort_terms import SortTerm
 from deltaskip.sparkexpr.text.sql_text import quoted_name
 from deltaskip.sparkexpr.types.lengths import char_length, holds_char, with_lengths
 

@@ -1,0 +1,106 @@
+"""The first rows of an order, and totals, against Spark's own ORDER BY, LIMIT and aggregates over all rows."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaskip as ds
+from tests.extent import extent, seed
+from tests.reading.random_rows import columns_of, keys_at, table_with_files
+from tests.reading.test_aggregate import random_aggregates
+from tests.skipping.random_predicates import random_predicate
+
+pytestmark = pytest.mark.spark
+
+TABLES = extent(6, 60)
+QUESTIONS = 4
+WORDS = ["a", "A", "ä", "Ä", "b", "B", "ss", "ß", "z", "Z", "", "aa", "Aa", "éa", "Éb", None]
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def values(rows: pa.Table, names: list[str]) -> list[tuple[str, ...]]:
+    found = columns_of(rows)
+    return keys_at([found[name] for name in names], list(range(len(rows))))
+
+
+def questions(rng: random.Random, folder: Path) -> Any:
+    """Random tables with random predicates, and the rows of each as Spark filters them."""
+    for number in range(TABLES):
+        made, table = table_with_files(rng, folder / str(number))
+        for _ in range(QUESTIONS):
+            where = random_predicate(rng, made, depth=1) if rng.random() < 0.5 else None
+            try:
+                scan = table.scan(where)
+                names = sorted(columns_of(scan.to_arrow()))
+            except (ds.UnsupportedFeature, ds.PredicateError):
+                continue
+            yield made, scan, names
+
+
+def test_the_first_rows_are_those_of_spark(spark: Any, tmp_path: Path) -> None:
+    rng, compared = random.Random(seed()), 0
+    for _, scan, every in questions(rng, tmp_path):
+        names = rng.sample(every, k=min(len(every), rng.choice([1, 1, 2])))
+        terms = [f"{name} {rng.choice(['ASC', 'DESC'])} NULLS {rng.choice(['FIRST', 'LAST'])}" for name in names]
+        number = rng.choice([1, 2, 3, 5])
+        frame = scan.to_spark(spark)
+        frame.createOrReplaceTempView("all_rows")
+        wanted = spark.sql(f"SELECT * FROM all_rows ORDER BY {', '.join(terms)} LIMIT {number}").toArrow()
+        top = scan.top(number, by=", ".join(terms))
+        assert values(top.to_arrow(), names) == values(wanted, names), (scan, terms, number)
+        assert values(top.to_spark(spark).toArrow(), names) == values(wanted, names), (scan, terms, number)
+        compared += 1
+    assert compared > TABLES
+
+
+def test_totals_are_those_of_spark(spark: Any, tmp_path: Path) -> None:
+    rng, compared = random.Random(seed()), 0
+    for made, scan, every in questions(rng, tmp_path):
+        by = list(made.partition_columns) if rng.random() < 0.6 else []
+        aggregates = random_aggregates(rng, every)
+        asked = ", ".join([*by, *(f"{text} AS {name}" for name, text in aggregates.items())])
+        groups = f" GROUP BY {', '.join(by)}" if by else ""
+        scan.to_spark(spark).createOrReplaceTempView("all_rows")
+        wanted = spark.sql(f"SELECT {asked} FROM all_rows{groups}").toArrow()
+        names = [*by, *aggregates]
+        found = scan.aggregate(by, **aggregates)
+        assert found.column_names == wanted.column_names
+        assert sorted(values(found, names)) == sorted(values(wanted, names)), (scan, asked)
+        compared += 1
+    assert compared > TABLES
+
+
+@pytest.mark.parametrize("collation", ["UNICODE_CI", "UTF8_LCASE", "de"])
+def test_strings_are_sorted_by_their_collation(spark: Any, tmp_path: Path, collation: str) -> None:
+    if ds.spark_collation_version(spark) is None if hasattr(ds, "spark_collation_version") else False:
+        pytest.skip("the session has no collations")
+    rng = random.Random(3)
+    table = ds.DeltaTable.create(tmp_path / "t", f"id INT, s STRING COLLATE {collation}")
+    for number in range(5):
+        words = [rng.choice(WORDS) for _ in range(6)]
+        table.append(pa.table({"id": pa.array(range(number * 6, number * 6 + 6), pa.int32()), "s": words}))
+    table = ds.DeltaTable(tmp_path / "t")
+    for terms in ("s", "s DESC", "s NULLS LAST, id", "s DESC NULLS FIRST, id DESC", "lower(s), id"):
+        for where in (None, "s > 'a'", "s IS NOT NULL AND id < 20"):
+            scan = table.scan(where)
+            scan.to_spark(spark).createOrReplaceTempView("all_rows")
+            wanted = spark.sql(f"SELECT * FROM all_rows ORDER BY {terms} LIMIT 7").toArrow()
+            top = scan.top(7, by=terms)
+            exact = ["id"] if "id" in terms else []
+            for found in (top.to_arrow(), top.to_spark(spark).toArrow()):
+                assert values(found, exact) == values(wanted, exact), (terms, where)
+                folded = [None if each is None else each.lower() for each in found["s"].to_pylist()]
+                spark_s = [None if each is None else each.lower() for each in wanted["s"].to_pylist()]
+                assert folded == spark_s or collation == "de", (terms, where)
