@@ -40,7 +40,6 @@ class _FirstRows:
     def __init__(self, keys: Sequence[SortKey], count: int, schema: pa.Schema) -> None:
         self._keys = keys
         self._count = count
-        self._names = [f"key {number}" for number in range(len(keys))]
         self._schema = schema
         self._held: list[pa.Table] = []
         self._rows = 0
@@ -49,8 +48,8 @@ class _FirstRows:
         """Add rows."""
         values = [key.values(batch) for key in self._keys]
         keys = [key.keys(each) for key, each in zip(self._keys, values, strict=True)]
-        names = [*batch.schema.names, *self._names, "value"]
-        self._held.append(pa.table([*batch.columns, *keys, values[0]], names))
+        # Columns are found by their places, because the table's may have any names.
+        self._held.append(pa.table([*batch.columns, *keys, values[0]], [""] * (batch.num_columns + len(keys) + 1)))
         self._rows += batch.num_rows
         if self._rows > 2 * max(self._count, _LEAST_HELD):
             self._shrink()
@@ -60,7 +59,9 @@ class _FirstRows:
         if not self._held:
             return None
         table = pa.concat_tables(self._held).combine_chunks()
-        found = first_rows(self._keys, [one_chunk(table[name]) for name in self._names], self._count)
+        start = len(self._schema)
+        keys = [one_chunk(column) for column in table.columns[start : start + len(self._keys)]]
+        found = first_rows(self._keys, keys, self._count)
         self._held = [table.take(found)]
         self._rows = len(found)
         return self._held[0]
@@ -68,14 +69,16 @@ class _FirstRows:
     def last(self) -> pa.Array | None:
         """Return the value of the first term in the last wanted row, as an array; None if there are fewer rows."""
         table = self._shrink()
-        return None if table is None or len(table) < self._count else one_chunk(table["value"].slice(len(table) - 1))
+        if table is None or len(table) < self._count:
+            return None
+        return one_chunk(table.columns[-1].slice(len(table) - 1))
 
     def table(self) -> pa.Table:
         """Return the first rows in their order."""
         table = self._shrink()
         if table is None:
             return self._schema.empty_table()
-        return table.select(self._schema.names)
+        return pa.table(table.columns[: len(self._schema)], schema=self._schema)
 
 
 @door
@@ -90,7 +93,8 @@ def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Itera
     left = ordered_files(scan.pruned.compiled, scan._terms[0], READ_COLUMNS)
     planned = time.perf_counter()
     found = _FirstRows(keys, number, arrow_schema_of(rows))
-    read, size, current = 0, 0, rows._also(scan._certain)
+    every = current = rows._also(scan._certain)
+    read = size = 0
     with (
         same_table(snapshot),
         Progress(f"Reading {table_name(snapshot.table_root)}", exact_sum(left.files["size"])) as bar,
@@ -104,7 +108,7 @@ def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Itera
             last = found.last() if len(left) else None
             threshold = _threshold(scan._terms, last)
             if threshold is not None:
-                current = rows._also(threshold)
+                current = every._also(threshold)
                 left = left.kept_by(current.compiled)
             if not len(left):
                 break
