@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 from deltaskip import arguments
 from deltaskip.as_frames import AsFrames
@@ -437,7 +437,7 @@ class TopScan(TableScan):
         """Return the estimated number of rows, at most the number of the first rows."""
         return min(self._rows.estimated_rows(), self.limit or 0)
 
-    def negated(self) -> NoReturn:
+    def negated(self) -> Self:
         """Raise InvalidArgument: the other rows are not those that a predicate does not match."""
         raise InvalidArgument(f"The rows behind the first {self.limit:,} are not a scan {self._at_version()}.")
 
