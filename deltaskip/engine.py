@@ -163,6 +163,12 @@ class Engine(Protocol):
         read: Returns the node of SQL text in it; by default as without a session.
         """
 
+    def column_to_term(self, column: Any, read: Callable[[str], Node] = ...) -> SortTerm:
+        """The term of an order that an engine's column expression stands for, such as `F.desc("ts")`.
+
+        read: See `column_to_node`.
+        """
+
     def has_session(self) -> bool:
         """Whether this process has an active session."""
 

@@ -80,7 +80,7 @@ def read_aggregate(
 
 
 def _check_order(text: str, table: str, column: t.Resolved, schema: t.StructType) -> None:
-    if not isinstance(column.type, t.PrimitiveType | t.DecimalType) and char_type(schema, column.logical) is None:
+    if not isinstance(column.type, t.PrimitiveType | t.DecimalType) and not char_type(schema, column.logical):
         _refuse(text, table, f"the column is {t.simple_string(column.type).upper()}")
     if column.type in (t.VARIANT, t.VOID):
         _refuse(text, table, f"the column is {t.simple_string(column.type).upper()}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from deltaskip.engine import engine, is_column
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError
 from deltaskip.predicates import expression_node
 from deltaskip.records import dataclass
@@ -134,13 +135,11 @@ def bound_terms(scan: LogScan, terms: Sequence[SortTerm]) -> tuple[OrderTerm, ..
 
 
 def _of_session(scan: LogScan, given: object) -> SortTerm:
-    from deltaskip.engine import is_column
-
     if not is_column(given):
         raise InvalidArgumentType.of("by", _FORMS, given)
-    node = expression_node(given, "A Column of pyspark", scan.meaning)
-    if isinstance(node, n.Opaque):
+    term: SortTerm = engine("A Column of pyspark").column_to_term(given, scan.meaning.node)
+    if isinstance(term.node, n.UnprintableExpression):
         raise InvalidArgument(
-            f"by is a Column of PySpark whose order is not known ({to_sql(node)}): write text such as 'ts DESC'."
+            f"by is a Column of PySpark without SQL text ({to_sql(term.node)}): write text such as 'ts DESC'."
         )
-    return SortTerm(node, False, True)
+    return SortTerm(scan.meaning.node(term.node), term.descending, term.nulls_first)

@@ -9,6 +9,9 @@ from functools import cmp_to_key
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -96,3 +99,153 @@ def test_files_are_counted_by_the_log_and_not_only_read() -> None:
     count, read, files = map(sum, zip(*map(check_totals, range(extent(12, 300))), strict=True))
     assert count > 150
     assert read < 0.8 * files
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> ds.DeltaTable:
+    """Ten files of ten rows in five partitions: numbers in order, times that end within a millisecond, some NULLs."""
+    made = ds.DeltaTable.create(
+        tmp_path / "t",
+        "id INT, at TIMESTAMP, x DOUBLE, s STRING, st STRUCT<a: INT>, p INT",
+        ["p"],
+        properties={"delta.enableDeletionVectors": "true"},
+    )
+    for number in range(10):
+        ids = range(number * 10, number * 10 + 10)
+        made.append(
+            pa.table(
+                {
+                    "id": pa.array(ids, pa.int32()),
+                    "at": pa.array([each * 1_000_001 for each in ids], pa.timestamp("us", "UTC")),
+                    "x": [None if each % 5 == 0 else each / 4 for each in ids],
+                    "s": [f"{each:02}" + "y" * 40 for each in ids],
+                    "st": [{"a": each} for each in ids],
+                    "p": pa.array([number // 2] * 10, pa.int32()),
+                }
+            )
+        )
+    return ds.DeltaTable(tmp_path / "t")
+
+
+def answer(scan: ds.TableScan, files: int, by: Any = (), **aggregates: str) -> list[dict[str, Any]]:
+    """The rows of an answer; so many files were read for it."""
+    found: list[dict[str, Any]] = scan.aggregate(by, **aggregates).to_pylist()
+    assert scan.metrics is not None
+    assert scan.metrics.files == files
+    return found
+
+
+def test_what_the_log_proves_is_not_read(table: ds.DeltaTable) -> None:
+    counts = {"n": "count(*)", "x": "COUNT( x )", "none": "count_if(x IS NULL)", "some": "count_if(x is not null)"}
+    assert answer(table.scan(), 0, **counts) == [{"n": 100, "x": 80, "none": 20, "some": 80}]
+    assert answer(table.scan("id >= 50"), 0, **counts) == [{"n": 50, "x": 40, "none": 10, "some": 40}]
+    assert answer(table.scan("p = 7"), 0, **counts) == [{"n": 0, "x": 0, "none": 0, "some": 0}]
+    assert answer(table.scan(), 0, low="min(id)", high="max(`st`.a)", p="max(p)") == [{"low": 0, "high": 99, "p": 4}]
+    assert answer(table.scan("p = 7"), 0, low="min(id)", high="max(at)") == [{"low": None, "high": None}]
+    assert answer(table.scan("p > 2"), 0, "p", n="count(1)", high="max(id)") == [
+        {"p": 3, "n": 20, "high": 79},
+        {"p": 4, "n": 20, "high": 99},
+    ]
+    assert answer(table.scan(), 0, {"half": "p div 3"}, n="count(*)") == [{"half": 0, "n": 60}, {"half": 1, "n": 40}]
+    assert answer(table.scan(), 0, ds.col("p") * 0, n="count(*)") == [{"p * 0": 0, "n": 100}]
+    assert answer(table.scan(), 0, ["p"]) == [{"p": each} for each in range(5)]
+
+
+def test_only_files_that_decide_are_read(table: ds.DeltaTable) -> None:
+    # Both ends of a range, and the file with the greatest time, which the log has cut.
+    between = table.scan("id BETWEEN 15 AND 72")
+    assert answer(between, 2, n="count(*)", high="max(id)", none="count_if(x IS NULL)") == [
+        {"n": 58, "high": 72, "none": 12}
+    ]
+    [found] = answer(table.scan(), 1, last="max(at)")
+    assert found["last"].microsecond == 99
+    [found] = answer(table.scan("id < 95"), 1, last="max(at)", n="count(*)")
+    assert (found["last"].microsecond, found["n"]) == (94, 95)
+    assert "max(at), count(*): 1 file was read" in str(between_explained(table))
+    # The greatest strings may be longer than the log says; the least are cut, too.
+    assert answer(table.scan(), 2, a="min(s)", b="max(s)") == [{"a": "00" + "y" * 40, "b": "99" + "y" * 40}]
+    # An extreme within the range is that of a file that matches as a whole.
+    assert answer(table.scan("id < 95"), 0, low="min(id)") == [{"low": 0}]
+    assert len(answer(table.scan(), 10, "p", last="max(at)", first="min(at)")) == 5
+
+
+def between_explained(table: ds.DeltaTable) -> ds.Explain:
+    scan = table.scan("id < 95")
+    scan.aggregate(last="max(at)", n="count(*)")
+    return scan.explain()
+
+
+def test_deleted_rows_do_not_count(table: ds.DeltaTable) -> None:
+    table.delete("id IN (0, 99, 5)")
+    table.delete("p = 2")
+    table.refresh()
+    assert answer(table.scan(), 0, n="count(*)") == [{"n": 77}]
+    # Bounds and null counts may be those of deleted rows.
+    assert answer(table.scan(), 2, low="min(id)", high="max(id)") == [{"low": 1, "high": 98}]
+    assert answer(table.scan(), 2, x="count(x)") == [{"x": 63}]
+    assert [row["p"] for row in answer(table.scan(), 0, ["p"], n="count(*)")] == [0, 1, 3, 4]
+    table.delete("p = 0 AND id >= 0")
+    table.refresh()
+    assert [row["p"] for row in answer(table.scan(), 0, ["p"], n="count(*)")] == [1, 3, 4]
+
+
+def test_a_nan_that_a_writer_left_out_is_found(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "x DOUBLE, f FLOAT")
+    rows = [[1.0, float("nan"), 3.0], [5.0, -0.0, None], [0.0, 2.0, 4.0]]
+    for number, values in enumerate(rows):
+        pq.write_table(
+            pa.table({"x": values, "f": pa.array(values, pa.float32())}), tmp_path / "t" / f"{number}.parquet"
+        )
+    table.add_files([f"{number}.parquet" for number in range(3)])
+    scan = ds.DeltaTable(tmp_path / "t").scan()
+    [found] = scan.aggregate(a="max(x)", b="min(x)", c="max(f)", d="count(x)").to_pylist()
+    assert found["a"] != found["a"] and found["c"] != found["c"]
+    assert (found["b"], found["d"]) == (0.0, 8)
+    assert scan.aggregate(b="min(f)")["b"].type == pa.float32()
+
+
+@pytest.mark.parametrize(
+    ("by", "aggregates", "error", "said"),
+    [
+        ((), {"a": "sum(id)"}, ds.UnsupportedFeature, r"sum\(id\).*only count.*agg"),
+        ((), {"a": "avg(x)"}, ds.UnsupportedFeature, r"avg\(x\)"),
+        ((), {"a": "count(DISTINCT id)"}, ds.UnsupportedFeature, "DISTINCT"),
+        ((), {"a": "max(id + 1)"}, ds.UnsupportedFeature, r"max\(id \+ 1\)"),
+        ((), {"a": "count_if(id > 3)"}, ds.UnsupportedFeature, "count_if"),
+        ((), {"a": "max(id) + 1"}, ds.UnsupportedFeature, "only"),
+        ((), {"a": "max(id), min(id)"}, ds.UnsupportedFeature, "only"),
+        ((), {"a": "max(st)"}, ds.UnsupportedFeature, "STRUCT"),
+        ((), {"a": "id"}, ds.UnsupportedFeature, "only"),
+        ((), {"a": "max(none)"}, ds.PredicateError, "none"),
+        ((), {"a": "max('x"}, ds.PredicateError, "quote"),
+        ((), {"a": 5}, ds.InvalidArgumentType, "a must be an aggregate"),
+        ((), {}, ds.InvalidArgument, "needs an aggregate"),
+        (["id"], {"a": "count(*)"}, ds.UnsupportedFeature, "id is not a partition column"),
+        (["p + id"], {"a": "count(*)"}, ds.UnsupportedFeature, "id is not a partition column"),
+        (["1"], {"a": "count(*)"}, ds.UnsupportedFeature, "names no column"),
+        (["p"], {"p": "count(*)"}, ds.InvalidArgument, "p is used twice"),
+        (5, {"a": "count(*)"}, ds.InvalidArgumentType, "by must be"),
+    ],
+)
+def test_what_is_not_computed_is_refused_by_name(
+    table: ds.DeltaTable, by: Any, aggregates: dict[str, Any], error: Any, said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        table.scan().aggregate(by, **aggregates)
+
+
+def test_totals_of_a_limit_and_of_collated_strings_are_refused(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(
+        tmp_path / "t", "s STRING COLLATE UNICODE_CI, c CHAR(2), p STRING COLLATE UNICODE_CI", ["p"]
+    )
+    table.append(pa.table({"s": ["a", None, "B"], "c": ["b", "a", "ab"], "p": ["x", "x", "X"]}))
+    scan = ds.DeltaTable(tmp_path / "t").scan()
+    with pytest.raises(ds.InvalidArgument, match="leave it out"):
+        ds.DeltaTable(tmp_path / "t").scan(limit=1).aggregate(n="count(*)")
+    with pytest.raises(ds.UnsupportedFeature, match="collation"):
+        scan.aggregate(a="max(s)")
+    with pytest.raises(ds.UnsupportedFeature, match="collation"):
+        scan.aggregate(["p"], n="count(*)")
+    assert scan.aggregate(n="count(s)", low="min(c)", high="max(c)").to_pylist() == [
+        {"n": 2, "low": "a ", "high": "b "}
+    ]

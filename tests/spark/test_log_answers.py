@@ -84,8 +84,6 @@ def test_totals_are_those_of_spark(spark: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("collation", ["UNICODE_CI", "UTF8_LCASE", "de"])
 def test_strings_are_sorted_by_their_collation(spark: Any, tmp_path: Path, collation: str) -> None:
-    if ds.spark_collation_version(spark) is None if hasattr(ds, "spark_collation_version") else False:
-        pytest.skip("the session has no collations")
     rng = random.Random(3)
     table = ds.DeltaTable.create(tmp_path / "t", f"id INT, s STRING COLLATE {collation}")
     for number in range(5):
@@ -104,3 +102,54 @@ def test_strings_are_sorted_by_their_collation(spark: Any, tmp_path: Path, colla
                 folded = [None if each is None else each.lower() for each in found["s"].to_pylist()]
                 spark_s = [None if each is None else each.lower() for each in wanted["s"].to_pylist()]
                 assert folded == spark_s or collation == "de", (terms, where)
+
+
+def test_columns_of_pyspark_say_the_order(spark: Any, tmp_path: Path) -> None:
+    from pyspark.sql import functions as F
+
+    table = ds.DeltaTable.create(tmp_path / "t", "id INT, x INT")
+    for number in range(4):
+        ids = pa.array(range(number * 5, number * 5 + 5), pa.int32())
+        table.append(pa.table({"id": ids, "x": pa.array([None, 1, 2, 3, number], pa.int32())}))
+    scan = ds.DeltaTable(tmp_path / "t").scan()
+    frame = scan.to_spark(spark)
+    for by in (
+        F.desc("id"),
+        F.col("id"),
+        [F.col("x").desc_nulls_first(), F.asc("id")],
+        [F.asc_nulls_last("x"), F.desc("id")],
+        (F.col("x") * -1).desc(),
+        F.expr("abs(x - 2)").asc_nulls_first(),
+    ):
+        columns = by if isinstance(by, list) else [by]
+        wanted = frame.orderBy(*columns).limit(4).toArrow()
+        names = ["id"] if len(columns) == 2 or "id" in str(by) else ["x"]
+        for found in (scan.top(4, by).to_arrow(), scan.top(4, by).to_spark(spark).toArrow()):
+            shown = [abs(x - 2) if x is not None else None for x in found["x"].to_pylist()]
+            spark_s = [abs(x - 2) if x is not None else None for x in wanted["x"].to_pylist()]
+            assert shown == spark_s, by
+            assert "abs" in str(by) or values(found, names) == values(wanted, names), by
+
+
+def test_queries_read_only_files_with_first_rows(spark: Any, tmp_path: Path) -> None:
+    catalog = ds.catalog(f"warehouse:{tmp_path}")
+    catalog.sql(None, "CREATE TABLE t (id INT, x INT, s STRING)")
+    for number in range(6):
+        ids = pa.array(range(number * 5, number * 5 + 5), pa.int32())
+        catalog.load_table("t").append(pa.table({"id": ids, "x": pa.array([number] * 5, pa.int32()), "s": ["a"] * 5}))
+    path = catalog.load_table("t").uri
+    ds.register_view(spark, "big", path, where="id < 27")
+    for run, name in ((lambda text: catalog.sql(spark, text), "t"), (lambda text: ds.sql(spark, text), "big")):
+        every = spark.createDataFrame(catalog.load_table("t").scan("id < 27" if name == "big" else None).to_arrow())
+        every.createOrReplaceTempView("all_rows")
+        for query in (
+            "SELECT id FROM {} ORDER BY id DESC LIMIT 3",
+            "SELECT id, x FROM {} AS a WHERE a.x < 4 AND s = 'a' ORDER BY a.x DESC, id LIMIT 3",
+            "SELECT * FROM {} ORDER BY id DESC LIMIT 0",
+            "SELECT x AS id FROM {} ORDER BY id DESC LIMIT 2",
+            "SELECT x FROM {} ORDER BY id % 7, id LIMIT 2",
+        ):
+            frame = run(query.format(name))
+            assert frame.collect() == spark.sql(query.format("all_rows")).collect(), query
+        frame = run(f"SELECT id FROM {name} ORDER BY id DESC LIMIT 3")
+        assert len(frame.inputFiles()) <= 2
