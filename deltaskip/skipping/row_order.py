@@ -97,10 +97,12 @@ def given_terms(scan: LogScan, by: object) -> tuple[SortTerm, ...]:
                 found.append(SortTerm(expression_node(text, meaning=scan.meaning), descending, nulls_first))
         elif isinstance(each, ColumnExpr):
             found.append(each.asc())
+        elif is_column(each):
+            found.append(_of_session(scan, each))
         elif hasattr(each, "path") and hasattr(each, "nulls_first"):
             found.append(SortTerm(n.Column(tuple(each.path)), bool(each.descending), bool(each.nulls_first)))
         else:
-            found.append(_of_session(scan, each))
+            raise InvalidArgumentType.of("by", _FORMS, each)
     if not found:
         raise InvalidArgument(f"by is empty: it must be {_FORMS}.")
     return tuple(found)
@@ -134,10 +136,8 @@ def bound_terms(scan: LogScan, terms: Sequence[SortTerm]) -> tuple[OrderTerm, ..
     return tuple(found)
 
 
-def _of_session(scan: LogScan, given: object) -> SortTerm:
-    if not is_column(given):
-        raise InvalidArgumentType.of("by", _FORMS, given)
-    term: SortTerm = engine("A Column of pyspark").column_to_term(given, scan.meaning.node)
+def _of_session(scan: LogScan, column: object) -> SortTerm:
+    term: SortTerm = engine("A Column of pyspark").column_to_term(column, scan.meaning.node)
     if isinstance(term.node, n.UnprintableExpression):
         raise InvalidArgument(
             f"by is a Column of PySpark without SQL text ({to_sql(term.node)}): write text such as 'ts DESC'."
