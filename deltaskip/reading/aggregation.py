@@ -17,7 +17,6 @@ from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.nodes import Column, Node
 
 if TYPE_CHECKING:
-    from deltaskip.reading.metrics import ScanMetrics
     from deltaskip.reading.table_scan import TableScan
 
 _BY = "a list of partition columns or expressions over them, or a dict of them by name"
@@ -62,7 +61,8 @@ def aggregated(
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidArgument(f"The name {twice} is used twice: give each aggregate its own name {at}.")
     answer, metrics = totals(scan, keys, found, most_bytes)
-    scan._answered = _said(", ".join([*map(str, aggregates.values())]), [key.name for key in keys], metrics)
+    of_groups = f" by {', '.join(key.name for key in keys)}" if keys else ""
+    scan._answered = metrics.answered((", ".join(map(str, aggregates.values())) or "the groups") + of_groups)
     scan._finished(metrics)
     return answer
 
@@ -99,15 +99,3 @@ def _shown(given: object, node: Node) -> str:
     if isinstance(node, Column):
         return node.parts[-1]
     return given.strip() if isinstance(given, str) else to_sql(node)
-
-
-def _said(asked: str, keys: list[str], metrics: ScanMetrics) -> str:
-    of_groups = f" by {', '.join(keys)}" if keys else ""
-    read = (
-        "no file was read"
-        if not metrics.files
-        else "1 file was read"
-        if metrics.files == 1
-        else (f"{metrics.files:,} files were read")
-    )
-    return f"{asked or 'the groups'}{of_groups}: {read} ({metrics.bytes:,} bytes), the log answers for the others"

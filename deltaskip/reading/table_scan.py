@@ -396,7 +396,11 @@ class TopScan(TableScan):
     def _given(self) -> dict[str, object]:
         given = super()._given()
         number = given.pop("limit")
-        return {**given, "top": number, "by": ", ".join(map(str, self.order))}
+        return {**given, "top": number, "by": self._order_text}
+
+    @property
+    def _order_text(self) -> str:
+        return ", ".join(map(str, self.order))
 
     @cached_property
     def pruned(self) -> TableScan:
@@ -429,9 +433,13 @@ class TopScan(TableScan):
     def explain(self) -> Explain:
         """Return how many files each part of the predicate skips.
 
-        The condition that the log proves for the first rows is one part of it.
+        The condition that the log proves for the first rows is one part of it. After the rows were read in this
+        process, the report also says how many files that took.
         """
-        return self.pruned.explain()
+        found, metrics = self.pruned.explain(), self.metrics
+        if metrics is None:
+            return found
+        return replace(found, answered=metrics.answered(f"the first {self.limit:,} by {self._order_text}"))
 
     def estimated_rows(self) -> int:
         """Return the estimated number of rows, at most the number of the first rows."""

@@ -32,6 +32,7 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, exact_sum, numpy_values, one_chunk
+from deltaskip.stats.layout import Side
 
 if TYPE_CHECKING:
     from deltaskip.reading.table_scan import TableScan
@@ -126,15 +127,16 @@ def totals(
 
 
 def _facts(scan: TableScan, aggregates: Sequence[Aggregate]) -> FileTotals:
-    counted = {
-        each.column.logical: each.column for each in aggregates if each.column and each.kind in ("not_null", "null")
-    }
-    extremes = {
-        (each.column.logical, each.kind): (each.column, each.kind)
-        for each in aggregates
-        if each.column and each.kind in ("min", "max")
-    }
-    return file_totals(scan.compiled, list(counted.values()), list(extremes.values()), READ_COLUMNS)  # type: ignore[arg-type]
+    counted: dict[tuple[str, ...], t.Resolved] = {}
+    extremes: dict[Extreme, tuple[t.Resolved, Side]] = {}
+    for each in aggregates:
+        if each.column is None:
+            continue
+        if each.kind == "min" or each.kind == "max":
+            extremes[each.column.logical, each.kind] = each.column, each.kind
+        else:
+            counted[each.column.logical] = each.column
+    return file_totals(scan.compiled, list(counted.values()), list(extremes.values()), READ_COLUMNS)
 
 
 def _uncounted(facts: FileTotals, aggregates: Sequence[Aggregate]) -> np.ndarray:
@@ -309,9 +311,10 @@ class _Totals:
             return nested_value(columns[path[0]], path[1:])
 
         if counting:
-            np.add.at(self.sums[_COUNT], groups, 1)
+            self.sums[_COUNT] += np.bincount(groups, minlength=self.group_count)
             for path in self.facts.not_null:
-                np.add.at(self.sums[path], groups, numpy_values(pc.is_valid(values(path))).astype(np.int64))
+                present = numpy_values(pc.is_valid(values(path)))
+                self.sums[path] += np.bincount(groups[present], minlength=self.group_count)
         for key, known in self.best.items():
             found = self._outermost(key, comparable(values(key[0])), groups)
             both = joined([known, found])

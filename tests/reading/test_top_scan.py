@@ -203,6 +203,7 @@ def test_the_log_leaves_out_files_and_the_rows_leave_out_more(table: ds.DeltaTab
     assert "at >= TIMESTAMP" in str(scan.explain())
     assert ids(scan) == [99, 98, 97, 96, 95]
     assert scan.metrics is not None and scan.metrics.files == 1
+    assert "the first 5 by at DESC NULLS LAST: 1 file was read" in str(scan.explain())
     # Of two terms, rows that are equal in the first one decide.
     assert len(table.scan().top(5, "at DESC, id").files()) == 2
     # NaN is in every file.

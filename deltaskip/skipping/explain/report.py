@@ -192,7 +192,8 @@ class Explain:
         for depth, part in self.lines():
             cells = (part, "", "", "") if isinstance(part, str) else _cells(self.leaves[part])
             rows.append(_html_row(cells, "td", depth))
-        table = f"<table><caption>{escaped(self.summary())}</caption>{''.join(rows)}</table>"
+        caption = f"{self.summary()}. {self.answered}" if self.answered else self.summary()
+        table = f"<table><caption>{escaped(caption)}</caption>{''.join(rows)}</table>"
         # As an image, so that the styles of the page do not apply to it.
         picture = base64.b64encode(plot_svg(self.matrix, self.summary(), self._legend()).encode()).decode()
         return f'<div>{table}<img alt="files kept and skipped" src="data:image/svg+xml;base64,{picture}"/></div>'
