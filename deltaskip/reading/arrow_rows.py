@@ -384,7 +384,7 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterat
 
 
 def batches_of(
-    scan: Scan, files: pa.Table, counts: ReadCounts, done: Callable[[int], object]
+    scan: Scan, files: pa.Table, counts: ReadCounts, done: Callable[[int], object] = lambda _: None
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of some files that match a scan, in the order of the files.
 

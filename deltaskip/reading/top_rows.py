@@ -90,21 +90,22 @@ def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Itera
     begun, counts = time.perf_counter(), ReadCounts()
     snapshot, rows = scan.snapshot, _of_columns(scan)
     keys = [SortKey.of(rows, term) for term in scan._terms]
-    left = ordered_files(scan.pruned.compiled, scan._terms[0], READ_COLUMNS)
+    left = ordered_files(scan.pruned.compiled, scan._terms[0])
     planned = time.perf_counter()
     found = _FirstRows(keys, number, arrow_schema_of(rows))
     every = current = rows._also(scan._certain)
     read = size = 0
     with (
         same_table(snapshot),
-        Progress(f"Reading {table_name(snapshot.table_root)}", exact_sum(left.files["size"])) as bar,
+        Progress(f"Reading {table_name(snapshot.table_root)}", len(left), unit="files") as bar,
     ):
         for count in parts_of(left, number):
-            files, left = left.split(count)
+            files, left = left.split(count, READ_COLUMNS)
             read, size = read + len(files), size + exact_sum(files["size"])
-            for batch in batches_of(current, files, counts, bar.advance):
+            for batch in batches_of(current, files, counts):
                 if batch.num_rows:
                     found.add(batch)
+            bar.advance(len(files))
             last = found.last() if len(left) else None
             threshold = _threshold(scan._terms, last)
             if threshold is not None:

@@ -117,7 +117,7 @@ def totals(
         work.read_extremes()
         table = work.table()
     files = int(work.was_read.sum())
-    size = exact_sum(facts.files["size"].filter(arrow_array(work.was_read)))
+    size = work.bytes_read
     times = planned - begun, time.perf_counter() - planned
     metrics = ScanMetrics(
         files, scan.snapshot.num_files - files, size, counts.row_groups, counts.skipped, len(table), *times
@@ -136,7 +136,7 @@ def _facts(scan: TableScan, aggregates: Sequence[Aggregate]) -> FileTotals:
             extremes[each.column.logical, each.kind] = each.column, each.kind
         else:
             counted[each.column.logical] = each.column
-    return file_totals(scan.compiled, list(counted.values()), list(extremes.values()), READ_COLUMNS)
+    return file_totals(scan.compiled, list(counted.values()), list(extremes.values()))
 
 
 def _uncounted(facts: FileTotals, aggregates: Sequence[Aggregate]) -> np.ndarray:
@@ -169,6 +169,7 @@ class _Totals:
         known: For each group whether it has a row.
         sums: For each group the rows, by "rows", and those with values, by the path of a column.
         best: For each extreme the outermost known value of each group, as a comparable value.
+        bytes_read: How many bytes of files were read.
         bytes_left: How many bytes of files may still be read; None for any number.
     """
 
@@ -183,6 +184,7 @@ class _Totals:
     known: np.ndarray
     sums: dict[Any, np.ndarray] = field(default_factory=dict)
     best: dict[Extreme, pa.Array] = field(default_factory=dict)
+    bytes_read: int = 0
     bytes_left: int | None = None
 
     @classmethod
@@ -277,17 +279,19 @@ class _Totals:
         """Read files. counting: Whether their rows are not in `sums` yet."""
         if not chosen.any():
             return
-        files = self.facts.files.filter(arrow_array(chosen))
+        places = np.flatnonzero(chosen)
+        size = exact_sum(self.facts.files.listed(places, ["size"])["size"])
+        self.bytes_read += size
         if self.bytes_left is not None:
-            self.bytes_left -= exact_sum(files["size"])
+            self.bytes_left -= size
             if self.bytes_left < 0:
                 raise NotProvable(
                     f"The log of {self.scan.snapshot.table_root} at version {self.scan.snapshot.version} does not "
                     f"prove the totals, and the files that decide are large: read them with aggregate()."
                 )
-        scan = self._of_columns()
+        scan, files = self._of_columns(), self.facts.files.listed(places, READ_COLUMNS)
         table = self.scan.snapshot.table_root
-        with Progress(f"Reading {table_name(table)}", exact_sum(files["size"])) as progress:
+        with Progress(f"Reading {table_name(table)}", size) as progress:
             for batch in batches_of(scan, files, self.counts, progress.advance):
                 if batch.num_rows:
                     self._add_rows(batch, counting)
@@ -362,7 +366,7 @@ def _grouped(scan: TableScan, keys: Sequence[GroupKey], facts: FileTotals) -> tu
     rows = len(facts.rows)
     if not keys:
         return np.zeros(rows, np.int64), []
-    structs = one_chunk(facts.files["partition_values"])
+    structs = one_chunk(facts.files.listed(np.arange(rows), ["partition_values"])["partition_values"])
     columns = {
         each.name: as_in_rows(pc.struct_field(structs, [each.name]), each) for each in scan.snapshot.partition_fields
     }

@@ -16,13 +16,14 @@ from deltaskip.records import dataclass
 from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.comparable import comparable, joined
 from deltaskip.skipping.counts import live_row_counts
-from deltaskip.skipping.file_list import batch_files, files_schema
+from deltaskip.skipping.file_list import batch_files
 from deltaskip.skipping.file_predicates import CompiledPredicate
+from deltaskip.skipping.kept_files import KeptFiles
 from deltaskip.skipping.min_max import bound_facts, stat_field, unfit
 from deltaskip.skipping.partition_columns import as_in_rows
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.lengths import char_type
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_true, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_scalar, is_true, numpy_values, one_chunk
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side
 from deltaskip.stats.tight_bounds import are_tight
 
@@ -57,14 +58,14 @@ class FileTotals:
     """The files that can have matching rows, in the order of the log.
 
     Attributes:
-        files: Columns of `Scan.files`.
+        files: The files.
         certain: Where every row matches.
         rows: How many rows the file has; UNKNOWN if the log does not say.
         not_null: By the path of a column, in how many rows it is not NULL; UNKNOWN if the log does not say.
         extremes: By column and side.
     """
 
-    files: pa.Table
+    files: KeptFiles
     certain: np.ndarray
     rows: np.ndarray
     not_null: Mapping[tuple[str, ...], np.ndarray]
@@ -75,7 +76,6 @@ def file_totals(
     predicate: CompiledPredicate,
     counted: Sequence[t.Resolved],
     extremes: Sequence[tuple[t.Resolved, Side]],
-    columns: Sequence[str],
 ) -> FileTotals:
     """Return the facts of the files that a predicate keeps.
 
@@ -83,19 +83,15 @@ def file_totals(
         predicate: The predicate.
         counted: The columns whose values are counted.
         extremes: The columns whose extremes are wanted.
-        columns: Columns of the file list.
     """
-    snapshot = predicate.snapshot
-    tables = [files_schema(snapshot, columns).empty_table()]
+    snapshot, files = predicate.snapshot, KeptFiles(predicate)
     certain, rows = [np.zeros(0, bool)], [np.zeros(0, np.int64)]
     not_null: dict[tuple[str, ...], list[np.ndarray]] = {column.logical: [np.zeros(0, np.int64)] for column in counted}
     found: dict[Extreme, list[FileExtremes]] = {(column.logical, side): [] for column, side in extremes}
     for batch in candidates(snapshot, predicate.program):
-        kept = predicate.listed(batch)
-        kept = arrow_array(np.arange(batch.num_rows)) if kept is None else kept
+        kept = files.add(batch)
         if not len(kept):
             continue
-        tables.append(batch_files(batch, kept, columns, predicate.portable.time_zone))
         whole = pc.invert(predicate.negated.kept(batch).to_arrow().take(kept))
         live = live_row_counts(batch, kept)
         certain.append(numpy_values(whole))
@@ -106,7 +102,7 @@ def file_totals(
         for column, side in extremes:
             found[column.logical, side].append(facts.extremes(column, side))
     return FileTotals(
-        pa.concat_tables(tables),
+        files,
         np.concatenate(certain),
         np.concatenate(rows),
         {path: np.concatenate(each) for path, each in not_null.items()},

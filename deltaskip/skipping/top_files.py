@@ -8,7 +8,7 @@ rows, no row that sorts behind the least of these minima is needed, although no 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,8 @@ from deltaskip.records import dataclass
 from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.comparable import comparable, joined, sorted_positions
 from deltaskip.skipping.counts import live_row_counts, proved_rows
-from deltaskip.skipping.file_list import batch_files
 from deltaskip.skipping.file_predicates import CompiledPredicate
+from deltaskip.skipping.kept_files import KeptFiles
 from deltaskip.skipping.partition_columns import readings
 from deltaskip.skipping.proofs.collated import spellings
 from deltaskip.skipping.proofs.table_columns import TableColumns
@@ -36,7 +36,6 @@ from deltaskip.sparkexpr.values.arrow_values import (
     numpy_values,
     typed_array,
 )
-from deltaskip.stats.cache_keys import AddsScope
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
 from deltaskip.stats.tight_bounds import are_tight
 
@@ -134,37 +133,30 @@ class OrderedFiles:
     """The files of a scan that are not read yet, best first.
 
     Attributes:
-        files: The columns of `Scan.files` that were asked for.
-        rows: int64, how many rows each file has; null if that is not known.
-        places: int64, the place of each file among all add actions of the snapshot.
-        starts: The first place of each batch.
+        files: The files that the scan keeps.
+        places: int64, the places of those that are not read yet.
+        rows: int64, how many rows each of them has; 0 if that is not known.
     """
 
-    files: pa.Table
-    rows: pa.Array
-    places: pa.Array
-    starts: Mapping[AddsScope, int]
+    files: KeptFiles
+    places: np.ndarray
+    rows: np.ndarray
 
     def __len__(self) -> int:
-        return len(self.files)
+        return len(self.places)
 
-    def split(self, count: int) -> tuple[pa.Table, OrderedFiles]:
-        """The first files, and the others."""
-        rest = self.files.slice(count), self.rows.slice(count), self.places.slice(count)
-        return self.files.slice(0, count), OrderedFiles(*rest, self.starts)
+    def split(self, count: int, columns: Sequence[str]) -> tuple[pa.Table, OrderedFiles]:
+        """Return the first files, in the order of the log, with some columns of the file list; and the others."""
+        rest = OrderedFiles(self.files, self.places[count:], self.rows[count:])
+        return self.files.listed(np.sort(self.places[:count]), columns), rest
 
     def kept_by(self, predicate: CompiledPredicate) -> OrderedFiles:
-        """The files among these that can have a row that matches another predicate."""
-        found = [arrow_array([], pa.int64())]
-        for batch in candidates(predicate.snapshot, predicate.program):
-            start = self.starts.get(batch.scope)
-            if start is not None:
-                found.append(pc.add(_places(batch, predicate.matching(batch)), arrow_scalar(start, pa.int64())))
-        kept = pc.is_in(self.places, value_set=pa.concat_arrays(found))
-        return OrderedFiles(self.files.filter(kept), self.rows.filter(kept), self.places.filter(kept), self.starts)
+        """Return the files among these that can have a row that matches another predicate."""
+        kept = self.files.kept_by(predicate)[self.places]
+        return OrderedFiles(self.files, self.places[kept], self.rows[kept])
 
 
-def ordered_files(predicate: CompiledPredicate, term: OrderTerm, columns: list[str]) -> OrderedFiles:
+def ordered_files(predicate: CompiledPredicate, term: OrderTerm) -> OrderedFiles:
     """Return the files that a predicate keeps, in the order in which they are read for the first rows.
 
     The order decides how many files are read, and never which rows are found. Files without a bound come last, because
@@ -173,44 +165,31 @@ def ordered_files(predicate: CompiledPredicate, term: OrderTerm, columns: list[s
     Args:
         predicate: The predicate of the rows.
         term: The first term of their order.
-        columns: Columns of the file list.
     """
-    snapshot, zone = predicate.snapshot, predicate.portable.time_zone
-    tables, keys, levels, rows, places = [], [], [], [], []
-    starts: dict[AddsScope, int] = {}
-    start = 0
-    for batch in candidates(snapshot, predicate.program):
-        starts[batch.scope] = start
-        kept = predicate.listed(batch)
-        if kept is None or len(kept):
-            tables.append(batch_files(batch, kept, columns, zone))
+    files = KeptFiles(predicate)
+    keys, levels, rows = [pa.nulls(0)], [np.zeros(0, np.int8)], [np.zeros(0, np.int64)]
+    for batch in candidates(predicate.snapshot, predicate.program):
+        kept = files.add(batch)
+        if len(kept):
             key, level = _nearest(predicate, batch, kept, term)
             keys.append(key)
             levels.append(level)
-            rows.append(live_row_counts(batch, kept))
-            places.append(pc.add(_places(batch, kept), arrow_scalar(start, pa.int64())))
-        start += batch.num_rows
-    if not tables:
-        from deltaskip.skipping.file_list import files_schema
-
-        nothing = arrow_array([], pa.int64())
-        return OrderedFiles(files_schema(snapshot, columns).empty_table(), nothing, nothing, starts)
-    order = sorted_positions(joined(keys), term.given.descending, pa.concat_arrays(levels))
-    found = (pa.concat_arrays(each).take(order) for each in (rows, places))
-    return OrderedFiles(pa.concat_tables(tables).combine_chunks().take(order), *found, starts)
+            rows.append(numpy_values(pc.fill_null(live_row_counts(batch, kept), _ZERO)))
+    levels_of_all = arrow_array(np.concatenate(levels))
+    places = numpy_values(sorted_positions(joined(keys), term.given.descending, levels_of_all)).astype(np.int64)
+    return OrderedFiles(files, places, np.concatenate(rows)[places])
 
 
 def _nearest(
-    predicate: CompiledPredicate, batch: FileBatch, kept: pa.Array | None, term: OrderTerm
-) -> tuple[pa.Array, pa.Array]:
+    predicate: CompiledPredicate, batch: FileBatch, kept: pa.Array, term: OrderTerm
+) -> tuple[pa.Array, np.ndarray]:
     """For each kept file the bound before which no row sorts, and its level."""
-    count = batch.num_rows if kept is None else len(kept)
-    column, unknown = term.column(), arrow_array(np.full(count, _UNKNOWN, np.int8))
+    column, unknown = term.column(), np.full(len(kept), _UNKNOWN, np.int8)
     if column is None:
-        return pa.nulls(count), unknown
+        return pa.nulls(len(kept)), unknown
     if column.partition:
         partition, codes = batch.partition(column.physical[0], column.type)
-        values = partition.read(predicate.portable.time_zone).array.take(_taken(codes, kept))
+        values = partition.read(predicate.portable.time_zone).array.take(codes.take(kept))
         keys, nulls = comparable(values), pc.is_null(values)
         some = nulls
     else:
@@ -218,16 +197,16 @@ def _nearest(
         assert field is not None
         bounds = _near_bounds(predicate, batch, field, column, "max" if term.given.descending else "min")
         if bounds is None:
-            return pa.nulls(count), unknown
-        keys, stats = _taken(bounds, kept), batch.statistics
-        counts = _taken(stats.null_count(field), kept)
-        nulls = is_true(pc.equal(counts, _taken(stats.num_records(), kept)))
+            return pa.nulls(len(kept)), unknown
+        keys, stats = bounds.take(kept), batch.statistics
+        counts = stats.null_count(field).take(kept)
+        nulls = is_true(pc.equal(counts, stats.num_records().take(kept)))
         some = pc.invert(is_true(pc.equal(counts, _ZERO)))
     level = np.where(numpy_values(pc.is_valid(keys)), _BOUNDED, _UNKNOWN)
     level = np.where(numpy_values(nulls), _NULLS_LAST, level)
     if term.given.nulls_first:
         level = np.where(numpy_values(some), _NULLS_FIRST, level)
-    return keys, arrow_array(level.astype(np.int8))
+    return keys, level.astype(np.int8)
 
 
 def _near_bounds(
@@ -259,14 +238,9 @@ def _taken(values: pa.Array, kept: pa.Array | None) -> pa.Array:
     return values if kept is None else values.take(kept)
 
 
-def _places(batch: FileBatch, kept: pa.Array | None) -> pa.Array:
-    return arrow_array(np.arange(batch.num_rows, dtype=np.int64)) if kept is None else kept
-
-
 def parts_of(order: OrderedFiles, first: int) -> Iterator[int]:
     """Yield how many files to read at once: as many as have `first` rows, then twice as many each time."""
-    rows = numpy_values(pc.fill_null(order.rows, _ZERO))
-    count = int(np.searchsorted(np.cumsum(rows), first)) + 1
+    count = int(np.searchsorted(np.cumsum(order.rows), first)) + 1
     while True:
         yield count
         count *= 2
