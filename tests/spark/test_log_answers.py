@@ -18,8 +18,8 @@ from tests.skipping.random_predicates import random_predicate
 
 pytestmark = pytest.mark.spark
 
-TABLES = extent(6, 60)
-QUESTIONS = 4
+TABLES = extent(20, 100)
+QUESTIONS = 5
 WORDS = ["a", "A", "ä", "Ä", "b", "B", "ss", "ß", "z", "Z", "", "aa", "Aa", "éa", "Éb", None]
 
 
@@ -96,12 +96,23 @@ def test_strings_are_sorted_by_their_collation(spark: Any, tmp_path: Path, colla
             scan.to_spark(spark).createOrReplaceTempView("all_rows")
             wanted = spark.sql(f"SELECT * FROM all_rows ORDER BY {terms} LIMIT 7").toArrow()
             top = scan.top(7, by=terms)
-            exact = ["id"] if "id" in terms else []
-            for found in (top.to_arrow(), top.to_spark(spark).toArrow()):
+            doors = [top.to_spark(spark).toArrow()]
+            if terms.startswith("lower"):
+                with pytest.raises(ds.UnsupportedFeature, match="under a collation is left to Spark"):
+                    top.to_arrow()
+            else:
+                doors.append(top.to_arrow())
+            for found in doors:
+                # Rows that are equal under the collation come in any order without the second term.
+                exact = ["id"] if "id" in terms else []
                 assert values(found, exact) == values(wanted, exact), (terms, where)
-                folded = [None if each is None else each.lower() for each in found["s"].to_pylist()]
-                spark_s = [None if each is None else each.lower() for each in wanted["s"].to_pylist()]
-                assert folded == spark_s or collation == "de", (terms, where)
+                assert [keys_of(each) for each in found["s"].to_pylist()] == [
+                    keys_of(each) for each in wanted["s"].to_pylist()
+                ] or collation == "de"
+
+
+def keys_of(text: str | None) -> str | None:
+    return None if text is None else text.lower().replace("ß", "ss")
 
 
 def test_columns_of_pyspark_say_the_order(spark: Any, tmp_path: Path) -> None:
