@@ -378,20 +378,19 @@ class TopScan(TableScan):
 
     # The attributes are those of the scan of all rows.
     def __init__(self, rows: TableScan, number: int, by: object) -> None:
-        vars(self).update(vars(rows))
-        self._rows = rows
-        self._by = by if isinstance(by, str) else tuple(by) if isinstance(by, list) else by
         from deltaskip.skipping.row_order import bound_terms, given_terms
 
+        vars(self).update(vars(rows))
+        self._rows = rows
         try:
+            each = [(given, given_terms(rows, given)) for given in (by if isinstance(by, list | tuple) else [by])]
+            # Text is read again in the meaning of another session. A Column of PySpark belongs to its session.
+            self._by = [given if isinstance(given, str) else term for given, terms in each for term in terms[:1]]
             self.order = given_terms(rows, self._by)
             self._terms: tuple[OrderTerm, ...] = bound_terms(rows, self.order)
         except DeltaSkipError as error:
             raise type(error)(f"{error} {self._at_version()}") from error
         self.limit = number
-        if not isinstance(self._by, str):
-            # A Column of PySpark belongs to its session.
-            self._by = self.order
 
     def _given(self) -> dict[str, object]:
         given = super()._given()

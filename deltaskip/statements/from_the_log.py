@@ -13,8 +13,10 @@ from deltaskip.errors import DeltaSkipError
 from deltaskip.reading.aggregation import aggregated
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
+from deltaskip.schema.relations import unqualified_text
 from deltaskip.sparkexpr.text.sql_text import quoted_name
 from deltaskip.sparkexpr.types import StructField, fold_name
+from deltaskip.statements.queries import QuerySession
 from deltaskip.statements.reader import NameParts, qualifiers
 from deltaskip.statements.simple_query import QueryItem, SimpleQuery, order_text, simple_query, unqualified
 from deltaskip.statements.statement import ReadStatement, StatementSession
@@ -39,22 +41,32 @@ class Query(ReadStatement):
     text: str
 
     def run(self, session: StatementSession) -> Any:
-        answer = _answer_from_log(session, self.text)
+        answer = log_answer(session, self.text)
         return session.query(self.text) if answer is None else answer
 
 
-def _answer_from_log(session: StatementSession, text: str) -> pa.Table | None:
-    """Return the rows of a query that the log answers, with Spark's names and types; None if Spark answers it.
+def log_answer(session: QuerySession, text: str) -> pa.Table | None:
+    """Return the rows of a query that the log answers, with Spark's names and types; None for another query.
 
     Without a session, this process reads the files that the log does not decide; with a session, only a few.
+
+    Args:
+        session: The tables by name.
+        text: The query.
     """
     query = simple_query(text)
     if query is None or not session.has_table(query.table.parts):
         return None
     table = session.table(query.table)
-    where = None if query.where is None else session.own(query.where, query.table.parts, query.alias, table)
+    own = (
+        []
+        if query.where is None
+        else [unqualified_text(query.where, table.schema, qualifiers(query.table.parts, query.alias))]
+    )
+    condition = session.condition(query.table)
+    where = [*([] if condition is None else [condition]), *own]
     try:
-        scan = table.scan(where, time_zone=session.time_zone)
+        scan = table.scan(" AND ".join(f"({each})" for each in where) or None, time_zone=session.time_zone)
         if query.is_top:
             return _first_rows(scan, query) if session.spark is None else None
         columns = [_field(item.column, query, table) if item.column else None for item in query.items]
