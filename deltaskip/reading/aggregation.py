@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
+from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, PredicateError
 from deltaskip.predicates import expression_node
 from deltaskip.reading.aggregates import read_aggregate
 from deltaskip.reading.totals import GroupKey, totals
@@ -82,7 +82,10 @@ def _keys(scan: TableScan, by: object) -> list[GroupKey]:
     for name, each in given:
         if isinstance(each, bool | int | float | bytes):
             raise InvalidArgumentType.of("by", _BY, by)
-        node = expression_node(each, "A Column of pyspark", scan.meaning)
+        try:
+            node = expression_node(each, "A Column of pyspark", scan.meaning)
+        except PredicateError as error:
+            raise PredicateError(f"by is not valid: {error}") from error
         found.append(GroupKey.of(scan, name or _shown(each, node), _bound(scan, node)))
     return found
 

@@ -93,8 +93,11 @@ def given_terms(scan: LogScan, by: object) -> tuple[SortTerm, ...]:
         elif isinstance(each, str):
             if not each.strip():
                 raise InvalidArgument(f"by is empty: it must be {_FORMS}.")
-            for text, descending, nulls_first in sort_texts(each):
-                found.append(SortTerm(expression_node(text, meaning=scan.meaning), descending, nulls_first))
+            try:
+                for text, descending, nulls_first in sort_texts(each):
+                    found.append(SortTerm(expression_node(text, meaning=scan.meaning), descending, nulls_first))
+            except PredicateError as error:
+                raise PredicateError(f"by is not valid: {error}") from error
         elif isinstance(each, ColumnExpr):
             found.append(each.asc())
         elif is_column(each):
