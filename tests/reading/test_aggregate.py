@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -249,3 +250,40 @@ def test_totals_of_a_limit_and_of_collated_strings_are_refused(tmp_path: Path) -
     assert scan.aggregate(n="count(s)", low="min(c)", high="max(c)").to_pylist() == [
         {"n": 2, "low": "a ", "high": "b "}
     ]
+
+
+def test_renamed_and_widened_columns_are_found_by_their_files_names(tmp_path: Path) -> None:
+    properties = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
+    table = ds.DeltaTable.create(tmp_path / "t", "id INT, x FLOAT, p INT", ["p"], properties=properties)
+    for number in range(3):
+        ids = pa.array([number * 2, number * 2 + 1], pa.int32())
+        xs = pa.array([0.1 * number, None], pa.float32())
+        table.append(pa.table({"id": ids, "x": xs, "p": pa.array([number % 2] * 2, pa.int32())}))
+    table.alter(
+        ds.RenameColumn("id", "key"), ds.RenameColumn("p", "part"), ds.UpdateColumn("key", "BIGINT"),
+        ds.UpdateColumn("x", "DOUBLE"),
+    )  # fmt: skip
+    table = ds.DeltaTable(tmp_path / "t")
+    table.append(pa.table({"key": [1 << 40], "x": [0.2], "part": pa.array([0], pa.int32())}))
+    scan = ds.DeltaTable(tmp_path / "t").scan()
+    assert answer(scan, 0, "part", n="count(*)", high="max(key)", x="count(x)") == [
+        {"part": 0, "n": 5, "high": 1 << 40, "x": 3},
+        {"part": 1, "n": 2, "high": 3, "x": 1},
+    ]
+    # A bound of the narrower type is no value of the wider one.
+    rows = scan.to_arrow()["x"]
+    assert scan.aggregate(a="max(x)").to_pylist() == [{"a": pc.max(rows).as_py()}]
+    assert scan.top(2, "key DESC").to_arrow()["key"].to_pylist() == [1 << 40, 5]
+    assert scan.top(1, "x DESC").to_arrow()["x"].to_pylist() == [pc.max(rows).as_py()]
+    assert scan.top(3, "part DESC, key").to_arrow()["key"].to_pylist() == [2, 3, 0]
+
+
+def test_executors_have_other_calls(table: ds.DeltaTable) -> None:
+    scan = table.scan(engine="spark")
+    for call, cure in ((lambda: scan.top(1, "id"), "orderBy"), (lambda: scan.aggregate(n="count(*)"), "groupBy")):
+        with pytest.raises(ds.UnsupportedFeature, match=cure):
+            call()
+    with pytest.raises(AttributeError, match=r"top\(n, by"):
+        table.scan().sort("id")
+    with pytest.raises(AttributeError, match=r"aggregate\(by"):
+        table.scan().group_by("id")
