@@ -150,7 +150,8 @@ def _uncounted(facts: FileTotals, aggregates: Sequence[Aggregate]) -> np.ndarray
             unknown |= facts.rows == UNKNOWN
         if each.column is not None:
             unknown |= facts.not_null[each.column.logical] == UNKNOWN
-    return unknown & (facts.rows != 0)
+    found: np.ndarray = unknown & (facts.rows != 0)
+    return found
 
 
 @dataclass(slots=True)
@@ -219,7 +220,8 @@ class _Totals:
         self.known[self.groups[present]] = True
         if not self.keys:
             return np.zeros(len(facts.rows), bool)
-        return ~self.known[self.groups] & (facts.rows != 0)
+        found: np.ndarray = ~self.known[self.groups] & (facts.rows != 0)
+        return found
 
     def read(self, chosen: np.ndarray) -> None:
         """Read files, and add up the totals of these and of the files that need no reading.
@@ -267,13 +269,14 @@ class _Totals:
     def _further_out(self, key: Extreme) -> np.ndarray:
         """The files that may have a value further out than the known ones of their group."""
         found = self.facts.extremes[key]
-        left = ~self.was_read & ~found.exact & ~found.none & (self.facts.rows != 0)
+        left: np.ndarray = ~self.was_read & ~found.exact & ~found.none & (self.facts.rows != 0)
         best = self.best[key]
         if pa.types.is_null(found.edges.type) or pa.types.is_null(best.type):
             return left
         compare = pc.less if key[1] == "min" else pc.greater
         beyond = compare(found.edges, best.take(arrow_array(self.groups)))
-        return left & numpy_values(pc.fill_null(beyond, True))
+        left &= numpy_values(pc.fill_null(beyond, True))
+        return left
 
     def _read_files(self, chosen: np.ndarray, counting: bool = False) -> None:
         """Read files. counting: Whether their rows are not in `sums` yet."""
@@ -335,8 +338,8 @@ class _Totals:
         """The answer."""
         arrays = [*self.values, *map(self._values, self.aggregates)]
         names = [*(key.name for key in self.keys), *(each.name for each in self.aggregates)]
-        types = [t.arrow_type(each.type) for each in (*self.keys, *self.aggregates)]
-        pairs = zip(arrays, types, strict=True)
+        types = [*(key.type for key in self.keys), *(each.type for each in self.aggregates)]
+        pairs = zip(arrays, map(t.arrow_type, types), strict=True)
         table = pa.table([each.cast(kind) for each, kind in pairs], names)
         if not self.keys:
             return table
@@ -404,7 +407,8 @@ def _ids(columns: Sequence[pa.Array], known: Sequence[pa.Array]) -> np.ndarray:
     ids = _codes([joined([places, rows]) for places, rows in zip(known, columns, strict=True)])
     places = np.empty(int(ids.max(initial=0)) + 1, np.int64)
     places[ids[:count]] = np.arange(count)
-    return places[ids[count:]]
+    found: np.ndarray = places[ids[count:]]
+    return found
 
 
 def _furthest(edges: pa.Array, groups: np.ndarray, left: np.ndarray, side: str, count: int) -> np.ndarray:

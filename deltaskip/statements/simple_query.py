@@ -130,11 +130,12 @@ def _parsed(reader: StatementReader) -> SimpleQuery | None:
     reader.finish()
     if (order is None) != (limit is None) or (where is not None and not _is_plain(where)):
         return None
-    terms = [] if order is None else [(_path(each), *how) for each, *how in sort_texts(order)]
-    if any(path is None for path, *_ in terms) or (order is not None and any(item.name for item in items)):
-        # ORDER BY finds names of SELECT before columns of the table.
+    terms = [] if order is None else sort_texts(order)
+    paths = [_path(text) for text, _, _ in terms]
+    # ORDER BY finds names of SELECT before columns of the table.
+    if None in paths or (terms and any(item.name for item in items)):
         return None
-    found = tuple((path, down, first) for path, down, first in terms if path is not None)
+    found = tuple((path, down, first) for path, (_, down, first) in zip(paths, terms, strict=True) if path is not None)
     return SimpleQuery(tuple(items), distinct, table, alias, where, group_by, found, limit)
 
 

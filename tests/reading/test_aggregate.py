@@ -279,11 +279,11 @@ def test_renamed_and_widened_columns_are_found_by_their_files_names(tmp_path: Pa
 
 
 def test_executors_have_other_calls(table: ds.DeltaTable) -> None:
-    scan = table.scan(engine="spark")
+    scan: Any = table.scan(engine="spark")
     for call, cure in ((lambda: scan.top(1, "id"), "orderBy"), (lambda: scan.aggregate(n="count(*)"), "groupBy")):
         with pytest.raises(ds.UnsupportedFeature, match=cure):
             call()
-    with pytest.raises(AttributeError, match=r"top\(n, by"):
-        table.scan().sort("id")
-    with pytest.raises(AttributeError, match=r"aggregate\(by"):
-        table.scan().group_by("id")
+    here: Any = table.scan()
+    for name, instead in (("sort", r"top\(n, by"), ("group_by", r"aggregate\(by")):
+        with pytest.raises(AttributeError, match=instead):
+            getattr(here, name)("id")
