@@ -6,18 +6,18 @@ Each function returns the checked argument in the type that the caller needs.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from operator import index
 from typing import Any, TypeVar
 
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.lazy_regex import regex
 from deltaskip.path_bytes import encoded
 
 T = TypeVar("T")
 
-_VERSION = re.compile(r"[0-9][0-9A-Za-z._-]*")
+_VERSION = regex(r"[0-9][0-9A-Za-z._-]*")
 _MOST_BITS = 4096
 _SHOWN = 80
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -164,6 +164,8 @@ def without_secrets(error: BaseException) -> None:
 
 def _mark_member(cls: type, name: str) -> None:
     owner = next(each for each in cls.__mro__ if name in vars(each))
+    if name == "__init__":
+        getattr(owner, name)  # which compiles it, if it is that of a dataclass
     if not owner.__module__.startswith("deltaskip"):
         return
     member = vars(owner)[name]

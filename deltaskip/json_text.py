@@ -1,12 +1,13 @@
 """Parsing JSON that others wrote."""
 
 import json
-import re
 from typing import Any
 
-SURROGATE = re.compile("[\ud800-\udfff]")
+from deltaskip.lazy_regex import regex
+
+SURROGATE = regex("[\ud800-\udfff]")
 """A lone half of a UTF-16 surrogate pair, which is not a character."""
-_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPED = regex(r"\\u[dD][89a-fA-F]")
 
 
 def parse_json(text: str | bytes, **options: Any) -> Any:

@@ -6,13 +6,13 @@ delta-rs, or an expression of Polars or pyarrow.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import InvalidArgumentType, PredicateError, PredicateWarning
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr import ColumnExpr, parse_sql, to_node, with_parameters
 from deltaskip.sparkexpr.bind import with_shapes
 from deltaskip.sparkexpr.meaning import USUAL, SessionMeaning
@@ -21,7 +21,7 @@ from deltaskip.sparkexpr.text.sql_text import quoted_text
 from deltaskip.sparkexpr.types import StructType
 from deltaskip.warning import warn
 
-_BARE_DATE = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}\s*")
+_BARE_DATE = regex(r"\s*\d{4}-\d{1,2}-\d{1,2}\s*")
 
 
 def given_predicate(where: object, params: object, schema: StructType) -> object:

@@ -6,11 +6,11 @@ Names in a table can contain any character. Results, messages, warnings, labels 
 
 from __future__ import annotations
 
-import re
+from deltaskip.lazy_regex import regex
 
 # Control characters, marks and overrides of the direction of text, separators of lines, invisible characters that are
 # not part of a script, and surrogates, which no encoding accepts.
-_HIDDEN = re.compile(
+_HIDDEN = regex(
     "[\x00-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )

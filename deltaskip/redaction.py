@@ -15,19 +15,18 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from deltaskip.fork_safety import new_lock
+from deltaskip.lazy_regex import regex
 
 HIDDEN = "***"
 """The replacement of a secret."""
 
-_NAME = re.compile(
+_NAME = regex(
     r"(?i)secret|passw|pwd|passphrase|token|signature|credential|connection.?string|"
     r"(?:access|account|private|master|shared|api|sas|storage|service.?account|encryption)[_.\-]?key(?![_.\-]?id)|"
     r"\bsas\b|_sas(?:_|$)|authorization|^key$"
 )
 # Settings with these names are not secrets: files, addresses, switches.
-_NO_SECRET = re.compile(
-    r"(?i)(?:file|path|uri|url|endpoint|class|provider|impl|skip_signature|application_credentials)$"
-)
+_NO_SECRET = regex(r"(?i)(?:file|path|uri|url|endpoint|class|provider|impl|skip_signature|application_credentials)$")
 _ASSIGNED = (
     r"[\w.\-]*(?:password|passwd|pwd|passphrase|secret|sharedaccesssignature|"
     r"(?:access|account|private|master|shared|api|sas|storage|encryption)[_.\-]?key|"
@@ -39,27 +38,27 @@ _SIGNING = (
 )
 _IN_QUERY = r"[\w.\-]*(?:sig|signature|credential|token|secret|password|passwd|pwd|auth|accessid|key(?:id)?)"
 _FIRST = r"(?:[?&;]|%3f|%26)"
-_SIGNED = re.compile(rf"(?i){_FIRST}(?:{_SIGNING})(?:=|%3d)")
-_QUERY = re.compile(rf"(?i){_FIRST}{_IN_QUERY}=")
+_SIGNED = regex(rf"(?i){_FIRST}(?:{_SIGNING})(?:=|%3d)")
+_QUERY = regex(rf"(?i){_FIRST}{_IN_QUERY}=")
 _FORMS = (
-    (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL), HIDDEN),
+    (regex(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL), HIDDEN),
     # scheme://user:password@host
-    (re.compile(r"(//[^\s/?#@:'\"]*:)[^\s/?#'\"]*@"), rf"\1{HIDDEN}@"),
+    (regex(r"(//[^\s/?#@:'\"]*:)[^\s/?#'\"]*@"), rf"\1{HIDDEN}@"),
     # ?X-Amz-Signature=…&sig=…, also percent-encoded
     (
-        re.compile(
+        regex(
             rf"(?i)({_FIRST}{_IN_QUERY}(?:=|%3d))(?:(?!%26)[^\s&;'\"<>)])+?(?=%26|:?(?:[\s&;'\"<>)]|$))"
         ),
         rf"\1{HIDDEN}",
     ),
-    (re.compile(r"(?i)(authorization['\"]?\s*[:=]\s*['\"]?)[^'\"\n]+"), rf"\1{HIDDEN}"),
-    (re.compile(r"(Bearer(?:\s|%20|\\[rnt])+)(?!token\b)[^\s'\",;]{4,}"), rf"\1{HIDDEN}"),
-    (re.compile(r"(\bBasic )[A-Za-z0-9+/]{12,}={0,2}"), rf"\1{HIDDEN}"),
-    (re.compile(r"\beyJ[\w\-]{8,}\.[\w\-]+(?:\.[\w\-]+)?"), HIDDEN),
+    (regex(r"(?i)(authorization['\"]?\s*[:=]\s*['\"]?)[^'\"\n]+"), rf"\1{HIDDEN}"),
+    (regex(r"(Bearer(?:\s|%20|\\[rnt])+)(?!token\b)[^\s'\",;]{4,}"), rf"\1{HIDDEN}"),
+    (regex(r"(\bBasic )[A-Za-z0-9+/]{12,}={0,2}"), rf"\1{HIDDEN}"),
+    (regex(r"\beyJ[\w\-]{8,}\.[\w\-]+(?:\.[\w\-]+)?"), HIDDEN),
     # password=…, AccountKey=…, fs.s3a.secret.key=…, "private_key": "…"; not the folder of a partition
-    (re.compile(rf"(?i)((?<![\w./\-]){_ASSIGNED}=)(?:\"[^\"]*\"|'[^']*'|[^\s\"',;&)}}/]+(?:/(?!part-)[^\s\"',;&)}}]*)?)"),
+    (regex(rf"(?i)((?<![\w./\-]){_ASSIGNED}=)(?:\"[^\"]*\"|'[^']*'|[^\s\"',;&)}}/]+(?:/(?!part-)[^\s\"',;&)}}]*)?)"),
      rf"\1{HIDDEN}"),
-    (re.compile(rf"(?i)([\"']{_ASSIGNED}[\"']\s*:\s*[bu]?)(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')"), rf"\1'{HIDDEN}'"),
+    (regex(rf"(?i)([\"']{_ASSIGNED}[\"']\s*:\s*[bu]?)(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')"), rf"\1'{HIDDEN}'"),
 )  # fmt: skip
 # A shorter value may be a word of any message. The patterns above find it where it is a secret.
 _SHORTEST = 8
@@ -83,9 +82,9 @@ _PUBLIC = frozenset(
         "use_fabric_endpoint", "user_agent", "virtual_hosted_style_request", "web_identity_token_file",
     )
 )  # fmt: skip
-_PREFIX = re.compile(r"(aws|azure|google)_")
+_PREFIX = regex(r"(aws|azure|google)_")
 # The text of a key or certificate, or a URL with user, password or signature, instead of a name or path.
-_SUSPICIOUS = re.compile(r"[{}?\n\r]|-----|://[^/]*@|sig=|^[^/]*:[^/]*@")
+_SUSPICIOUS = regex(r"[{}?\n\r]|-----|://[^/]*@|sig=|^[^/]*:[^/]*@")
 
 _known: dict[str, re.Pattern[str]] = {}
 _lock = new_lock()

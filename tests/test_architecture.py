@@ -23,6 +23,7 @@ LEVELS = {
     "errors": 0,
     "extras": -1,
     "fork_safety": -1,
+    "lazy_regex": -2,
     "path_bytes": -1,
     "printable": -1,
     "json_text": 0,
@@ -350,7 +351,7 @@ def test_kernels_use_the_limited_api_of_which_wheels_are_built() -> None:
 
 # What the language of expressions imports of the rest of the package.
 BELOW_THE_LANGUAGE = {
-    "arguments", "doors", "errors", "extras", "fork_safety", "json_text", "printable", "records", "shown",
+    "arguments", "doors", "errors", "extras", "fork_safety", "json_text", "lazy_regex", "printable", "records", "shown",
 }  # fmt: skip
 # The modules and packages of the language whose names others import; other names come from deltaskip.sparkexpr.
 FACE_MODULES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import math
 import pickle
 from collections.abc import Callable
@@ -63,12 +64,21 @@ def classes(make: Callable[..., Any]) -> list[type]:
     class Derived(One):
         b: Any = 7
 
-    return [Empty, One, Several, WithEq, WithHash, Derived]
+    @make
+    class Listing:
+        e: Any = dataclasses.field(default_factory=list)
+        f: Any = dataclasses.field(default=4, kw_only=True)
+        g: Any = dataclasses.field(default=5, init=False)
+
+        def __post_init__(self) -> None:
+            self.e.append(0)
+
+    return [Empty, One, Several, WithEq, WithHash, Derived, Listing]
 
 
 def answers(made: list[type]) -> list[Any]:
     """What can be seen of instances of the classes: comparisons, hashes, texts, copies, and refusals."""
-    empty, one, several, with_eq, with_hash, derived = made
+    empty, one, several, with_eq, with_hash, derived, listing = made
     nan, other_nan = math.nan, float("nan")
     values = [
         empty(), one(1), one(2), one(nan), one(other_nan), one((1, "x")), several(1), several(1, 2), several(1, 1, 9),
@@ -79,10 +89,19 @@ def answers(made: list[type]) -> list[Any]:
     found += [repr(each).rpartition(".")[2] if "object at" not in repr(each) else "object" for each in values]
     for each in values:
         found.append(_outcome(lambda each=each: len({each, copy.copy(each)})))
-        found.append(_outcome(lambda each=each: setattr(each, "a", 3)))
+        found.append(_outcome(lambda each=each: setattr(each, "a", 3)) is None)
         found.append(_outcome(lambda each=each: str(dataclasses.asdict(each))))
         found.append(each.__match_args__)
     found.append(_outcome(lambda: one(1) < one(2)))
+    found += [_outcome(lambda: several(1, 2, 3, 4, 5)), _outcome(lambda: several(b=1))]
+    found += [str(inspect.signature(each)) for each in (empty, one, several, derived)]
+    found += [
+        listing().e,
+        listing() == listing(),
+        listing(e=[1], f=2).f,
+        _outcome(lambda: listing([1], 2)),
+        listing().g,
+    ]
     found.append(_outcome(lambda: one()))
     found.append([field.name for field in dataclasses.fields(derived)])
     found.append(dataclasses.replace(derived(1), b=9).b)

@@ -7,12 +7,12 @@ The names are only a convention: readers use the partition values in the log.
 from __future__ import annotations
 
 import hashlib
-import re
 import secrets
 import string
 from collections.abc import Iterable, Iterator, Sequence
 
 from deltaskip.actions.partition_values import Value, serialize_partition_value
+from deltaskip.lazy_regex import regex
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.types import TIMESTAMP, DataType, MappingMode, StructField
 from deltaskip.sparkexpr.values.calendar import format_timestamp, local_of, zone_of
@@ -24,7 +24,7 @@ HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _HIVE_ESCAPED = {ord(c): f"%{ord(c):02X}" for c in [*map(chr, range(0x20)), *"\"#%'*/:=?\\\x7f{[]^"]}
 # The greatest length of a file name on common file systems, in bytes.
 _LONGEST_NAME = 255
-_HIVE_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+_HIVE_ESCAPE = regex("%([0-9A-Fa-f]{2})")
 _ALPHANUMERIC = string.ascii_letters + string.digits
 
 

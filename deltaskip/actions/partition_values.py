@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.errors import ReadWarning, shown
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values import (
@@ -33,10 +34,10 @@ from deltaskip.sparkexpr.values import (
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, one_chunk, typed_array
 from deltaskip.warning import warn
 
-_INTEGER = re.compile(r"([+-]?)([0-9]*)(\.[0-9]*)?", re.ASCII)
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,9})?", re.ASCII)
-_TWO_SIGNS = re.compile(r"(0|-[1-9][0-9]*)\.(0*(-[1-9][0-9]*))", re.ASCII)
-_HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9A-Fa-f]*+\.?[0-9A-Fa-f]*+[pP][+-]?[0-9]{1,9}", re.ASCII)
+_INTEGER = regex(r"([+-]?)([0-9]*)(\.[0-9]*)?", re.ASCII)
+_DECIMAL = regex(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,9})?", re.ASCII)
+_TWO_SIGNS = regex(r"(0|-[1-9][0-9]*)\.(0*(-[1-9][0-9]*))", re.ASCII)
+_HEXADECIMAL = regex(r"[+-]?0[xX][0-9A-Fa-f]*+\.?[0-9A-Fa-f]*+[pP][+-]?[0-9]{1,9}", re.ASCII)
 # Enough digits to round any decimal exactly once.
 _EXACT = context(4096, ROUND_HALF_UP, 10**9)
 

@@ -19,13 +19,14 @@ import pyarrow.compute as pc
 
 from deltaskip.actions.partition_values import PartitionValueError
 from deltaskip.kernels.paths import all_plain, prefixed
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_true, one_chunk
 from deltaskip.storage import is_local, split_authority
 
 # Only `scheme:/` starts an absolute URI: `time=2021-01-01 00:00:00/f.parquet` and `a:b/f.parquet` are relative.
-_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)(?://([^/]*))?(.*)", re.DOTALL)
-_GLOB = re.compile(r"[{}\[\]*?\\]")
-_LOCAL = re.compile(r"file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
+_URI = regex(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)(?://([^/]*))?(.*)", re.DOTALL)
+_GLOB = regex(r"[{}\[\]*?\\]")
+_LOCAL = regex(r"file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _LOCAL_AUTHORITIES = ("", "localhost")
 # These schemes name the same bucket.
 S3_SCHEMES = ("s3", "s3a", "s3n")

@@ -221,12 +221,12 @@ def _put(transaction: Transaction, before: AlteredTable, after: AlteredTable) ->
     """Add the actions that lead from one state to the other, after the rows are checked."""
     for name in after.new_constraints:
         check_existing_rows(after, name, after.properties.constraints[name])
-        transaction.set_checked_constraint(name)
+        transaction.changes.put_checked_constraint(name)
     for feature, truncated in after.dropped.items():
         protected = needs_protection(feature) and not truncated
         if truncated:
             truncate_history(transaction.snapshot, feature)
-        transaction.set_dropped_feature(feature, protected)
+        transaction.changes.dropped_features[feature] = protected
         if protected:
             after = with_property(after, TableProperties.checkpoint_protection_version.name, str(before.next_version))
             # Then only this commit follows a checkpoint, so other clients need not read older commits.
@@ -238,7 +238,7 @@ def _put(transaction: Transaction, before: AlteredTable, after: AlteredTable) ->
         transaction.set_metadata(metadata, keep_collations=False)
     _put_domains(transaction, before, after)
     if after.dropped.get("deletionVectors") is False:
-        transaction.remove_vector_files(*vector_tombstones(transaction.snapshot))
+        transaction.changes.vector_files.update((file.path, file) for file in vector_tombstones(transaction.snapshot))
     if "rowTracking" in after.dropped:
         _renumber(transaction, numbered=True)
     elif after.properties.row_tracking and not before.properties.well_formed().row_tracking:
@@ -247,11 +247,11 @@ def _put(transaction: Transaction, before: AlteredTable, after: AlteredTable) ->
 
 def _put_domains(transaction: Transaction, before: AlteredTable, after: AlteredTable) -> None:
     if after.clustering is not None and after.clustering != before.clustering:
-        transaction.set_system_domain(clustering_domain(after.clustering))
+        transaction.changes.put_domain(clustering_domain(after.clustering))
     for feature, name in (("clustering", CLUSTERING_DOMAIN), ("rowTracking", ROW_TRACKING_DOMAIN)):
         domain = transaction.domains.get(name)
         if feature in after.dropped and domain is not None:
-            transaction.set_system_domain(actions.DomainMetadata(name, domain.configuration, removed=True))
+            transaction.changes.put_domain(actions.DomainMetadata(name, domain.configuration, removed=True))
 
 
 def _renumber(transaction: Transaction, numbered: bool) -> None:
@@ -259,7 +259,7 @@ def _renumber(transaction: Transaction, numbered: bool) -> None:
 
     # PROTOCOL, Row Tracking: it is enabled only if every file has row ids.
     """
-    snapshot, changed = transaction.snapshot, transaction.changed_files
+    snapshot, changed = transaction.snapshot, transaction.changes.intent().touched
     for batch in snapshot.add_batches(_BATCH_FILES):
         has_ids = pc.and_(pc.is_valid(batch["base_row_id"]), pc.is_valid(batch["default_row_commit_version"]))
         some = batch.filter(has_ids if numbered else pc.invert(has_ids))

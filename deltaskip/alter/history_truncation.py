@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -15,6 +14,7 @@ from deltaskip.actions import Metadata, RemoveFile
 from deltaskip.actions.paths import encode_path
 from deltaskip.errors import CorruptLog, InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.feature_uses import uses_of
+from deltaskip.lazy_regex import regex
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.tombstones import tombstones
 from deltaskip.log.cleanup import clean_up_log
@@ -29,7 +29,7 @@ from deltaskip.storage.interface import read_whole
 
 _PROTECTION = "checkpointProtection"
 _VECTOR = b'"deletionVector":{'
-_ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?/")
+_ABSOLUTE = regex(r"([A-Za-z][A-Za-z0-9+.\-]*:)?/")
 
 
 def truncate_history(snapshot: Snapshot, feature: str) -> None:

@@ -11,7 +11,6 @@ Names of folders come from `folder_name`, so that none begins with `_` or contai
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -23,6 +22,7 @@ from deltaskip import arguments, errors
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, namespace_of, shown_namespace
 from deltaskip.catalogs.located import LocatedCatalog, TableEntry
 from deltaskip.json_text import parse_json
+from deltaskip.lazy_regex import regex
 from deltaskip.log.file_names import Kind, commit_name, parse_log_file
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT
 from deltaskip.storage import FileInfo, LocalStorage, Storage, join, open_storage, parent
@@ -42,7 +42,7 @@ _CHECKPOINTS = frozenset(
 
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_-")
 _LONGEST = 200
-_AS_NAMED = re.compile(rf"[a-z0-9-][a-z0-9_-]{{0,{_LONGEST - 1}}}")
+_AS_NAMED = regex(rf"[a-z0-9-][a-z0-9_-]{{0,{_LONGEST - 1}}}")
 
 
 def folder_name(name: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from deltaskip.change_feed.feed_files import FileGroup
@@ -63,6 +64,34 @@ def change_reads(scan: Scan, groups: Sequence[FileGroup]) -> tuple[pa.Schema, Re
     return schema, _reads(scan, groups, needed, schema, matching)
 
 
+def matching_rows(scan: Scan, group: FileGroup) -> Iterator[npt.NDArray[np.bool_]]:
+    """Yield for each file of a group whether each of its rows matches the predicate of a scan, in their order.
+
+    Raises as `arrow_rows`.
+    """
+    scan = scan.at_one_time()
+    snapshot, needed = scan.snapshot, set(top_level_columns(scan.predicate))
+    bound = scan.predicate, snapshot.schema, snapshot.root, scan.time_zone or "UTC"
+    matching = MatchingRows(*bound, _CURE, collation_version=scan.collation_version, ansi=scan.in_ansi)
+    schema = StructType(tuple(field for field in snapshot.schema.fields if field.name not in FEED_NAMES))
+    rows = StoredRows(snapshot, schema, snapshot.mapping_mode, needed)
+    files = group.files.append_column("deletion_vector", [group.deleted])
+    for number in range(len(files)):
+        file, masks = files.slice(number, 1), [np.zeros(0, np.bool_)]
+        for batch in _chosen(rows, file, None if group.positions is None else group.positions[number]):
+            masks.append(matching.mask(StoredBatch(batch.rows, {**batch.columns, **_feed_columns(file, batch)})))
+        yield np.concatenate(masks)
+
+
+def _chosen(rows: StoredRows, file: pa.Table, positions: pa.Int64Array | None) -> Iterator[StoredBatch]:
+    """The live rows of a file at the positions; all live rows if they are None."""
+    chosen = None if positions is None else positions.to_numpy(zero_copy_only=False)
+    for _, each in rows.live(file):
+        batch = each if chosen is None else each.filter(np.isin(each.positions, chosen))
+        if len(batch):
+            yield batch
+
+
 def _reads(
     scan: Scan, groups: Sequence[FileGroup], wanted: set[str], result: pa.Schema, matching: MatchingRows
 ) -> Reads:
@@ -78,11 +107,12 @@ def _reads(
             extra = (StructField(CHANGE_TYPE, STRING),) if written else ()
             rows = StoredRows(snapshot, schema, snapshot.mapping_mode, wanted, extra)
             positions = None if group.positions is None else group.positions[number]
-            yield file["size"][0].as_py() or 0, partial(_of_file, matching, rows, file, positions, result, *inside)
+            predicate = None if group.is_chosen else matching
+            yield file["size"][0].as_py() or 0, partial(_of_file, predicate, rows, file, positions, result, *inside)
 
 
 def _of_file(
-    matching: MatchingRows,
+    matching: MatchingRows | None,
     rows: StoredRows,
     file: pa.Table,
     positions: pa.Int64Array | None,
@@ -90,13 +120,10 @@ def _of_file(
     chars: Mapping[str, DataType],
     voids: Mapping[str, DataType],
 ) -> Iterator[pa.RecordBatch]:
-    chosen = None if positions is None else positions.to_numpy(zero_copy_only=False)
-    for _, each in rows.live(file):
-        batch = each if chosen is None else each.filter(np.isin(each.positions, chosen))
-        if not len(batch):
-            continue
+    for batch in _chosen(rows, file, positions):
         batch = StoredBatch(batch.rows, {**batch.columns, **_feed_columns(file, batch)})
-        batch = batch.filter(matching.mask(batch))
+        if matching is not None:
+            batch = batch.filter(matching.mask(batch))
         if len(batch):
             columns = {name: batch.columns[name] for name in schema.names}
             columns |= {name: char_padded(columns[name], declared) for name, declared in chars.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast
@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths, dv_ids
 from deltaskip.as_frames import AsFrames
+from deltaskip.change_feed.changed_rows_by_id import ComparedFiles, Rows, as_entries, net, order_of
 from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files
-from deltaskip.change_feed.states import check_removed_rows, check_states
+from deltaskip.change_feed.states import Source, check_removed_rows, check_states
 from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.doors import door
@@ -69,16 +70,22 @@ class ChangeScan(AsFrames, Reopened):
         versions: The range.
         options: The changes to read. The predicate may use the columns of the feed; `columns` are columns of the
             table, and there is no limit.
+        source: Where changes come from.
+        net: Whether to return one change of each row for all versions together.
     """
 
     limit = None
 
-    def __init__(self, versions: VersionRange, options: ReadOptions = ALL_ROWS) -> None:
-        self._versions = versions
+    def __init__(
+        self, versions: VersionRange, options: ReadOptions = ALL_ROWS, source: Source = "auto", net: bool = False
+    ) -> None:
+        self._versions, self._source, self._net = versions, source, net
         base = versions.snapshot
         metadata = _feed_metadata(base)
         commits = versions.commits
-        changes, self._times = _read(versions) if commits else (None, {})
+        # The files of the feed do not have the ids of their rows.
+        found = _read(versions, "rows" if net else source) if commits else (None, {}, frozenset[int]())
+        changes, self._times, self._by_rows = found
         if changes is not None and _reads_statistics(options.where, options.params, base):
             changes = _with_older_statistics(changes, base, versions.start)
         self._changes = changes or _nothing()
@@ -88,7 +95,8 @@ class ChangeScan(AsFrames, Reopened):
 
     def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
         options = replace(chosen_by(self._scan), hidden=self._hidden)
-        return _restored, (SnapshotReference.of(self._versions.snapshot), self.start, self.end, options)
+        reference = SnapshotReference.of(self._versions.snapshot)
+        return _restored, (reference, self.start, self.end, options, self._source, self._net)
 
     @property
     def start(self) -> int:
@@ -168,7 +176,10 @@ class ChangeScan(AsFrames, Reopened):
             CorruptLog: A path, partition value or deletion vector cannot be read.
             DataFileMissing: The file of a deletion vector does not exist.
         """
-        return self._found.files
+        by_id = self._rows_by_id.files
+        if not len(by_id):
+            return self._found.files
+        return pa.concat_tables([self._found.files, by_id]).sort_by("version").combine_chunks()
 
     def explain(self) -> Explain:
         """Return how many files each part of the predicate skips, and why a part skips none.
@@ -233,9 +244,13 @@ class ChangeScan(AsFrames, Reopened):
 
         return change_reads(self._scan, self.rows())
 
-    def rows(self) -> tuple[FileGroup, FileGroup, FileGroup]:
-        """The files of `files()` by how they are read: change data files, whole files, and some rows of files."""
-        return self._found.change_files, self._found.whole, self._found.partly
+    def rows(self) -> tuple[FileGroup, FileGroup, FileGroup, FileGroup]:
+        """The files of `files()` by how they are read.
+
+        Change data files, whole files, some rows of files, and rows that were found by their ids, which match.
+        """
+        found = self._found
+        return found.change_files, found.whole, found.partly, self._rows_by_id
 
     @cached_property
     def _found(self) -> _FilesByReading:
@@ -244,11 +259,73 @@ class ChangeScan(AsFrames, Reopened):
             listed, rows = files_schema(self.snapshot, _LISTED).empty_table(), arrow_values.arrow_array([], pa.int64())
         else:
             [(listed, rows)] = chosen
-        return _FilesByReading.of(self.snapshot, listed, _taken(self._changes, rows), self._times)
+        changes = _taken(self._changes, rows)
+        return _FilesByReading.of(self.snapshot, listed, changes, self._times, self._by_rows)
+
+    @cached_property
+    def _rows_by_id(self) -> FileGroup:
+        """The changed rows of versions without a feed, where one of a row's images matches the predicate."""
+        of_files = self._found.by_rows
+        rows = of_files.changed(self.snapshot)
+        if self._net:
+            rows = net(rows, lambda some: self._values(of_files.files, some))
+        if self._scan.where is not None and len(rows.ids):
+            rows = rows.take(self._matching(of_files.files, rows))
+        return self._group(of_files.files, rows)
+
+    def _group(self, files: pa.Table, rows: Rows) -> FileGroup:
+        """The group of changed rows; files: those that the rows name."""
+        numbers, versions, types, positions = as_entries(rows)
+        entries = files.take(arrow_values.arrow_array(numbers, pa.int64())).select(self._found.files.column_names)
+        stamps = np.array([self._times[version] for version in versions.tolist()], np.int64)
+        replaced = {
+            "version": arrow_values.arrow_array(versions, pa.int64()),
+            "timestamp": arrow_values.arrow_array(stamps, pa.int64()).cast(pa.timestamp("ms", "UTC")),
+            "change_type": arrow_values.arrow_array(types, pa.string()),
+            "num_rows": arrow_values.arrow_array(list(positions.counts), pa.int64()),
+        }
+        columns = {name: replaced.get(name, entries[name]) for name in entries.column_names}
+        none = pa.nulls(len(entries), DELETION_VECTOR)
+        return FileGroup(pa.table(columns, entries.schema).combine_chunks(), none, positions, is_chosen=True)
+
+    def _matching(self, files: pa.Table, rows: Rows) -> np.ndarray[Any, Any]:
+        """A mask of the rows that match the predicate, or whose other image does."""
+        from deltaskip.change_feed.change_rows import matching_rows
+
+        order = order_of(rows)
+        found = np.concatenate(list(matching_rows(self._scan, self._group(files, rows))))
+        mask = np.zeros(len(rows.ids), np.bool_)
+        mask[order] = found
+        keys = np.stack([rows.ids, rows.versions], axis=1)
+        _, at = np.unique(keys, axis=0, return_inverse=True)
+        matches = np.zeros(len(keys), np.bool_)
+        np.logical_or.at(matches, at.ravel(), mask)
+        return matches[at.ravel()]
+
+    def _values(self, files: pa.Table, rows: Rows) -> pa.Table:
+        """The values of rows in all columns of the table, in the order of the rows."""
+        from deltaskip.change_feed.change_rows import arrow_rows
+
+        order = order_of(rows)
+        every = Scan(self.snapshot, ReadOptions(time_zone=self.time_zone, hidden=True))
+        found = arrow_rows(every, [self._group(files, rows)]).read_all().drop_columns(list(FEED_NAMES))
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        return found.take(arrow_values.arrow_array(place, pa.int64())).combine_chunks()
 
     def _kept(self, batch: FileBatch) -> tuple[pa.Table, pa.Int64Array]:
-        """The listed columns of the entries that can contain matching changes, and their indexes."""
+        """The listed columns of the entries that can contain matching changes, and their indexes.
+
+        If one entry of a version that is read by row ids can, all entries of the version are listed.
+        """
         indices = self._scan.compiled.kept(batch).indices()
+        if self._by_rows:
+            versions = arrow_values.numpy_values(self._changes.versions)
+            kept = np.zeros(len(versions), np.bool_)
+            kept[arrow_values.numpy_values(indices)] = True
+            by_rows = np.isin(versions, list(self._by_rows))
+            kept |= by_rows & (self._net | np.isin(versions, versions[kept]))
+            indices = arrow_values.arrow_array(np.flatnonzero(kept), indices.type)
         return batch_files(batch, indices, _LISTED, self._scan.time_zone), indices.cast(pa.int64())
 
 
@@ -260,9 +337,12 @@ class _FilesByReading:
     change_files: FileGroup
     whole: FileGroup
     partly: FileGroup
+    by_rows: ComparedFiles
 
     @classmethod
-    def of(cls, snapshot: Snapshot, listed: pa.Table, changes: FeedFiles, times: dict[int, int]) -> _FilesByReading:
+    def of(
+        cls, snapshot: Snapshot, listed: pa.Table, changes: FeedFiles, times: dict[int, int], by_rows: Set[int]
+    ) -> _FilesByReading:
         """The files of entries. listed: their columns of `_LISTED`."""
         inserts = arrow_values.true_rows(pc.equal(changes.types, arrow_values.arrow_scalar("insert", pa.string())))
         typed = arrow_values.numpy_values(changes.types.is_valid())
@@ -283,32 +363,58 @@ class _FilesByReading:
             "deletion_vector_after": changes.after,
         }
         files = pa.table(columns).combine_chunks()
+        ids = np.isin(arrow_values.numpy_values(changes.versions), list(by_rows))
+        of_rows = _rows_of_files(files, changes, gone, np.flatnonzero(ids), np.flatnonzero(part), positions)
         some = np.ones(len(files), np.bool_)
         some[part] = np.array(positions.counts, np.int64) > 0
+        some &= ~ids
         partly = FileGroup(
             _where(files, part & some),
             pa.nulls(int((part & some).sum()), DELETION_VECTOR),
             positions.take(np.flatnonzero(some[part]).tolist()),
         )
-        whole = typed & ~part
+        whole = typed & ~part & ~ids
         return cls(
             _where(files, some),
             FileGroup(_where(files, ~typed), pa.nulls(int((~typed).sum()), DELETION_VECTOR)),
             FileGroup(_where(files, whole), gone.filter(arrow_values.arrow_array(whole, pa.bool_()))),
             partly,
+            of_rows,
         )
 
 
-def _read(versions: VersionRange) -> tuple[FeedFiles, dict[int, int]]:
-    """The files with the changes of a range, which is not empty, and the commit times of its versions."""
+def _rows_of_files(
+    files: pa.Table,
+    changes: FeedFiles,
+    gone: pa.StructArray,
+    ids: np.ndarray[Any, Any],
+    part: np.ndarray[Any, Any],
+    positions: RowPositions,
+) -> ComparedFiles:
+    """The entries whose changes are found by row ids. ids: their indexes. part: those of entries with positions."""
+    at = arrow_values.arrow_array(ids, pa.int64())
+    adds = changes.adds.take(at)
+    own = files.take(at)
+    for name in ("base_row_id", "default_row_commit_version"):
+        own = own.append_column(name, adds[name])
+    place = {entry: number for number, entry in enumerate(part.tolist())}
+    of_part = [place.get(entry) for entry in ids.tolist()]
+    deleted = gone.take(at)
+    rows = [None if number is None else positions[number] for number in of_part]
+    whole = arrow_values.arrow_array([number is None for number in of_part], pa.bool_())
+    return ComparedFiles(own, pc.if_else(whole, deleted, pa.nulls(len(own), DELETION_VECTOR)), rows)
+
+
+def _read(versions: VersionRange, source: Source) -> tuple[FeedFiles, dict[int, int], frozenset[int]]:
+    """The files with the changes of a range, which is not empty, the commit times, and the versions read by row ids."""
     snapshot = versions.snapshot
     commits = read_commits(snapshot.storage, snapshot.root, versions.commits, also=(CHANGE_FILE,))
-    check_states(commits, snapshot)
-    changes = feed_files(commits, snapshot)
+    by_rows = check_states(commits, snapshot, source)
+    changes = feed_files(commits, snapshot, by_rows)
     first = pc.equal(changes.versions, commits.files[0].version)
     if pc.any(pc.and_(first, pc.equal(changes.types, "delete"))).as_py():
         check_removed_rows(commits, snapshot)
-    return changes, _times(versions, commits)
+    return changes, _times(versions, commits), by_rows
 
 
 def _times(versions: VersionRange, commits: Commits) -> dict[int, int]:
@@ -367,7 +473,7 @@ def _where(table: pa.Table, mask: np.ndarray[Any, Any]) -> pa.Table:
 
 def _taken(changes: FeedFiles, rows: pa.Int64Array) -> FeedFiles:
     types, before, after = (each.take(rows) for each in (changes.types, changes.before, changes.after))
-    return FeedFiles(changes.adds, changes.versions.take(rows), types, before, after)
+    return FeedFiles(changes.adds.take(rows), changes.versions.take(rows), types, before, after)
 
 
 def _nothing() -> FeedFiles:
@@ -378,12 +484,14 @@ def _nothing() -> FeedFiles:
     )
 
 
-def _restored(reference: SnapshotReference, start: int, end: int, options: ReadOptions) -> dict[str, Any]:
+def _restored(
+    reference: SnapshotReference, start: int, end: int, options: ReadOptions, source: Source, net: bool
+) -> dict[str, Any]:
     """The attributes of a pickled scan."""
     snapshot = reference.opened()
     # Times depend on the commits before the first one.
     versions = VersionRange(start, end, snapshot, list_log(snapshot.storage, snapshot.root))
-    return vars(ChangeScan(versions, options))
+    return vars(ChangeScan(versions, options, source, net))
 
 
 # A remove action seldom has statistics. The statistics of the add that returns with another deletion vector are not

@@ -10,6 +10,7 @@ the old one contains are inserted again.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any, Literal
 
 import numpy as np
@@ -61,22 +62,33 @@ class FileGroup:
         deleted: For each file the deletion vector of rows that are not changes; null for a file without such rows.
         positions: The positions of the rows that are changes, for files whose changes are the rows in one deletion
             vector and not in another; None for files in which every live row is a change.
+        is_chosen: Whether the rows are those that match the predicate of the scan.
     """
 
     files: pa.Table
     deleted: pa.StructArray
     positions: RowPositions | None = None
+    is_chosen: bool = False
 
 
-def feed_files(commits: Commits, snapshot: Snapshot) -> FeedFiles:
+def feed_files(commits: Commits, snapshot: Snapshot, by_rows: Set[int] = frozenset()) -> FeedFiles:
     """Return the files with the changes of these commits, which were read with all columns and with cdc actions.
+
+    by_rows: Versions of which the files are those that they add and remove, whether they have change data files or not.
 
     Raises CorruptLog if a commit adds or removes a path twice, or if the partition values of a removed file are not in
     the log.
     """
     written = change_files(commits)
+    if len(written) and by_rows:
+        ordinals = [number for number, file in enumerate(commits.files) if file.version not in by_rows]
+        written = written.filter(pc.is_in(written["commit"], value_set=arrow_array(ordinals, written["commit"].type)))
     with_changes = np.unique(numpy_values(written["commit"])) if len(written) else np.zeros(0, np.int32)
-    hidden = [i for i, info in enumerate(commit_infos(commits)) if info is not None and _changed_nothing(info)]
+    hidden = [
+        i
+        for i, info in enumerate(commit_infos(commits))
+        if info is not None and commits.files[i].version not in by_rows and _changed_nothing(info)
+    ]
     actions = commits.actions.combine_chunks()
     try:
         log = _Actions(commits, actions, np.union1d(with_changes, hidden))

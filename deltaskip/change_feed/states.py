@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.errors import InvalidArgument, SchemaError, VersionNotFound
@@ -16,6 +17,9 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.type_widening import is_widening
 from deltaskip.sparkexpr import types as t
 
+Source = Literal["auto", "feed", "rows"]
+"""Where changes come from: the change data feed, the ids of rows, or the feed where there is one."""
+
 
 @dataclass(frozen=True, slots=True)
 class _VersionState:
@@ -26,40 +30,50 @@ class _VersionState:
     metadata: Metadata
 
 
-def check_states(commits: Commits, snapshot: Snapshot) -> None:
-    """Check that every version of a range has a change data feed whose rows can be read with the last schema.
+def check_states(commits: Commits, snapshot: Snapshot, source: Source) -> frozenset[int]:
+    """Check that the changes of every version of a range are known, and can be read with the last schema.
 
-    # PROTOCOL, Change Data Files; Column Mapping
+    Returns the versions whose changes are found by the ids of their rows: those without a change data feed, or all.
+
+    # PROTOCOL, Change Data Files; Row Tracking; Column Mapping
 
     Args:
         commits: The commits of the range.
         snapshot: The snapshot of its last version.
+        source: Where changes come from.
 
     Raises:
-        InvalidArgument: The feed was not enabled in a version; the message names it and the versions that can be read.
+        InvalidArgument: A version has no feed, or no row ids; the message names it and the versions that can be read.
         UnsupportedFeature: A version requires a feature that deltaskip does not support.
         SchemaError: A column was dropped and created again, or its type was changed other than by widening.
         VersionNotFound: The schema changed in the range, and the state of its first version cannot be read.
     """
     states = list(_states(commits, snapshot))
     root = snapshot.root
-    enabled = [TableProperties(state.metadata.configuration, root).change_data_feed for state in states]
-    if not all(enabled):
-        last = max(i for i, on in enumerate(enabled) if not on)
+    properties = [TableProperties(state.metadata.configuration, root) for state in states]
+    fed = [source != "rows" and each.change_data_feed for each in properties]
+    known = [on or (source != "feed" and each.row_tracking) for on, each in zip(fed, properties, strict=True)]
+    if not all(known):
+        last = max(i for i, on in enumerate(known) if not on)
+        feed, ids = TableProperties.change_data_feed.name, TableProperties.row_tracking.name
+        needed = {"feed": f"{feed} was", "rows": f"{ids} was", "auto": f"neither {feed} nor {ids} was"}[source]
         cure = (
             f"pass start={states[last + 1].version} or later"
             if last + 1 < len(states)
-            else f"set {TableProperties.change_data_feed.name} to true, and read the changes of later versions"
+            else f"set {ids if source == 'rows' else feed} to true, and read the changes of later versions"
         )
         raise InvalidArgument(
-            f"The changes of version {states[enabled.index(False)].version} of {root} were not recorded, because "
-            f"{TableProperties.change_data_feed.name} was not true: {cure}."
+            f"The changes of version {states[known.index(False)].version} of {root} were not recorded, because "
+            f"{needed}{' not' if source != 'auto' else ''} true: {cure}."
         )
     managed = is_managed(snapshot.storage)
     cure = "read the changes up to the version before that change, and those from it on, separately (start, end)"
     for state in states:
         check_readable(state.protocol, state.metadata.configuration, root, state.version, managed)
         _check_schema(state, snapshot, cure)
+    ends = [*(state.version for state in states[1:]), commits.files[-1].version + 1]
+    of_states = zip(states, ends, fed, strict=True)
+    return frozenset(version for state, end, on in of_states if not on for version in range(state.version, end))
 
 
 def check_removed_rows(commits: Commits, snapshot: Snapshot) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 _JSON_COLUMNS = ("version", "timestamp", "change_type", "path", "uri", "size", "partition_values", "num_rows")
 """Columns of `ChangeScan.files()` in JSON output."""
 
-_BY_KIND = (("insert", "inserted"), ("delete", "deleted"), (None, "change file"))
+_BY_KIND = (
+    ("insert", "inserted"),
+    ("delete", "deleted"),
+    ("update_preimage", "before update"),
+    ("update_postimage", "updated"),
+    (None, "change file"),
+)
 
 
 @program.command("changes")
@@ -32,6 +38,15 @@ _BY_KIND = (("insert", "inserted"), ("delete", "deleted"), (None, "change file")
 @click.option(
     "--allow-out-of-range", is_flag=True, help="No error if --start is after the latest version, or --end a later time."
 )
+@click.option(
+    "--source",
+    "changes_from",
+    type=click.Choice(["auto", "feed", "rows"]),
+    default="auto",
+    show_default=True,
+    help="The change data feed, the files whose rows are compared by their ids, or the feed where there is one.",
+)
+@click.option("--net", is_flag=True, help="One change of each row for the whole range.")
 @click.option("--files", "list_files", is_flag=True, help="Print a line for each file instead of each version.")
 def _changes(
     source: CommandTable,
@@ -40,15 +55,20 @@ def _changes(
     start: str | None,
     end: str | None,
     allow_out_of_range: bool,
+    changes_from: Literal["auto", "feed", "rows"],
+    net: bool,
     list_files: bool,
 ) -> None:
     """List the changes of a range of versions.
 
-    Shows for each version the files with rows that it inserted, deleted or updated (change data feed).
+    Shows for each version the files with rows that it inserted, deleted or updated, by the change data feed or by the
+    ids of rows.
     """
     strict = chosen.pop("strict")
     bounds = bound(start), bound(end)
-    scan = source.open().changes(*bounds, **chosen, allow_out_of_range=allow_out_of_range, strict=strict)
+    scan = source.open().changes(
+        *bounds, **chosen, allow_out_of_range=allow_out_of_range, strict=strict, source=changes_from, net=net
+    )
     if as_json:
         files = scan.files()
         write_files_json(

@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 
 import click
 
-# Commands register themselves with the program.
 from deltaskip.cli import (  # noqa: F401
     alter,
     append,
@@ -47,6 +46,9 @@ from deltaskip.cli import (  # noqa: F401
 )
 from deltaskip.cli.command_line import one_line, program, show_warning
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, advised_in
+
+# Commands register themselves with the program.
+from deltaskip.lazy_regex import regex
 from deltaskip.printable import LINES, printable
 from deltaskip.redaction import redacted
 
@@ -59,7 +61,7 @@ PIPE_CLOSED = 141
 # How click begins its message.
 _EXTRA = "Got unexpected extra argument"
 _NO_COMMAND = "No such command"
-_NUMBER = re.compile(r"\(\d+\)")
+_NUMBER = regex(r"\(\d+\)")
 # Options whose value users pass without the option, as a number or as another text.
 _OF_NUMBERS = {"--version": "version", "--retention": "retention"}
 _OF_TEXTS = {"--where": "predicate"}
@@ -93,8 +95,8 @@ _WORDS = {
     "name the columns to set, leave it out with except_, or keep": "add it to the files, or keep",
 }
 
-_PARAMS = re.compile(r"params=\{'(\w+)': …\}")
-_ARGUMENT = re.compile(r"\b([a-z_]+)=(?:'(\w+)'|(False|True)\b|(?<=pass start=)(\d+))")
+_PARAMS = regex(r"params=\{'(\w+)': …\}")
+_ARGUMENT = regex(r"\b([a-z_]+)=(?:'(\w+)'|(False|True)\b|(?<=pass start=)(\d+))")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

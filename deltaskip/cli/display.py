@@ -14,6 +14,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import IO, TYPE_CHECKING, Any
 
+from deltaskip.lazy_regex import regex
 from deltaskip.printable import printable
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _GAP = "  "
 _BATCH_ROWS = 4096
 # These are not broken: literals and quoted names, a number and its unit, a date and its time.
-_WORD = re.compile(
+_WORD = regex(
     r"""(?: (?<!\w)'[^']*' | (?<!\w)"[^"]*" | `[^`]*` | \S
           | (?<=\d)[ ](?=(?:[KMGTP]?i?B|%|UTC)(?:\W|$)) | (?<=\d{4}-\d\d-\d\d)[ ](?=\d\d:) )+""",
     re.VERBOSE,

@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from deltaskip.errors import shown
 from deltaskip.json_text import parse_json
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.types import fold_name
 
-_VALUE = re.compile(r"In CSV column #(\d+): (?:.*invalid value '(.*)'|(.*))", re.DOTALL)
+_VALUE = regex(r"In CSV column #(\d+): (?:.*invalid value '(.*)'|(.*))", re.DOTALL)
 
 
 class WrongValue(ValueError):

@@ -29,6 +29,7 @@ from deltaskip.cli.nested_json import from_texts, from_values, is_read_here, wit
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, InvalidArgument, SchemaError, StorageError
 from deltaskip.json_text import parse_json
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.coerce import is_nested
@@ -44,9 +45,9 @@ _STDIN = "-"
 _HEADER_BYTES = 1 << 20
 # The separators of values other than a comma.
 _DELIMITERS = (";", "\t", "|")
-_KEY = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*:')
-_NO_OBJECT = re.compile(rb"^[ \t\r]*null[ \t\r]*$", re.MULTILINE)
-_NOT_A_NUMBER = re.compile(rb'"(NaN|-?Infinity)"')
+_KEY = regex(rb'"((?:[^"\\]|\\.)*+)"\s*:')
+_NO_OBJECT = regex(rb"^[ \t\r]*null[ \t\r]*$", re.MULTILINE)
+_NOT_A_NUMBER = regex(rb'"(NaN|-?Infinity)"')
 _BLOCK_BYTES = 8 << 20
 _BATCH_ROWS = 1 << 16
 

@@ -185,7 +185,7 @@ def add_rows(transaction: Transaction, planned: PlannedAppend, written: WrittenR
         written: The files.
     """
     layout, begun = planned.layout, planned.collations
-    transaction.undo_by(lambda: written.delete(layout.storage, layout.root))
+    transaction.changes.undo.append(lambda: written.delete(layout.storage, layout.root))
     if begun is not None and written.files:
         transaction.set_domain(begun.domain, begun.configuration)
     metadata = with_marks(planned.metadata, planned.rows.schema, written)

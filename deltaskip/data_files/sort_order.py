@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from deltaskip.arguments import flag
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.json_text import parse_json
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr import types as t
 
 SORT_ORDER_KEY = "deltaskip.sortOrder"
 """The table property with the sort order, a JSON list of strings such as `id ASC NULLS FIRST`."""
 
-_TEXT = re.compile(
+_TEXT = regex(
     r"\s*(?P<column>.+?)(?:\s+(?P<direction>ASC|DESC))?(?:\s+NULLS\s+(?P<nulls>FIRST|LAST))?\s*",
     re.IGNORECASE | re.DOTALL,
 )

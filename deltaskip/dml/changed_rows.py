@@ -199,7 +199,7 @@ def check_first(transaction: Transaction, act: str) -> None:
     act: The change, as a verb.
     """
     root = transaction.snapshot.root
-    if transaction.changes_files:
+    if transaction.changes.has_files:
         raise InvalidCommit(
             f"A transaction on {root} that has added or removed files cannot {act} rows, because these files may "
             f"contain some of them: {act} first, or commit."
@@ -256,12 +256,12 @@ def _applied(
     )
     for gone in (whole, ended):
         if len(gone):
-            transaction.remove_whole(gone.removed(snapshot.table_root, now))
+            transaction.changes.put_removed(gone.removed(snapshot.table_root, now))
     cost.count("removed", done.files, done.bytes)
     changes_files = bool(len(whole) or len(touched.files))
     new = changed.new if changes_files or changed.inserts else None
     if not len(left.files) and new is None:
-        transaction.keep_row_ids()
+        transaction.changes.row_ids_kept = True
         return done
     target = _target(transaction, execution)
     copied = None
@@ -278,7 +278,7 @@ def _applied(
     written = replace(written, files=(*kept.files, *written.files), rows=kept.rows + written.rows)
     copied_rows = 0
     if copied is not None:
-        transaction.remove_whole(left.files.removed(snapshot.table_root, now))
+        transaction.changes.put_removed(left.files.removed(snapshot.table_root, now))
         cost.count("rewritten", len(left.files), left.files.size_in_bytes)
         copied_rows = sum(left.num_records) - sum(left.after.counts)
         done = replace(
@@ -294,7 +294,7 @@ def _applied(
         done = replace(done, marked=len(left.files) - again, marked_again=again)
     _check_written(snapshot.root, changed, touched, copied_rows, written)
     if target.row_ids is not None or not written.files:
-        transaction.keep_row_ids()
+        transaction.changes.row_ids_kept = True
     new_rows = written.rows - copied_rows
     updated = new_rows if not changed.inserts else sum(touched.updated.counts)
     done = replace(done, updated=updated, inserted=new_rows - updated, copied=copied_rows, added=written.files)
@@ -353,7 +353,7 @@ def write_inserts(transaction: Transaction, files: Sequence[AddFile], execution:
     added = new_files(transaction.snapshot, layout.partition_fields(), layout.mapping_mode, files)
     part = RowsOfFiles(added, change="insert")
     written = execution.write([part], layout.schema, None, change_layout(layout))
-    transaction.undo_by(lambda: written.delete(layout.storage, layout.root))
+    transaction.changes.undo.append(lambda: written.delete(layout.storage, layout.root))
     transaction.add_cdc(*(AddCdcFile(file.path, file.partition_values, file.size) for file in written.files))
 
 
@@ -410,7 +410,7 @@ def _mark(transaction: Transaction, left: _Touched, layout: DataFileLayout, now:
     """Add the files again with deletion vectors that contain the changed rows too."""
     prefix = "" if layout.random_prefix is None else random_folder(layout.random_prefix)
     written = write_deletion_vectors(layout.storage, layout.root, left.after, prefix, transaction.unsynced.put)
-    transaction.undo_by(lambda: delete_data_files(layout.storage, layout.root, written.paths))
+    transaction.changes.undo.append(lambda: delete_data_files(layout.storage, layout.root, written.paths))
     for add, vector, before, total in zip(
         left.files.adds(), written.descriptors, left.before, left.num_records, strict=True
     ):
@@ -464,7 +464,7 @@ def _write_changes(
     layout = change_layout(layout)
     write = partial(execution.write, schema=layout.schema, row_ids=None) if new is None else new.write_changes
     written = write(parts, layout=layout)
-    transaction.undo_by(lambda: written.delete(layout.storage, layout.root))
+    transaction.changes.undo.append(lambda: written.delete(layout.storage, layout.root))
     transaction.add_cdc(*(AddCdcFile(file.path, file.partition_values, file.size) for file in written.files))
     return len(written.files)
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from deltaskip.actions import DomainMetadata
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.features.commit_rules import refusal
 from deltaskip.features.registry import TableProtocol, has_feature
+from deltaskip.features.violation import Violation
 from deltaskip.json_text import parse_json
 from deltaskip.sparkexpr.types import StructType
 
@@ -69,18 +69,18 @@ def check_clustering(
             f"cannot be set: enable it first."
         )
     if partition_columns:
-        raise refusal(
+        raise Violation(
             _RULE,
             f"{CLUSTERING_DOMAIN} of {root} cannot be set after version {version}: only unpartitioned tables can be "
             f"clustered",
-        )
+        ).error()
     named = clustering_paths(configuration)
     if named is None or not named <= set(_paths_of(physical)):
-        raise refusal(
+        raise Violation(
             _RULE,
             f"The domain {CLUSTERING_DOMAIN} of a commit to {root} after version {version} must list clusteringColumns "
             f"by the physical paths of existing columns, but is {configuration}",
-        )
+        ).error()
 
 
 def _paths_of(schema: StructType) -> Iterator[tuple[str, ...]]:

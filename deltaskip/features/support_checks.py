@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from deltaskip.errors import CorruptLog, UnsupportedFeature
-from deltaskip.features.commit_rules import unsupported
 from deltaskip.features.feature_uses import is_used
 from deltaskip.features.registry import FEATURES, TableProtocol, features_of, has_feature, writes_deletion_vectors
+from deltaskip.features.violation import Violation
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import supports_mapping
 from deltaskip.schema.properties import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION, TableProperties
@@ -197,22 +197,25 @@ def _check_rules(
     protocol: TableProtocol, properties: TableProperties, active: list[str], where: str, summary: CommitSummary
 ) -> None:
     if "appendOnly" in active and summary.removes_rows:
-        raise unsupported(
+        raise Violation(
             "files.append-only",
             f"{where} is append-only (table feature appendOnly), so no rows can be removed; set "
             f"{TableProperties.append_only.name} to false first",
-        )
+            is_unsupported=True,
+        ).error()
     if summary.sets_deletion_vectors and not writes_deletion_vectors(protocol, properties):
-        raise unsupported(
+        raise Violation(
             "files.deletion-vector",
             f"{where} does not allow deletion vectors: enable the table feature deletionVectors by setting "
             f"{TableProperties.deletion_vectors.name} to true",
-        )
+            is_unsupported=True,
+        ).error()
     if summary.sets_domains and not has_feature(protocol, "domainMetadata"):
-        raise unsupported(
+        raise Violation(
             "protocol.unlisted",
             f"{where} lacks the writer feature domainMetadata, so domain metadata cannot be set: enable it first",
-        )
+            is_unsupported=True,
+        ).error()
 
 
 def _s(names: list[str]) -> str:

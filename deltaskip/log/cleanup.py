@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from deltaskip.errors import CorruptLog, StorageError
 from deltaskip.features import check_maintainable
+from deltaskip.lazy_regex import regex
 from deltaskip.log.catalog_commits import STAGED_FOLDER, catalog_commits, check_permitted, is_managed
 from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.commit_times import CommitTimes
@@ -34,8 +35,8 @@ from deltaskip.storage.temporary_names import LOG_TEMPORARY
 # By the root of a table whose log had nothing to delete: its id, the cut-off, and the oldest commit.
 _nothing_old: dict[str, tuple[str, int, FileInfo]] = {}
 _MOST_REMEMBERED = 1000
-_STAGED = re.compile(r"\d{20}\.[^.]+\.json")
-_TEMPORARY = re.compile(LOG_TEMPORARY, re.ASCII)
+_STAGED = regex(r"\d{20}\.[^.]+\.json")
+_TEMPORARY = regex(LOG_TEMPORARY, re.ASCII)
 
 
 def clean_up_old_log(snapshot: Snapshot) -> None:

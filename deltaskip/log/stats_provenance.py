@@ -14,7 +14,6 @@ writer wrote the file: NaN is recorded, and a bound under a collation is not a t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -23,16 +22,17 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import CommitInfo, canonical_paths
 from deltaskip.errors import CorruptLog, StorageError
+from deltaskip.lazy_regex import regex
 from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.segment import list_commits
 from deltaskip.sparkexpr.values.arrow_values import FALSE, arrow_array, is_true, numpy_values, one_chunk
 from deltaskip.storage import Storage
 
-_RECORDS_NAN = re.compile(r"(Apache-Spark/.*Delta-Lake/|Databricks-Runtime/)")
+_RECORDS_NAN = regex(r"(Apache-Spark/.*Delta-Lake/|Databricks-Runtime/)")
 _COPIES_STATISTICS = frozenset(("CLONE", "CONVERT", "RESTORE"))
 _REWRITES_WITHOUT_CHANGE = frozenset(("OPTIMIZE", "REORG", "AUTO COMPACTION"))
-_THIS = re.compile(r"deltaskip/")
+_THIS = regex(r"deltaskip/")
 COMPUTE_OPERATION = "COMPUTE STATS"
 """Operation of commits with computed statistics; its parameter `complete` is true if all columns were computed."""
 

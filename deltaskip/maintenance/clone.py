@@ -102,7 +102,7 @@ def clone(
         check_no_files(storage, root)
     base = before_creation(storage, root, NEW_TABLE) if target is None else target
     transaction = Transaction(base, _OPERATION, parameters, look_up_files=False, user_metadata=options.user_metadata)
-    transaction.copy_state()
+    transaction.changes.copies_state = True
     metadata = replace(source.metadata, configuration=configuration)
     if target is None:
         _create(transaction, source, metadata, features)
@@ -176,7 +176,7 @@ def _create(transaction: Transaction, source: Snapshot, metadata: actions.Metada
     transaction.set_metadata(own, keep_collations=False)
     for name in (CLUSTERING_DOMAIN, COLLATIONS_DOMAIN):
         if name in source.domains:
-            transaction.set_system_domain(source.domains[name])
+            transaction.changes.put_domain(source.domains[name])
 
 
 def _protocol(source: actions.Protocol) -> actions.Protocol:
@@ -209,10 +209,10 @@ def _replace(
         transaction.set_protocol(protocol)
     clustering = clustering_after(target, source)
     if clustering is not None:
-        transaction.set_system_domain(clustering)
+        transaction.changes.put_domain(clustering)
     collations = source.domains.get(COLLATIONS_DOMAIN)
     if collations is not None:
-        transaction.set_system_domain(collations)
+        transaction.changes.put_domain(collations)
     files = _absolute(source, source.adds())
     before, after = keys_of(target, target.adds(["path", "deletion_vector"])), keys_of(target, files)
     new = files.filter(pc.invert(pc.is_in(after, value_set=before)))

@@ -174,7 +174,7 @@ def _put_table(transaction: Transaction, layout: _Layout) -> None:
     )
     transaction.set_metadata(metadata, keep_collations=False)
     if CLUSTERING_DOMAIN in transaction.domains:
-        transaction.set_system_domain(replace(clustering_domain(()), removed=True))
+        transaction.changes.put_domain(replace(clustering_domain(()), removed=True))
 
 
 def _put_rows(
@@ -194,7 +194,7 @@ def _put_rows(
     transaction.add_written(*adds, delete=lambda: written.delete(snapshot.storage, snapshot.root))
     transaction.remove(*remove_files(files.logged, current_ms(), data_change=False))
     if row_ids is not None:
-        transaction.keep_row_ids()
+        transaction.changes.row_ids_kept = True
     return {
         "numRemovedFiles": len(files),
         "numRemovedBytes": files.size_in_bytes,

@@ -106,8 +106,8 @@ def _restore_to(transaction: Transaction, source: Snapshot, progress: ProgressCa
     if progress is not None:
         _check_files_exist(source, restored, progress)
     transaction.read("true")
-    transaction.copy_state()
-    transaction.allow_empty()
+    transaction.changes.copies_state = True
+    transaction.changes.may_be_empty = True
     metadata = merged_metadata(latest, source.metadata, source)
     if metadata != latest.metadata:
         transaction.set_metadata(metadata, keep_collations=False)
@@ -116,7 +116,7 @@ def _restore_to(transaction: Transaction, source: Snapshot, progress: ProgressCa
         transaction.set_protocol(protocol)
     clustering = clustering_after(latest, source)
     if clustering is not None:
-        transaction.set_system_domain(clustering)
+        transaction.changes.put_domain(clustering)
     milliseconds = current_ms()
     transaction.remove(*(remove_of(add, milliseconds) for add in add_actions(removed)))
     transaction.add_written(*add_actions(with_data_change(restored)))

@@ -181,7 +181,7 @@ def _record(snapshot: Snapshot, operation: str, parameters: Mapping[str, object]
     """Commit a version that contains only the operation."""
     transaction = Transaction(refresh(snapshot), operation, parameters)
     transaction.set_metrics(metrics)
-    transaction.allow_empty()
+    transaction.changes.may_be_empty = True
     version = transaction.commit()
     kill_point(operation)
     return version

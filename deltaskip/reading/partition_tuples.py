@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from deltaskip.actions.partition_folders import HIVE_NULL
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, one_chunk
@@ -19,7 +19,7 @@ from deltaskip.sparkexpr.values.calendar import format_date
 
 _INTEGERS = (t.BYTE, t.SHORT, t.INTEGER, t.LONG)
 # Text that every writer writes into a directory name without escapes, and that Spark reads from it unchanged.
-_UNESCAPED = re.compile(r"[A-Za-z0-9_\-+.,@()]+|[A-Za-z0-9_\-+.,@()][A-Za-z0-9_\-+.,@() ]*[A-Za-z0-9_\-+.,@()]")
+_UNESCAPED = regex(r"[A-Za-z0-9_\-+.,@()]+|[A-Za-z0-9_\-+.,@()][A-Za-z0-9_\-+.,@() ]*[A-Za-z0-9_\-+.,@()]")
 
 
 @dataclass(frozen=True, slots=True)

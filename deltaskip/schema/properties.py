@@ -13,6 +13,7 @@ from dataclasses import field
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from deltaskip.errors import InvalidArgument, SchemaError, meant
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.types import MappingMode
 from deltaskip.sparkexpr.values.calendar import JAVA_TRIM, UNIT_MICROS
@@ -114,7 +115,7 @@ def _up_to(most: int, value: int) -> int:
 # Delta has no QUARTER.
 _UNIT_MONTHS = {"month": 1, "year": 12}
 # A term of an interval: sign, whole part, fraction (only for seconds), unit.
-_TERM = re.compile(r"\s*([+-]?)\s*(?:(\d+)(\.\d{0,9})?|(\.\d{1,9}))\s+([a-z]+?)s?(?:\s+|$)", re.ASCII)
+_TERM = regex(r"\s*([+-]?)\s*(?:(\d+)(\.\d{0,9})?|(\.\d{1,9}))\s+([a-z]+?)s?(?:\s+|$)", re.ASCII)
 
 
 def _interval_ms(text: str) -> int:

@@ -24,6 +24,7 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import is_numeric, type_of
@@ -44,11 +45,11 @@ _LATEST = 221_845_392_000 * calendar.MICROS_PER_SECOND
 _LONGEST_CHANGE = 3 * 3600 * calendar.MICROS_PER_SECOND
 _SCALES = ("*", "/", "div")
 # Patterns whose formatted strings sort in the order of the times.
-_ORDERED = re.compile(
+_ORDERED = regex(
     r"yyyy(?:[^A-Za-z0-9']?MM(?:[^A-Za-z0-9']?dd(?:[^A-Za-z0-9']?HH(?:[^A-Za-z0-9']?mm(?:[^A-Za-z0-9']?ss)?)?)?)?)?"
 )
-_DIGITS = re.compile(r"[A-Za-z]+")
-_YEAR = re.compile(r"[0-9]{4}(?:[^0-9].*|[0-9]{2,10})?", re.DOTALL)
+_DIGITS = regex(r"[A-Za-z]+")
+_YEAR = regex(r"[0-9]{4}(?:[^0-9].*|[0-9]{2,10})?", re.DOTALL)
 
 
 def reads_clock(node: n.Node) -> bool:

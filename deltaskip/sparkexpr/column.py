@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NoReturn
 
 from deltaskip.doors import door
 from deltaskip.errors import InvalidArgumentType, PredicateError, nearest
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.python_values import is_listed, list_of, literal_node, long_list
 from deltaskip.sparkexpr.sort_terms import SortTerm
 from deltaskip.sparkexpr.text.type_names import type_named
 from deltaskip.sparkexpr.types.data_types import DataType
 
-_PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
+_PART = regex(r"`((?:[^`]|``)*)`|([^`.]+)")
 
 # Methods of PySpark, Polars and pandas that have another name in deltaskip.
 _OTHER_NAMES = {

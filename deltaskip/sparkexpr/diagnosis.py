@@ -8,9 +8,9 @@ branches of conditional expressions, even in `false AND id = 'abc'`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.evaluation.rows import evaluate
@@ -26,7 +26,7 @@ from deltaskip.sparkexpr.types.resolve import fold_name
 from deltaskip.sparkexpr.values.floats import to_float
 
 # A method of a column, as in Python.
-_METHOD = re.compile(r"([A-Za-z_]\w*)\.(\w+)\((.*\))")
+_METHOD = regex(r"([A-Za-z_]\w*)\.(\w+)\((.*\))")
 _WHY = ", because a comparison with NULL is NULL"
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 
 from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.functions.spark_functions import LITERAL_FUNCTIONS
@@ -24,7 +25,7 @@ from deltaskip.sparkexpr.types.data_types import StructType
 from deltaskip.sparkexpr.types.resolve import InsideCollection, display_name, resolve
 
 # Spark 4.1, ConfigReader
-_REFERENCE = re.compile(r"\$\{(?:(\w+?):)?(\S+?)\}", re.ASCII)
+_REFERENCE = regex(r"\$\{(?:(\w+?):)?(\S+?)\}", re.ASCII)
 _MOST_REPLACEMENTS = 100
 
 

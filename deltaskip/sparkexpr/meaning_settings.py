@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from deltaskip.errors import DeltaSkipError, PredicateError
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.bind import bind_expression
@@ -191,7 +192,7 @@ def _type_in(node: n.Node, schema: data_types.StructType) -> data_types.DataType
         return None
 
 
-_QUOTES = re.compile(r"""''|""|['"]\s*['"]""")
+_QUOTES = regex(r"""''|""|['"]\s*['"]""")
 _WITH_PATTERN = (
     "to_date to_timestamp to_timestamp_ltz to_timestamp_ntz try_to_date try_to_timestamp date_format from_unixtime "
     "unix_timestamp to_unix_timestamp from_json from_csv from_xml to_json to_csv to_xml schema_of_json schema_of_csv "
@@ -208,16 +209,16 @@ _WITH_NAMES = frozenset(f"[] struct named_struct {_OF_FORMATS}".split())
 SETTINGS = (
     Setting("spark.sql.ansi.enabled", ("true", "false")),
     # How a text is read.
-    Setting("spark.sql.ansi.doubleQuotedIdentifiers", texts=re.compile('"')),
+    Setting("spark.sql.ansi.doubleQuotedIdentifiers", texts=regex('"')),
     # Functions without parentheses come before columns of the same name; other uses of reserved words are refused.
-    Setting("spark.sql.ansi.enforceReservedKeywords", texts=re.compile(r"\bcurrent_|\buser\b|_user\b", re.IGNORECASE)),
-    Setting("spark.sql.parser.escapedStringLiterals", texts=re.compile(rf"""\\|[rR]['"]|{_QUOTES.pattern}""")),
-    Setting("spark.sql.parser.quotedRegexColumnNames", texts=re.compile("`")),
+    Setting("spark.sql.ansi.enforceReservedKeywords", texts=regex(r"\bcurrent_|\buser\b|_user\b", re.IGNORECASE)),
+    Setting("spark.sql.parser.escapedStringLiterals", texts=regex(rf"""\\|[rR]['"]|{_QUOTES.pattern}""")),
+    Setting("spark.sql.parser.quotedRegexColumnNames", texts=regex("`")),
     Setting("spark.sql.legacy.consecutiveStringLiterals.enabled", texts=_QUOTES),
-    Setting("spark.sql.legacy.exponentLiteralAsDecimal.enabled", texts=re.compile(r"[0-9.][eE]")),
-    Setting("spark.sql.legacy.bangEqualsNot", texts=re.compile("!(?!=)")),
-    Setting("spark.sql.legacy.identifierClause", texts=re.compile("identifier", re.IGNORECASE)),
-    Setting("spark.sql.legacy.fromDayTimeString.enabled", texts=re.compile("interval", re.IGNORECASE)),
+    Setting("spark.sql.legacy.exponentLiteralAsDecimal.enabled", texts=regex(r"[0-9.][eE]")),
+    Setting("spark.sql.legacy.bangEqualsNot", texts=regex("!(?!=)")),
+    Setting("spark.sql.legacy.identifierClause", texts=regex("identifier", re.IGNORECASE)),
+    Setting("spark.sql.legacy.fromDayTimeString.enabled", texts=regex("interval", re.IGNORECASE)),
     # Types.
     Setting("spark.sql.timestampType", ("timestamp_ltz",), nodes=_casts_to(data_types.TIMESTAMP, calls=_OF_TIMESTAMPS)),
     Setting("spark.sql.decimalOperations.allowPrecisionLoss", ("true",), nodes=_decimal_arithmetic),

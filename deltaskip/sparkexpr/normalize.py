@@ -26,10 +26,10 @@ Nodes below a leaf (the operand of IS NULL, a CASE) are not filter positions and
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.evaluation.rows import deterministic
@@ -44,8 +44,8 @@ FALSE_LITERAL = n.Literal(False, BOOLEAN)
 NOT_IN_LIMIT = 16
 
 # Matches the text of every 64-bit integer, and of some integers beyond 64 bits.
-_INTEGER = re.compile("0|-?[1-9][0-9]{0,18}")
-_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_INTEGER = regex("0|-?[1-9][0-9]{0,18}")
+_DATE = regex("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def normalize(node: n.Node) -> n.Node:

@@ -8,7 +8,6 @@ bytes of any length. Only the header of a filter and the blocks of the values ar
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.kernels import hash_bytes
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
@@ -33,7 +33,7 @@ _TYPE_LENGTH = 2
 # Bytes of a decimal of 38 digits.
 _DECIMAL_BYTES = 16
 # BloomFilterHeader in Thrift's compact protocol: the bytes of the blocks, then BLOCK, XXHASH and UNCOMPRESSED.
-_HEADER = re.compile(rb"\x15([\x80-\xff]{0,4}[\x00-\x7f])\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0")
+_HEADER = regex(rb"\x15([\x80-\xff]{0,4}[\x00-\x7f])\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0")
 _MOST_HEADER_BYTES = 19
 _BLOCK_BYTES = 32
 _SALT = np.array(

@@ -7,13 +7,13 @@ is a missing statistic (null), never an error.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 from deltaskip.sparkexpr.values import JSON_FLOATS, calendar
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
@@ -32,8 +32,8 @@ STRING_KIND, NUMBER_KIND, BOOLEAN_KIND = 2, 3, 4
 
 _INT64 = pa.int64()
 # The full forms that writers produce. Spark also reads shorter forms, which may be truncated bounds.
-_DATE = re.compile(r"[+-]?[0-9]{4,6}-[0-9]{2}-[0-9]{2}")
-_TIMESTAMP = re.compile(
+_DATE = regex(r"[+-]?[0-9]{4,6}-[0-9]{2}-[0-9]{2}")
+_TIMESTAMP = regex(
     rf"{_DATE.pattern}[T ][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:\.[0-9]{{1,9}})?"
     r"(?:Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2}(?::?[0-9]{2})?)?"
 )

@@ -19,7 +19,6 @@ rows whose parent is null. Dates and timestamps that may be in the calendar befo
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
@@ -29,6 +28,7 @@ import pyarrow as pa
 
 from deltaskip.errors import DataFileMissing, StorageError, UnsupportedFeature
 from deltaskip.kernels.thrift_compact import read_struct
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.types import MappingMode
 from deltaskip.stats.believed_bounds import GREGORIAN_FROM, hybrid_calendar
@@ -40,7 +40,7 @@ from deltaskip.storage import Storage, storage_for
 
 _MAGIC, _ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 _TAIL_BYTES = 32 << 10
-_WRITER = re.compile(rb"(parquet-mr|parquet-cpp-arrow|parquet-rs) version (\d+)\.(\d+)")
+_WRITER = regex(rb"(parquet-mr|parquet-cpp-arrow|parquet-rs) version (\d+)\.(\d+)")
 # Fields of FileMetaData, RowGroup, ColumnChunk, ColumnMetaData and Statistics.
 _SCHEMA, _NUM_ROWS, _ROW_GROUPS, _KEY_VALUES, _CREATED_BY, _COLUMN_ORDERS, _ENCRYPTION = 2, 3, 4, 5, 6, 7, 8
 COLUMNS, GROUP_ROWS = 1, 3

@@ -10,7 +10,6 @@ module calls the methods of a storage that delete. The gate does not know which 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import StorageError
+from deltaskip.lazy_regex import regex
 from deltaskip.path_bytes import absolute_path, decoded, encoded, of_process, real_path
 from deltaskip.storage.catalog_storage import storage_below
 from deltaskip.storage.interface import FileInfo, Storage
@@ -39,7 +39,7 @@ _LOG_NAME = (
 )
 # Files in which a warehouse records namespaces and external tables.
 _LOG = encoded(LOG_FOLDER)
-_MARK = re.compile(r"(^|/)(_namespace\.json|[^/]+\.table\.json)$")
+_MARK = regex(r"(^|/)(_namespace\.json|[^/]+\.table\.json)$")
 
 
 def any_name(paths: pa.Array) -> pa.BooleanArray:

@@ -9,7 +9,6 @@ import ctypes
 import errno
 import fcntl
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from typing import Any
 from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.fork_safety import in_child
+from deltaskip.lazy_regex import regex
 from deltaskip.path_bytes import encoded
 from deltaskip.storage.interface import file_exists, not_found
 from deltaskip.storage.kill_points import kill_point
@@ -31,7 +31,7 @@ _NO_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EBUSY)
 _AT_FDCWD = -100
 _TREE_TRIES = 100
-_FIRST_COMMIT = re.compile(r"0{20}\.json")
+_FIRST_COMMIT = regex(r"0{20}\.json")
 _RENAME_NOREPLACE = 1
 _HAS_DIRECTORIES = {os.open, os.stat, os.unlink, os.rmdir} <= os.supports_dir_fd
 # O_PATH needs no permission to list the directory.

@@ -5,10 +5,10 @@ A location is plain text without percent-encoding: an absolute path (`/data/my e
 """
 
 import os
-import re
 from urllib.parse import quote, unquote
 
 from deltaskip.errors import StorageError
+from deltaskip.lazy_regex import regex
 from deltaskip.path_bytes import absolute_path, encoded
 
 LOG_FOLDER = "_delta_log"
@@ -18,7 +18,7 @@ HADOOP_SCHEMES = frozenset(("hdfs", "viewfs", "webhdfs", "swebhdfs"))
 """Schemes that are read through the running Spark session; pyarrow can read some of them through libhdfs."""
 
 # At least two letters, so `C:/x` has no scheme, and a `/` after it, so `time=03:06` and `a:b.parquet` have none.
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/")
+_SCHEME = regex(r"([A-Za-z][A-Za-z0-9+.\-]+):/")
 _PATH_SAFE = "/:@!$&'()*+,;=~-._"
 
 

@@ -13,17 +13,18 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.lazy_regex import regex
 from deltaskip.redaction import redacted
 from deltaskip.storage.interface import file_exists, not_found
 from deltaskip.storage.location import split_authority
 
-_DUMP = re.compile(r"\n\s*Debug source:.*", re.DOTALL)
-_STATUS = re.compile(r"non-2xx status code: (\d{3}) ?([A-Za-z ]*)")
-_CODE = re.compile(r"<Code>([\w.-]{1,60})</Code>")
-_REGION = re.compile(r"<Region>([\w-]{1,40})</Region>")
-_HOST = re.compile(r"Error performing [A-Z]+ ((https?)://[^/?\s]*)")
-_BAD_VALUE = re.compile(r'failed to parse "(.*?)" as (\w+)', re.DOTALL)
-_OTHER_REGION = re.compile("incorrectly configured region|AuthorizationHeaderMalformed|PermanentRedirect")
+_DUMP = regex(r"\n\s*Debug source:.*", re.DOTALL)
+_STATUS = regex(r"non-2xx status code: (\d{3}) ?([A-Za-z ]*)")
+_CODE = regex(r"<Code>([\w.-]{1,60})</Code>")
+_REGION = regex(r"<Region>([\w-]{1,40})</Region>")
+_HOST = regex(r"Error performing [A-Z]+ ((https?)://[^/?\s]*)")
+_BAD_VALUE = regex(r'failed to parse "(.*?)" as (\w+)', re.DOTALL)
+_OTHER_REGION = regex("incorrectly configured region|AuthorizationHeaderMalformed|PermanentRedirect")
 _METADATA_HOSTS = ("169.254.", "metadata.google.internal")
 
 

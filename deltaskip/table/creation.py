@@ -111,7 +111,7 @@ def creation(
     metadata = _metadata(snapshot.metadata, definition, state, state.schema)
     transaction.set_metadata(replace(metadata, created_time=current_ms()))
     if state.clustering is not None:
-        transaction.set_system_domain(state.clustering)
+        transaction.changes.put_domain(state.clustering)
     return transaction
 
 
@@ -187,11 +187,11 @@ def _replace(transaction: Transaction, definition: TableDefinition) -> None:
     if domain is None and CLUSTERING_DOMAIN in latest.domains:
         domain = clustering_domain(())
     if domain is not None:
-        transaction.set_system_domain(domain)
+        transaction.changes.put_domain(domain)
     scan = Scan(latest, ReadOptions("true"))
     transaction.read_scan(scan)
     every = files_to_change(scan).whole
-    transaction.remove_whole(every.removed(latest.table_root, current_ms()))
+    transaction.changes.put_removed(every.removed(latest.table_root, current_ms()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,10 +36,13 @@ class ReadingMethods(TableMethods):
         strict: bool = False,
         ansi: bool | None = None,
         hidden: bool = False,
+        source: Literal["auto", "feed", "rows"] = "auto",
+        net: bool = False,
     ) -> ChangeScan:
-        """Return a scan of the change data feed: the rows that versions inserted, deleted and updated.
+        """Return a scan of the rows that versions inserted, deleted and updated.
 
-        The feed must have been enabled (`delta.enableChangeDataFeed`) in every version of the range. Rows have the
+        Changes come from the change data feed (`delta.enableChangeDataFeed`), and in versions without it from the files
+        that a version adds and removes, whose rows are compared by their ids (`delta.enableRowTracking`). Rows have the
         columns of the last version.
 
         Args:
@@ -60,11 +63,17 @@ class ReadingMethods(TableMethods):
             strict: Whether to raise NotProvable if no part of the predicate can skip a file, as for `scan`.
             ansi: Whether Spark evaluates the predicate in ANSI mode, as for `scan`.
             hidden: Whether to read partition columns that a transform has added, as for `scan`.
+            source: "feed" to read only the feed, "rows" to compare rows by their ids in every version, "auto" for the
+                feed in versions that have it. By their ids, rows that RESTORE brings back to other values are updates,
+                and if one image of an update matches the predicate, both are returned.
+            net: Whether to return one change of each row for the whole range, from the ids of rows: its values before
+                the first version and after the last one, with the version of its last change. A row that was inserted
+                and deleted has no change, and neither has one whose values are as they were.
 
         Raises:
             VersionNotFound: The start is after the latest version, no version is as old or new as a time, or the
                 commits of the range have been cleaned up.
-            InvalidArgument: The feed was not enabled in a version of the range, the end is before the start, or an
+            InvalidArgument: A version of the range has neither the feed nor row ids, the end is before the start, or an
                 argument has a wrong value.
             SchemaError: The schema changed in the range so that one DataFrame cannot have the rows of all versions.
             NotProvable: `strict` is true, and no part of the predicate can skip a file.
@@ -80,7 +89,15 @@ class ReadingMethods(TableMethods):
         bounds = self._bound("start", start), self._bound("end", end)
         versions = version_range(self.snapshot, *bounds, arguments.flag("allow_out_of_range", allow_out_of_range))
         chosen = (where, columns, None, time_zone, collation_version)
-        return ChangeScan(versions, ReadOptions(*chosen, params=params, strict=strict, ansi=ansi, hidden=hidden))
+        options = ReadOptions(*chosen, params=params, strict=strict, ansi=ansi, hidden=hidden)
+        of: Any = arguments.choice("source", source, "auto", "feed", "rows")
+        whole = arguments.flag("net", net)
+        if whole and of == "feed":
+            raise InvalidArgument(
+                f"net changes of {self.snapshot.root} are found by the ids of rows, which the feed does not have: "
+                f"leave out source='feed'."
+            )
+        return ChangeScan(versions, options, of, whole)
 
     def files_since(self, version: int, time_zone: str = SESSION_ZONE) -> pa.Table:
         """Return the files that the versions after `version`, up to this table's version, added and removed.

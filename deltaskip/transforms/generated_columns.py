@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr import types as t
@@ -30,7 +30,7 @@ from deltaskip.transforms.transform import (
 
 _SMALL = (t.BYTE, t.SHORT, t.INTEGER)
 # The dot, and the characters that column names must not contain without column mapping.
-_NOT_IN_NAMES = re.compile(r"[ ,;{}()\n\t=.]")
+_NOT_IN_NAMES = regex(r"[ ,;{}()\n\t=.]")
 _MONTH, _HOUR = "yyyy-MM", "yyyy-MM-dd-HH"
 _MONTH_LENGTH, _HOUR_LENGTH = 7, 13
 _SUFFIXES: dict[type[Transform], str] = {

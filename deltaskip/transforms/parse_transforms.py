@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from deltaskip.arguments import unicode_text
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.nodes import Call, Cast, Column, Literal, Node
 from deltaskip.sparkexpr.types import DATE
@@ -25,7 +26,7 @@ _OF_COLUMN: dict[str, Callable[[Sequence[str]], Transform]] = {
 }  # fmt: skip
 _WITH_WIDTH: dict[str, Callable[[Sequence[str], int], Transform]] = {"bucket": Bucket, "truncate": Truncate}
 # The parser reads `day` as an alias of the function dayofmonth, which is not a transform.
-_NAMED_DAY = re.compile(r"\s*`?day`?\s*\(", re.IGNORECASE)
+_NAMED_DAY = regex(r"\s*`?day`?\s*\(", re.IGNORECASE)
 _FORMS = "a column, years(c), months(c), days(c), hours(c), bucket(n, c) or truncate(w, c)"
 
 

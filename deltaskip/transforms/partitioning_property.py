@@ -8,19 +8,17 @@ Iceberg's meaning (UTC, counted from 1970), and another writer writes the values
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 
 from deltaskip.json_text import parse_json
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.sparkexpr.types import GENERATION_KEY, StructType
 from deltaskip.transforms.generated_columns import Partitioned
 from deltaskip.transforms.transform import Identity, Transform
 
-_TRANSFORM = re.compile(
-    r"(identity|year|years|month|months|day|days|date|hour|hours|datehour)|(bucket|truncate)\[(\d+)]"
-)
+_TRANSFORM = regex(r"(identity|year|years|month|months|day|days|date|hour|hours|datehour)|(bucket|truncate)\[(\d+)]")
 _ALIASES = {"years": "year", "months": "month", "days": "day", "date": "day", "hours": "hour", "datehour": "hour"}
 
 

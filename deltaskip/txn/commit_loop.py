@@ -124,7 +124,7 @@ class CommitLoop:
         base, already_gone = self._base, 0
         prepared = prepare(intent, base)
         if look_up_files:
-            check_data_files(prepared.candidate)
+            check_data_files(prepared.facts)
         kill_point("prepared")
         turn.take_if_busy()
         self._new_file = self._first_file(intent) if base.version == BEFORE_CREATION else None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import chain
 from typing import Any
 
@@ -19,7 +18,6 @@ from deltaskip.actions import (
     Protocol,
     RemoveFile,
     Txn,
-    table_key,
 )
 from deltaskip.errors import InvalidCommit
 from deltaskip.json_text import parse_json
@@ -34,51 +32,68 @@ RowsMatch = Callable[[Scan, str, pa.Int64Array], bool]
 """Whether some of a file's rows, by path and positions, may match the predicate of a scan."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Intent:
-    """The reads and actions of a transaction on `base`. adds and removes are keyed by table_key.
+    """The reads and actions of a transaction on `base`, made by `Changes`.
 
-    scans: predicates that were read. files: paths of files that were read by name, by key. apps: application
-    ids whose version was read. unchanged: what the log contains for files that are added again, where the caller read
-    them from the snapshot. rows_checked: whether the rows of all new files satisfy the rules of the table's features.
-    inserted: keys of new files without any row of a removed file.
-    row_ids_kept: whether rows that new files took over from removed files have their row ids in them.
-    constraints_checked: names of new constraints that the rows of all files of `base` satisfy. dropped_features:
-    features that nothing in the new state uses, each with whether the history must be protected. may_be_empty: whether
-    a commit without actions records the operation. copies_state: whether files and metadata after the commit come
-    from one version of a table, in which they were valid together. removed_scans: identities of the scans whose
-    matching rows are exactly the rows that it removes. rows_match: evaluates predicates over rows that other writers
-    removed; None if they cannot be evaluated. vector_files: tombstones of files with deletion vectors. removed: further
-    files that are removed with all their rows, in addition to `removes`.
+    Attributes:
+        base: The version that was read.
+        operation: Name of the operation.
+        parameters: Parameters of the operation.
+        user_metadata: Text that is recorded with the commit.
+        scans: Predicates that were read.
+        files: Paths of files that were read by name, by key.
+        apps: Application ids whose version was read.
+        adds: Added files by `table_key`.
+        unchanged: What the log contains for files that are added again, where the caller read them from the snapshot.
+        removes: Removed files by `table_key`.
+        removed: Further files that are removed with all their rows.
+        cdc_files: Files of the change data feed by `table_key`.
+        metadata: The new metadata, if any.
+        protocol: The new protocol, if any.
+        domains: Metadata domains by name.
+        txns: Versions of applications by their ids.
+        metrics: Metrics of the operation.
+        rows_checked: Whether the rows of all new files satisfy the rules of the table's features.
+        inserted: Keys of new files without any row of a removed file.
+        row_ids_kept: Whether rows that new files took over from removed files have their row ids in them.
+        constraints_checked: Names of new constraints that the rows of all files of `base` satisfy.
+        dropped_features: Features that nothing in the new state uses, each with whether the history must be protected.
+        may_be_empty: Whether a commit without actions records the operation, as the commits of a VACUUM do.
+        copies_state: Whether files and metadata after the commit come from one version of a table, in which they were
+            valid together. Files that other writers add conflict.
+        removed_scans: Identities of the scans whose matching rows are exactly the rows that it removes.
+        rows_match: Evaluates predicates over rows that other writers removed; None if they cannot be evaluated.
+        vector_files: Tombstones of files with deletion vectors, so that clients without the feature keep these files.
     """
 
     base: Snapshot
     operation: str
     parameters: Mapping[str, Any]
-    user_metadata: str | None = None
-    scans: list[Scan] = field(default_factory=list)
-    files: dict[str, str] = field(default_factory=dict)
-    apps: set[str] = field(default_factory=set)
-    adds: dict[str, AddFile] = field(default_factory=dict)
-    unchanged: dict[str, Known] = field(default_factory=dict)
-    removes: dict[str, RemoveFile] = field(default_factory=dict)
-    removed: list[RemovedFiles] = field(default_factory=list)
-    cdc_files: dict[str, AddCdcFile] = field(default_factory=dict)
-    metadata: Metadata | None = None
-    protocol: Protocol | None = None
-    domains: dict[str, DomainMetadata] = field(default_factory=dict)
-    txns: dict[str, Txn] = field(default_factory=dict)
-    metrics: dict[str, str] = field(default_factory=dict)
-    rows_checked: bool = False
-    inserted: set[str] = field(default_factory=set)
-    row_ids_kept: bool = False
-    constraints_checked: set[str] = field(default_factory=set)
-    dropped_features: dict[str, bool] = field(default_factory=dict)
-    may_be_empty: bool = False
-    copies_state: bool = False
-    removed_scans: set[int] = field(default_factory=set)
-    rows_match: RowsMatch | None = None
-    vector_files: dict[str, RemoveFile] = field(default_factory=dict)
+    user_metadata: str | None
+    scans: Sequence[Scan]
+    files: Mapping[str, str]
+    apps: Set[str]
+    adds: Mapping[str, AddFile]
+    unchanged: Mapping[str, Known]
+    removes: Mapping[str, RemoveFile]
+    removed: Sequence[RemovedFiles]
+    cdc_files: Mapping[str, AddCdcFile]
+    metadata: Metadata | None
+    protocol: Protocol | None
+    domains: Mapping[str, DomainMetadata]
+    txns: Mapping[str, Txn]
+    metrics: Mapping[str, str]
+    rows_checked: bool
+    inserted: Set[str]
+    row_ids_kept: bool
+    constraints_checked: Set[str]
+    dropped_features: Mapping[str, bool]
+    may_be_empty: bool
+    copies_state: bool
+    removed_scans: Set[int]
+    rows_match: RowsMatch | None
+    vector_files: Mapping[str, RemoveFile]
 
     @property
     def actions(self) -> int:
@@ -129,99 +144,6 @@ class Intent:
     def removed_keys(self) -> pa.Array:
         """The keys of the files that are removed."""
         return pa.concat_arrays([arrow_array(list(self.removes), pa.string()), *(each.keys for each in self.removed)])
-
-    def expanded(self, keys: Collection[str] | None = None) -> Intent:
-        """A copy in which removed files have separate actions. Raises InvalidCommit as put_remove does.
-
-        keys: The keys of the files; None for all of them.
-        """
-        these, others = self.removed, []
-        if keys is not None:
-            pairs = [each.divided(keys) for each in self.removed]
-            these, others = [pair[0] for pair in pairs], [pair[1] for pair in pairs if len(pair[1])]
-        copy = replace(self, removes={}, removed=others)
-        for action in chain(*(each.actions() for each in these), self.removes.values()):
-            copy.put_remove(action)
-        return copy
-
-    def put_add(self, action: AddFile) -> str:
-        """Add the action and return its key.
-
-        # PROTOCOL, Add File and Remove File: at most one add, and one remove, of a path in one commit
-        """
-        key = self._key(action.path)
-        if key in self.adds:
-            raise InvalidCommit(f"{action.path} was added twice in one transaction on {self.base.root}: add it once.")
-        removed = self.removes.get(key)
-        if removed is not None and dv_id(removed) == dv_id(action):
-            raise InvalidCommit(self._both(action.path))
-        self.adds[key] = action
-        return key
-
-    def put_unchanged(self, action: AddFile) -> None:
-        """Add an active file again as the snapshot lists it, with different statistics or tags."""
-        key = self.put_add(action)
-        ids = action.base_row_id, action.default_row_commit_version
-        self.unchanged[key] = Known(action.path, action.size, action.partition_values, action.deletion_vector, *ids)
-
-    def put_read(self, paths: Iterable[str]) -> None:
-        """Add paths of files that were read by name."""
-        self.files.update((self._key(path), path) for path in paths)
-
-    def put_remove(self, action: RemoveFile) -> None:
-        """Add a remove action; see put_add."""
-        key = self._key(action.path)
-        if key in self.removes:
-            raise InvalidCommit(
-                f"{action.path} was removed twice in one transaction on {self.base.root}: remove it once."
-            )
-        added = self.adds.get(key)
-        if added is not None and dv_id(added) == dv_id(action):
-            raise InvalidCommit(self._both(action.path))
-        self.removes[key] = action
-
-    def put_cdc(self, action: AddCdcFile) -> None:
-        """Add a CDC file; see put_add."""
-        key = self._key(action.path)
-        if key in self.cdc_files:
-            raise InvalidCommit(f"{action.path} was added twice in one transaction on {self.base.root}: add it once.")
-        self.cdc_files[key] = action
-
-    def without(self, paths: tuple[str, ...]) -> Intent:
-        """A copy without the file actions on these paths, as logged. Raises InvalidCommit if there are CDC files."""
-        if self.cdc_files:
-            raise InvalidCommit(
-                f"No file can be left out of a transaction on {self.base.root} that contains CDC files, which cover "
-                f"the changes of all its files: begin another transaction."
-            )
-        gone = {self._key(path) for path in paths}
-        return replace(
-            self,
-            adds={key: action for key, action in self.adds.items() if key not in gone},
-            unchanged={key: known for key, known in self.unchanged.items() if key not in gone},
-            removes={key: action for key, action in self.removes.items() if key not in gone},
-            removed=[left for each in self.removed if len(left := each.divided(gone)[1])],
-            files={key: path for key, path in self.files.items() if key not in gone},
-        )
-
-    def _key(self, path: str) -> str:
-        if not isinstance(path, str):
-            raise InvalidCommit(
-                f"A path in a commit to {self.base.root} must be a text, not {path!r}.", "commit.actions"
-            )
-        try:
-            path.encode()
-            return table_key(self.base.table_root, path)
-        except ValueError as error:
-            raise InvalidCommit(
-                f"A path in a commit to {self.base.root} is malformed: {error}; percent-encode it."
-            ) from error
-
-    def _both(self, path: str) -> str:
-        return (
-            f"{path} is both added and removed with the same deletion vector in one transaction on {self.base.root}: "
-            f"leave out the remove, since an add replaces the earlier add of the path."
-        )
 
 
 def dv_id(action: AddFile | RemoveFile) -> str | None:

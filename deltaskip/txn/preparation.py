@@ -22,7 +22,6 @@ from deltaskip.actions import (
     to_lines,
 )
 from deltaskip.errors import InvalidCommit
-from deltaskip.features.row_tracking import tracks_rows
 from deltaskip.log import Snapshot
 from deltaskip.log.commit_times import next_in_commit_timestamp, with_enablement
 from deltaskip.log.new_table import BEFORE_CREATION
@@ -30,11 +29,12 @@ from deltaskip.records import dataclass
 from deltaskip.schema.properties import IsolationLevel, TableProperties
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import current_ms
+from deltaskip.txn.changes import expanded
 from deltaskip.txn.intent import Intent, logged_parameter
 from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.removed_files import removes_as_listed
 from deltaskip.txn.row_id_assignment import assign_row_ids
-from deltaskip.txn.validation import Candidate, validate
+from deltaskip.txn.validation import CommitFacts, validate
 from deltaskip.txn.validation.files import is_uri
 from deltaskip.version import engine_info
 
@@ -46,12 +46,12 @@ _NOT_ENCODED = "!$&'()*+,-./:;=@_~"
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A transaction whose actions are all allowed in the commit after `candidate.base`.
+    """A transaction whose actions are all allowed in the commit after `facts.base`.
 
     every_file: whether the transaction is valid only for the files of its snapshot, so that every new file conflicts.
     """
 
-    candidate: Candidate
+    facts: CommitFacts
     isolation: IsolationLevel
     every_file: bool
 
@@ -64,10 +64,10 @@ def prepare(intent: Intent, base: Snapshot) -> Prepared:
     """
     removed = _removed(intent, base)
     if removed is None and intent.removed:
-        intent = intent.expanded()
-    candidate = Candidate(intent, base, _known(intent, base), removed)
-    every_file = validate(candidate)
-    return Prepared(candidate, candidate.properties.isolation_level, every_file)
+        intent = expanded(intent)
+    facts = CommitFacts(intent, base, _known(intent, base), removed)
+    every_file = validate(facts)
+    return Prepared(facts, facts.properties.isolation_level, every_file)
 
 
 def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
@@ -76,10 +76,10 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
     Row ids, row commit versions and the in-commit timestamp are assigned for this version. A file of the table is
     named as in the log, since not every reader knows that two spellings are one path.
     """
-    candidate, version = prepared.candidate, latest.version + 1
-    intent, known = candidate.intent, candidate.known
+    facts, version = prepared.facts, latest.version + 1
+    intent, known = facts.intent, facts.known
     now = current_ms()
-    enabled = candidate.properties.in_commit_timestamps
+    enabled = facts.properties.in_commit_timestamps
     timestamp = next_in_commit_timestamp(latest, now) if enabled else None
     metadata = intent.metadata
     if metadata is not None and timestamp is not None and latest.version != BEFORE_CREATION:
@@ -90,12 +90,12 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
         name = TableProperties.checkpoint_protection_version.name
         metadata = replace(metadata, configuration={**metadata.configuration, name: str(version)})
     adds, mark = [_as_logged(add, known.get(key)) for key, add in intent.adds.items()], None
-    if adds and tracks_rows(candidate.protocol, candidate.properties):
+    if adds and facts.tracks_rows:
         adds, mark = assign_row_ids(adds, known, intent.adds, latest, version)
     info = _commit_info(prepared, txn_id, now, timestamp)
     domains: list[DomainMetadata] = [*intent.domains.values(), *([mark] if mark else [])]
     state = [action for action in (intent.protocol, metadata) if action is not None]
-    whole = () if candidate.removed is None else to_lines(REMOVE_FIELDS, candidate.removed)
+    whole = () if facts.removed is None else to_lines(REMOVE_FIELDS, facts.removed)
     removes = [_completed(remove, known[key], now) for key, remove in intent.removes.items()]
     first: list[Action] = [info, *state, *intent.txns.values(), *domains]
     last: list[Action] = [*removes, *intent.vector_files.values(), *adds, *intent.cdc_files.values()]
@@ -152,8 +152,8 @@ def _completed(remove: RemoveFile, known: Known, now: int) -> RemoveFile:
 
 
 def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp: int | None) -> CommitInfo:
-    candidate = prepared.candidate
-    intent = candidate.intent
+    facts = prepared.facts
+    intent = facts.intent
     members: dict[str, Any] = {
         "inCommitTimestamp": in_commit_timestamp,
         "timestamp": now,
@@ -169,9 +169,9 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
         "txnId": txn_id,
         "tags": None,
     }
-    if tracks_rows(candidate.protocol, candidate.properties):
+    if facts.tracks_rows:
         # PROTOCOL, Row Tracking: rows copied into new files lose their ids, unless these files contain them.
-        adds_rows = bool(intent.num_removes) and any(key not in candidate.known for key in intent.adds)
+        adds_rows = bool(intent.num_removes) and any(key not in facts.known for key in intent.adds)
         members["tags"] = {"delta.rowTracking.preserved": "false" if adds_rows and not intent.row_ids_kept else "true"}
     return CommitInfo(members)
 

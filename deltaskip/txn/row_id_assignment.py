@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import AddFile, DomainMetadata
 from deltaskip.errors import CorruptLog
-from deltaskip.features.commit_rules import refusal
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
+from deltaskip.features.violation import Violation
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.sparkexpr.types import LONG_MAX
@@ -54,11 +54,11 @@ def assign_row_ids(
             base_row_id = mark + 1
             mark += num_records(parsed_stats(add.stats)) or 0
             if mark > LONG_MAX:
-                raise refusal(
+                raise Violation(
                     "row-ids.assigned",
                     f"{latest.root} has no row ids left: the highest one of version {latest.version} is {before}; "
                     f"copy the rows to another table",
-                )
+                ).error()
         assigned.append(
             replace(
                 add,
@@ -77,11 +77,11 @@ def high_water_mark(latest: Snapshot) -> int:
     if domain is None:
         # Tables of the draft protocol keep the mark in a separate action, which the protocol no longer has.
         if pc.max(latest.adds(["base_row_id"])["base_row_id"]).as_py() is not None:
-            raise refusal(
+            raise Violation(
                 "row-ids.assigned",
                 f"Files of {latest.root} have row ids, but version {latest.version} has no domain "
                 f"{ROW_TRACKING_DOMAIN} with their high-water mark: set it before you add files",
-            )
+            ).error()
         return -1
     try:
         mark = int(parse_json(domain.configuration)[_MARK])

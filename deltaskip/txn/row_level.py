@@ -50,6 +50,7 @@ from deltaskip.records import dataclass
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
 from deltaskip.stats.merged_stats import widened_stats
 from deltaskip.stats.stats_text import num_records, parsed_stats
+from deltaskip.txn.changes import expanded
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.known_files import Known, active_adds, known_files
 from deltaskip.txn.winners import Winners
@@ -106,7 +107,7 @@ def unite(intent: Intent, winners: Winners, latest: Snapshot) -> United:
     keys = _candidates(intent, winners)
     if not keys or len(keys) > _MOST_FILES:
         return nothing
-    intent = intent.expanded(keys)
+    intent = expanded(intent, keys)
     now, before = active_adds(latest, keys), known_files(intent.base, keys)
     settled: dict[str, _Shared] = {}
     for key in keys:
@@ -230,7 +231,7 @@ def _count(now: AddFile, add: AddFile) -> int:
     raise AssertionError("an add with a deletion vector has a row count")
 
 
-def _metrics(intent: Intent, already_gone: int) -> dict[str, str]:
+def _metrics(intent: Intent, already_gone: int) -> Mapping[str, str]:
     deleted = intent.metrics.get("numDeletedRows")
     if not already_gone or deleted is None:
         return intent.metrics

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
@@ -22,10 +22,9 @@ from deltaskip.sparkexpr.types import StructType, carry_collations, parse_schema
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.new_folders import NewFolders
+from deltaskip.txn.changes import Changes
 from deltaskip.txn.commit_loop import CommitLoop, Committed
 from deltaskip.txn.cost import CostMeter
-from deltaskip.txn.intent import Intent, RowsMatch
-from deltaskip.txn.removed_files import RemovedFiles
 from deltaskip.txn.turns import Turn
 from deltaskip.txn.validation.domains import check_settable_domain
 
@@ -73,15 +72,13 @@ class Transaction(Unpicklable):
     ) -> None:
         self.snapshot = snapshot
         self._look_up_files = flag("look_up_files", look_up_files)
-        self._intent = Intent(snapshot, operation, dict(parameters or {}), user_metadata)
+        self._changes = Changes(snapshot, operation, dict(parameters or {}), user_metadata)
         self._loop = CommitLoop(snapshot)
         self.turn = Turn(snapshot)
         self.unsynced = self._loop.unsynced
         self._committed: int | None = None
         self.after: Snapshot | None = None
         self._discarded, self.already_gone, self.cost = False, 0, CostMeter()
-        # Functions that delete the files that were written for this transaction.
-        self._undo: list[Callable[[], None]] = []
         is_new = snapshot.version == BEFORE_CREATION
         self.new_folders = NewFolders(snapshot.storage, snapshot.root) if is_new else None
 
@@ -108,7 +105,7 @@ class Transaction(Unpicklable):
             try:
                 self.commit()
             except BaseException:
-                if self._undo:
+                if self._changes.undo:
                     self.discard()
                 raise
 
@@ -121,11 +118,10 @@ class Transaction(Unpicklable):
         if self._committed is not None or self._discarded:
             return
         self._discarded = True
-        before = self._intent
-        self._intent = Intent(self.snapshot, before.operation, before.parameters, before.user_metadata)
-        undo, self._undo = self._undo, []
+        before = self._changes
+        self._changes = Changes(self.snapshot, before.operation, before.parameters, before.user_metadata)
         if not self._loop.outcome_unknown:
-            for delete in undo:
+            for delete in before.undo:
                 delete()
         if self.new_folders is not None:
             self.new_folders.remove_empty()
@@ -138,27 +134,32 @@ class Transaction(Unpicklable):
     @property
     def operation(self) -> str:
         """Name of the operation in the table's history."""
-        return self._intent.operation
+        return self._changes.operation
 
     @property
     def has_actions(self) -> bool:
         """Whether there is something to commit: an action, or an operation that may have none."""
-        return self._intent.actions > 0 or self._intent.may_be_empty
+        return self._changes.may_be_empty or self._changes.intent().actions > 0
 
     @property
-    def changes_files(self) -> bool:
-        """Whether it adds or removes a file."""
-        return bool(self._intent.adds or self._intent.num_removes)
+    def changes(self) -> Changes:
+        """Reads and actions so far, to which operations of deltaskip add theirs.
+
+        Raises:
+            InvalidCommit: The transaction has ended.
+        """
+        self._check_open()
+        return self._changes
 
     @property
     def metadata(self) -> actions.Metadata:
         """The metadata action of the table with the transaction's changes."""
-        return self._intent.metadata or self.snapshot.metadata
+        return self._changes.metadata or self.snapshot.metadata
 
     @property
     def protocol(self) -> actions.Protocol:
         """The protocol action of the table with the transaction's changes."""
-        return self._intent.protocol or self.snapshot.protocol
+        return self._changes.protocol or self.snapshot.protocol
 
     @property
     def schema(self) -> StructType:
@@ -166,12 +167,12 @@ class Transaction(Unpicklable):
 
         Raises SchemaError if the schema passed to `set_metadata` cannot be parsed.
         """
-        return self.snapshot.schema if self._intent.metadata is None else parse_schema(self.metadata.schema_string)
+        return self.snapshot.schema if self._changes.metadata is None else parse_schema(self.metadata.schema_string)
 
     @property
     def domains(self) -> Mapping[str, actions.DomainMetadata]:
         """The metadata domains of the table with the transaction's changes, by name."""
-        changed = {**self.snapshot.domains, **self._intent.domains}
+        changed = {**self.snapshot.domains, **self._changes.domains}
         return {name: domain for name, domain in changed.items() if not domain.removed}
 
     def read(self, where: object, time_zone: str | None = SESSION_ZONE, *, params: object = None) -> Scan:
@@ -205,11 +206,11 @@ class Transaction(Unpicklable):
             removes: Whether the rows that match are exactly the rows that the transaction removes, so that it does not
                 depend on other rows of these files.
         """
-        pending = self._pending
+        changes = self.changes
         is_removed = flag("removes", removes)
-        pending.scans.append(instance("scan", scan, Scan, "a Scan"))
+        changes.scans.append(instance("scan", scan, Scan, "a Scan"))
         if is_removed:
-            pending.removed_scans.add(id(scan))
+            changes.removed_scans.add(id(scan))
 
     def read_files(self, paths: Iterable[str]) -> None:
         """Make the transaction depend on single files: it conflicts with a commit that removes one of them.
@@ -217,7 +218,7 @@ class Transaction(Unpicklable):
         Args:
             paths: Paths of active files, as logged.
         """
-        self._pending.put_read(texts("paths", paths))
+        self.changes.put_read(texts("paths", paths))
 
     def read_app(self, app_id: str) -> int | None:
         """Return the version that an application committed last, or None, and make the transaction depend on it.
@@ -225,7 +226,7 @@ class Transaction(Unpicklable):
         Args:
             app_id: Identifier of the application, as in `set_app_version`.
         """
-        self._pending.apps.add(text("app_id", app_id))
+        self.changes.apps.add(text("app_id", app_id))
         return found.version if (found := self.snapshot.txns.get(app_id)) is not None else None
 
     def add(self, *files: actions.AddFile) -> None:
@@ -241,7 +242,7 @@ class Transaction(Unpicklable):
             InvalidCommit: A path was already added, or removed with the same deletion vector, in this transaction.
         """
         for file in files:
-            self._pending.put_add(instance("Each file", file, actions.AddFile, "an AddFile"))
+            self.changes.put_add(instance("Each file", file, actions.AddFile, "an AddFile"))
 
     def add_written(
         self, *files: actions.AddFile, delete: Callable[[], None] | None = None, inserted: bool = False
@@ -258,15 +259,15 @@ class Transaction(Unpicklable):
         Raises:
             InvalidCommit: A path was already added in this transaction.
         """
-        pending = self._pending
+        changes = self.changes
         if delete is not None:
-            self.undo_by(delete)
-        fed = bool(pending.cdc_files)
+            changes.undo.append(delete)
+        fed = bool(changes.cdc_files)
         self.add(*files)
         if flag("inserted", inserted):
             # The actions that were put last.
-            pending.inserted.update(islice(reversed(pending.adds), len(files)))
-        pending.rows_checked = True
+            changes.inserted.update(islice(reversed(changes.adds), len(files)))
+        changes.rows_checked = True
         if files and fed:
             self.feed_inserts(files)
 
@@ -279,28 +280,6 @@ class Transaction(Unpicklable):
             f"A transaction on {self.snapshot.root} with files of the change data feed accepts no more rows, because "
             f"these files must contain all changes: commit it first."
         )
-
-    def undo_by(self, delete: Callable[[], None]) -> None:
-        """Let `discard` call `delete`, which deletes files that were written in addition to those of `add_written`."""
-        self._check_open()
-        self._undo.append(delete)
-
-    def keep_row_ids(self) -> None:
-        """Declare that rows that new files contain from removed files keep their row ids."""
-        self._pending.row_ids_kept = True
-
-    def read_matching_rows(self, match: RowsMatch) -> None:
-        """Declare that in the files of `read_scan` only rows that match were read.
-
-        Args:
-            match: Returns whether rows that other writers removed may match: a scan, a path as logged, positions.
-        """
-        self._pending.rows_match = match
-
-    @property
-    def changed_files(self) -> Collection[str]:
-        """The files that the transaction adds or removes so far, by `table_key`."""
-        return self._pending.touched.keys()
 
     def add_again(self, *files: actions.AddFile) -> None:
         """Add active files again with different statistics or tags, without looking them up in the snapshot.
@@ -315,7 +294,7 @@ class Transaction(Unpicklable):
             InvalidCommit: A path was already added in this transaction.
         """
         for file in files:
-            self._pending.put_unchanged(instance("Each file", file, actions.AddFile, "an AddFile"))
+            self.changes.put_unchanged(instance("Each file", file, actions.AddFile, "an AddFile"))
 
     def remove(self, *files: actions.RemoveFile) -> None:
         """Remove active files.
@@ -327,18 +306,7 @@ class Transaction(Unpicklable):
             InvalidCommit: A path was already removed, or added with the same deletion vector, in this transaction.
         """
         for file in files:
-            self._pending.put_remove(instance("Each file", file, actions.RemoveFile, "a RemoveFile"))
-
-    def remove_whole(self, files: RemovedFiles) -> None:
-        """Remove active files that were read from the snapshot, with all their rows.
-
-        As `remove`, but without an object for each file.
-
-        Args:
-            files: The files.
-        """
-        if len(instance("files", files, RemovedFiles, "RemovedFiles")):
-            self._pending.removed.append(files)
+            self.changes.put_remove(instance("Each file", file, actions.RemoveFile, "a RemoveFile"))
 
     def add_cdc(self, *files: actions.AddCdcFile) -> None:
         """Add CDC files, which list the rows that this commit changes.
@@ -353,7 +321,7 @@ class Transaction(Unpicklable):
             InvalidCommit: A path was already added in this transaction.
         """
         for file in files:
-            self._pending.put_cdc(instance("Each file", file, actions.AddCdcFile, "an AddCdcFile"))
+            self.changes.put_cdc(instance("Each file", file, actions.AddCdcFile, "an AddCdcFile"))
 
     def set_metadata(self, metadata: actions.Metadata, *, keep_collations: bool = True) -> None:
         """Replace the metaData action: schema, partition columns and table properties.
@@ -365,7 +333,7 @@ class Transaction(Unpicklable):
         """
         action = instance("metadata", metadata, actions.Metadata, "a Metadata action")
         keep = flag("keep_collations", keep_collations)
-        self._pending.metadata = _with_collations(action, self.snapshot) if keep else action
+        self.changes.metadata = _with_collations(action, self.snapshot) if keep else action
 
     def set_protocol(self, protocol: actions.Protocol) -> None:
         """Replace the protocol action.
@@ -373,7 +341,7 @@ class Transaction(Unpicklable):
         Args:
             protocol: The new action. It must keep every table feature that the table has.
         """
-        self._pending.protocol = instance("protocol", protocol, actions.Protocol, "a Protocol action")
+        self.changes.protocol = instance("protocol", protocol, actions.Protocol, "a Protocol action")
 
     def set_operation(self, operation: str, parameters: Mapping[str, Any] | None = None) -> None:
         """Name the operation in the table's history.
@@ -382,35 +350,10 @@ class Transaction(Unpicklable):
             operation: Name of the operation.
             parameters: Its parameters; None to keep those of the transaction.
         """
-        pending = self._pending
-        pending.operation = text("operation", operation)
+        changes = self.changes
+        changes.operation = text("operation", operation)
         if parameters is not None:
-            pending.parameters = dict(mapping("parameters", parameters))
-
-    def set_checked_constraint(self, name: str) -> None:
-        """State, after checking it, that all rows of the snapshot satisfy a CHECK constraint that is added.
-
-        Args:
-            name: Name of the constraint in the properties. Files that other writers add then conflict.
-
-        Raises:
-            InvalidCommit: The transaction adds files, whose rows are not part of the snapshot.
-        """
-        if self._pending.adds:
-            raise errors.InvalidCommit(
-                f"The constraint {name} cannot be added to {self.snapshot.root} after rows in one transaction: add the "
-                f"constraint first."
-            )
-        self._pending.constraints_checked.add(text("name", name))
-
-    def set_dropped_feature(self, feature: str, protect_history: bool) -> None:
-        """State, after checking it, that nothing uses a table feature that the transaction's protocol drops.
-
-        Args:
-            feature: Name of the feature.
-            protect_history: Whether `delta.requireCheckpointProtectionBeforeVersion` is set to the commit's version.
-        """
-        self._pending.dropped_features[text("feature", feature)] = flag("protect_history", protect_history)
+            changes.parameters = dict(mapping("parameters", parameters))
 
     def set_domain(self, domain: str, configuration: str) -> None:
         """Set the configuration of a metadata domain.
@@ -424,7 +367,7 @@ class Transaction(Unpicklable):
         """
         name = text("domain", domain)
         check_settable_domain(name, self.snapshot.root)
-        self._pending.domains[name] = actions.DomainMetadata(name, text("configuration", configuration))
+        self.changes.domains[name] = actions.DomainMetadata(name, text("configuration", configuration))
 
     def remove_domain(self, domain: str) -> None:
         """Remove a metadata domain; its tombstone keeps the last configuration.
@@ -439,16 +382,7 @@ class Transaction(Unpicklable):
         check_settable_domain(name, self.snapshot.root)
         known = self.snapshot.domains.get(name)
         configuration = "" if known is None else known.configuration
-        self._pending.domains[name] = actions.DomainMetadata(name, configuration, removed=True)
-
-    def set_system_domain(self, domain: actions.DomainMetadata) -> None:
-        """Set a metadata domain that the protocol reserves, as the feature that owns it requires.
-
-        Args:
-            domain: The action.
-        """
-        set_domain = instance("domain", domain, actions.DomainMetadata, "a DomainMetadata action")
-        self._pending.domains[set_domain.domain] = set_domain
+        self.changes.domains[name] = actions.DomainMetadata(name, configuration, removed=True)
 
     def set_app_version(self, app_id: str, version: int) -> None:
         """Record the version of an application, so that it can skip rows that it has already committed (txn action).
@@ -462,7 +396,7 @@ class Transaction(Unpicklable):
         name, number = text("app_id", app_id), non_negative("version", version)
         if number is None:
             raise errors.InvalidArgumentType.of("version", "an int", version)
-        self._pending.txns[name] = actions.Txn(name, number, current_ms())
+        self.changes.txns[name] = actions.Txn(name, number, current_ms())
 
     def set_parameters(self, parameters: Mapping[str, object]) -> None:
         """Add parameters of the operation to the table's history (operationParameters).
@@ -470,8 +404,8 @@ class Transaction(Unpicklable):
         Args:
             parameters: Values by name, of any kind that has a JSON form.
         """
-        pending = self._pending
-        pending.parameters = {**pending.parameters, **mapping("parameters", parameters)}
+        changes = self.changes
+        changes.parameters = {**changes.parameters, **mapping("parameters", parameters)}
 
     def set_metrics(self, metrics: Mapping[str, object]) -> None:
         """Set metrics of the operation in the table's history (operationMetrics).
@@ -479,7 +413,7 @@ class Transaction(Unpicklable):
         Args:
             metrics: Values by name; they are written as text.
         """
-        self._pending.metrics.update((name, str(value)) for name, value in mapping("metrics", metrics).items())
+        self.changes.metrics.update((name, str(value)) for name, value in mapping("metrics", metrics).items())
 
     def add_metrics(self, metrics: Mapping[str, int]) -> None:
         """Add numbers to the metrics of the operation, for a transaction of several writes.
@@ -487,34 +421,13 @@ class Transaction(Unpicklable):
         Args:
             metrics: Numbers by name; a metric that was not set counts as 0.
         """
-        numbers, before = mapping("metrics", metrics), self._pending.metrics
+        numbers, before = mapping("metrics", metrics), self.changes.metrics
         self.set_metrics(
             {
                 name: int(before.get(name, 0)) + instance(f"metrics[{name!r}]", number, int, "an int")
                 for name, number in numbers.items()
             }
         )
-
-    def remove_vector_files(self, *files: actions.RemoveFile) -> None:
-        """Add tombstones of files with deletion vectors, so that clients without the feature keep them for a while.
-
-        # delta-spark: dropping deletionVectors; VACUUM of such clients knows files by the paths of tombstones alone
-        """
-        for file in files:
-            instance("Each file", file, actions.RemoveFile, "a RemoveFile")
-        self._pending.vector_files.update((file.path, file) for file in files)
-
-    def allow_empty(self) -> None:
-        """Let the commit contain only the operation and its metrics, as the commits of a VACUUM do."""
-        self._pending.may_be_empty = True
-
-    def copy_state(self) -> None:
-        """State that files and metadata after the commit come from one version of this table, or of another.
-
-        Those files and that metadata were consistent in that version, so the new metadata is not checked against the
-        files that the commit removes. Files that other writers add conflict.
-        """
-        self._pending.copies_state = True
 
     def leave_out(self, *paths: str) -> None:
         """Drop the file actions on these paths, so that the others can be committed after a conflict.
@@ -525,7 +438,7 @@ class Transaction(Unpicklable):
         Raises:
             InvalidCommit: The transaction contains CDC files, which cover the changes of all its files.
         """
-        self._intent = self._pending.without(texts("paths", paths))
+        self.changes.leave_out(texts("paths", paths))
 
     def commit(self) -> int:
         """Write the actions as the next version of the table, and return that version.
@@ -547,7 +460,8 @@ class Transaction(Unpicklable):
             )
         try:
             with same_table(self.snapshot) if self.new_folders is None else nullcontext():
-                return self._finish(self._loop.commit(self._intent, self._look_up_files, bool(self._undo)))
+                intent, owns_vectors = self._changes.intent(), bool(self._changes.undo)
+                return self._finish(self._loop.commit(intent, self._look_up_files, owns_vectors))
         except errors.CorruptLog as error:
             if not is_cleaned_up(self.snapshot):
                 raise
@@ -561,12 +475,6 @@ class Transaction(Unpicklable):
             if self.new_folders is not None:
                 self.new_folders.remove_empty()
             raise
-
-    @property
-    def _pending(self) -> Intent:
-        """Reads and actions so far, to be extended. Raises InvalidCommit if the transaction has ended."""
-        self._check_open()
-        return self._intent
 
     def _check_open(self) -> None:
         root = self.snapshot.root
@@ -587,7 +495,7 @@ class Transaction(Unpicklable):
         except errors.TableNotFound:
             self._committed = None
             raise
-        parts = " ".join([self.operation, *(f"{name}={value}" for name, value in self._intent.metrics.items())])
+        parts = " ".join([self.operation, *(f"{name}={value}" for name, value in self._changes.metrics.items())])
         LOGGER.info("Committed version %s of %s: %s", committed.version, self.snapshot.root, parts)
         return committed.version
 

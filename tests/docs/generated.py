@@ -16,7 +16,6 @@ from functools import cache
 from pathlib import Path
 
 from deltaskip import demo
-from deltaskip.features.commit_rules import rule_table
 from deltaskip.features.registry import support_table
 from deltaskip.skipping.proofs.leaf_values import leaf_values
 from deltaskip.sparkexpr import EvaluationError, parse_sql
@@ -29,6 +28,7 @@ from deltaskip.sparkexpr.functions.spark_functions import ARGUMENT_COUNTS, CHANG
 from deltaskip.sparkexpr.nodes import Call, Compare, Literal, walk
 from deltaskip.statements.grammar import statement_table
 from deltaskip.table.compatibility import ENGINES, FACTS, FACTS_DATE
+from deltaskip.txn.validation.commit_rules import rule_table
 from tests.sparkexpr.edge_values import EDGES
 from tests.sparkexpr.edges import Case, bound, calls
 from tests.sparkexpr.evaluation.test_python_calls import BY_COLUMN, BY_VALUE, OTHERS, SCHEMA, ZONE, texts

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyspark.errors import UnsupportedOperationException
@@ -63,6 +63,7 @@ class History:
         properties = dict(self.chance.sample(PROPERTIES, self.chance.randint(0, 5)))
         properties["delta.enableChangeDataFeed"] = "true"
         self.mapped = "delta.columnMapping.mode" in properties
+        self.tracked = "delta.enableRowTracking" in properties
         partitions = ["p"] if self.chance.random() < 0.5 else []
         self.note("create", properties=properties, partitions=partitions)
         ddl = "id BIGINT, p STRING, x INT, st STRUCT<a: INT, b: STRING>"
@@ -185,6 +186,11 @@ class History:
         for _ in range(3):
             start = self.chance.randint(0, latest)
             self.check_range(start, self.chance.randint(start, latest))
+        if self.tracked:
+            self.check_model(latest, source="rows")
+            for _ in range(3):
+                start = self.chance.randint(1, latest)
+                self.check_net(start, self.chance.randint(start, latest))
         self.check_times(latest)
         self.check_predicates(latest)
         self.check_row_ids()
@@ -231,11 +237,26 @@ class History:
             raise Disagreement(f"counts: {stored} and {counts}")
         whole.unpersist()
 
-    def check_model(self, latest: int) -> None:
+    def check_net(self, start: int, end: int) -> None:
+        """Net changes are the difference of two versions."""
+        names = ["id", "p", "x"]
+        frame = self.table.changes(start, end, net=True).to_spark(self.spark).select(*names, *FEED)
+        sides = [
+            Counter(tuple(row)[:3] for row in frame.collect() if row["_change_type"] in types)
+            for types in (("delete", "update_preimage"), ("insert", "update_postimage"))
+        ]
+        before, after = self.by_version[start - 1], self.by_version[end]
+        # The struct, which the model lacks, may have changed alone: such rows are on both sides.
+        alone = sides[0] & sides[1]
+        if [side - alone for side in sides] != [before - after, after - before]:
+            raise Disagreement(f"net changes of {start} to {end}: {sides}, not {[before - after, after - before]}")
+
+    def check_model(self, latest: int, source: Literal["auto", "rows"] = "auto") -> None:
         """Each version's rows are those of the version before it and its changes."""
         names = ["id", "p", "x"]
         changes: dict[int, Counter[Row]] = {}
-        for row in self.table.changes(0, latest).to_spark(self.spark).select(*names, *FEED).collect():
+        frame = self.table.changes(0, latest, source=source).to_spark(self.spark)
+        for row in frame.select(*names, *FEED).collect():
             sign = 1 if row["_change_type"] in ("insert", "update_postimage") else -1
             found = changes.setdefault(row["_commit_version"], Counter())
             found[tuple(row)[:3]] += sign

@@ -408,7 +408,7 @@ def test_the_first_in_commit_timestamp_is_after_the_commits_before_it(
 
 def cluster(txn: Transaction, configuration: str) -> None:
     """Set the domain as an operation of the package would: users cannot."""
-    txn._pending.domains["delta.clustering"] = DomainMetadata("delta.clustering", configuration)
+    txn.changes.domains["delta.clustering"] = DomainMetadata("delta.clustering", configuration)
 
 
 def test_clustering_is_by_columns_of_an_unpartitioned_table(tmp_path: Path) -> None:

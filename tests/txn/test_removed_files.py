@@ -47,7 +47,7 @@ def one_by_one(transaction: Transaction, files: RemovedFiles) -> None:
 
 
 def as_columns(transaction: Transaction, files: RemovedFiles) -> None:
-    transaction.remove_whole(files)
+    transaction.changes.put_removed(files)
 
 
 def lines(table: DeltaTable) -> list[Any]:
@@ -69,7 +69,7 @@ def test_few_files_are_committed_as_many_are(tmp_path: Path, monkeypatch: pytest
         table = make(tmp_path / name, PROPERTIES)
         monkeypatch.setattr(preparation, "_FEW_REMOVES", few)
         transaction = table.transaction(operation="DELETE")
-        transaction.remove_whole(removed(table, all_files(table)))
+        transaction.changes.put_removed(removed(table, all_files(table)))
         transaction.commit()
         found.append([json.loads(line)["remove"] for line in lines(table)[1:] if '"remove"' in line])
     columns, objects = ([{k: v for k, v in each.items() if k != "path"} for each in side] for side in found)
@@ -147,7 +147,7 @@ def test_values_of_another_spelling_are_checked_one_by_one(tmp_path: Path) -> No
     at = files.column_names.index("partition_values")
     files = files.set_column(at, FILE_SCHEMA.field(at), pa.array(spelled, FILE_SCHEMA.field(at).type))
     with table.transaction(operation="DELETE") as transaction:
-        transaction.remove_whole(removed(table, files))
+        transaction.changes.put_removed(removed(table, files))
     assert DeltaTable(tmp_path / "t").snapshot.num_files == 0
 
 
@@ -156,11 +156,11 @@ def test_a_file_cannot_be_removed_in_both_ways_or_added_too(tmp_path: Path) -> N
     files = removed(table, all_files(table))
     for act in (
         lambda txn: txn.remove(next(files.actions())),
-        lambda txn: txn.remove_whole(files),
+        lambda txn: txn.changes.put_removed(files),
         lambda txn: txn.add(added(all_files(table))),
     ):
         transaction = table.transaction(operation="DELETE")
-        transaction.remove_whole(files)
+        transaction.changes.put_removed(files)
         act(transaction)
         with pytest.raises(InvalidCommit, match=r"removed twice|both added and removed"):
             transaction.commit()
@@ -174,7 +174,7 @@ def added(files: pa.Table) -> AddFile:
 def test_other_writers_conflict_and_their_files_can_be_left_out(tmp_path: Path) -> None:
     table = make(tmp_path / "t", {})
     transaction = table.transaction(operation="DELETE")
-    transaction.remove_whole(removed(table, all_files(table)))
+    transaction.changes.put_removed(removed(table, all_files(table)))
     table.append(pa.table({"id": [1], "p": ["new"], "q": pa.array([1], pa.int32())}))
     DeltaTable(tmp_path / "t").delete("p = 'a'")
     with pytest.raises(CommitConflict) as caught:
@@ -190,7 +190,7 @@ def test_an_append_of_another_writer_is_no_conflict(tmp_path: Path) -> None:
     table = make(tmp_path / "t", PROPERTIES)
     before = all_files(table)
     transaction = table.transaction(operation="DELETE")
-    transaction.remove_whole(removed(table, before))
+    transaction.changes.put_removed(removed(table, before))
     DeltaTable(tmp_path / "t").append(pa.table({"id": [1], "p": ["new"], "q": pa.array([1], pa.int32())}))
     assert transaction.commit() == transaction.snapshot.version + 2
     assert len(all_files(DeltaTable(tmp_path / "t"))) == 1
@@ -200,7 +200,7 @@ def test_a_file_that_lost_rows_meanwhile_is_removed_with_its_new_deletion_vector
     table = make(tmp_path / "t", PROPERTIES)
     table.append(pa.table({"id": [20, 21, 22], "p": ["a"] * 3, "q": pa.array([7] * 3, pa.int32())}))
     transaction = table.transaction(operation="DELETE")
-    transaction.remove_whole(removed(table, all_files(table)))
+    transaction.changes.put_removed(removed(table, all_files(table)))
     DeltaTable(tmp_path / "t").delete("id = 21")
     assert transaction.commit() == transaction.snapshot.version + 2
     assert DeltaTable(tmp_path / "t").snapshot.num_files == 0

@@ -228,7 +228,7 @@ def test_rows_that_were_read_and_not_removed_are_evaluated(tmp_path: Path) -> No
         txn = table.transaction(operation="MERGE")
         txn.read(where)
         if evaluates:
-            txn.read_matching_rows(removed_rows_match)
+            txn.changes.rows_match = removed_rows_match
         txn.add_written()
         txn.set_app_version("app", table.version)
         found = sorted(set(ids_of(table.refresh())) & {5, 6, 7})[0]

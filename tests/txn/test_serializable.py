@@ -68,7 +68,7 @@ class Operation:
         """Removed and added files, and what domains are set to, had it run on this version alone."""
         txn = table.transaction()
         self.run(txn, name)
-        intent = txn._intent
+        intent = txn.changes.intent()
         return (
             sorted(remove.path for remove in intent.removes.values()),
             sorted((add.path, add.stats) for add in intent.adds.values()),
@@ -95,7 +95,7 @@ def play(folder: Path, schedule: Sequence[tuple[int, Operation]]) -> dict[int, t
         if writer not in running:
             txn = ds.DeltaTable(folder).transaction(operation=operation.kind)
             operation.run(txn, f"f{number}")
-            if txn._intent.actions:
+            if txn.changes.intent().actions:
                 running[writer] = txn, operation, f"f{number}"
             continue
         txn, done, name = running.pop(writer)

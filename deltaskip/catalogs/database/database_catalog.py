@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from deltaskip.alter.table_changes import RemoveProperty, SetProperty
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, namespace_of, shown_namespace
 from deltaskip.catalogs.located import LocatedCatalog, TableEntry, changed_properties
 from deltaskip.extras import install_command
+from deltaskip.lazy_regex import regex
 from deltaskip.path_bytes import absolute_path
 from deltaskip.storage import join, parse_location
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _OLDEST_SQLALCHEMY = 2
 # The part of a folder's name by which people recognize its table; the random part makes the name unique.
 _SHOWN_CHARACTERS = 80
-_ODD = re.compile(r"[^A-Za-z0-9_\-]+")
+_ODD = regex(r"[^A-Za-z0-9_\-]+")
 
 
 class SqlCatalog(LocatedCatalog):

@@ -8,19 +8,19 @@ Each value is made from the JSON form that the API defines.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
 from deltaskip.errors import CatalogError
 from deltaskip.json_text import parse_json
+from deltaskip.lazy_regex import regex
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.redaction import keep_options_secret
 from deltaskip.sparkexpr.types import simple_string
 
-_STAGED_NAME = re.compile(r"(\d{20})\.[0-9A-Za-z-]+\.json")
+_STAGED_NAME = regex(r"(\d{20})\.[0-9A-Za-z-]+\.json")
 _TYPE_NAMES = {
     "boolean": "BOOLEAN", "byte": "BYTE", "short": "SHORT", "integer": "INT", "long": "LONG", "float": "FLOAT",
     "double": "DOUBLE", "date": "DATE", "timestamp": "TIMESTAMP", "timestamp_ntz": "TIMESTAMP_NTZ",

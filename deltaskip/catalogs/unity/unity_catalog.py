@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -24,6 +23,7 @@ from deltaskip.catalogs.unity.models import Credential, LoadedTable, TableName, 
 from deltaskip.catalogs.unity.oauth import SECRETS, completed_login, login_token
 from deltaskip.data_files.sort_order import SortOrder
 from deltaskip.fork_safety import new_lock
+from deltaskip.lazy_regex import regex
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.commit_times import commit_time
 from deltaskip.records import dataclass
@@ -36,7 +36,7 @@ from deltaskip.storage.location import parse_location
 from deltaskip.table.creation import creation, replacement
 from deltaskip.table.table import DeltaTable, table_in
 
-_NAME = re.compile(r"[A-Za-z0-9_@-]{1,255}")
+_NAME = regex(r"[A-Za-z0-9_@-]{1,255}")
 _RENAME = "POST /v1/catalogs/{catalog}/schemas/{schema}/tables/{table}/rename"
 _STORAGE_ROOT = "storage_root"
 """Property of a catalog or schema: where the server creates its managed tables. It is set on creation."""

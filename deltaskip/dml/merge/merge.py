@@ -123,7 +123,7 @@ def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) ->
     with transaction.cost.phase("read"):
         found = rows.matched(plan.join)
     transaction.read_scan(plan.scan, removes=reads_only_changed_rows(statement.clauses))
-    transaction.read_matching_rows(removed_rows_match)
+    transaction.changes.rows_match = removed_rows_match
     files = plan.join.files
     transaction.cost.count("read", len(files), files.size_in_bytes)
     scanned = time.monotonic()

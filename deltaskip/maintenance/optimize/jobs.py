@@ -9,7 +9,6 @@ Otherwise its new files are deleted, and the bin is rewritten from the files tha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -29,6 +28,7 @@ from deltaskip.dml.little_data import is_little_to_rewrite
 from deltaskip.engine import engine
 from deltaskip.errors import CommitConflict
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN, row_id_columns
+from deltaskip.lazy_regex import regex
 from deltaskip.log import Snapshot, refresh
 from deltaskip.maintenance.optimize.bins import Bin, Plan
 from deltaskip.maintenance.optimize.optimize_result import commit_metrics
@@ -46,7 +46,7 @@ from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 # Bytes of files that this process rewrites at once. Ordered rows are in memory, several times as large.
 _MEMORY_BYTES = 1 << 30
 # The mark of identity columns moves with every append, and no file depends on it.
-_IDENTITY_MARK = re.compile(r'\\?"delta\.identity\.highWaterMark\\?":-?\d+')
+_IDENTITY_MARK = regex(r'\\?"delta\.identity\.highWaterMark\\?":-?\d+')
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def run_job(
         keep: list[_Done] = []
         operation, parameters = execution.strategy.operation, execution.parameters
         transaction = Transaction(base, operation, parameters, False, write.user_metadata)
-        transaction.undo_by(partial(_delete, snapshot, done, keep))
+        transaction.changes.undo.append(partial(_delete, snapshot, done, keep))
         try:
             if record_version(transaction, write.txn):
                 # Another process has already done it.
@@ -277,7 +277,7 @@ def _put(transaction: Transaction, done: Sequence[_Done]) -> None:
         transaction.remove(*remove_files(each.bin.files.logged, now, data_change=False))
         transaction.add_written(*each.adds)
     if row_id_columns(transaction.snapshot.table_properties) is not None:
-        transaction.keep_row_ids()
+        transaction.changes.row_ids_kept = True
     metrics = commit_metrics([add for each in done for add in each.adds], [each.bin.files for each in done])
     transaction.set_metrics(metrics)
 

@@ -14,6 +14,7 @@ from deltaskip import arguments, errors
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, shown_namespace
 from deltaskip.catalogs.located import COMMENT, LOCATION, LocatedCatalog, TableEntry
 from deltaskip.catalogs.table_catalog import Ident
+from deltaskip.lazy_regex import regex
 from deltaskip.spark.catalog.session_tables import (
     POINTER,
     SESSION_CATALOG,
@@ -36,8 +37,8 @@ from deltaskip.table.table import DeltaTable
 
 # A folder that this catalog has chosen. Spark's entry for its table is EXTERNAL, so a rename moves no files. The name
 # of the folder shows that dropping the table deletes it.
-_MANAGED = re.compile(r"-managed-[0-9a-f]{32}/*$")
-_IS_POINTER = re.compile(rf"[\[ ]{re.escape(POINTER)}=")
+_MANAGED = regex(r"-managed-[0-9a-f]{32}/*$")
+_IS_POINTER = regex(rf"[\[ ]{re.escape(POINTER)}=")
 
 
 OWNER = "owner"

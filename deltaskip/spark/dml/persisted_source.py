@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from pyspark.sql import functions as F
 
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey, key_literals, most_values
 from deltaskip.fork_safety import cached_property
+from deltaskip.lazy_regex import regex
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.session_settings import described_jobs
@@ -29,7 +29,7 @@ SOURCE_ROW = "__deltaskip_source_row"
 _VALUE_BYTES = 40
 
 # Spark 4.1, JavaUtils.byteStringAsBytes
-_SIZE = re.compile(r"\s*(\d+)([kmgtp]?)b?\s*")
+_SIZE = regex(r"\s*(\d+)([kmgtp]?)b?\s*")
 _UNITS = ("", "k", "m", "g", "t", "p")
 
 # A side of the join of at most this size is sent to every task.

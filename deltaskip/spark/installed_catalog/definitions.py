@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from pyspark.sql import types as spark_types
 from deltaskip.alter.table_changes import ClusterBy
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.json_text import parse_json
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import CONSTRAINT_PREFIX
 from deltaskip.schema.user_schema import schema_of
@@ -26,7 +26,7 @@ _EXISTENCE_DEFAULT = "EXISTS_DEFAULT"
 # Properties that Spark adds to the user's properties.
 _OF_SPARK = ("owner", "is_managed_location", "table_type", "collation")
 _OPTION_PREFIX = "option."
-_LOCAL = re.compile(r"file:(?://)?(?=/)")
+_LOCAL = regex(r"file:(?://)?(?=/)")
 
 
 def read_order(fields: Iterable[t.StructField], table: DeltaTable) -> list[t.StructField]:

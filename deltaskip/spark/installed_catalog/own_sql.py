@@ -6,12 +6,12 @@ also JVM classes, and Spark has no extension that passes a statement on, so no s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
 
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.errors import SchemaError, UnsupportedFeature
+from deltaskip.lazy_regex import regex
 from deltaskip.spark.session.jvm import Jvm
 from deltaskip.sparkexpr import parameter_names
 from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
@@ -20,7 +20,7 @@ from deltaskip.statements.reader import path_of
 
 _BEGINNINGS = (("UPDATE",), ("DELETE", "FROM"), ("MERGE", "INTO"), ("MERGE", "WITH", "SCHEMA", "EVOLUTION", "INTO"))
 # Patterns that Spark converts to a prefix or an equality; it passes no other pattern.
-_HANDED_OVER = re.compile(r"[^%_\\]*%?")
+_HANDED_OVER = regex(r"[^%_\\]*%?")
 
 
 def use_sql(jvm: Jvm, what: str, catalog: str, ident: CatalogIdentifier) -> UnsupportedFeature:

@@ -47,13 +47,19 @@ def changes_to_dataframe(spark: SparkSession, scan: ChangeScan) -> DataFrame:
     snapshot = scan.snapshot
     schema = snapshot.schema
     frames = [scanned_rows(spark, plan) for plan in _plans(scan, session.listing)]
-    frame = union_of_frames(frames) if frames else spark.createDataFrame([], spark_schema(schema))
-    return matching(frame, snapshot.table_root, schema, scan.where, scan.columns)
+    by_id = scan.rows()[-1]
+    chosen = [scanned_rows(spark, _partly(scan, session.listing, by_id))] if len(by_id.files) else []
+    if frames or not chosen:
+        frame = union_of_frames(frames) if frames else spark.createDataFrame([], spark_schema(schema))
+        frames = [matching(frame, snapshot.table_root, schema, scan.where, scan.columns)]
+    # These rows were chosen by the predicate, or with another image of them.
+    frames += [matching(frame, snapshot.table_root, schema, None, scan.columns) for frame in chosen]
+    return union_of_frames(frames) if len(frames) > 1 else frames[0]
 
 
 def _plans(scan: ChangeScan, listing: Listing) -> Iterator[ReadPlan]:
     """The plans that read the changes; empty without changes."""
-    change_files, whole, partly = scan.rows()
+    change_files, whole, partly, _ = scan.rows()
     unlisted = _unlisted(scan, listing, change_files, whole)
     if unlisted is not None:
         yield unlisted

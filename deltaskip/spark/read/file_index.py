@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -15,6 +14,7 @@ from pyspark.sql import types as spark_types
 
 from deltaskip.actions.paths import is_local_path
 from deltaskip.errors import DataFileMissing
+from deltaskip.lazy_regex import regex
 from deltaskip.spark.read.file_paths import metadata_path
 from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.session.session_settings import session_settings
@@ -24,11 +24,11 @@ _STATUS = "org.apache.hadoop.fs.FileStatus"
 _BLOCK_BYTES = 128 << 20
 _OPEN_COST = "spark.sql.files.openCostInBytes"
 _LOCAL_OPEN_COST = 1 << 20
-_LOCAL = re.compile("^file:/(?!/)")
+_LOCAL = regex("^file:/(?!/)")
 _NUMBERS = count()
-_NOT_FOUND = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.*?)\.?(?: SQLSTATE|\n|$)")
+_NOT_FOUND = regex(r"\[PATH_NOT_FOUND\] Path does not exist: (.*?)\.?(?: SQLSTATE|\n|$)")
 # The reverse of `escape_globs`.
-_ESCAPED = re.compile(r"\\([{}\[\]*?\\])")
+_ESCAPED = regex(r"\\([{}\[\]*?\\])")
 
 THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 PARALLELISM = "spark.sql.sources.parallelPartitionDiscovery.parallelism"

@@ -7,7 +7,6 @@ but not as in RFC 3986.
 from __future__ import annotations
 
 import os
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -17,11 +16,12 @@ from pyspark.sql import SparkSession
 
 from deltaskip.actions.paths import is_local_path, spark_path
 from deltaskip.errors import StorageError, UnsupportedFeature
+from deltaskip.lazy_regex import regex
 
-_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?")
+_AUTHORITY = regex(r"[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?")
 # java.net.URI: unreserved, "@", ":", "&", "=", "+", "$", ",", ";" and "/" are not escaped in a path.
-_PLAIN = re.compile(r"[A-Za-z0-9_\-!.~'()*:@&=+$,;/]*")
-_GLOB = re.compile(r"[{}\[\]*?\\]")
+_PLAIN = regex(r"[A-Za-z0-9_\-!.~'()*:@&=+$,;/]*")
+_GLOB = regex(r"[{}\[\]*?\\]")
 _SPACES = frozenset(("Zs", "Zl", "Zp"))
 _S3 = "s3a"
 _ALIASES = {"s3": _S3, "s3n": _S3, "gcs": "gs"}

@@ -6,7 +6,6 @@ error, and return wrong rows. For such a server, this process reads the rows and
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from pyspark.sql import SparkSession
 from deltaskip.engine import PlannedScan
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.fork_safety import new_lock
+from deltaskip.lazy_regex import regex
 from deltaskip.reading.session_scan import Listing, SessionFacts, SessionNeeds
 from deltaskip.schema.spark_collations import unknown_collations
 from deltaskip.spark.columns.spark_types import HAS_COLLATIONS, has_type
@@ -26,7 +26,7 @@ from deltaskip.sparkexpr.collations import UNKNOWN_VERSION
 Answer = TypeVar("Answer")
 
 # Spark's function version() returns the release and the revision.
-_SPARKS = re.compile(r"\S+ [0-9a-f]{7,}\S*")
+_SPARKS = regex(r"\S+ [0-9a-f]{7,}\S*")
 
 # The answers of servers, by question and session.
 _answers: dict[tuple[object, str], Any] = {}

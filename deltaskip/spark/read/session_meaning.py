@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
 from typing import Any
@@ -14,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from deltaskip.engine import is_column
 from deltaskip.errors import PredicateError
+from deltaskip.lazy_regex import regex
 from deltaskip.predicates import node_and_texts
 from deltaskip.spark.session.active import running_session
 from deltaskip.spark.session.java_rules import use_session_rules
@@ -34,7 +34,7 @@ _OF_SETTINGS = (None, "spark", "sparkconf", "hivevar", "hiveconf")
 # By a JVM, or a session of Spark Connect.
 _defaults: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 # Spark 4.1, SQLConf.redactOptions; the defaults of the two settings.
-_SECRET = re.compile("(?i)secret|password|token|access[.]?key|url")
+_SECRET = regex("(?i)secret|password|token|access[.]?key|url")
 _REDACTIONS = ("spark.redaction.regex", "spark.sql.redaction.options.regex")
 
 

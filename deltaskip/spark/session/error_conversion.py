@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from logging import LogRecord
@@ -15,20 +14,19 @@ from pyspark.sql import SparkSession
 
 from deltaskip import errors
 from deltaskip.doors import SPARK_S
+from deltaskip.lazy_regex import regex
 from deltaskip.redaction import keep_options_secret, redacted
 from deltaskip.schema.relations import UnknownName
 from deltaskip.sparkexpr.types import AmbiguousName
 
-_NO_FILE_SYSTEM = re.compile(
+_NO_FILE_SYSTEM = regex(
     r'No FileSystem for scheme "?(?P<scheme>[\w+.\-]+)|'
     r"Class org\.apache\.hadoop\.fs\.(?P<module>s3a|azurebfs|gcs)\.[\w.$]+ not found|"
     r"Class com\.google\.cloud\.hadoop\.fs\.(?P<google>gcs)\.\w+ not found"
 )
 _SCHEMES = {"azurebfs": "abfss", "gcs": "gs"}
-_UNREACHABLE = re.compile(
-    r"java\.net\.(?:UnknownHost|Connect|NoRouteToHost|SocketTimeout)Exception: ?(?P<reason>[^\n]*)"
-)
-_GONE = re.compile(
+_UNREACHABLE = regex(r"java\.net\.(?:UnknownHost|Connect|NoRouteToHost|SocketTimeout)Exception: ?(?P<reason>[^\n]*)")
+_GONE = regex(
     r"stopped SparkContext|SparkContext was shut down|SESSION_CLOSED|SESSION_CHANGED|SESSION_NOT_FOUND|"
     r"StatusCode\.UNAVAILABLE|failed to connect to all addresses|Answer from Java side is empty|"
     r"error while (?:sending|receiving)|Connection refused"
@@ -49,7 +47,7 @@ _NAMES: dict[str, type[errors.PredicateError]] = {
     "UNRESOLVED_COLUMN": UnknownName,
     "AMBIGUOUS_REFERENCE": AmbiguousName,
 }
-_WORKER = re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version|No module named 'deltaskip")
+_WORKER = regex(r"PYTHON_VERSION_MISMATCH|Python in worker has different version|No module named 'deltaskip")
 # The file systems that Spark needs a package for: the package, and the settings of its credentials.
 _PACKAGES = {
     "s3a": ("org.apache.hadoop:hadoop-aws:{hadoop}", "spark.hadoop.fs.s3a.access.key and .secret.key"),

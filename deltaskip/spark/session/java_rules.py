@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from deltaskip.lazy_regex import regex
 from deltaskip.spark.session.session_settings import is_classic
 from deltaskip.sparkexpr.values.zone_rules import (
     LAST_YEAR,
@@ -19,7 +19,7 @@ from deltaskip.sparkexpr.values.zone_rules import (
 )
 
 # Spark 4.1, SparkDateTimeUtils.getZoneId: the error for a name that java.time does not have.
-_REFUSED = re.compile(r"INVALID_TIMEZONE|ZoneRulesException|DateTimeException|time-zone")
+_REFUSED = regex(r"INVALID_TIMEZONE|ZoneRulesException|DateTimeException|time-zone")
 # From 1840, before the first change of a region, to the end of LAST_YEAR.
 _FIRST, _LAST = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (1840, LAST_YEAR + 1))
 _OFFSET = "unix_seconds(from_utc_timestamp(timestamp_seconds({at}), '{name}')) - ({at})"

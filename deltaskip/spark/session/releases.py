@@ -16,10 +16,11 @@ from pyspark.sql import Column, DataFrame, DataFrameReader, Observation
 from pyspark.sql import functions as F
 
 from deltaskip.errors import UnsupportedFeature
+from deltaskip.lazy_regex import regex
 from deltaskip.spark.session.jvm import Jvm
 
 _METADATA = "_metadata"
-_RANDOM = re.compile(r"\b(uuid|rand|randn|random|randstr|uniform|shuffle|monotonically_increasing_id)\(", re.IGNORECASE)
+_RANDOM = regex(r"\b(uuid|rand|randn|random|randstr|uniform|shuffle|monotonically_increasing_id)\(", re.IGNORECASE)
 _SPARK_3 = pyspark.__version__.startswith("3.")
 _COUNTED = "rows"
 _EVENT_SECONDS = 10

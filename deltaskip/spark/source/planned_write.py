@@ -144,7 +144,7 @@ class PlannedWrite:
         except BaseException:
             files.delete(append.layout.storage, append.layout.root)
             raise
-        transaction.undo_by(lambda: files.delete(append.layout.storage, append.layout.root))
+        transaction.changes.undo.append(lambda: files.delete(append.layout.storage, append.layout.root))
         try:
             if record_version(transaction, txn):
                 transaction.discard()

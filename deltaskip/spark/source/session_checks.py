@@ -6,13 +6,13 @@ Spark passes a data source neither the time zone nor the ANSI mode of the sessio
 
 from __future__ import annotations
 
-import re
 import time
 
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from deltaskip.errors import InvalidArgument
+from deltaskip.lazy_regex import regex
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.rows.zone_dependence import predicate_depends_on_zone
@@ -24,7 +24,7 @@ from deltaskip.sparkexpr.values.arrow_values import one_chunk
 _ANSI = "spark.sql.ansi.enabled"
 _ZONE = "spark.sql.session.timeZone"
 _JAVA_OPTIONS = ("spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions")
-_JAVA_ZONE = re.compile(r"-Duser\.timezone=(\S+)")
+_JAVA_ZONE = regex(r"-Duser\.timezone=(\S+)")
 _UTC = frozenset(("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "Zulu", "UCT", "Etc/UCT", "Universal", "+00:00"))
 
 

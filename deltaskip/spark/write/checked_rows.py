@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from deltaskip.errors import InvalidArgument, RowViolation, UnsupportedFeature
 from deltaskip.features.identity_columns import IdentityColumn
+from deltaskip.lazy_regex import regex
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import rule_condition, value_violation, violation
 from deltaskip.rows.shown_rows import row_of_json
@@ -39,7 +40,7 @@ _JSON_OPTIONS = {
     "timestampNTZFormat": "yyyy-MM-dd HH:mm:ss.SSSSSS",
 }
 _ROW_INDEX_BITS = 33
-_RULE = re.compile(re.escape(VIOLATION) + r'\{"rule":(\d+)\}')
+_RULE = regex(re.escape(VIOLATION) + r'\{"rule":(\d+)\}')
 
 
 def rows_to_write(frame: DataFrame, plan: RowPlan, identity_tasks: int = 0, first_rule: int = 0) -> DataFrame:

@@ -9,7 +9,6 @@ another table, a file, or a setting or variable of the process. Spark parses the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -18,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.json_text import parse_json
+from deltaskip.lazy_regex import regex
 from deltaskip.log import Snapshot
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.rules import RowRule
@@ -42,7 +42,7 @@ _UNRESOLVED = frozenset({
 _SUBQUERIES = frozenset({"ScalarSubquery", "Exists", "InSubquery", "ListQuery", "LateralSubquery"})
 _BUILT_IN = (["builtin"], ["system", "builtin"])
 # Spark replaces these by settings, environment variables and JVM properties, also inside strings.
-_VARIABLE = re.compile(r"\$\{[^}\s]+\}")
+_VARIABLE = regex(r"\$\{[^}\s]+\}")
 # Words before a parenthesis that are not functions.
 _KEYWORDS = frozenset({
     "ALL", "AND", "ANY", "AS", "BETWEEN", "BY", "CASE", "CAST", "DISTINCT", "ELSE", "ESCAPE", "EXTRACT", "FILTER",

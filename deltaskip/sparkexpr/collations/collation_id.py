@@ -10,13 +10,13 @@ ICU locales.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from itertools import product
 from string import ascii_lowercase, ascii_uppercase
 
 from deltaskip.arguments import instance, text
 from deltaskip.errors import InvalidArgumentType, InvalidCollation
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 
 _ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
@@ -72,7 +72,7 @@ _SCRIPTED = frozenset(("bs", "ff", "kk", "pa", "sr", "zh"))
 # Attributes of ICU as Spark's specifiers.
 _SPECIFIERS = {"": "", "ks-level3": "", "ks-level2": "_CI", "ks-level1": "_CI_AI", "kc-true-ks-level1": "_AI"}
 
-_TAG = re.compile(
+_TAG = regex(
     r"(?P<language>root|und|[a-z]{2,3})(?:-(?P<script>[a-z]{4}))?(?:-(?P<region>[a-z]{2}|[0-9]{3}))?"
     r"(?P<posix>-posix)?(?:-u(?P<extension>(?:-[a-z0-9]{2,8})+))?"
 )
@@ -103,7 +103,7 @@ _VALUES = {
 # Attributes that are on or off; an attribute without a value is on.
 _SWITCHED = frozenset(("kb", "kc", "kk", "kn"))
 _SWITCHES = {"yes": "true", "no": "false"}
-_VALUE = re.compile(r"[a-z0-9]{3,8}(?:-[a-z0-9]{3,8})*")
+_VALUE = regex(r"[a-z0-9]{3,8}(?:-[a-z0-9]{3,8})*")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

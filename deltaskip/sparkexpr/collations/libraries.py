@@ -19,6 +19,7 @@ from deltaskip import arguments
 from deltaskip.doors import door
 from deltaskip.errors import CollationUnavailable
 from deltaskip.fork_safety import new_reentrant_lock
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.collations.library_check import data_fault, fault, unicode_version
 from deltaskip.sparkexpr.collations.spark_data import SparkJar, library_with_data, spark_jar
@@ -27,9 +28,7 @@ from deltaskip.sparkexpr.kernels.icu_library import IcuLibrary
 PATH_VARIABLE = "DELTASKIP_ICU_PATH"
 
 # libicui18n.so.77.1, and libicui18n.77.1.dylib on macOS.
-_I18N = re.compile(
-    r"libicui18n[-\w]*(?=.*\.(?:so|dylib))(?P<end>(?:\.so)?(?:\.(?P<version>\d+(?:\.\d+)*))?(?:\.dylib)?)"
-)
+_I18N = regex(r"libicui18n[-\w]*(?=.*\.(?:so|dylib))(?P<end>(?:\.so)?(?:\.(?P<version>\d+(?:\.\d+)*))?(?:\.dylib)?)")
 _SYSTEM_FOLDERS = ("/usr/local/lib", "/usr/lib", "/lib", "/usr/lib64", "/lib64")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
 import shutil
 import tempfile
 from importlib.machinery import PathFinder
@@ -17,11 +16,12 @@ from itertools import count
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.collations.icu_data import swapped
 from deltaskip.sparkexpr.kernels.icu_library import IcuLibrary
 
-_JAR = re.compile(r"icu4j-(\d+\.\d+)(?:\.\d+)*\.jar")
+_JAR = regex(r"icu4j-(\d+\.\d+)(?:\.\d+)*\.jar")
 _COLLATIONS = "com/ibm/icu/impl/data/icudata/coll/"
 _copies = count()
 

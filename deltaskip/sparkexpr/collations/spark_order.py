@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.errors import CollationUnavailable, InvalidCollation
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.collations.collation_id import BINARY_NAME, LCASE, CollationId
 from deltaskip.sparkexpr.collations.lowercase_tables import ADDED, UNICODE_OF
@@ -22,7 +23,7 @@ from deltaskip.sparkexpr.kernels.key_column import KeyColumn
 from deltaskip.sparkexpr.kernels.lane import Lane, constant_lane
 from deltaskip.sparkexpr.kernels.lowercase import LowercaseTable, compare_lower, extremes_lower, lower_key, lower_keys
 
-_STRETCH = re.compile(r"([0-9a-f]+)(?:~([0-9a-f]+)(/2)?)?([+-][0-9a-f]+)")
+_STRETCH = regex(r"([0-9a-f]+)(?:~([0-9a-f]+)(/2)?)?([+-][0-9a-f]+)")
 _FINAL_SIGMA, _SIGMA = 0x3C2, 0x3C3
 
 

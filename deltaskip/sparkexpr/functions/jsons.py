@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import DeltaSkipError
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.coerce import cast_to, is_nested, type_of
 from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
@@ -54,11 +55,11 @@ JsonStep: TypeAlias = Any
 """A member name, an array index, or _EACH."""
 
 _RAW, _QUOTED, _FLAT = range(3)
-_STEP = re.compile(r"\.(?!\s)([^.\[]+)|\['(?!\s)([^'?]+)'\]|\[([0-9]{1,18})\]|\[(\*)\]")
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)?")
-_ZONE = re.compile(r"Z|[+-][0-9]{2}:[0-9]{2}")
-_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_PLAIN_DECIMAL = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
+_STEP = regex(r"\.(?!\s)([^.\[]+)|\['(?!\s)([^'?]+)'\]|\[([0-9]{1,18})\]|\[(\*)\]")
+_TIME = regex(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)?")
+_ZONE = regex(r"Z|[+-][0-9]{2}:[0-9]{2}")
+_DATE = regex("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_PLAIN_DECIMAL = regex(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 _NAMED_TIMES = ("epoch", "now", "today", "tomorrow", "yesterday")
 _MOST_EXPONENT = 400
 _SCALARS = (*t.INTEGRAL_BITS, t.FLOAT, t.DOUBLE, t.BOOLEAN, t.STRING, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import shown
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.coerce import cast_to, common_type, implicit_cast, is_orderable, type_of
 from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
@@ -37,7 +37,7 @@ from deltaskip.sparkexpr.values.lists import (
 from deltaskip.sparkexpr.values.order import compare_values
 from deltaskip.sparkexpr.values.vectors import NotByColumn, Values, column, constant, expanded
 
-_PLAIN = re.compile(r"[^\\.\[\](){}*+?^$|&\-#]+")
+_PLAIN = regex(r"[^\\.\[\](){}*+?^$|&\-#]+")
 
 
 def built_map(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import math
-import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import shown
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.coerce import cast_to, decimal_type_of, implicit_cast, is_numeric, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
@@ -46,7 +46,7 @@ _MOST_BY_COLUMN = 14
 _LONG_DIGITS = 18
 # States of kernels.number_formats.
 _MISMATCHED, _UNDECIDED = 1, 2
-_PATTERN = re.compile(r"([#,]*)([0,]*)(?:(\.)(0*)(#*))?")
+_PATTERN = regex(r"([#,]*)([0,]*)(?:(\.)(0*)(#*))?")
 _EXACT = context(2000)
 _DATE_FORMAT = TIME_FORMATS["date_format"]
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import shown
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.coerce import implicit_cast, is_nested, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
@@ -32,7 +32,7 @@ from deltaskip.sparkexpr.values.strings import check_length
 # Whole numbers, and times, which are written as the numbers of Spark's rows.
 _BITS: Mapping[t.DataType, int] = {**t.INTEGRAL_BITS, t.DATE: 32, t.TIMESTAMP: 64, t.TIMESTAMP_NTZ: 64}
 _WRITTEN = (*_BITS, t.STRING, t.BOOLEAN, t.FLOAT, t.DOUBLE, t.VOID)
-_SPECIFIER = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(<]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
+_SPECIFIER = regex(r"%(?:(\d+)\$)?([-#+ 0,(<]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
 _FLAGS = {"s": "-", "b": "-", "c": "-", "d": "-+ 0,(", "x": "-#0", "o": "-#0", "f": "-#+ 0,(", "e": "-#+ 0("}
 _WIDEST = 1 << 20
 _MOST_PLACES = 300

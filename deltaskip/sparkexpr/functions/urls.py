@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import shown
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions import function
@@ -29,19 +30,19 @@ from deltaskip.sparkexpr.values.calendar import Zone
 _ESCAPE = "%[0-9A-Fa-f]{2}"
 _PATH = rf"(?:[A-Za-z0-9_.!~*'();/:@&=+$,-]|{_ESCAPE})*"
 _ANY = rf"(?:[A-Za-z0-9_.!~*'();/?:@&=+$,\[\]-]|{_ESCAPE})*"
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-_HIERARCHY = re.compile(rf"(?://([^/?#]*))?({_PATH})(?:\?({_ANY}))?(?:#({_ANY}))?")
-_OPAQUE = re.compile(rf"[^/#](?:{_ANY})(?:#({_ANY}))?")
-_USER = re.compile(rf"(?:[A-Za-z0-9_.!~*'();:&=+$,-]|{_ESCAPE})+")
+_SCHEME = regex(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_HIERARCHY = regex(rf"(?://([^/?#]*))?({_PATH})(?:\?({_ANY}))?(?:#({_ANY}))?")
+_OPAQUE = regex(rf"[^/#](?:{_ANY})(?:#({_ANY}))?")
+_USER = regex(rf"(?:[A-Za-z0-9_.!~*'();:&=+$,-]|{_ESCAPE})+")
 _LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _HOST_NAME = rf"(?:{_LABEL}\.)*[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.?"
-_NAME = re.compile(_HOST_NAME)
-_NUMBERS = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}")
-_REGISTERED = re.compile(r"[A-Za-z0-9_.-]*_[A-Za-z0-9_.-]*")
-_PORT = re.compile("(?::[0-9]{0,9})?")
-_ILLEGAL = re.compile(r'[\0- "<>\\^`{|}\x7f]')
-_KEY = re.compile("[A-Za-z0-9_-]+")
-_ENCODED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_NAME = regex(_HOST_NAME)
+_NUMBERS = regex(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}")
+_REGISTERED = regex(r"[A-Za-z0-9_.-]*_[A-Za-z0-9_.-]*")
+_PORT = regex("(?::[0-9]{0,9})?")
+_ILLEGAL = regex(r'[\0- "<>\\^`{|}\x7f]')
+_KEY = regex("[A-Za-z0-9_-]+")
+_ENCODED = regex(r"(?:%[0-9A-Fa-f]{2})+")
 _LONGEST_HOST = 255
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import DeltaSkipError
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.coerce import ATOMIC, castable, implicit_cast, is_nested, type_of
 from deltaskip.sparkexpr.comparison_collation import is_collated
@@ -46,8 +46,8 @@ from deltaskip.sparkexpr.values.variant_reading import (
     variant_of,
 )
 
-_STEP = re.compile(r"""\.(?!\s)([^.\[]+)|\['(?!\s)([^'?]+)'\]|\["(?!\s)([^"?]+)"\]|\[([0-9]+)\]""")
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_STEP = regex(r"""\.(?!\s)([^.\[]+)|\['(?!\s)([^'?]+)'\]|\["(?!\s)([^"?]+)"\]|\[([0-9]+)\]""")
+_PLAIN = regex(r"[A-Za-z_][A-Za-z0-9_]*")
 _INDEX_DIGITS = 9
 _LONG_DIGITS = 20
 # Kinds of values in kernels.variant_items.

@@ -13,6 +13,7 @@ from functools import cache
 from typing import NoReturn
 
 from deltaskip.errors import shown
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.regex.syntax_tree import (
@@ -149,9 +150,9 @@ _REFUSED_ESCAPES = {
     "N": "a named character",
     "k": "a back-reference",
 }
-_NAME = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)>")
-_FLAGS = re.compile(r"\(\?([a-zA-Z]*)(?:-([a-zA-Z]*))?([:)])")
-_BOUNDS = re.compile(r"\{([0-9]+)(,?)([0-9]*)\}")
+_NAME = regex(r"\(\?<([A-Za-z][A-Za-z0-9]*)>")
+_FLAGS = regex(r"\(\?([a-zA-Z]*)(?:-([a-zA-Z]*))?([:)])")
+_BOUNDS = regex(r"\{([0-9]+)(,?)([0-9]*)\}")
 _SURROGATES = range(0xD800, 0xE000)
 
 

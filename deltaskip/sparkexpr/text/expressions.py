@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.errors import InvalidArgumentType, PredicateError
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr import nodes
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import type_of
@@ -55,12 +56,12 @@ _SIGNS = {"-": "negative", "+": "positive", "~": "~"}
 
 _INTEGERS = r"-?[0-9]{1,18}+[Ll]?(?:\s*+,\s*+-?[0-9]{1,18}+[Ll]?)"
 _STRINGS = r"'[^'\\]*+'(?:\s*+,\s*+'[^'\\]*+')"
-_LIST = re.compile(
+_LIST = regex(
     rf"(?:(?P<integers>{_INTEGERS}{{{SHORTEST - 1},}}+)|(?P<strings>{_STRINGS}{{{SHORTEST - 1},}}+))(?=\s*\))", re.ASCII
 )
-_INTEGER = re.compile(r"-?[0-9]+")
-_LONG = re.compile(r"(-?[0-9]+)([Ll]?)")
-_STRING = re.compile(r"'([^']*)'")
+_INTEGER = regex(r"-?[0-9]+")
+_LONG = regex(r"(-?[0-9]+)([Ll]?)")
+_STRING = regex(r"'([^']*)'")
 # The nodes of texts of at most this many characters are cached.
 _SHORT = 1000
 

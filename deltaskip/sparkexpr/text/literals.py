@@ -9,6 +9,7 @@ import math
 import re
 
 from deltaskip.errors import PredicateError, SchemaError, shown
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.clock import special_time
 from deltaskip.sparkexpr.nodes import Cast, Literal, Node, Opaque
 from deltaskip.sparkexpr.text.sql_text import line_and_column
@@ -21,7 +22,7 @@ from deltaskip.sparkexpr.values.numerals import decimal_of, exactly, integer_of
 # Words that begin a typed literal, before a string.
 TYPED_LITERALS = frozenset(("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "X"))
 
-_NUMBER = re.compile(
+_NUMBER = regex(
     r"([0-9]+(?=[LSY])|(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][+-]?[0-9]+)?)(BD|[LSYFD])?", re.IGNORECASE | re.ASCII
 )
 _GREATEST_FLOAT = 3.4028234663852886e38

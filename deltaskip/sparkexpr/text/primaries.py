@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.text.calls import DATE_UNITS, Calls
 from deltaskip.sparkexpr.text.literals import TYPED_LITERALS, number_literal, typed_literal
@@ -18,7 +17,7 @@ _INTERVAL_UNITS = frozenset(
 
 _BUILT_IN = ["system", "builtin"]
 # Quoted names and escapes in a path into a variant.
-_ODD_IN_PATH = re.compile(r"[\s\\`\"]")
+_ODD_IN_PATH = regex(r"[\s\\`\"]")
 # A name in parentheses with more parts is not a column: each added part would copy the parts before it.
 _MOST_PARTS = 100
 

@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable
 
 from deltaskip.errors import SchemaError
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 
 HINT = "/*+"
 """The symbol that begins a hint. A hint is a comment in statements and is not part of an expression."""
 # The longest token wins, as in Spark. If a letter, a digit or `_` follows a number with a dot, the dot is a token: 1.5x
 # is 1 . 5x.
-_TOKEN = re.compile(
+_TOKEN = regex(
     r"""(?P<string>[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+")
     |(?P<number>(?:(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[bB][dD]|[fFdD])?(?![A-Za-z0-9_])
         |[0-9]+[eE][+-][0-9]+(?:[bB][dD]|[fFdD])?))
@@ -24,13 +25,13 @@ _TOKEN = re.compile(
     |(?P<symbol><=>|<=|>=|!=|<>|==|!<|!>|\|\||\|>|->|=>|::|<<|/\*\+|[^'"`])""",
     re.DOTALL | re.VERBOSE,
 )
-_WHOLE_NUMBER = re.compile(r"[0-9]+(?:[LSYlsy]|(?:[eE][0-9]+)?(?:[bB][dD]|[fFdD])?)")
-_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-1][0-7]{2})|(.))", re.DOTALL)
+_WHOLE_NUMBER = regex(r"[0-9]+(?:[LSYlsy]|(?:[eE][0-9]+)?(?:[bB][dD]|[fFdD])?)")
+_ESCAPE = regex(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-1][0-7]{2})|(.))", re.DOTALL)
 _SIMPLE_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _BLANKS = (
     " \t\n\f\r\v\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u202f\u205f\u3000"
 )
-_BLANK = re.compile(rf"(?:[{_BLANKS}]++|--(?:\\\n|[^\r\n])*+)++")
+_BLANK = regex(rf"(?:[{_BLANKS}]++|--(?:\\\n|[^\r\n])*+)++")
 _BLANK_STARTS = frozenset(_BLANKS + "-/")
 _EXCERPT = 150
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.ddl import DECIMAL_NAMES, TYPE_NAMES
 from deltaskip.sparkexpr.types.json import simple_string
@@ -16,7 +15,7 @@ EXAMPLES: dict[t.DataType, str] = {
 }
 """Literals of times, for messages."""
 
-_DECIMAL = re.compile(rf"(?:{'|'.join(DECIMAL_NAMES)})\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?")
+_DECIMAL = regex(rf"(?:{'|'.join(DECIMAL_NAMES)})\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?")
 
 
 def type_named(text: str) -> t.DataType:

@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from deltaskip.errors import InvalidCollation, SchemaError
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.collations.collation_id import CollationId
 from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_name, sql_error, sql_tokens
 from deltaskip.sparkexpr.types import data_types
@@ -63,7 +63,7 @@ _CONSTRAINT_WORDS = ("CONSTRAINT", "PRIMARY", "UNIQUE", "REFERENCES", "CHECK", "
 # Words that begin a column option, and so end the expression of DEFAULT.
 _OPTION_WORDS = ("NOT", "DEFAULT", "GENERATED", "COMMENT", *_CONSTRAINT_WORDS)
 _CLOSING = {"(": ")", "[": "]"}
-_PLAIN = re.compile(r"[A-Za-z_]\w*")
+_PLAIN = regex(r"[A-Za-z_]\w*")
 
 
 def parse_columns(text: str, timestamp: data_types.DataType = TIMESTAMP) -> data_types.StructType:

@@ -6,21 +6,21 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from deltaskip.errors import SchemaError
 from deltaskip.json_text import parse_json
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.declared_collations import check_collations
 
 # Spark keeps the declared char(n) or varchar(n) of a string column under this key.
 CHAR_VARCHAR_KEY = "__CHAR_VARCHAR_TYPE_STRING"
 
-_DECIMAL = re.compile(r"decimal\(\s*(\d{1,9})\s*,\s*(-?\d{1,9})\s*\)")
-CHAR_VARCHAR = re.compile(r"(char|varchar)\(\s*(\d+)\s*\)")
+_DECIMAL = regex(r"decimal\(\s*(\d{1,9})\s*,\s*(-?\d{1,9})\s*\)")
+CHAR_VARCHAR = regex(r"(char|varchar)\(\s*(\d+)\s*\)")
 """Matches char(n) and varchar(n); the groups are the name and the length."""
 
 # Schemas of at most this many characters are cached: many versions of a table have the same schema.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from deltaskip.arguments import unicode_text
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.physical_names import MappingMode, physical_name
@@ -14,7 +14,7 @@ from deltaskip.sparkexpr.types.physical_names import MappingMode, physical_name
 ColumnPath = tuple[str, ...]
 """The parts of a column's name, from the top-level column to the field."""
 
-_NAME_PART = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^\s`.,]+))\s*([.,]|$)")
+_NAME_PART = regex(r"\s*(?:`((?:[^`]|``)*)`|([^\s`.,]+))\s*([.,]|$)")
 
 
 class AmbiguousName(PredicateError):

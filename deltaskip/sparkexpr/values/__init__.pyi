@@ -1,6 +1,7 @@
 """Values as Spark reads, casts, writes, compares and hashes them."""
 
 from .casts import cast_value
+from .comparisons import equal_rows
 from .floats import JSON_FLOATS, SPECIAL_FLOATS, java_text, nearest_float, to_float
 from .hashes import SPARK_SEED, iceberg_bucket, spark_hash
 from .interval_types import INTERVALS
@@ -17,6 +18,7 @@ __all__ = [
     "cast_value",
     "context",
     "decimal_of",
+    "equal_rows",
     "exactly",
     "floats_of_order",
     "iceberg_bucket",

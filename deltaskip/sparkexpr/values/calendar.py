@@ -15,6 +15,7 @@ from io import BytesIO
 from zoneinfo import ZoneInfo
 
 from deltaskip.errors import shown
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.values.zone_rules import UnknownZone, region, rules_in_use
 
@@ -60,15 +61,15 @@ _FIRST = -62_135_596_800 * MICROS_PER_SECOND + 2 * MICROS_PER_DAY
 # 2500-01-01: the rules of a session have the changes of these years, LAST_YEAR.
 _LAST = 16_725_225_600 * MICROS_PER_SECOND
 
-_DATE = re.compile(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
+_DATE = regex(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
 _TIME = r"([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9.].*)?)?)?"
-_TIMESTAMP = re.compile(rf"([+-]?)([0-9]{{4,6}})(?:-([0-9]{{1,2}})(?:-([0-9]{{1,2}})(?:[ T]{_TIME})?)?)?", re.DOTALL)
-_TIME_ALONE = re.compile(rf"T{_TIME}|[0-9]{{1,2}}:[0-9]{{1,2}}(:.*)?", re.DOTALL)
-_SPECIAL = re.compile(r"(epoch|now|today|tomorrow|yesterday)\b.*", re.DOTALL | re.IGNORECASE)
-_OFFSET = re.compile(r"([+-])(?:([0-9]{1,2})|([0-9]{2}):?([0-9]{2})|([0-9]{2}):([0-9]{2}):([0-9]{2})|([0-9]{6}))")
+_TIMESTAMP = regex(rf"([+-]?)([0-9]{{4,6}})(?:-([0-9]{{1,2}})(?:-([0-9]{{1,2}})(?:[ T]{_TIME})?)?)?", re.DOTALL)
+_TIME_ALONE = regex(rf"T{_TIME}|[0-9]{{1,2}}:[0-9]{{1,2}}(:.*)?", re.DOTALL)
+_SPECIAL = regex(r"(epoch|now|today|tomorrow|yesterday)\b.*", re.DOTALL | re.IGNORECASE)
+_OFFSET = regex(r"([+-])(?:([0-9]{1,2})|([0-9]{2}):?([0-9]{2})|([0-9]{2}):([0-9]{2}):([0-9]{2})|([0-9]{6}))")
 
 # Names that Python may find in its time zone database but java.time does not accept.
-_NOT_IN_JAVA = re.compile(r"(?:posix|right)/.*|Factory|ROC|localtime|posixrules")
+_NOT_IN_JAVA = regex(r"(?:posix|right)/.*|Factory|ROC|localtime|posixrules")
 
 
 @dataclass(frozen=True, slots=True)

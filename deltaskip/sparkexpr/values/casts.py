@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from deltaskip.errors import shown
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.text.type_names import sql_name
 from deltaskip.sparkexpr.types import data_types as t
@@ -28,8 +29,8 @@ from deltaskip.sparkexpr.values.floats import (
 from deltaskip.sparkexpr.values.interval_types import INTERVALS, interval_castable, interval_number, interval_words
 from deltaskip.sparkexpr.values.numerals import decimal_of, exactly, integer_of
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_FLOATING = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
+_INTEGER = regex(r"[+-]?[0-9]+")
+_FLOATING = regex(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _LONG_LIMIT = 2.0**63
 _SCALES = 5_000
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.nodes import Call, Literal, Node
@@ -28,8 +29,8 @@ from deltaskip.sparkexpr.values.interval_types import (
 )
 from deltaskip.sparkexpr.values.numerals import EXACT, exactly, of_unscaled
 
-_NUMBER = re.compile(r"\s*([+-]?)([0-9]{1,18})(?:\.([0-9]{0,9}))?\s*", re.ASCII)
-_PAIR = re.compile(r"([+-]?[0-9]+(?:\.[0-9]*)?)\s+([A-Za-z]+)", re.ASCII)
+_NUMBER = regex(r"\s*([+-]?)([0-9]{1,18})(?:\.([0-9]{0,9}))?\s*", re.ASCII)
+_PAIR = regex(r"([+-]?[0-9]+(?:\.[0-9]*)?)\s+([A-Za-z]+)", re.ASCII)
 _CLOCK_UNITS = ("DAY", "HOUR", "MINUTE", "SECOND")
 _STORED_UNITS = {"WEEK": "DAY", "MILLISECOND": "SECOND", "MICROSECOND": "SECOND"}
 # The greatest number of arguments of the functions that make intervals.

@@ -11,6 +11,7 @@ import re
 from typing import Any, NoReturn
 
 from deltaskip.json_text import SURROGATE
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import Undecided
 from deltaskip.sparkexpr.values.floats import float_text
@@ -18,9 +19,9 @@ from deltaskip.sparkexpr.values.floats import float_text
 _MOST_CHARACTERS = 1 << 20
 _MOST_DIGITS = 500
 _DEEPEST = 64
-_SPECIAL = re.compile(r"'|\ufeff|NaN|INF|Infinity|[\x00-\x08\x0b\x0c\x0e-\x1f]|/[/*]|#")
-_BEYOND = re.compile("[\U00010000-\U0010ffff]")
-_ESCAPED = re.compile(r'["\\\x00-\x1f]')
+_SPECIAL = regex(r"'|\ufeff|NaN|INF|Infinity|[\x00-\x08\x0b\x0c\x0e-\x1f]|/[/*]|#")
+_BEYOND = regex("[\U00010000-\U0010ffff]")
+_ESCAPED = regex(r'["\\\x00-\x1f]')
 SHORT_ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 """Characters that JSON escapes with a letter, and their escapes; the backslash comes first."""
 

@@ -10,16 +10,17 @@ from decimal import Decimal
 from functools import lru_cache
 
 from deltaskip.errors import shown
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import Undecided
 from deltaskip.sparkexpr.types.data_types import DecimalType
 
-_TOKENS = re.compile(r"[09]+|[.D]|[,G]|\$|S|MI|PR", re.DOTALL)
+_TOKENS = regex(r"[09]+|[.D]|[,G]|\$|S|MI|PR", re.DOTALL)
 _MOST_DIGITS = 38
 # The ASCII characters that are white space in Java.
 _SPACES = r"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f "
-_BLANK = re.compile(f"[{_SPACES}]+")
-_GROUPED = re.compile(f"[0-9,{_SPACES}]*")
+_BLANK = regex(f"[{_SPACES}]+")
+_GROUPED = regex(f"[0-9,{_SPACES}]*")
 
 
 @dataclass(frozen=True, slots=True)

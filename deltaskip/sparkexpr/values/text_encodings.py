@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 import base64
-import re
 import unicodedata
 from functools import lru_cache
 
 from deltaskip.errors import shown
 from deltaskip.json_text import SURROGATE
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 
 _CHARSETS = {
@@ -26,11 +26,11 @@ _CHARSETS = {
 }
 _MARKS = {"UTF-16": ((b"\xfe\xff", "utf-16-be"), (b"\xff\xfe", "utf-16-le"))}
 _MARKS["UTF-32"] = ((b"\0\0\xfe\xff", "utf-32-be"), (b"\xff\xfe\0\0", "utf-32-le"))
-_HEX = re.compile(r"[0-9A-Fa-f]*+\Z")
+_HEX = regex(r"[0-9A-Fa-f]*+\Z")
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _LINE_BYTES = 57
 _IGNORED = bytes(set(range(256)) - set(_ALPHABET))
-_ONE_LINE = re.compile(r"([A-Za-z0-9+/]*+)(={0,2})\Z")
+_ONE_LINE = regex(r"([A-Za-z0-9+/]*+)(={0,2})\Z")
 # For each digit, the sum of the digits of its double.
 _DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
 

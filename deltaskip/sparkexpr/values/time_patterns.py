@@ -14,12 +14,13 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from deltaskip.errors import shown
+from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.values import calendar
 
 _WEEKS, _REFUSED, _REFUSED_IN_PARSING = frozenset("YWwuec"), frozenset("ABnNp"), frozenset("EFqQ")
-_TOO_LONG = re.compile("G{5}|M{5}|L{5}|E{5}|Q{5}|q{5}|y{7}")
+_TOO_LONG = regex("G{5}|M{5}|L{5}|E{5}|Q{5}|q{5}|y{7}")
 # The most repetitions of each letter. Java refuses other letters, and F differs between versions of Java.
 _MOST = {
     **dict.fromkeys("GMLEQqO", 4),

@@ -1,6 +1,6 @@
 """The rules that every commit must satisfy, checked against the version that it follows."""
 
-from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.validate import validate
+from deltaskip.txn.validation.commit_facts import CommitFacts
+from deltaskip.txn.validation.commit_rules import validate
 
-__all__ = ["Candidate", "validate"]
+__all__ = ["CommitFacts", "validate"]

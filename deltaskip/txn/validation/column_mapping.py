@@ -15,108 +15,105 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import Metadata
 from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.features.violation import Violation
 from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.segment import list_commits
 from deltaskip.schema.mapping import ID_KEY, field_id
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr import types as t
 from deltaskip.storage.interface import read_whole
-from deltaskip.txn.validation.candidate import Candidate
+from deltaskip.txn.validation.commit_facts import CommitFacts
 
 _BATCH_ROWS = 1 << 16
 _READERS = 32
 _MAX_ID = (1 << 31) - 1
 
 
-def check_column_mapping(candidate: Candidate) -> None:
-    """Check ids, physical names and the highest id of a metaData action."""
-    _check_highest_not_lowered(candidate)
-    if candidate.mode == "none":
-        return
-    _check_assigned(candidate)
-    if candidate.base.mapping_mode != "none" and not candidate.intent.copies_state:
-        _check_kept(candidate)
+def mapping_violations(facts: CommitFacts) -> Iterator[Violation]:
+    """Ids, physical names and a highest id of a metaData action that mapped columns must not have."""
+    yield from _lowered_highest(facts)
+    if facts.mode != "none":
+        yield from _unassigned(facts)
+        if facts.base.mapping_mode != "none" and not facts.intent.copies_state:
+            yield from _changed(facts)
 
 
-def _check_highest_not_lowered(candidate: Candidate) -> None:
+def _lowered_highest(facts: CommitFacts) -> Iterator[Violation]:
     name = TableProperties.max_column_id.name
-    before = candidate.base.table_properties.well_formed().max_column_id
+    before = facts.properties_before.max_column_id
     if before is None:
         return
-    after = candidate.properties.max_column_id
-    has_ids = candidate.mode != "none" or any(ID_KEY in field.metadata for field in t.nested_fields(candidate.schema))
+    after = facts.properties.max_column_id
+    has_ids = facts.mode != "none" or any(ID_KEY in field.metadata for field in t.nested_fields(facts.schema))
     removed = after is None and not has_ids
     if not removed and (after is None or after < before):
-        candidate.refuse_metadata(
+        yield facts.of_metadata(
             "mapping.highest-id", f"sets {name} to {after}, which must not be below its previous value, {before}"
         )
 
 
-def _check_assigned(candidate: Candidate) -> None:
-    """Every column has an id, unique in the table, and a physical name, unique in its struct."""
+def _unassigned(facts: CommitFacts) -> Iterator[Violation]:
+    """A column without an id that is unique in the table, or a physical name that is unique in its struct."""
     ids: set[int] = set()
-    for struct in (type_ for type_ in t.nested_types(candidate.schema) if isinstance(type_, t.StructType)):
+    for struct in (type_ for type_ in t.nested_types(facts.schema) if isinstance(type_, t.StructType)):
         names: set[str] = set()
         for field in struct.fields:
             try:
-                name, number = t.physical_name(field, candidate.mode), field_id(field)
+                name, number = t.physical_name(field, facts.mode), field_id(field)
             except SchemaError as error:
-                candidate.refuse_metadata("mapping.ids", f"is malformed: {error}")
+                yield facts.of_metadata("mapping.ids", f"is malformed: {error}")
+                return
             if number is None or not 0 < number <= _MAX_ID:
                 found = "no column id" if number is None else f"the column id {number}"
                 why = f"has {found} for {field.name}; assign a positive 32-bit integer as {ID_KEY}"
-                candidate.refuse_metadata("mapping.ids", why)
+                yield facts.of_metadata("mapping.ids", why)
+                return
             if name.lower() in names:
-                candidate.refuse_metadata("mapping.ids", f"has the physical name {name} twice")
+                yield facts.of_metadata("mapping.ids", f"has the physical name {name} twice")
             if number in ids:
-                candidate.refuse_metadata("mapping.ids", f"has the column id {number} twice")
+                yield facts.of_metadata("mapping.ids", f"has the column id {number} twice")
             names.add(name.lower())
             ids.add(number)
-    highest = candidate.properties.max_column_id
+    highest = facts.properties.max_column_id
     if highest is None or highest < max(ids, default=0):
         name = TableProperties.max_column_id.name
-        candidate.refuse_metadata("mapping.highest-id", f"must set {name} to at least the highest column id")
+        yield facts.of_metadata("mapping.highest-id", f"must set {name} to at least the highest column id")
 
 
-def _check_kept(candidate: Candidate) -> None:
-    """A column keeps its id and physical name, and a new column takes neither from a column that was dropped."""
-    base = candidate.base
+def _changed(facts: CommitFacts) -> Iterator[Violation]:
+    """A column that changes its id or physical name, or a new column that has one of a column that was dropped."""
+    base = facts.base
     # Fields of different structs may share a physical name, as fields from before the mapping do.
     old = dict(_by_physical_path(base.schema, ()))
     by_id = {field.metadata.get(ID_KEY): field for field in old.values()}
-    highest = base.table_properties.well_formed().max_column_id or 0
+    highest = facts.properties_before.max_column_id or 0
     new: list[str] = []
-    for path, field in _by_physical_path(candidate.schema, ()):
+    for path, field in _by_physical_path(facts.schema, ()):
         name, number = field.metadata[t.PHYSICAL_NAME_KEY], field.metadata[ID_KEY]
         if path in old:
             before = old[path].metadata.get(ID_KEY)
             if before is not None and before != number:
                 why = f"changes the id of the column {field.name} from {before} to {number}; keep it"
-                candidate.refuse_metadata("mapping.ids", why)
+                yield facts.of_metadata("mapping.ids", why)
         elif number in by_id:
             before = by_id[number].metadata.get(t.PHYSICAL_NAME_KEY)
             why = f"changes the physical name of the column {field.name} from {before} to {name}"
             why = f"{why}, which files of version {base.version} do not have; keep it"
-            candidate.refuse_metadata("mapping.ids", why)
+            yield facts.of_metadata("mapping.ids", why)
         elif number <= highest:
             why = f"gives the new column {field.name} the id {number}, which a dropped column may have had"
-            candidate.refuse_metadata("mapping.reuse", f"{why}; take ids above {highest}")
+            yield facts.of_metadata("mapping.reuse", f"{why}; take ids above {highest}")
         else:
             new.append(name)
-    if new:
-        _check_never_used(candidate, new)
-
-
-def _check_never_used(candidate: Candidate, names: Collection[str]) -> None:
-    """Physical names of new columns are not in earlier schemas of the log, nor in the statistics of active files."""
-    taken = _used_before(candidate, names) or _used_by_files(candidate, names)
+    taken = (_used_before(facts, new) or _used_by_files(facts, new)) if new else None
     if taken is not None:
         why = f"gives a new column the physical name {taken}, which a dropped column had, whose values would return"
-        candidate.refuse_metadata("mapping.reuse", f"{why}: use a new one, such as col- and a UUID")
+        yield facts.of_metadata("mapping.reuse", f"{why}: use a new one, such as col- and a UUID")
 
 
-def _used_before(candidate: Candidate, names: Collection[str]) -> str | None:
-    base = candidate.base
+def _used_before(facts: CommitFacts, names: Collection[str]) -> str | None:
+    """A name that an earlier schema of the log has."""
+    base = facts.base
     wanted = [(name, json_key) for name in names for json_key in (name.encode(),)]
     files = [file for file in list_commits(base.storage, base.root, 0) if file.version <= base.version]
 
@@ -140,10 +137,11 @@ def _used_before(candidate: Candidate, names: Collection[str]) -> str | None:
     return None
 
 
-def _used_by_files(candidate: Candidate, names: Collection[str]) -> str | None:
+def _used_by_files(facts: CommitFacts, names: Collection[str]) -> str | None:
+    """A name that the statistics of active files have."""
     for name in names:
         pattern = f'"(nullCount|minValues|maxValues)".*"{re.escape(name)}"'
-        for adds in candidate.base.add_batches(_BATCH_ROWS, ["stats"]):
+        for adds in facts.base.add_batches(_BATCH_ROWS, ["stats"]):
             if pc.any(pc.match_substring_regex(pc.fill_null(adds["stats"], pa.scalar("")), pattern)).as_py():
                 return name
     return None

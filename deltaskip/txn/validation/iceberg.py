@@ -5,87 +5,83 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Iterator
 
 from deltaskip.errors import SchemaError
-from deltaskip.features.commit_rules import refusal
-from deltaskip.features.registry import has_feature
+from deltaskip.features.violation import Violation
 from deltaskip.schema.mapping import NESTED_IDS_KEY, nested_paths
 from deltaskip.schema.type_widening import type_changes
 from deltaskip.sparkexpr import types as t
-from deltaskip.stats.stats_text import num_records, parsed_stats
-from deltaskip.txn.validation.candidate import Candidate
+from deltaskip.txn.validation.commit_facts import CommitFacts
 
 _TYPES = frozenset(
-    (
-        t.BYTE,
-        t.SHORT,
-        t.INTEGER,
-        t.LONG,
-        t.FLOAT,
-        t.DOUBLE,
-        t.STRING,
-        t.BINARY,
-        t.BOOLEAN,
-        t.TIMESTAMP,
-        t.TIMESTAMP_NTZ,
-        t.DATE,
-    )
-)
+    (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t.BINARY, t.BOOLEAN, t.TIMESTAMP,
+     t.TIMESTAMP_NTZ, t.DATE)
+)  # fmt: skip
 
 
-def check_iceberg(candidate: Candidate) -> None:
-    """Check a commit to a table on which Iceberg compatibility is enabled."""
-    enabled = candidate.properties.iceberg_compat
-    if not enabled:
-        return
-    if candidate.intent.metadata is not None or candidate.intent.protocol is not None:
-        _check_features(candidate, enabled)
-        _check_types(candidate, enabled[0])
-        _check_partitioning(candidate)
-    for key, add in candidate.intent.adds.items():
-        if candidate.is_new(key) and num_records(parsed_stats(add.stats)) is None:
-            raise refusal(
+def for_iceberg(facts: CommitFacts) -> bool:
+    """Whether Iceberg compatibility is enabled after the commit."""
+    return bool(facts.properties.iceberg_compat)
+
+
+def state_violations(facts: CommitFacts) -> Iterator[Violation]:
+    """A protocol, type or partitioning that Iceberg compatibility forbids."""
+    if facts.changes_state:
+        yield from _features(facts, facts.properties.iceberg_compat)
+        yield from _types(facts, facts.properties.iceberg_compat[0])
+        yield from _partitioning(facts)
+
+
+def missing_counts(facts: CommitFacts) -> Iterator[Violation]:
+    """A new file without a row count."""
+    for key, add in facts.intent.adds.items():
+        if facts.is_new(key) and facts.rows(key) is None:
+            yield Violation(
                 "iceberg.count",
-                f"The file {add.path} in {candidate.place} has no row count (numRecords), which Iceberg compatibility "
+                f"The file {add.path} in {facts.place} has no row count (numRecords), which Iceberg compatibility "
                 f"needs; deltaskip.stats.compute computes it",
             )
 
 
-def _check_features(candidate: Candidate, enabled: tuple[int, ...]) -> None:
-    version, properties = enabled[0], candidate.properties
+def _features(facts: CommitFacts, enabled: tuple[int, ...]) -> Iterator[Violation]:
+    rule, version, properties = "iceberg.features", enabled[0], facts.properties
     if len(enabled) > 1:
         both = " and ".join(f"icebergCompatV{each}" for each in enabled)
-        _refuse(candidate, "iceberg.features", f"enables {both}, of which a table can have one: disable the others")
-    if candidate.mode == "none":
-        _refuse(candidate, "iceberg.features", f"enables icebergCompatV{version}, which needs column mapping: set "
-                "delta.columnMapping.mode to name")  # fmt: skip
-    if version == 1 and has_feature(candidate.protocol, "deletionVectors"):
-        _refuse(candidate, "iceberg.features", "enables icebergCompatV1 on a table with the feature deletionVectors: "
-                "use icebergCompatV2, or drop the feature")  # fmt: skip
+        yield facts.of_metadata(rule, f"enables {both}, of which a table can have one: disable the others")
+    if facts.mode == "none":
+        why = f"enables icebergCompatV{version}, which needs column mapping: set delta.columnMapping.mode to name"
+        yield facts.of_metadata(rule, why)
+    if version == 1 and "deletionVectors" in facts.features:
+        why = "enables icebergCompatV1 on a table with the feature deletionVectors"
+        yield facts.of_metadata(rule, f"{why}: use icebergCompatV2, or drop the feature")
     if version == 2 and properties.deletion_vectors:
-        _refuse(candidate, "iceberg.features", "enables icebergCompatV2 and delta.enableDeletionVectors: disable one")
+        yield facts.of_metadata(rule, "enables icebergCompatV2 and delta.enableDeletionVectors: disable one")
     if version == 3 and not properties.row_tracking:
-        _refuse(candidate, "iceberg.features", "enables icebergCompatV3, which needs row tracking: set "
-                "delta.enableRowTracking to true")  # fmt: skip
+        why = "enables icebergCompatV3, which needs row tracking: set delta.enableRowTracking to true"
+        yield facts.of_metadata(rule, why)
 
 
-def _check_types(candidate: Candidate, version: int) -> None:
+def _types(facts: CommitFacts, version: int) -> Iterator[Violation]:
+    rule = "iceberg.types"
     numbers: set[int] = set()
-    for field in t.nested_fields(candidate.schema):
+    for field in t.nested_fields(facts.schema):
         for data_type in t.nested_types(field.type, into_structs=False):
             if not _has_iceberg(data_type, version):
-                _refuse(candidate, "iceberg.types", f"has the type {t.simple_string(data_type)} in the column "
-                        f"{field.name}, which icebergCompatV{version} does not allow")  # fmt: skip
+                why = f"has the type {t.simple_string(data_type)} in the column {field.name}"
+                yield facts.of_metadata(rule, f"{why}, which icebergCompatV{version} does not allow")
         try:
             changes = type_changes(field.metadata)
             wrong = next((c for c in changes if not _is_iceberg_s(t.parse_type(f'"{c.from_type}"'),
                                                                   t.parse_type(f'"{c.to_type}"'))), None)  # fmt: skip
         except SchemaError as error:
-            _refuse(candidate, "iceberg.types", f"is malformed: {error}")
+            yield facts.of_metadata(rule, f"is malformed: {error}")
+            return
         if wrong is not None:
-            _refuse(candidate, "iceberg.types", f"has changed the type of {field.name} from {wrong.from_type} to "
-                    f"{wrong.to_type}, which Iceberg cannot")  # fmt: skip
+            why = (
+                f"has changed the type of {field.name} from {wrong.from_type} to {wrong.to_type}, which Iceberg cannot"
+            )
+            yield facts.of_metadata(rule, why)
         if version == 1:
             continue
         known = field.metadata.get(NESTED_IDS_KEY)
@@ -93,20 +89,20 @@ def _check_types(candidate: Candidate, version: int) -> None:
         for path in nested_paths(field):
             number = ids.get(path)
             if type(number) is not int or number in numbers:
-                _refuse(candidate, "iceberg.types", f"needs an id of its own for {path} of the column {field.name} in "
-                        f"{NESTED_IDS_KEY}")  # fmt: skip
+                why = f"needs an id of its own for {path} of the column {field.name} in {NESTED_IDS_KEY}"
+                yield facts.of_metadata(rule, why)
+                return
             numbers.add(number)
-    highest = candidate.properties.max_column_id or 0
+    highest = facts.properties.max_column_id or 0
     if max(numbers, default=0) > highest:
-        _refuse(candidate, "iceberg.types", f"has ids in {NESTED_IDS_KEY} above delta.columnMapping.maxColumnId")
+        yield facts.of_metadata(rule, f"has ids in {NESTED_IDS_KEY} above delta.columnMapping.maxColumnId")
 
 
-def _check_partitioning(candidate: Candidate) -> None:
-    before, after = candidate.base.partition_columns, candidate.metadata.partition_columns
-    was_enabled = candidate.base.table_properties.well_formed().iceberg_compat
-    if was_enabled and list(before) != list(after):
-        _refuse(candidate, "iceberg.partitioning", f"changes the partition columns from {', '.join(before) or 'none'} "
-                f"to {', '.join(after) or 'none'}, which Iceberg compatibility forbids")  # fmt: skip
+def _partitioning(facts: CommitFacts) -> Iterator[Violation]:
+    before, after = facts.base.partition_columns, facts.metadata.partition_columns
+    if facts.properties_before.iceberg_compat and list(before) != list(after):
+        why = f"changes the partition columns from {', '.join(before) or 'none'} to {', '.join(after) or 'none'}"
+        yield facts.of_metadata("iceberg.partitioning", f"{why}, which Iceberg compatibility forbids")
 
 
 def _has_iceberg(data_type: t.DataType, version: int) -> bool:
@@ -128,7 +124,3 @@ def _is_iceberg_s(old: t.DataType, new: t.DataType) -> bool:
             return new in t.INTEGRAL_BITS
         case _:
             return (old, new) == (t.FLOAT, t.DOUBLE)
-
-
-def _refuse(candidate: Candidate, rule: str, why: str) -> NoReturn:
-    candidate.refuse_metadata(rule, why)

@@ -12,12 +12,13 @@ from typing import Any
 from deltaskip.errors import DeltaSkipError, InvalidCollation, SchemaError
 from deltaskip.features.change_data_feed import FEED_NAMES
 from deltaskip.features.identity_columns import identity_numbers
+from deltaskip.features.violation import Violation
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr import beyond_one_row, columns_in, is_valid_sql, type_of_text
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import CollationId, spark_equal, spark_name
-from deltaskip.txn.validation.candidate import Candidate
+from deltaskip.txn.validation.commit_facts import CommitFacts
 
 # Spark's Parquet writer and delta-spark refuse these characters in names of columns that are not mapped.
 _NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
@@ -35,18 +36,18 @@ class _SchemaState:
     mode: t.MappingMode
 
 
-def check_schema(candidate: Candidate) -> None:
-    """Raise InvalidCommit for the first problem of the new schema that the old one does not have."""
-    base = candidate.base
-    new = _SchemaState(candidate.schema, candidate.metadata.partition_columns, candidate.properties, candidate.mode)
+def new_problems(facts: CommitFacts) -> Iterator[Violation]:
+    """A problem of the new schema that the old one does not have."""
+    base = facts.base
+    new = _SchemaState(facts.schema, facts.metadata.partition_columns, facts.properties, facts.mode)
     found = list(_problems(new))
     if not found:
         return
-    old = _SchemaState(base.schema, base.partition_columns, base.table_properties.well_formed(), base.mapping_mode)
+    old = _SchemaState(base.schema, base.partition_columns, facts.properties_before, base.mapping_mode)
     had = set(_problems(old))
     for rule, why in found:
         if (rule, why) not in had:
-            candidate.refuse_metadata(rule, why)
+            yield facts.of_metadata(rule, why)
 
 
 def schema_problems(

@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
-from deltaskip.errors import InvalidCommit, PredicateError, SchemaError
+from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.features.identity_columns import IDENTITY_MARK, identity_numbers
-from deltaskip.features.registry import has_feature_or_preview
+from deltaskip.features.registry import feature_names
+from deltaskip.features.violation import Violation
 from deltaskip.json_text import parse_json
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, TypeChange, is_widening, type_changes
@@ -21,61 +23,51 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.nodes import FieldRef, Node, Opaque, transform, walk
 from deltaskip.sparkexpr.types.lengths import holds_all, text_length, with_lengths
-from deltaskip.txn.validation.candidate import Candidate
+from deltaskip.txn.validation.commit_facts import CommitFacts
 from deltaskip.txn.validation.schema import expressions
 
 _RULE_KEYS = (t.INVARIANTS_KEY, t.GENERATION_KEY, t.IDENTITY_PREFIX)
 
 
-def check_changes(candidate: Candidate) -> bool:
-    """Check the changes that a metaData action makes.
-
-    Returns whether the commit is valid only if it removes every file of its base, so that other writers must not add
-    any.
-    """
-    if candidate.intent.copies_state:
-        return True
-    dependence = file_dependence(candidate)
-    if dependence is None:
-        # A constraint that its writer has checked holds only for the files that it knew.
-        _check_rest(candidate)
-        return bool(candidate.intent.constraints_checked)
-    if not candidate.ends_every_file:
-        base = candidate.base
-        candidate.refuse_metadata(
+def change_violations(facts: CommitFacts) -> Iterator[Violation]:
+    """A change of the metadata that files of the table may violate, or that contradicts itself."""
+    if facts.intent.copies_state:
+        return
+    dependence = file_dependence(facts)
+    if dependence is not None and not facts.ends_every_file:
+        yield facts.of_metadata(
             "schema.existing-files",
-            f"{dependence}, which files of version {base.version} may violate: remove them in the same transaction, or "
-            f"make the change with Spark",
+            f"{dependence}, which files of version {facts.base.version} may violate: remove them in the same "
+            f"transaction, or make the change with Spark",
         )
-    _check_rest(candidate)
-    return True
+    first = next(chain(_of_columns(facts, facts.base.schema, facts.schema, ""), _of_dependents(facts)), None)
+    # Counting the files of a large table takes longer than all other checks.
+    if first is not None and not facts.ends_every_file:
+        yield first
 
 
-def _check_rest(candidate: Candidate) -> None:
-    try:
-        _check_columns(candidate, candidate.base.schema, candidate.schema, "")
-        _check_dependents(candidate)
-    except InvalidCommit:
-        # Counting the files of a large table takes longer than all other checks.
-        if not candidate.ends_every_file:
-            raise
+def needs_every_file(facts: CommitFacts) -> bool:
+    """Whether changes of the metadata are valid only for the files of the base, so that other writers add none."""
+    # A constraint that its writer has checked holds only for the files that it knew.
+    checked = bool(facts.intent.constraints_checked)
+    return facts.intent.copies_state or checked or file_dependence(facts) is not None
 
 
-def file_dependence(candidate: Candidate) -> str | None:
+def file_dependence(facts: CommitFacts) -> str | None:
     """The part of the new metadata that existing files may violate; None if there is none."""
-    base, metadata = candidate.base, candidate.metadata
+    base, metadata = facts.base, facts.metadata
     before = base.table_properties.constraints
-    for name, text in candidate.properties.constraints.items():
-        if before.get(name) != text and name not in candidate.intent.constraints_checked:
+    for name, text in facts.properties.constraints.items():
+        if before.get(name) != text and name not in facts.intent.constraints_checked:
             return f"sets the constraint {name}"
-    if set(candidate.properties.iceberg_compat) - set(base.table_properties.well_formed().iceberg_compat):
+    if set(facts.properties.iceberg_compat) - set(facts.properties_before.iceberg_compat):
         return "enables Iceberg compatibility"
     before_columns = _physical_names(base.schema, base.partition_columns, base.mapping_mode)
-    if _physical_names(candidate.schema, metadata.partition_columns, candidate.mode) != before_columns:
+    if _physical_names(facts.schema, metadata.partition_columns, facts.mode) != before_columns:
         return "changes the partition columns"
-    if candidate.mode != base.mapping_mode and (base.mapping_mode, candidate.mode) != ("none", "name"):
+    if facts.mode != base.mapping_mode and (base.mapping_mode, facts.mode) != ("none", "name"):
         return "changes the column mapping mode"
-    return next(_dependent_columns(candidate, base.schema, candidate.schema, ""), None)
+    return next(_dependent_columns(facts, base.schema, facts.schema, ""), None)
 
 
 def _physical_names(schema: t.StructType, names: tuple[str, ...], mode: t.MappingMode) -> list[str]:
@@ -83,14 +75,14 @@ def _physical_names(schema: t.StructType, names: tuple[str, ...], mode: t.Mappin
     return [t.physical_name(by_name[name], mode) if name in by_name else name for name in names]
 
 
-def _dependent_columns(candidate: Candidate, old: t.StructType, new: t.StructType, above: str) -> Iterator[str]:
-    before = candidate.base.mapping_mode
+def _dependent_columns(facts: CommitFacts, old: t.StructType, new: t.StructType, above: str) -> Iterator[str]:
+    before = facts.base.mapping_mode
     by_name = {field.name: field for field in old.fields}
     by_physical = {t.physical_name(field, before): field for field in old.fields}
     for field in new.fields:
         name = f"{above}{field.name}"
         same_name = by_name.pop(field.name, None)
-        physical = t.physical_name(field, candidate.mode)
+        physical = t.physical_name(field, facts.mode)
         known = by_physical.get(physical)
         if same_name is not None and before == "none" and physical != field.name:
             yield f"changes the physical name of the column {name}"
@@ -100,103 +92,98 @@ def _dependent_columns(candidate: Candidate, old: t.StructType, new: t.StructTyp
             ruled = key.startswith(_RULE_KEYS) and key != IDENTITY_MARK
             if not ruled or (known is not None and known.metadata.get(key) == value):
                 continue
-            if known is None or key != t.GENERATION_KEY or not _is_renamed(candidate, known.metadata.get(key), value):
+            if known is None or key != t.GENERATION_KEY or not _is_renamed(facts, known.metadata.get(key), value):
                 yield f"sets {key} of the column {name}"
         if known is None:
             continue
-        if _shortened(candidate, with_lengths(known).type, with_lengths(field).type):
+        if _shortened(facts, with_lengths(known).type, with_lengths(field).type):
             yield f"sets the type of the column {name} to {field.metadata[t.CHAR_VARCHAR_KEY]}"
-        yield from _dependent_types(candidate, known.type, field.type, name)
+        yield from _dependent_types(facts, known.type, field.type, name)
     for gone in by_name.values():
-        if candidate.mode == "none":
+        if facts.mode == "none":
             yield f"drops the column {above}{gone.name}"
 
 
-def _is_renamed(candidate: Candidate, old: object, new: object) -> bool:
+def _is_renamed(facts: CommitFacts, old: object, new: object) -> bool:
     """Whether a generation expression is unchanged except for new names of its columns."""
-    base = candidate.base
+    base = facts.base
 
     def by_file(node: Node) -> Node:
         return replace(node, logical=()) if isinstance(node, FieldRef) else transform(node, by_file)
 
     try:
         before = bind_expression(parse_sql(str(old)), base.schema, base.partition_columns, base.mapping_mode)
-        columns = candidate.metadata.partition_columns
-        after = bind_expression(parse_sql(str(new)), candidate.schema, columns, candidate.mode)
+        columns = facts.metadata.partition_columns
+        after = bind_expression(parse_sql(str(new)), facts.schema, columns, facts.mode)
     except PredicateError:
         return False
     # A property that is not understood may name a column.
     return by_file(before) == by_file(after) and not any(isinstance(each, Opaque) for each in walk(before))
 
 
-def _dependent_types(candidate: Candidate, old: t.DataType, new: t.DataType, name: str) -> Iterator[str]:
+def _dependent_types(facts: CommitFacts, old: t.DataType, new: t.DataType, name: str) -> Iterator[str]:
     match old, new:
         case t.StructType(), t.StructType():
-            yield from _dependent_columns(candidate, old, new, f"{name}.")
+            yield from _dependent_columns(facts, old, new, f"{name}.")
         case t.ArrayType(a, before), t.ArrayType(b, after):
             if before and not after:
                 yield f"sets the elements of the column {name} to NOT NULL"
-            yield from _dependent_types(candidate, a, b, f"{name}.element")
+            yield from _dependent_types(facts, a, b, f"{name}.element")
         case t.MapType(k, v, before), t.MapType(l, w, after):
             if before and not after:
                 yield f"sets the values of the column {name} to NOT NULL"
-            yield from _dependent_types(candidate, k, l, f"{name}.key")
-            yield from _dependent_types(candidate, v, w, f"{name}.value")
+            yield from _dependent_types(facts, k, l, f"{name}.key")
+            yield from _dependent_types(facts, v, w, f"{name}.value")
         case _ if old == t.VOID and all(field.nullable for field in t.nested_fields(new)):
             # PROTOCOL, Void Type: files do not have the column, so their rows are NULL whatever its type is.
             return
         case _ if old != new:
             if not is_widening(old, new):
                 yield f"changes the type of the column {name}"
-            elif not _widens(candidate):
+            elif facts.features.isdisjoint(feature_names("typeWidening")) or not facts.properties.type_widening:
                 enabled = TableProperties.type_widening.name
                 yield f"changes the type of the column {name} while {enabled} is not true"
 
 
-def _widens(candidate: Candidate) -> bool:
-    supported = has_feature_or_preview(candidate.protocol, "typeWidening")
-    return supported and candidate.properties.type_widening
-
-
-def _shortened(candidate: Candidate, old: t.DataType, new: t.DataType) -> bool:
+def _shortened(facts: CommitFacts, old: t.DataType, new: t.DataType) -> bool:
     """Whether values of the old type may be too long for a char(n) or varchar(n) in the new one."""
     match old, new:
         case t.StructType(), t.StructType():
-            before = {t.physical_name(field, candidate.base.mapping_mode): field.type for field in old.fields}
-            pairs = ((before.get(t.physical_name(field, candidate.mode)), field.type) for field in new.fields)
-            return any(was is not None and _shortened(candidate, was, now) for was, now in pairs)
+            before = {t.physical_name(field, facts.base.mapping_mode): field.type for field in old.fields}
+            pairs = ((before.get(t.physical_name(field, facts.mode)), field.type) for field in new.fields)
+            return any(was is not None and _shortened(facts, was, now) for was, now in pairs)
         case t.ArrayType(a), t.ArrayType(b):
-            return _shortened(candidate, a, b)
+            return _shortened(facts, a, b)
         case t.MapType(k, v), t.MapType(l, w):
-            return _shortened(candidate, k, l) or _shortened(candidate, v, w)
+            return _shortened(facts, k, l) or _shortened(facts, v, w)
         case _:
             return old != t.VOID and text_length(new) is not None and not holds_all(new, old)
 
 
-def _check_columns(candidate: Candidate, old: t.StructType, new: t.StructType, above: str) -> None:
-    by_physical = {t.physical_name(field, candidate.base.mapping_mode): field for field in old.fields}
+def _of_columns(facts: CommitFacts, old: t.StructType, new: t.StructType, above: str) -> Iterator[Violation]:
+    by_physical = {t.physical_name(field, facts.base.mapping_mode): field for field in old.fields}
     for field in new.fields:
-        known = by_physical.get(t.physical_name(field, candidate.mode))
+        known = by_physical.get(t.physical_name(field, facts.mode))
         if known is not None:
             name = f"{above}{field.name}"
-            _check_type_changes(candidate, known, field, name)
-            _check_identity_mark(candidate, known, field)
-            _check_nested(candidate, known.type, field.type, name)
+            yield from _of_type_changes(facts, known, field, name)
+            yield from _of_identity_mark(facts, known, field)
+            yield from _of_nested(facts, known.type, field.type, name)
 
 
-def _check_nested(candidate: Candidate, old: t.DataType, new: t.DataType, name: str) -> None:
+def _of_nested(facts: CommitFacts, old: t.DataType, new: t.DataType, name: str) -> Iterator[Violation]:
     match old, new:
         case t.StructType(), t.StructType():
-            _check_columns(candidate, old, new, f"{name}.")
+            yield from _of_columns(facts, old, new, f"{name}.")
         case t.ArrayType(a), t.ArrayType(b):
-            _check_nested(candidate, a, b, f"{name}.element")
+            yield from _of_nested(facts, a, b, f"{name}.element")
         case t.MapType(k, v), t.MapType(l, w):
-            _check_nested(candidate, k, l, f"{name}.key")
-            _check_nested(candidate, v, w, f"{name}.value")
+            yield from _of_nested(facts, k, l, f"{name}.key")
+            yield from _of_nested(facts, v, w, f"{name}.value")
 
 
-def _check_type_changes(candidate: Candidate, old: t.StructField, new: t.StructField, name: str) -> None:
-    """`delta.typeChanges` keeps its entries, and new entries lead from each old type to the new one."""
+def _of_type_changes(facts: CommitFacts, old: t.StructField, new: t.StructField, name: str) -> Iterator[Violation]:
+    """Entries of `delta.typeChanges` that are dropped, or that do not lead from each old type to the new one."""
     rule = "schema.type-changes"
     try:
         after = type_changes(new.metadata)
@@ -204,10 +191,11 @@ def _check_type_changes(candidate: Candidate, old: t.StructField, new: t.StructF
     except SchemaError as error:
         if new.metadata.get(TYPE_CHANGES_KEY) == old.metadata.get(TYPE_CHANGES_KEY):
             return
-        candidate.refuse_metadata(rule, f"is malformed: the column {name}: {error}")
+        yield facts.of_metadata(rule, f"is malformed: the column {name}: {error}")
+        return
     if after[: len(before)] != before:
         why = f"drops entries of {TYPE_CHANGES_KEY} of the column {name}, which files with the narrower type need"
-        candidate.refuse_metadata(rule, f"{why}; keep them")
+        yield facts.of_metadata(rule, f"{why}; keep them")
     reached = {path: (was, now) for path, was, now in _leaves(old.type, new.type, "")}
     at = {path: was for path, (was, _) in reached.items()}
     for change in after[len(before) :]:
@@ -217,13 +205,13 @@ def _check_type_changes(candidate: Candidate, old: t.StructField, new: t.StructF
             why += f"{change.from_type} to {change.to_type}, but "
             is_type = "it has no such part" if current is None else f"its type was {current}"
             cause = is_type if current != change.from_type else "such a change is not allowed"
-            candidate.refuse_metadata(rule, f"{why}{cause}; record just the changes that the schema makes")
+            yield facts.of_metadata(rule, f"{why}{cause}; record just the changes that the schema makes")
         at[change.field_path] = change.to_type
     for path, (was, now) in reached.items():
         if at[path] != now and was != t.VOID.name:
             why = f"changes the type of the column {_at(name, path)} from {was} to {now}"
             why = f"{why}, but {TYPE_CHANGES_KEY} leads to {at[path]}; record the change there"
-            candidate.refuse_metadata(rule, why)
+            yield facts.of_metadata(rule, why)
 
 
 def _leaves(old: t.DataType, new: t.DataType, path: str) -> Iterator[tuple[str, str, str]]:
@@ -257,7 +245,7 @@ def _allowed(change: TypeChange) -> bool:
     return is_widening(old, new)
 
 
-def _check_identity_mark(candidate: Candidate, old: t.StructField, new: t.StructField) -> None:
+def _of_identity_mark(facts: CommitFacts, old: t.StructField, new: t.StructField) -> Iterator[Violation]:
     try:
         before, after = identity_numbers(old), identity_numbers(new)
     except SchemaError:
@@ -267,29 +255,29 @@ def _check_identity_mark(candidate: Candidate, old: t.StructField, new: t.Struct
     step, mark = after[1], after[2]
     if mark is None or (mark - before[2]) * step < 0:
         why = f"moves the mark of the identity column {new.name} back from {before[2]} to {mark}"
-        candidate.refuse_metadata("schema.identity", f"{why}, so that values would be given twice; keep it")
+        yield facts.of_metadata("schema.identity", f"{why}, so that values would be given twice; keep it")
 
 
-def _check_dependents(candidate: Candidate) -> None:
-    """No column that an expression of the table uses changes its type."""
-    base = candidate.base
+def _of_dependents(facts: CommitFacts) -> Iterator[Violation]:
+    """A column that changes its type, and that an expression of the table uses."""
+    base = facts.base
     old = {t.physical_name(field, base.mapping_mode): field for field in base.schema.fields}
     changed = {}
-    for field in candidate.schema.fields:
-        known = old.get(t.physical_name(field, candidate.mode))
+    for field in facts.schema.fields:
+        known = old.get(t.physical_name(field, facts.mode))
         if known is not None and _shape(known.type) != _shape(field.type):
             changed[field.name.lower()] = field.name
-    for what, text in expressions(candidate.schema, candidate.properties) if changed else ():
+    for what, text in expressions(facts.schema, facts.properties) if changed else ():
         for parts in columns_in(text or ""):
             name = changed.get(parts[0].lower())
-            if name is not None and _uses_changed(candidate, old, parts):
+            if name is not None and _uses_changed(facts, old, parts):
                 why = f"changes the type of the column {name}, which {what} uses"
-                candidate.refuse_metadata("schema.dependents", f"{why}; drop that first")
+                yield facts.of_metadata("schema.dependents", f"{why}; drop that first")
 
 
-def _uses_changed(candidate: Candidate, old: dict[str, t.StructField], parts: tuple[str, ...]) -> bool:
+def _uses_changed(facts: CommitFacts, old: dict[str, t.StructField], parts: tuple[str, ...]) -> bool:
     """Whether the type at the path of a name differs before and after."""
-    after: t.DataType = candidate.schema
+    after: t.DataType = facts.schema
     before: t.DataType | None = None
     for i, part in enumerate(parts):
         if not isinstance(after, t.StructType):
@@ -297,11 +285,11 @@ def _uses_changed(candidate: Candidate, old: dict[str, t.StructField], parts: tu
         field = next((f for f in after.fields if f.name.lower() == part.lower()), None)
         if field is None:
             return False
-        physical = t.physical_name(field, candidate.mode)
+        physical = t.physical_name(field, facts.mode)
         if i == 0:
             before = old[physical].type
         elif isinstance(before, t.StructType):
-            mode = candidate.base.mapping_mode
+            mode = facts.base.mapping_mode
             before = next((f.type for f in before.fields if t.physical_name(f, mode) == physical), None)
         after = field.type
     return before is not None and _shape(before) != _shape(after)

@@ -8,25 +8,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Any, NoReturn
+from typing import Any
 
 from deltaskip.actions import AddFile
 from deltaskip.errors import InvalidCollation
-from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
-from deltaskip.features.commit_rules import refusal
-from deltaskip.features.registry import has_feature_or_preview
+from deltaskip.features.registry import feature_names
+from deltaskip.features.violation import Violation
 from deltaskip.json_text import member_at
-from deltaskip.log.new_table import table_after
 from deltaskip.records import dataclass
-from deltaskip.schema import physical_schema
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import CollationId
 from deltaskip.sparkexpr.values import JSON_FLOATS, exactly
 from deltaskip.sparkexpr.values.calendar import parse_date, read_timestamp
 from deltaskip.stats.stats_columns import indexed_columns
-from deltaskip.stats.stats_text import num_records, parsed_stats
 from deltaskip.txn.intent import dv_id
-from deltaskip.txn.validation.candidate import Candidate
+from deltaskip.txn.validation.commit_facts import CommitFacts
 from deltaskip.txn.validation.domains import listed_collations
 
 _GROUPS = ("nullCount", "minValues", "maxValues")
@@ -44,7 +40,7 @@ class StatisticsRules:
     clustering columns.
     """
 
-    candidate: Candidate
+    facts: CommitFacts
     types: Mapping[_Path, t.DataType]
     orders: tuple[tuple[_Path, Callable[[Any], Any]], ...]
     not_null: tuple[_Path, ...]
@@ -53,63 +49,69 @@ class StatisticsRules:
     collations: frozenset[CollationId]
 
     @classmethod
-    def of(cls, candidate: Candidate) -> StatisticsRules:
+    def of(cls, facts: CommitFacts) -> StatisticsRules:
         """The rules of the table as it is after the commit."""
-        if not candidate.intent.adds:
-            return cls(candidate, {}, (), (), frozenset(), (), frozenset())
-        schema = physical_schema(candidate.schema, candidate.mode)
-        by_name = dict(zip(candidate.schema.names, schema.names, strict=True))
-        partitions = {(by_name[name],) for name in candidate.metadata.partition_columns if name in by_name}
+        if not facts.intent.adds:
+            return cls(facts, {}, (), (), frozenset(), (), frozenset())
+        schema = facts.physical_schema
+        by_name = dict(zip(facts.schema.names, schema.names, strict=True))
+        partitions = {(by_name[name],) for name in facts.metadata.partition_columns if name in by_name}
         leaves = [leaf for leaf in _leaves(schema, (), True) if leaf[0] not in partitions]
         types = {path: type_ for path, type_, _ in leaves}
         required = tuple(path for path, type_, never_null in leaves if never_null and _has_null_count(type_))
         orders = tuple((path, order) for path, type_ in types.items() if (order := _order(type_)) is not None)
-        counted = _indexed(candidate) if required else frozenset()
-        return cls(candidate, types, orders, required, counted, _clustering(candidate), listed_collations(candidate))
+        counted = _indexed(facts) if required else frozenset()
+        return cls(facts, types, orders, required, counted, facts.clustering, listed_collations(facts))
 
 
-def check_statistics(rules: StatisticsRules, key: str, add: AddFile, stats: Mapping[str, Any]) -> None:
-    """Raise InvalidCommit if the statistics contradict themselves or the table's rules for new files.
+def statistics_violations(
+    rules: StatisticsRules, key: str, add: AddFile, stats: Mapping[str, Any]
+) -> Iterator[Violation]:
+    """Statistics that contradict themselves or the table's rules for new files.
 
     A file that is added again with another deletion vector keeps the bounds that its writer computed, which are not
     checked again.
     """
-    old = rules.candidate.known.get(key)
-    check = _StatisticsCheck(rules, add)
-    check.counts(stats)
+    old = rules.facts.known.get(key)
+    check = _StatisticsCheck(rules, key, add, rules.facts.rows(key))
+    yield from check.counts(stats)
     if old is None or old.dv_id == dv_id(add):
-        check.bounds(stats, "minValues", "maxValues")
-        check.collated(stats, key)
+        yield from check.bounds(stats, "minValues", "maxValues")
+        yield from check.collated(stats)
     if old is None:
-        check.clustering(stats)
+        yield from check.clustering(stats)
     if add.data_change and (old is None or old.dv_id == dv_id(add)):
-        check.not_null(stats)
+        yield from check.not_null(stats)
 
 
 @dataclass(frozen=True, slots=True)
 class _StatisticsCheck:
     rules: StatisticsRules
+    key: str
     add: AddFile
+    rows: int | None
 
-    def counts(self, stats: Mapping[str, Any]) -> None:
+    def counts(self, stats: Mapping[str, Any]) -> Iterator[Violation]:
         rows = stats.get("numRecords")
-        if rows is not None and num_records(stats) is None:
-            self.refuse("statistics.counts", f"numRecords of its statistics is {rows!r}, not a count of rows")
+        if rows is not None and self.rows is None:
+            yield self.violation("statistics.counts", f"numRecords of its statistics is {rows!r}, not a count of rows")
         for group in _GROUPS:
             if not isinstance(stats.get(group, {}), dict | None):
-                self.refuse("statistics.json", f"{group} of its statistics is not a JSON object")
+                yield self.violation("statistics.json", f"{group} of its statistics is not a JSON object")
         if not isinstance(stats.get("tightBounds"), bool | None):
-            self.refuse("statistics.json", "tightBounds of its statistics is not true or false")
+            yield self.violation("statistics.json", "tightBounds of its statistics is not true or false")
         for path, count in _values(stats.get("nullCount")):
             if count is None or (type(count) is int and 0 <= count <= (rows or 0)):
                 continue
             if isinstance(count, bool) or not isinstance(count, int) or count < 0:
                 why = f"the null count of {'.'.join(path)} is {count!r}, not a count of rows"
-                self.refuse("statistics.counts", why)
+                yield self.violation("statistics.counts", why)
             if rows is not None and count > rows:
-                self.refuse("statistics.counts", f"the null count of {'.'.join(path)} is {count} for {rows} rows")
+                yield self.violation(
+                    "statistics.counts", f"the null count of {'.'.join(path)} is {count} for {rows} rows"
+                )
 
-    def bounds(self, stats: Mapping[str, Any], low: str, high: str) -> None:
+    def bounds(self, stats: Mapping[str, Any], low: str, high: str) -> Iterator[Violation]:
         lows, highs = stats.get(low), stats.get(high)
         for path, order in self.rules.orders:
             values = member_at(lows, path), member_at(highs, path)
@@ -121,28 +123,30 @@ class _StatisticsCheck:
                     keys.append(None if value is None else order(value))
                 except (ValueError, TypeError, InvalidOperation, OverflowError):
                     why = f"the bound {value!r} of {'.'.join(path)} is not a value of its type"
-                    self.refuse("statistics.json", why)
+                    yield self.violation("statistics.json", why)
+                    return
             if None not in keys and keys[0] > keys[1]:
                 what = f"the minimum {values[0]!r} of {'.'.join(path)} is above its maximum {values[1]!r}"
-                self.refuse("statistics.bounds", f"{what}; correct the statistics or leave them out")
+                yield self.violation("statistics.bounds", f"{what}; correct the statistics or leave them out")
 
-    def collated(self, stats: Mapping[str, Any], key: str) -> None:
+    def collated(self, stats: Mapping[str, Any]) -> Iterator[Violation]:
         collated = stats.get(_COLLATED)
         if not collated:
             return
-        rule, candidate = "statistics.collations", self.rules.candidate
+        rule, facts = "statistics.collations", self.rules.facts
         if not isinstance(collated, dict):
-            self.refuse("statistics.json", f"{_COLLATED} of its statistics is not a JSON object")
-        if not has_feature_or_preview(candidate.protocol, "collations"):
+            yield self.violation("statistics.json", f"{_COLLATED} of its statistics is not a JSON object")
+            return
+        if facts.features.isdisjoint(feature_names("collations")):
             why = "its collated statistics need the table feature collations; set a protocol that lists it"
-            self.refuse("protocol.unlisted", why)
+            yield self.violation("protocol.unlisted", why)
         for name in collated:
             unlisted = self._unlisted(name)
             if unlisted is not None:
                 # Bounds that the file already has are kept, such as bounds of a retired version.
-                had = (parsed_stats(candidate.stats_before(key)) or {}).get(_COLLATED)
+                had = (facts.stats_before(self.key) or {}).get(_COLLATED)
                 if not isinstance(had, dict) or name not in had:
-                    self.refuse(rule, unlisted)
+                    yield self.violation(rule, unlisted)
 
     def _unlisted(self, name: str) -> str | None:
         """Why bounds under the collation must not be added; None if they may be."""
@@ -157,8 +161,8 @@ class _StatisticsCheck:
         why = f"its bounds under {name} are of a version that the metadata domain collations does not list"
         return f"{why}; set the domain in the same transaction"
 
-    def clustering(self, stats: Mapping[str, Any]) -> None:
-        rows = num_records(stats)
+    def clustering(self, stats: Mapping[str, Any]) -> Iterator[Violation]:
+        rows = self.rows
         for path in self.rules.clustering if rows != 0 else ():
             nulls = member_at(stats.get("nullCount"), path)
             lacks = nulls is None or (
@@ -167,23 +171,22 @@ class _StatisticsCheck:
             type_ = self.rules.types.get(path)
             if rows is None or (lacks and type_ is not None and _order(type_) is not None):
                 why = f"a file of a clustered table needs statistics of the clustering column {'.'.join(path)}"
-                self.refuse("statistics.clustering", f"{why}; deltaskip.stats.compute computes them")
+                yield self.violation("statistics.clustering", f"{why}; deltaskip.stats.compute computes them")
 
-    def not_null(self, stats: Mapping[str, Any]) -> None:
-        if num_records(stats) == 0 or self.add.deletion_vector is not None:
+    def not_null(self, stats: Mapping[str, Any]) -> Iterator[Violation]:
+        if self.rows == 0 or self.add.deletion_vector is not None:
             return
         for path in self.rules.not_null:
             count = member_at(stats.get("nullCount"), path)
             if count is None and path in self.rules.counted:
                 why = f"{'.'.join(path)} is NOT NULL, but the statistics have no null count that shows it"
-                self.refuse("statistics.not-null", f"{why}; deltaskip.stats.compute computes it")
+                yield self.violation("statistics.not-null", f"{why}; deltaskip.stats.compute computes it")
             if count:
                 why = f"{'.'.join(path)} is NOT NULL, but the statistics have a null count of {count}"
-                self.refuse("statistics.not-null", why)
+                yield self.violation("statistics.not-null", why)
 
-    def refuse(self, rule: str, why: str) -> NoReturn:
-        base = self.rules.candidate.base
-        raise refusal(rule, f"{self.add.path} cannot be added to {table_after(base)}: {why}")
+    def violation(self, rule: str, why: str) -> Violation:
+        return self.rules.facts.of_file(self.add, rule, why)
 
 
 def _leaves(struct: t.StructType, above: _Path, never_null: bool) -> Iterator[tuple[_Path, t.DataType, bool]]:
@@ -196,13 +199,13 @@ def _leaves(struct: t.StructType, above: _Path, never_null: bool) -> Iterator[tu
             yield path, field.type, required
 
 
-def _indexed(candidate: Candidate) -> frozenset[_Path]:
+def _indexed(facts: CommitFacts) -> frozenset[_Path]:
     """Physical paths of the columns that have statistics by the table's properties."""
     columns = indexed_columns(
-        candidate.schema,
-        partition_columns=candidate.metadata.partition_columns,
-        mapping_mode=candidate.mode,
-        properties=candidate.metadata.configuration,
+        facts.schema,
+        partition_columns=facts.metadata.partition_columns,
+        mapping_mode=facts.mode,
+        properties=facts.metadata.configuration,
     )
     return frozenset(column.physical for column in columns)
 
@@ -215,13 +218,6 @@ def _order(type_: t.DataType) -> Callable[[Any], Any] | None:
 def _has_null_count(type_: t.DataType) -> bool:
     """Whether every writer of statistics counts nulls of the type."""
     return isinstance(type_, t.PrimitiveType | t.DecimalType) and type_ not in (t.VARIANT, t.VOID)
-
-
-def _clustering(candidate: Candidate) -> tuple[_Path, ...]:
-    domain = candidate.intent.domains.get(CLUSTERING_DOMAIN) or candidate.base.domains.get(CLUSTERING_DOMAIN)
-    if domain is None or domain.removed:
-        return ()
-    return tuple(sorted(clustering_paths(domain.configuration) or ()))
 
 
 def _values(tree: Any, above: _Path = ()) -> Iterator[tuple[_Path, Any]]:

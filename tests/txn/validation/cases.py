@@ -14,9 +14,9 @@ import pytest
 import deltaskip as ds
 from deltaskip.actions import AddFile, DeletionVectorDescriptor, Protocol
 from deltaskip.errors import DeltaSkipError
-from deltaskip.features.commit_rules import RULES
 from deltaskip.sparkexpr.types import LONG, StructField, StructType, schema_to_json
 from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.validation.commit_rules import RULES
 from tests.each import each
 from tests.txn.tables import SCHEMA, make_table
 

@@ -34,7 +34,7 @@ def does(
 
     def act(txn: Any) -> None:
         if operation is not None:
-            txn._intent.operation = operation
+            txn.changes.operation = operation
         txn.remove(*removes)
         txn.add(*adds)
         txn.add_cdc(*cdc)

@@ -24,11 +24,12 @@ from deltaskip.actions import (
     parse_action,
 )
 from deltaskip.errors import DeltaSkipError, InvalidCommit, UnsupportedFeature
-from deltaskip.features.commit_rules import RULES
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.storage import LocalStorage
+from deltaskip.txn.changes import Changes
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.preparation import prepare
+from deltaskip.txn.validation.commit_rules import RULES
 from tests import corpus
 from tests.builder import log_file
 from tests.each import each
@@ -62,28 +63,28 @@ def replayed(base: Snapshot, actions: list[Any]) -> Intent:
     infos = [action for action in actions if isinstance(action, CommitInfo)]
     members = infos[0].members if infos else {}
     parameters = members.get("operationParameters")
-    intent = Intent(base, members.get("operation") or "WRITE", parameters if isinstance(parameters, dict) else {})
+    changes = Changes(base, members.get("operation") or "WRITE", parameters if isinstance(parameters, dict) else {})
     marked = any(isinstance(action, DomainMetadata) and action.domain == "delta.rowTracking" for action in actions)
     for action in actions:
         match action:
             case AddFile():
                 # New row ids are assigned by the commit.
                 fresh = marked or action.default_row_commit_version == base.version + 1
-                intent.put_add(replace(action, base_row_id=None, default_row_commit_version=None) if fresh else action)
+                changes.put_add(replace(action, base_row_id=None, default_row_commit_version=None) if fresh else action)
             case RemoveFile():
-                intent.put_remove(action)
+                changes.put_remove(action)
             case AddCdcFile():
-                intent.put_cdc(action)
+                changes.put_cdc(action)
             case Metadata():
                 kept = {key: value for key, value in action.configuration.items() if key not in _ASSIGNED}
-                intent.metadata = replace(action, configuration=kept)
+                changes.metadata = replace(action, configuration=kept)
             case Protocol():
-                intent.protocol = action
+                changes.protocol = action
             case Txn():
-                intent.txns[action.app_id] = action
+                changes.txns[action.app_id] = action
             case DomainMetadata() if action.domain != "delta.rowTracking":
-                intent.domains[action.domain] = action
-    return intent
+                changes.domains[action.domain] = action
+    return changes.intent()
 
 
 def commits(table: corpus.CorpusTable) -> Iterator[tuple[Snapshot, list[Any]]]:

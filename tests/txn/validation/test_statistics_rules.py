@@ -313,7 +313,7 @@ DOMAINS = {
         features=["collations", "domainMetadata"],
     ),
     "clustering by no column": Case(
-        lambda txn: txn._intent.domains.update(
+        lambda txn: txn.changes.domains.update(
             {CLUSTERING: DomainMetadata(CLUSTERING, '{"clusteringColumns":[["x"]]}')}
         ),
         "domains.clustering", features=["clustering", "domainMetadata"],
@@ -326,10 +326,10 @@ DOMAINS = {
         lambda txn: txn.set_app_version("app", 2), "txn.version", before=lambda txn: txn.set_app_version("app", 3)
     ),
     "operation without a name": Case(
-        lambda txn: (setattr(txn._intent, "operation", ""), txn.add(file("b"))), "commit.info"
+        lambda txn: (setattr(txn.changes, "operation", ""), txn.add(file("b"))), "commit.info"
     ),
     "parameters without JSON": Case(
-        lambda txn: (txn._intent.parameters.update(x={1, 2}), txn.add(file("b"))), "commit.info", "x of WRITE"  # type: ignore[attr-defined]
+        lambda txn: (txn.changes.parameters.update(x={1, 2}), txn.add(file("b"))), "commit.info", "x of WRITE"  # type: ignore[attr-defined]
     ),
 }  # fmt: skip
 

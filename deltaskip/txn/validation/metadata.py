@@ -1,15 +1,15 @@
-"""The one validator of commits: every rule, in an order in which each may rely on those before it."""
+"""Rules for the actions of a commit by themselves, and for the metadata and its properties."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.errors import InvalidArgument, SchemaError, WriteWarning
-from deltaskip.features.commit_rules import refusal
 from deltaskip.features.enabling import FEATURE_PREFIX, VERSION_PROPERTIES
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
+from deltaskip.features.violation import Violation
 from deltaskip.log.commit_times import ENABLEMENT
 from deltaskip.schema.properties import (
     CONSTRAINT_PREFIX,
@@ -22,67 +22,34 @@ from deltaskip.schema.properties import (
 from deltaskip.sparkexpr.types import LONG_MAX, parse_names
 from deltaskip.stats.stats_columns import STATS_COLUMNS
 from deltaskip.txn.intent import logged_parameter
-from deltaskip.txn.validation.candidate import Candidate
-from deltaskip.txn.validation.column_mapping import check_column_mapping
-from deltaskip.txn.validation.domains import check_app_versions, check_domains
-from deltaskip.txn.validation.files import check_files
-from deltaskip.txn.validation.iceberg import check_iceberg
-from deltaskip.txn.validation.protocol import check_features, check_protocol, check_uses
-from deltaskip.txn.validation.row_ids import check_row_ids, enables_late
-from deltaskip.txn.validation.schema import check_schema
-from deltaskip.txn.validation.schema_changes import check_changes
+from deltaskip.txn.validation.commit_facts import CommitFacts
 from deltaskip.warning import warn
 
 _Action = AddFile | RemoveFile | AddCdcFile | Metadata | Protocol | Txn | DomainMetadata
 _PREFIX = "delta."
 
 
-def validate(candidate: Candidate) -> bool:
-    """Check a commit against every rule, without writing anything.
-
-    Returns whether it is valid only for the files of its base, so that other writers must not add any.
-
-    Raises UnsupportedFeature with every feature that prevents the commit, InvalidCommit for the first rule that it
-    violates, and SchemaError for a malformed property of the table on which a rule depends.
-    """
-    _check_info(candidate)
-    _check_types(candidate)
-    check_protocol(candidate)
-    every_file = bool(candidate.intent.dropped_features)
-    if candidate.intent.metadata is not None:
-        _check_metadata(candidate)
-        _check_properties(candidate)
-    if candidate.intent.metadata is not None or candidate.intent.protocol is not None:
-        check_uses(candidate)
-    check_features(candidate)
-    if candidate.intent.metadata is not None:
-        check_column_mapping(candidate)
-        check_schema(candidate)
-        every_file |= check_changes(candidate)
-        every_file |= enables_late(candidate)
-    check_files(candidate)
-    check_iceberg(candidate)
-    check_row_ids(candidate)
-    check_domains(candidate)
-    check_app_versions(candidate)
-    return every_file
+def sets_metadata(facts: CommitFacts) -> bool:
+    """Whether the commit sets the metadata."""
+    return facts.intent.metadata is not None
 
 
-def _check_info(candidate: Candidate) -> None:
-    intent = candidate.intent
+def info_violations(facts: CommitFacts) -> Iterator[Violation]:
+    """An operation without a name, or with a parameter that has no JSON form."""
+    intent = facts.intent
     if not isinstance(intent.operation, str) or not intent.operation:
-        raise refusal("commit.info", f"The operation of {candidate.place} has no name; give it one")
+        yield Violation("commit.info", f"The operation of {facts.place} has no name; give it one")
     for name, value in intent.parameters.items():
         try:
             logged_parameter(value)
         except (TypeError, ValueError, RecursionError) as error:
-            why = f"The parameter {name} of {intent.operation} in {candidate.place} has no JSON form: {error}"
-            raise refusal("commit.info", f"{why}; use texts, numbers, lists and dicts") from error
+            why = f"The parameter {name} of {intent.operation} in {facts.place} has no JSON form: {error}"
+            yield Violation("commit.info", f"{why}; use texts, numbers, lists and dicts", cause=error)
 
 
-def _check_types(candidate: Candidate) -> None:
-    """Members of every action have the types that the protocol defines, since dataclasses accept any."""
-    intent = candidate.intent
+def malformed_actions(facts: CommitFacts) -> Iterator[Violation]:
+    """An action with a member that has not the type that the protocol defines, since dataclasses accept any."""
+    intent = facts.intent
     state = [action for action in (intent.protocol, intent.metadata) if action is not None]
     groups: tuple[Iterable[_Action], ...] = (
         state, intent.txns.values(), intent.domains.values(),
@@ -100,7 +67,7 @@ def _check_types(candidate: Candidate) -> None:
             except (InvalidArgument, TypeError, ValueError, AttributeError) as error:
                 path = getattr(action, "path", None)
                 what = type(action).__name__ + ("" if path is None else f" of {path}")
-                raise refusal("commit.actions", f"The {what} in {candidate.place} is malformed: {error}") from error
+                yield Violation("commit.actions", f"The {what} in {facts.place} is malformed: {error}", cause=error)
 
 
 def _is_plain(add: AddFile) -> bool:
@@ -147,78 +114,80 @@ def _are_texts(values: Mapping[str, str | None] | None) -> bool:
     )
 
 
-def _check_metadata(candidate: Candidate) -> None:
-    """Check the id and the format of a metaData action."""
-    base, metadata = candidate.base, candidate.metadata
-    if metadata.id != base.metadata.id:
-        candidate.refuse_metadata("metadata.id", f"must keep the table's id, {base.metadata.id}")
+def metadata_violations(facts: CommitFacts) -> Iterator[Violation]:
+    """Another id, another format than Parquet, a property that is no text, or a schema that cannot be parsed."""
+    before, metadata = facts.base.metadata, facts.metadata
+    if metadata.id != before.id:
+        yield facts.of_metadata("metadata.id", f"must keep the table's id, {before.id}")
     for name, text in metadata.configuration.items():
         if not isinstance(name, str) or not isinstance(text, str):
-            candidate.refuse_metadata("commit.actions", f"sets the property {name!r} to {text!r}, which must be texts")
+            yield facts.of_metadata("commit.actions", f"sets the property {name!r} to {text!r}, which must be texts")
     if metadata.format.provider.lower() != "parquet":
         why = f"has the format {metadata.format.provider!r}; data files of Delta tables are Parquet"
-        candidate.refuse_metadata("metadata.format", why)
+        yield facts.of_metadata("metadata.format", why)
+    try:
+        _ = facts.schema
+    except SchemaError as error:
+        yield facts.of_metadata("schema.json", f"has a schema that cannot be read: {error}")
 
 
-def _check_properties(candidate: Candidate) -> None:
-    """Check the properties that a metaData action sets or removes; the table's other properties are not checked."""
-    old, new = candidate.base.metadata.configuration, candidate.metadata.configuration
+def property_violations(facts: CommitFacts) -> Iterator[Violation]:
+    """A property that the commit must not set or remove; the table's other properties are not checked."""
+    old, new = facts.base.metadata.configuration, facts.metadata.configuration
     for name, text in new.items():
         if old.get(name) != text:
-            _check_value(candidate, name, text)
-    _check_guarded(candidate)
+            yield from _of_property(facts, name, text)
+    yield from _of_guarded(facts)
 
 
-def _check_value(candidate: Candidate, name: str, text: str) -> None:
+def _of_property(facts: CommitFacts, name: str, text: str) -> Iterator[Violation]:
     if name.startswith(CONSTRAINT_PREFIX):
         return
     if not (name.lower().startswith(_PREFIX) or is_delta_property(name)):
         meant = delta_property(_PREFIX + name)
         if meant is not None:
-            warn(
-                f"Delta ignores the property {name}, which {candidate.place} sets. Did you mean {meant}?", WriteWarning
-            )
+            warn(f"Delta ignores the property {name}, which {facts.place} sets. Did you mean {meant}?", WriteWarning)
         return
     if name in VERSION_PROPERTIES or name.startswith(FEATURE_PREFIX):
         why = f"sets the property {name}, which is not a table property: set the protocol action instead"
-        candidate.refuse_metadata("properties.unknown", why)
+        yield facts.of_metadata("properties.unknown", why)
     if not is_delta_property(name):
         why = (
             f"sets the property {name}, which Delta does not define: use another prefix than {_PREFIX!r} for your "
             f"own.{meant_property(name)}"
         )
-        candidate.refuse_metadata("properties.unknown", why)
+        yield facts.of_metadata("properties.unknown", why)
     try:
         parse_property(name, text)
         if name == STATS_COLUMNS:
             parse_names(text, name)
     except SchemaError as error:
-        candidate.refuse_metadata("properties.values", f"has a malformed property: {error}")
+        yield facts.of_metadata("properties.values", f"has a malformed property: {error}")
 
 
-def _check_guarded(candidate: Candidate) -> None:
-    old, new = candidate.base.metadata.configuration, candidate.metadata.configuration
-    rule, dropped = "properties.guarded", candidate.intent.dropped_features
+def _of_guarded(facts: CommitFacts) -> Iterator[Violation]:
+    old, new = facts.base.metadata.configuration, facts.metadata.configuration
+    rule, dropped = "properties.guarded", facts.intent.dropped_features
     for name in ENABLEMENT:
         if name in new and new[name] != old.get(name):
-            candidate.refuse_metadata(rule, f"sets {name}, which the commit itself sets: leave it out")
-    both = candidate.properties.row_tracking and candidate.properties.row_tracking_suspended
-    before = candidate.base.table_properties.well_formed()
+            yield facts.of_metadata(rule, f"sets {name}, which the commit itself sets: leave it out")
+    before, after = facts.properties_before, facts.properties
+    both = after.row_tracking and after.row_tracking_suspended
     if both and before.row_tracking and not before.row_tracking_suspended:
         suspended = TableProperties.row_tracking_suspended.name
         why = f"sets {suspended} while {TableProperties.row_tracking.name} is true: unset that in the same transaction"
-        candidate.refuse_metadata("row-ids.enabling", why)
+        yield facts.of_metadata("row-ids.enabling", why)
     protected = TableProperties.checkpoint_protection_version
     highest = before.checkpoint_protection_version
-    if candidate.properties.checkpoint_protection_version < highest and "checkpointProtection" not in dropped:
+    if after.checkpoint_protection_version < highest and "checkpointProtection" not in dropped:
         why = f"lowers {protected.name} below {highest}, which protects the log of earlier versions"
-        candidate.refuse_metadata(rule, f"{why}: keep it")
+        yield facts.of_metadata(rule, f"{why}: keep it")
     for name in MATERIALIZED_COLUMNS:
         if name in old and new.get(name) != old[name] and not (name not in new and "rowTracking" in dropped):
             change = f"changes {name} to {new[name]}" if name in new else f"removes {name}"
             why = f"{change}, but files of the table may have row ids in the column {old[name]}: keep it"
-            candidate.refuse_metadata("row-ids.columns", why)
+            yield facts.of_metadata("row-ids.columns", why)
     names = [new[name].lower() for name in MATERIALIZED_COLUMNS if name in new]
     if "" in names or len(set(names)) < len(names):
         why = f"must set {' and '.join(MATERIALIZED_COLUMNS)} to different names of columns"
-        candidate.refuse_metadata("row-ids.columns", why)
+        yield facts.of_metadata("row-ids.columns", why)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deltaskip.features.commit_rules import RULES, rule_table
+from deltaskip.txn.validation.commit_rules import RULES, rule_table
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_every_rule_has_a_case_that_breaks_it() -> None:

@@ -1,0 +1,194 @@
+"""Changes of versions without a change data feed, found by row ids, beside the feed and the states of the table."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from deltaskip import DeltaTable
+from deltaskip.errors import InvalidArgument
+from tests.dml.tables import DDL, rows, rows_of
+from tests.extent import some
+
+IDS = {"delta.enableRowTracking": "true"}
+FEED = {"delta.enableChangeDataFeed": "true"}
+VECTORS = {"delta.enableDeletionVectors": "true"}
+NAMES = ("id", "p", "x", "st")
+INSERTS, DELETES = ("insert", "update_postimage"), ("delete", "update_preimage")
+
+
+def made(folder: Path, *properties: dict[str, str], partitioned: bool = False) -> DeltaTable:
+    joined = dict(pair for each in (IDS, *properties) for pair in each.items())
+    return DeltaTable.create(folder, DDL, ["p"] if partitioned else [], properties=joined)
+
+
+def counted(found: list[dict[str, Any]]) -> Counter[str]:
+    return Counter(str([row[name] for name in NAMES]) for row in found)
+
+
+def changes(table: DeltaTable, *bounds: int, **chosen: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = table.changes(*bounds, **chosen).to_arrow().to_pylist()
+    return found
+
+
+def split(found: list[dict[str, Any]]) -> tuple[Counter[str], Counter[str]]:
+    """The rows that came, and those that went."""
+    return tuple(  # type: ignore[return-value]
+        counted([row for row in found if row["_change_type"] in types]) for types in (INSERTS, DELETES)
+    )
+
+
+def state(table: DeltaTable, version: int) -> Counter[str]:
+    return counted(rows_of(DeltaTable(table.snapshot.root, version)))
+
+
+def play(table: DeltaTable, seed: int) -> None:
+    """Random changes, some of which only move rows, or leave values as they were."""
+    chance, first = random.Random(seed), 0
+    for _ in range(9):
+        match chance.randrange(8):
+            case 0 | 1:
+                table.append(rows(range(first, first + 20)))
+                first += 20
+            case 2:
+                table.delete(f"id % {chance.randint(3, 7)} = 1")
+            case 3:
+                table.update({"x": "x + 1"}, f"id % {chance.randint(2, 5)} = 0")
+            case 4:
+                table.update({"x": "x"}, "id % 3 = 0")
+            case 5:
+                table.overwrite(rows(range(first, first + 3)), where=f"id IN (3, {first}, {first + 1}, {first + 2})")
+                first += 3
+            case 6:
+                table.optimize()
+            case _:
+                table.restore(version=chance.randint(0, table.version))
+        table.refresh()
+
+
+KINDS = ({}, VECTORS, FEED, {**VECTORS, **FEED})
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+@pytest.mark.parametrize("properties", KINDS, ids=str)
+@pytest.mark.parametrize("seed", some(range(12), 2))
+def test_changes_lead_from_each_version_to_the_next_and_net_ones_from_the_first_to_the_last(
+    tmp_path: Path, properties: dict[str, str], partitioned: bool, seed: int
+) -> None:
+    table = made(tmp_path / "t", properties, partitioned=partitioned)
+    play(table, seed)
+    states = [state(table, version) for version in range(table.version + 1)]
+    for version in range(1, table.version + 1):
+        came, went = split(changes(table, version, version, source="rows"))
+        assert states[version - 1] - went + came == states[version], version
+        assert not went - states[version - 1]
+    for start in range(1, table.version + 1):
+        net = changes(table, start, net=True)
+        came, went = split(net)
+        assert went == states[start - 1] - states[-1]
+        assert came == states[-1] - states[start - 1]
+        by_version = changes(table, start, source="rows")
+        last = {row["id"]: row["_commit_version"] for row in sorted(by_version, key=lambda r: r["_commit_version"])}
+        assert all(row["_commit_version"] == last[row["id"]] for row in net)
+
+
+def test_the_feed_and_row_ids_tell_the_same_updates(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", FEED, VECTORS)
+    table.append(rows(range(30)))
+    table.update({"x": "x + 1"}, "id % 3 = 0")
+    table.delete("id % 5 = 1")
+    table.merge(rows(range(25, 35)), "t.id = s.id", target_alias="t", source_alias="s").when_matched_update(
+        {"x": "s.x + 7"}
+    ).when_not_matched_insert_all().execute()
+    table.refresh()
+
+    def told(source: str) -> list[tuple[Any, ...]]:
+        found = changes(table, 1, source=source)
+        return sorted((row["_commit_version"], row["id"], row["_change_type"], row["x"]) for row in found)
+
+    assert told("rows") == told("feed") == told("auto")
+
+
+def test_the_feed_is_read_where_there_is_one(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    table.append(rows(range(10)))
+    table.update({"x": "x + 1"}, "id = 3")
+    table.alter_sql(f"SET TBLPROPERTIES ({', '.join(f'{name!r} = {text!r}' for name, text in FEED.items())})")
+    table.update({"x": "x + 1"}, "id = 3")
+    table.refresh()
+    kinds = table.changes(1).files().select(["version", "change_type"]).to_pylist()
+    assert [(each["version"], each["change_type"]) for each in kinds] == [
+        (1, "insert"), (2, "update_postimage"), (2, "update_preimage"), (4, None),
+    ]  # fmt: skip
+    by_rows = {(row["_commit_version"], row["_change_type"]) for row in changes(table, 2, where="id = 3")}
+    assert by_rows == {(v, kind) for v in (2, 4) for kind in ("update_preimage", "update_postimage")}
+
+
+def test_a_change_is_given_whole_if_one_image_matches(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", VECTORS)
+    table.append(rows(range(10)))
+    table.update({"x": "1000"}, "id = 3")
+    for net in (False, True):
+        found = changes(table.refresh(), 2, where="x = 1000", net=net)
+        assert sorted(row["_change_type"] for row in found) == ["update_postimage", "update_preimage"]
+    assert not changes(table, 2, where="x = 1001")
+    assert len(changes(table, 1, where="x = 1000")) == 2
+    only = changes(table, 2, where="_change_type = 'update_preimage'", columns=["id"])
+    assert sorted(row["_change_type"] for row in only) == ["update_postimage", "update_preimage"]
+    assert set(only[0]) == {"id", "_change_type", "_commit_version", "_commit_timestamp"}
+
+
+def test_values_of_every_type_are_compared(tmp_path: Path) -> None:
+    table = DeltaTable.create(
+        tmp_path / "t", "id INT, m MAP<STRING, ARRAY<INT>>, s STRUCT<a: MAP<INT, STRING>, b: DOUBLE>, d DECIMAL(9, 2)",
+        properties={**IDS, **VECTORS},
+    )  # fmt: skip
+    values = {"m": [("k", [1, None])], "s": {"a": [(1, None)], "b": float("nan")}, "d": None}
+    schema = table.scan().to_arrow().schema
+    table.append(pa.Table.from_pylist([{"id": number, **values} for number in range(4)], schema))
+    table.update({"m": "m"}, "id = 0")
+    table.update({"m": "map('k', array(1))"}, "id = 1")
+    table.update({"s": "named_struct('a', map(1, 'x'), 'b', s.b)"}, "id = 2")
+    table.refresh()
+    assert sorted({row["id"] for row in changes(table, 2)}) == [0, 1, 2]
+    assert sorted({row["id"] for row in changes(table, 2, net=True)}) == [1, 2]
+
+
+def test_versions_without_row_ids_are_refused(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", DDL)
+    table.append(rows(range(3)))
+    with pytest.raises(InvalidArgument, match=r"version 0 of .* neither delta.enableChangeDataFeed nor .* was true"):
+        table.changes()
+    with pytest.raises(InvalidArgument, match=r"delta.enableRowTracking was not true: set delta.enableRowTracking"):
+        table.changes(source="rows")
+    with pytest.raises(InvalidArgument, match=r"leave out source='feed'"):
+        made(tmp_path / "u").changes(net=True, source="feed")
+    with pytest.raises(InvalidArgument, match=r"source must be auto, feed or rows, not 'log'"):
+        table.changes(source="log")
+
+
+def test_ids_that_came_late_are_ids(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", DDL, properties=VECTORS)
+    table.append(rows(range(6)))
+    table.alter_sql("SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')")
+    enabled = table.refresh().version
+    table.update({"x": "x + 1"}, "id = 2")
+    table.delete("id = 5")
+    found = changes(table.refresh(), enabled + 1)
+    assert sorted((row["id"], row["_change_type"]) for row in found) == [
+        (2, "update_postimage"), (2, "update_preimage"), (5, "delete"),
+    ]  # fmt: skip
+
+
+def test_a_scan_can_be_pickled(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    table.append(rows(range(5)))
+    table.update({"x": "x + 1"}, "id = 3")
+    scan = table.refresh().changes(1, net=True)
+    assert pickle.loads(pickle.dumps(scan)).to_arrow() == scan.to_arrow()
