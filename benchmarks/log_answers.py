@@ -1,6 +1,7 @@
 """The first rows of an order, and totals, beside deltalake, DuckDB and delta-spark.
 
     python -m benchmarks.log_answers [--files 10000] [--rows 2000] [--rounds 5] [--folder DIR] [--only NAME ...]
+                                  [--processor]
 
 Two tables of so many files of so many rows, in a hundred partitions each: in `clustered`, a tenth of a file's times
 overlap those of the next file; in `mixed`, every file has times of the whole range. Every run opens the table and
@@ -8,7 +9,8 @@ returns the answer: `DeltaTable(path).scan(where).top(10, by)` and `.aggregate(b
 DuckDB and over the QueryBuilder of deltalake, and the same SQL through delta-spark, which keeps the log that it has
 loaded. Their runs alternate, the first round warms up and is not counted, and their answers must be equal. delta-spark
 needs Java and DELTASKIP_DELTA_JARS, and is left out otherwise. The report shows medians, how many files deltaskip has
-read, and how many times longer each peer takes in its best run than deltaskip in its own.
+read, and how many times longer each peer takes in its best run than deltaskip in its own. `--processor` measures the
+time of the processor in all threads of this process instead, without delta-spark, which other load changes less.
 """
 
 from __future__ import annotations
@@ -136,7 +138,15 @@ def _spark_answer(spark: Any) -> Callable[[Path, Case], pa.Table]:
     return answer
 
 
-def measure(folder: Path, files: int, rows: int, rounds: int, only: Sequence[str], peers: dict[str, Any]) -> None:
+def measure(
+    folder: Path,
+    files: int,
+    rows: int,
+    rounds: int,
+    only: Sequence[str],
+    peers: dict[str, Any],
+    clock: Callable[[], float] = time.perf_counter,
+) -> None:
     """Ask every question of every engine, and print a line for each."""
     print(
         "| | files read | deltaskip | "
@@ -157,12 +167,12 @@ def measure(folder: Path, files: int, rows: int, rounds: int, only: Sequence[str
         for turn in range(rounds + 1):
             answers = []
             for name in seconds:
-                start = time.perf_counter()
+                start = clock()
                 if name == "deltaskip":
                     answer, read = deltaskip_answer(path, case)
                 else:
                     answer = peers[name](path, case)
-                taken = time.perf_counter() - start
+                taken = clock() - start
                 answers.append(_plain(answer))
                 if turn:
                     seconds[name].append(taken)
@@ -218,12 +228,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--only", nargs="*", default=())
+    parser.add_argument("--processor", action="store_true")
     given = parser.parse_args()
     peers: dict[str, Any] = {"deltalake": _deltalake_answer, "DuckDB": _duckdb_answer}
-    if os.environ.get(JARS):
+    if os.environ.get(JARS) and not given.processor:
         peers["delta-spark"] = _spark_answer(session(Path(os.environ[JARS])))
     with tempfile.TemporaryDirectory() as folder:
-        measure(given.folder or Path(folder), given.files, given.rows, given.rounds, given.only, peers)
+        clock = time.process_time if given.processor else time.perf_counter
+        measure(given.folder or Path(folder), given.files, given.rows, given.rounds, given.only, peers, clock)
 
 
 if __name__ == "__main__":

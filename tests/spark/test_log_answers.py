@@ -18,7 +18,7 @@ from tests.skipping.random_predicates import random_predicate
 
 pytestmark = pytest.mark.spark
 
-TABLES = extent(20, 100)
+TABLES = extent(8, 60)
 QUESTIONS = 5
 WORDS = ["a", "A", "ä", "Ä", "b", "B", "ss", "ß", "z", "Z", "", "aa", "Aa", "éa", "Éb", None]
 
