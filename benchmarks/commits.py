@@ -2,6 +2,7 @@
 
     python -m benchmarks.commits ENGINE commits|checkpoint|checkpoint-text FILES
     python -m benchmarks.commits ENGINE appends ROWS
+    python -m benchmarks.commits ENGINE grown ROWS [TABLE]
 
 A commit adds one small file (an action only, no data) to an open table that neither engine checkpoints meanwhile; the
 peer's call is `create_write_transaction`. Every commit of deltaskip is synced to disk, and up to 20,000 files it writes
@@ -12,6 +13,9 @@ of its last version: with the statistics as a struct, too (`checkpoint`), or as 
 `appends` are writes of one row each to one table, with the engine's checkpoints: appends a second among the first
 hundred and the last hundred, processor time included, and row groups and bytes of the last checkpoint. Only it has a
 third engine, delta-spark, which needs Java and DELTASKIP_DELTA_JARS.
+
+`grown` compares appends to a table with ROWS commits, which deltaskip makes or TABLE is, with appends to a new table:
+turn by turn in one process, so that other work on the machine is the same for both. ENGINE may be `all`.
 
 Environment: DELTASKIP_BENCH_DIR keeps the tables between runs; DELTASKIP_BENCH_FILES sets the checkpoint's files.
 """
@@ -35,6 +39,8 @@ from benchmarks.tables import reference_table
 ENGINES = ("deltaskip", "deltalake")
 # The first of a process load what they need.
 WARM, COMMITS = sized(3, 1), sized(30, 2)
+# Appends to each table of `grown`.
+TURNS = sized(200, 4)
 _STATS = '{"numRecords":1000,"minValues":{"id":1},"maxValues":{"id":1000},"nullCount":{"id":0}}'
 
 
@@ -189,6 +195,30 @@ def _appends(engine: str, table: str, rows: int) -> dict[str, Any]:
     return found
 
 
+def _grown(engine: str, table: str, scratch: str) -> dict[str, Any]:
+    """Milliseconds of the processor for appends to a new table and to a copy of a large one, turn by turn."""
+    appends = TURNS if engine == "deltaskip" else TURNS // 10
+    shutil.copytree(table, f"{scratch}/{engine}-grown")
+    found: dict[str, Any] = {"engine": engine, "appends": appends}
+    act = {name: _APPENDS[engine](f"{scratch}/{engine}-{name}") for name in ("new", "grown")}
+    spent: dict[str, list[tuple[float, float]]] = {name: [] for name in act}
+    for number in range(-10, appends):
+        for name, append in act.items():
+            wall, cpu = perf_counter(), process_time()
+            append(number)
+            if number >= 0:
+                spent[name].append((perf_counter() - wall, process_time() - cpu))
+    for name, each in spent.items():
+        walls, processor = (sorted(values) for values in zip(*each, strict=True))
+        for kind, values in (("wall", walls), ("processor", processor)):
+            found[f"{name}_{kind}_ms"] = round(1000 * sum(values) / appends, 2)
+            found[f"{name}_median_{kind}_ms"] = round(1000 * values[appends // 2], 2)
+    # The driver of delta-spark is another process, whose processor time is not known here.
+    kind = "wall" if engine == "delta-spark" else "processor"
+    found["speed"] = round(found[f"new_{kind}_ms"] / found[f"grown_{kind}_ms"], 2)
+    return found
+
+
 def _row(number: int) -> Any:
     import pyarrow as pa
 
@@ -198,7 +228,8 @@ def _row(number: int) -> Any:
 def _append_of_deltaskip(table: str) -> Callable[[int], object]:
     import deltaskip as ds
 
-    opened = ds.DeltaTable.create(table, "id BIGINT, name STRING")
+    properties = {"delta.checkpointInterval": "10"}
+    opened = ds.DeltaTable.create(table, "id BIGINT, name STRING", properties=properties, mode="ignore")
     return lambda number: opened.append(_row(number))
 
 
@@ -207,7 +238,8 @@ def _append_of_deltalake(table: str) -> Callable[[int], object]:
 
     # Its default is a checkpoint at every hundredth version.
     configuration = {"delta.checkpointInterval": "10"}
-    deltalake.write_deltalake(table, _row(-1), configuration=configuration)
+    if not deltalake.DeltaTable.is_deltatable(table):
+        deltalake.write_deltalake(table, _row(-1), configuration=configuration)
     opened = deltalake.DeltaTable(table)
     return lambda number: deltalake.write_deltalake(opened, _row(number), mode="append")
 
@@ -236,6 +268,16 @@ _RUNS = {
 def main() -> None:
     """Measure one of them and print JSON; with a table, in this process."""
     engine, what, files, *given = sys.argv[1:]
+    if what == "grown":
+        with tempfile.TemporaryDirectory(prefix="deltaskip-commits-") as scratch:
+            table = given[0] if given else f"{scratch}/table"
+            if not given:
+                append = _append_of_deltaskip(table)
+                for number in range(int(files)):
+                    append(number)
+            for each in _APPENDS if engine == "all" else [engine]:
+                print(json.dumps(_grown(each, table, scratch)), flush=True)
+        return
     if what == "appends":
         with tempfile.TemporaryDirectory(prefix="deltaskip-commits-") as scratch:
             print(json.dumps(_appends(engine, f"{scratch}/table", int(files))))

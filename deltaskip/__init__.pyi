@@ -123,6 +123,7 @@ from .table.conversion import convert_to_delta
 from .table.detail import LogDetail, TableDetail
 from .table.frames import read_pandas, scan_polars
 from .table.table import DeltaTable
+from .table.written import write
 from .txn.cost import ChangeCost, FileCount
 from .txn.result import WriteResult
 
@@ -265,4 +266,5 @@ __all__ = [
     "scan_polars",
     "sql",
     "transforms",
+    "write",
 ]

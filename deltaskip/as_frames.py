@@ -52,7 +52,8 @@ def frame_of(table: pa.Table) -> polars.DataFrame:
     """Return an Arrow table as a Polars DataFrame."""
     import polars
 
-    found = polars.from_arrow(table)
+    # Chunks stay apart: one array of all would be a copy.
+    found = polars.from_arrow(table, rechunk=False)
     assert isinstance(found, polars.DataFrame)
     return found
 

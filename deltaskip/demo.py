@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from shlex import quote as quoted
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -66,9 +68,12 @@ SURNAMES = (
     "Virtanen",
 )
 COLLATION = "icu.UNICODE_CI"
+DEFAULT_FOLDER = Path("customers")
+"""Where the command keeps the table by default."""
 PREDICATE = "day >= '2026-01-04' AND name = 'MÜLLER 0500'"
 MIN_JAVA = 17
 
+_COMMAND = "deltaskip"
 _ACT = "The demo with Spark"
 
 # The files contain plain strings; only the table's schema has their collation.
@@ -134,7 +139,7 @@ def run(keep: Path | None, report: Report) -> Outcome:
     """Run the demo.
 
     Args:
-        keep: An empty or new folder for the table. The default is a temporary folder.
+        keep: An empty or new folder for the table; None for a temporary folder, which is deleted.
         report: Called with each line of output.
 
     Raises:
@@ -247,8 +252,25 @@ def _report(outcome: Outcome, keep: Path | None, report: Report) -> None:
     report("")
     if outcome.note is not None:
         report(outcome.note)
+    table, program = keep or DEFAULT_FOLDER, _program()
     if keep is not None:
-        report(f'The table is in {keep}. Try: deltaskip explain {keep} --where "{PREDICATE}"')
+        report(f"The table is in {keep}. Next:")
+    elif not (DEFAULT_FOLDER / LOG_FOLDER).is_dir():
+        return
+    else:
+        report(f"A table is in {DEFAULT_FOLDER} already, which was left as it is. Next:")
+    report(f"  {program} stats {quoted(str(table))}")
+    report(f'  {program} explain {quoted(str(table))} --where "{PREDICATE}"')
+    report(f"  {program} query \"SELECT id, name FROM '{table}' WHERE {PREDICATE}\"")
+
+
+def _program() -> str:
+    """The command as the user started it: its name if the shell finds it by that, otherwise its path."""
+    started = sys.argv[0]
+    found = shutil.which(_COMMAND)
+    if Path(started).name != _COMMAND or (found is not None and Path(found).samefile(started)):
+        return _COMMAND
+    return quoted(started)
 
 
 def _engine(scratch: Path, session: ExitStack) -> tuple[DemoEngine, str | None]:

@@ -90,15 +90,20 @@ class Unpicklable:
 
 
 class NotCalled:
-    """Base class for the values of attributes that are methods in other libraries, such as `schema` of a table."""
+    """Base class for the values of attributes that are methods in other libraries, such as `schema` of a table.
+
+    Attributes:
+        example: What to write, for messages.
+    """
 
     __slots__ = ()
+    example: ClassVar[str] = ""
 
     def __call__(self, *args: object, **named: object) -> NoReturn:
         """Raise InvalidArgumentType: the value is an attribute, not a method."""
         name = type(self).__name__
         raise errors.InvalidArgumentType(
-            f"A {name} is the value of an attribute, not of a method: leave out the parentheses."
+            f"A {name} is the value of an attribute, not of a method: leave out the parentheses{self.example}."
         )
 
 
@@ -316,12 +321,12 @@ def _wrong_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict
         wanted = f" Did you mean {' and '.join(cures)}?" if cures else ""
         if named.get("mode") == "overwrite":
             wanted += " To replace rows, call overwrite(rows)."
+        unknown = next((each for each in named if each not in parameters and meant[each] is None), None)
+        if unknown is not None and "where" in parameters and not isinstance(named[unknown], bool):
+            wanted += f' A condition on a column is SQL text: where="{unknown} = {named[unknown]!r}".'
         own = args[len(known.parameters) - len(parameters) :]
         if parameters[:1] == ["spark"] and own and isinstance(own[0], str):
-            without = (
-                f", or None: {function.__name__}(None, text) runs what needs no session" if own is not args else ""
-            )
-            wanted += f" The first one is a SparkSession{without}."
+            wanted += " The first one is a SparkSession."
         return f"{name} {first_line(error)}.{wanted} Its arguments are {', '.join(parameters) or 'none'}."
     return None
 

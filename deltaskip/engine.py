@@ -133,8 +133,14 @@ class Engine(Protocol):
     def substituted(self, session: Any, text: str) -> str:
         """SQL text with its variables replaced, as the session replaces them."""
 
-    def meaning(self, session: Any) -> SessionMeaning:
-        """How a session understands SQL text under its settings."""
+    def meaning(
+        self, session: Any | None, given: object = None, schema: StructType | None = None
+    ) -> SessionMeaning | None:
+        """How a session understands expressions.
+
+        session: None for the active session of this process; then the answer is None if no session answers. given: the
+        expression, for whose functions and names that are not columns the session is asked, too.
+        """
 
     def session_function(self, name: str) -> bool:
         """Whether the active session of this process has a function of this name."""
@@ -151,12 +157,6 @@ class Engine(Protocol):
     def session_time_zone(self) -> str | None:
         """The time zone of the active session of this process; None if no session answers."""
 
-    def session_meaning(self, given: object, schema: StructType | None) -> SessionMeaning | None:
-        """How the active session of this process understands expressions; None if no session answers.
-
-        given: the expression, for whose functions and names that are not columns the session is asked, too.
-        """
-
     def column_to_node(self, column: Any, read: Callable[[str], Node] = ...) -> Node:
         """The unbound predicate of an engine's column expression; `Opaque` for parts that have no node.
 
@@ -167,6 +167,13 @@ class Engine(Protocol):
         """The term of an order that an engine's column expression stands for, such as `F.desc("ts")`.
 
         read: See `column_to_node`.
+        """
+
+    def as_columns_of(self, column: Any, table: str, qualifier: str | None, source: Any = None) -> Any:
+        """A column expression with names in place of columns of the table's DataFrames.
+
+        table: The location of the table. qualifier: Its name in expressions. source: The DataFrame that is merged,
+        whose columns stay.
         """
 
     def has_session(self) -> bool:
@@ -245,7 +252,7 @@ def session_meaning(given: object, schema: StructType | None) -> SessionMeaning 
         given: The expression, as SQL text or a node; None for the settings of the session alone.
         schema: The columns of the expression.
     """
-    return _asked(lambda: _loaded().session_meaning(given, schema))
+    return _asked(lambda: _loaded().meaning(None, given, schema))
 
 
 def _asked(question: Callable[[], _T]) -> _T | None:

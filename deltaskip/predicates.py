@@ -16,9 +16,9 @@ from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr import ColumnExpr, parse_sql, to_node, with_parameters
 from deltaskip.sparkexpr.bind import with_shapes
 from deltaskip.sparkexpr.meaning import USUAL, SessionMeaning
-from deltaskip.sparkexpr.nodes import Node, Opaque
+from deltaskip.sparkexpr.nodes import Column, Node, Opaque, transform
 from deltaskip.sparkexpr.text.sql_text import quoted_text
-from deltaskip.sparkexpr.types import StructType
+from deltaskip.sparkexpr.types import StructType, fold_name
 from deltaskip.warning import warn
 
 _BARE_DATE = regex(r"\s*\d{4}-\d{1,2}-\d{1,2}\s*")
@@ -46,11 +46,11 @@ def given_predicate(where: object, params: object, schema: StructType) -> object
         )
     if params is not None or where is None or isinstance(where, str | ColumnExpr | Node):
         where = with_parameters(where, params)
-        return ColumnExpr(with_shapes(to_node(where), schema)) if isinstance(where, ColumnExpr) else where
+        return ColumnExpr(_of_columns(to_node(where), schema)) if isinstance(where, ColumnExpr) else where
     if isinstance(where, (list, tuple)):
         from deltaskip.sparkexpr import tuples_node
 
-        return ColumnExpr(with_shapes(tuples_node(where), schema))
+        return ColumnExpr(_of_columns(tuples_node(where), schema))
     module = type(where).__module__
     if module.startswith("polars.") and hasattr(where, "meta"):
         return ColumnExpr(_of_polars(where, schema))
@@ -94,6 +94,22 @@ def written_node(given: Any, what: str = "A predicate of pyspark") -> Node:
     return engine(what).column_to_node(given, Opaque) if is_column(given) else expression_node(given, what)
 
 
+def as_columns_of(given: Any, table: str, qualifier: str | None = None, source: Any = None) -> Any:
+    """Return an expression with names in place of columns of the table's DataFrames, such as `table.toDF()["id"]`.
+
+    Args:
+        given: The expression; a PySpark Column can hold columns of DataFrames.
+        table: The location of the table.
+        qualifier: The name of the table in expressions; None for none.
+        source: The DataFrame that is merged into the table, whose columns stay.
+
+    Raises PredicateError for a column of another DataFrame.
+    """
+    if not is_column(given):
+        return given
+    return engine("An expression of pyspark").as_columns_of(given, table, qualifier, source)
+
+
 def node_and_texts(column: Any) -> tuple[Node, list[str]]:
     """Return the node of a PySpark Column as understood without a session, and the SQL text in it, as of F.expr."""
     texts: list[str] = []
@@ -130,6 +146,30 @@ def warn_of_bare_date(what: str, text: str) -> None:
             f"or {quoted_text(date)} with its quotes for the text.",
             PredicateWarning,
         )
+
+
+def _of_columns(node: Node, schema: StructType) -> Node:
+    """A predicate of names in Python over the columns of a table, with the shapes of its dicts.
+
+    A name with dots is a column of this name if there is no column of the name before the first dot.
+    """
+    return with_shapes(with_dotted_names(node, schema), schema)
+
+
+def with_dotted_names(node: Node, schema: StructType) -> Node:
+    """Return an expression of `deltaskip.col` in which columns whose names have dots are those of the schema."""
+    dotted = {fold_name(name): name for name in schema.names if "." in name}
+    if not dotted:
+        return node
+    first = {fold_name(name) for name in schema.names}
+
+    def visited(part: Node) -> Node:
+        if isinstance(part, Column) and fold_name(part.parts[0]) not in first:
+            name = dotted.get(fold_name(".".join(part.parts)))
+            return part if name is None else Column((name,))
+        return transform(part, visited)
+
+    return visited(node)
 
 
 def _of_polars(where: Any, schema: StructType) -> Node:

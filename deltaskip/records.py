@@ -10,9 +10,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["dataclass"]
+from deltaskip.recursion import deep
+
+__all__ = ["dataclass", "nested"]
+
+K = TypeVar("K", bound=type)
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -50,6 +54,32 @@ else:
             return found
 
         return made if cls is None else made(cls)
+
+
+def nested(cls: K) -> K:
+    """Return a frozen dataclass whose values may be nested to any depth: in comparison, hash and `repr`.
+
+    cls: The class. In a slot `_hash`, if a base class has one, the hash is kept.
+    """
+    kind: Any = cls
+    hash_of, same = deep(kind.__hash__), deep(kind.__eq__)
+
+    def hash_once(self: Any) -> int:
+        try:
+            return self._hash  # type: ignore[no-any-return]
+        except AttributeError:
+            found: int = hash_of(self)
+            object.__setattr__(self, "_hash", found)
+            return found
+
+    def equals(self: Any, other: object) -> Any:
+        if self is other:
+            return True
+        return same(self, other) if other.__class__ is self.__class__ else NotImplemented
+
+    kind.__eq__, kind.__repr__ = equals, deep(kind.__repr__)
+    kind.__hash__ = hash_once if hasattr(cls, "_hash") else hash_of
+    return cls
 
 
 class _Init:

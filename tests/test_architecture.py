@@ -17,12 +17,14 @@ PACKAGE = ROOT / "deltaskip"
 # A room may import from the rooms of lower levels only; rooms of one level do not know each other.
 LEVELS = {
     "records": -1,
+    "recursion": -2,
     "arguments": 1,
     "doors": 1,
     "as_frames": 2,
     "errors": 0,
     "extras": -1,
     "fork_safety": -1,
+    "hints": 1,
     "lazy_regex": -2,
     "path_bytes": -1,
     "printable": -1,
@@ -351,7 +353,8 @@ def test_kernels_use_the_limited_api_of_which_wheels_are_built() -> None:
 
 # What the language of expressions imports of the rest of the package.
 BELOW_THE_LANGUAGE = {
-    "arguments", "doors", "errors", "extras", "fork_safety", "json_text", "lazy_regex", "printable", "records", "shown",
+    "arguments", "doors", "errors", "extras", "fork_safety", "json_text", "lazy_regex", "printable", "records",
+    "recursion", "shown",
 }  # fmt: skip
 # The modules and packages of the language whose names others import; other names come from deltaskip.sparkexpr.
 FACE_MODULES = {
@@ -390,6 +393,20 @@ def test_others_import_the_face_of_the_language() -> None:
     wrong = sorted(used - names - FACE_MODULES)
     assert not wrong, wrong
     assert used >= FACE_MODULES, f"nobody imports {FACE_MODULES - used}"
+
+
+def test_functions_that_change_every_node_take_trees_of_any_depth() -> None:
+    """`transform` calls the function for each child: one that transforms with itself is `deep`."""
+    wrong = [
+        f"{ident(path)}:{node.lineno}"
+        for path in python_modules()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef) and not any(ast.unparse(each) == "deep" for each in node.decorator_list)
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("transform", "n.transform", "nodes.transform")
+        if re.search(rf"\b{node.name}\b", ast.unparse(call.args[-1]))
+    ]
+    assert not wrong, wrong
 
 
 def test_only_the_spark_room_and_delta_spark_s_names_import_pyspark() -> None:
@@ -680,6 +697,9 @@ def test_package_files_list_names_only() -> None:
                 return True
             case ast.Assign(value=ast.Call(func=ast.Attribute(ast.Name("lazy_loader"), "attach_stub"))):
                 return path.with_suffix(".pyi").exists()
+            case ast.FunctionDef(name="__getattr__"):
+                # Says what to write for a name that the package lacks.
+                return path.parent == PACKAGE
         return False
 
     packages = [path for path in python_modules() if path.name == "__init__.py"]

@@ -74,6 +74,7 @@ WORDS = {
     "user_metadata": ("user_metadata", "changes"),
     "truncate_history": ("truncate_history", "feature"),
     "property": ("property",),
+    "spark": ("sql text",),
 }
 # What needs a session before anything else.
 READS_FILES = ("DeltaTable.update", "DeltaTable.replace_partitioning", "DeltaTable.recompute_stats")
@@ -114,6 +115,9 @@ def check(call: Call, names: list[str], table: Path) -> None:
                 continue
             # The files of the table, which these read, do not exist.
             if call.name in READS_FILES and text.startswith(("The log of", "The data file", "Version ")):
+                continue
+            # A value that is allowed leads to the rows, which do not fit the table.
+            if call.name == "write" and "has no column id" in text:
                 continue
             if name == "nested" and "nested too deeply" in text:
                 continue

@@ -130,7 +130,7 @@ def _check_with_spark(snapshot: Snapshot, rule: RowRule, table: str, why: Unsupp
     if active_engine() is None:
         raise UnsupportedFeature(
             f"The constraint {rule.name} ({rule.expression}) cannot be checked over existing rows of {table} without "
-            f"Spark: start a session in this process, and add the constraint again."
+            f"Spark: {why.__cause__ or why} Start a session in this process, and add the constraint again."
         ) from why
     spark_engine = engine(f"Checking the constraint {rule.name} on rows of {table}")
     with tempfile.TemporaryDirectory() as scratch, spark_engine.local_session(Path(scratch)) as session:

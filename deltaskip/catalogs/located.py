@@ -22,7 +22,7 @@ from deltaskip.catalogs.identifier import (
     shown_namespace,
 )
 from deltaskip.catalogs.staged import StagedTable
-from deltaskip.catalogs.table_catalog import Ident, TransactionalTableCatalog
+from deltaskip.catalogs.table_catalog import Ident, TransactionalTableCatalog, no_table
 from deltaskip.data_files.sort_order import SORT_ORDER_KEY, SortOrder, check_sort_order, sort_order_of, sort_order_text
 from deltaskip.doors import first_line
 from deltaskip.log import load_snapshot
@@ -402,7 +402,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         """The entry of a table. Raises TableNotFound."""
         found = self.find_entry(ident)
         if found is None:
-            raise errors.TableNotFound(f"The catalog {self.name} has no table {ident}.")
+            raise no_table(self, ident)
         return found
 
     def _open(self, entry: TableEntry, version: int | None = None, timestamp: date | str | None = None) -> DeltaTable:
@@ -416,8 +416,13 @@ class LocatedCatalog(TransactionalTableCatalog):
         return found
 
     def _no_namespace(self, namespace: Namespace) -> errors.NamespaceNotFound:
+        try:
+            near = errors.meant(shown_namespace(namespace), map(shown_namespace, self.child_namespaces(namespace[:-1])))
+        except errors.DeltaSkipError:
+            near = ""
+        shown = shown_namespace(namespace)
         return errors.NamespaceNotFound(
-            f"The catalog {self.name} has no namespace {shown_namespace(namespace)}: create it with create_namespace."
+            f"The catalog {self.name} has no namespace {shown}: create it with create_namespace.{near}"
         )
 
     def _check_free(self, ident: CatalogIdentifier) -> None:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from deltaskip.alter.table_changes import ClusterBy, RemoveProperty, SetProperty, TableChange
 from deltaskip.catalogs.identifier import CatalogIdentifier, namespace_of
 from deltaskip.doors import Unpicklable, door
-from deltaskip.errors import UnsupportedFeature
+from deltaskip.errors import DeltaSkipError, TableNotFound, UnsupportedFeature, nearest
 from deltaskip.records import dataclass
+from deltaskip.sparkexpr.types import display_name
 
 if TYPE_CHECKING:
     from deltaskip.catalogs.staged import StagedTable
@@ -238,15 +239,19 @@ class TableCatalog(Unpicklable, ABC):
             NamespaceNotEmpty: It contains a table or a namespace, and `cascade` is False.
         """
 
-    def sql(self, spark: Any, text: str, params: Mapping[str, object] | Sequence[object] | None = None) -> Any:
+    def sql(
+        self, spark: Any, text: str | None = None, params: Mapping[str, object] | Sequence[object] | None = None
+    ) -> Any:
         """Run an SQL statement over the tables of the catalog, as Spark SQL and Delta write it.
 
         In a query each table of the catalog is read through a scan that skips files; all other names are resolved by
-        the session. Types, expressions and queries keep their text as typed.
+        the session. Types, expressions and queries keep their text as typed. Without a session, a SELECT is run as by
+        `deltaskip.sql`: by a scan if it has only columns, a WHERE and a LIMIT, and by DuckDB, in its SQL, otherwise.
 
         Args:
-            spark: A session, classic or Connect. It may be None for statements that read no rows, for INSERT of
-                constants, and for DELETE and UPDATE by expressions that deltaskip evaluates itself.
+            spark: A session, classic or Connect. It may be None, or be left out so that the text comes first, for
+                SELECT, statements that read no rows, INSERT of constants, and DELETE and UPDATE by expressions that
+                deltaskip evaluates itself.
             text: One statement.
             params: Values of the parameters of the text: a mapping for `:name`, a list for `?`, as in
                 DeltaTable.scan.
@@ -260,6 +265,9 @@ class TableCatalog(Unpicklable, ABC):
             InvalidArgument: The statement is not supported; the message names what to use instead.
             SparkUnavailable: The statement needs a session.
             DeltaSkipError: As raised by the methods that the statement calls.
+
+        Warns:
+            PredicateWarning: DuckDB runs a SELECT whose functions may have another meaning there than in Spark.
         """
         return import_module(_STATEMENTS).run_statement(self, spark, text, params)
 
@@ -331,3 +339,39 @@ def transactional(catalog: TableCatalog, name: str) -> TransactionalTableCatalog
             f"INTO it."
         )
     return catalog
+
+
+def no_table(catalog: TableCatalog, ident: CatalogIdentifier) -> TableNotFound:
+    """Return the error for a name that no table of a catalog has, with the most similar name."""
+    try:
+        near = _nearest_table(catalog, ident)
+    except DeltaSkipError:
+        near = None
+    cure = "" if near is None else f" Did you mean {near}?"
+    if near is not None and str(near).lower() == str(ident).lower():
+        cure += " Letter case counts."
+    return TableNotFound(f"The catalog {catalog.name} has no table {ident}.{cure}")
+
+
+def _nearest_table(catalog: TableCatalog, ident: CatalogIdentifier) -> CatalogIdentifier | None:
+    """The table with the most similar name in the namespace of a name, or in the most similar one; None for none."""
+    namespace = ident.namespace
+    if not catalog.namespace_exists(namespace):
+        others = {display_name(each): each for each in catalog.list_namespaces(namespace[:-1])}
+        near = nearest(display_name(namespace), others)
+        if near is None:
+            return None
+        namespace = others[near]
+    tables = {each.name: each for each in catalog.list_tables(namespace)}
+    if not namespace and ident.name not in tables:
+        # The namespace may be missing.
+        for each in catalog.list_namespaces()[:_MOST_SEARCHED]:
+            found = catalog.matching_tables(each, lambda name: name.lower() == ident.name.lower())
+            if found:
+                return found[0]
+    near = nearest(ident.name, tables)
+    return None if near is None else tables[near]
+
+
+_MOST_SEARCHED = 20
+"""The most namespaces that are searched for a table whose name lacks one."""

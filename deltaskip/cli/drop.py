@@ -10,7 +10,6 @@ import click
 from deltaskip.cli.command_line import debug_option, json_option, program, show, storage_option
 from deltaskip.cli.display import print_line
 from deltaskip.cli.open_table import open_catalog
-from deltaskip.errors import TableNotFound
 
 
 @program.command("drop")
@@ -23,11 +22,12 @@ from deltaskip.errors import TableNotFound
 def _drop(table: str, purge: bool, if_exists: bool, storage_options: dict[str, str], as_json: bool) -> None:
     """Drop a table of the catalog."""
     from deltaskip.catalogs.identifier import identifier_of
+    from deltaskip.catalogs.table_catalog import no_table
 
     catalog = open_catalog(storage_options)
     dropped = catalog.drop_table(table, purge=purge)
     if not dropped and not if_exists:
-        raise TableNotFound(f"The catalog {catalog.name} has no table {identifier_of(table)}.")
+        raise no_table(catalog, identifier_of(table))
     show({"table": table, "dropped": dropped}, as_json, _print_dropped)
 
 

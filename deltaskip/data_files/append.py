@@ -21,6 +21,7 @@ from deltaskip.features.identity_columns import with_mark
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import RowPlan, SchemaMode, plan_rows
+from deltaskip.rows.zone_dependence import converted_in_zone
 from deltaskip.schema.mapping import mapping_mode
 from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
 from deltaskip.sparkexpr.types import StructField, StructType, display_name, fold_name, schema_to_json
@@ -105,6 +106,8 @@ def append_to(
     incoming = rows.schema_for(transaction.schema)
     chosen = schema_mode, time_zone, rows.collation_version
     planned = plan_append(transaction, incoming, *chosen, where=where, partition_by=partition_by)
+    if converted_in_zone(planned.rows) is not None:
+        transaction.zone = time_zone if rows.frame is None else rows.frame_zone
     written = rows.write(planned.rows, planned.layout)
     add_rows(transaction, planned, written)
     return written

@@ -1,14 +1,10 @@
-"""Copies row groups of a data file into a new file without decoding their pages.
-
-# Apache Parquet, parquet.thrift: FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, OffsetIndex
-"""
+"""Copies row groups of a data file into a new file without decoding their pages."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from io import BytesIO
-from typing import Any, BinaryIO
 from uuid import uuid4
 
 import pyarrow as pa
@@ -17,30 +13,15 @@ import pyarrow.parquet as pq
 from deltaskip.actions import AddFile, parse_partition_value
 from deltaskip.data_files.data_file import add_of_new_file, parquet_schema
 from deltaskip.data_files.parquet_writer import DataFileLayout
-from deltaskip.doors import first_line
-from deltaskip.errors import DeltaSkipError, StorageError
-from deltaskip.kernels.thrift_compact import read_fields, write_fields
 from deltaskip.path_bytes import encoded
 from deltaskip.sparkexpr.types import physical_name
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import DAMAGE, Footer, writer_of
+from deltaskip.stats.row_group_copy import RowGroupCopy
 from deltaskip.storage import Storage, join
-from deltaskip.storage.range_file import Range, read_ranges
 from deltaskip.storage.uploads import publish_growing
 
 _MAGIC = b"PAR1"
-# Bytes that are in memory at once.
-_PIECE_BYTES = 8 << 20
-
-# Fields of FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, OffsetIndex and PageLocation.
-_NUM_ROWS, _ROW_GROUPS = 3, 4
-_COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _ORDINAL = 1, 3, 5, 7
-_FILE_PATH, _CHUNK_OFFSET, _META = 1, 2, 3
-_OFFSET_INDEX, _COLUMN_INDEX = (4, 5), (6, 7)
-_DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _BLOOM_FILTER = 9, 10, 11, (14, 15)
-_PAGES, _PAGE_OFFSET = 1, 1
-
-_Fields = dict[int, tuple[int, Any]]
 
 
 def can_copy(footer: Footer, layout: DataFileLayout) -> bool:
@@ -126,133 +107,10 @@ def copy_row_groups(
         with publish_growing(layout.storage, location) as (local, upload):
             upload()
             with storage.open_input(source, add.size) as opened, open(encoded(local), "wb") as out:
-                size = _Copy(opened, source, out).write(footer, numbers)
+                size = RowGroupCopy(opened, f"the data file {source}", out).write_file(footer.data, numbers)
     except DAMAGE:
         return None
     return add_of_new_file(path, add.partition_values, size, stats_json(facts, layout.request), layout.request)
-
-
-class _Copy:
-    """One new file.
-
-    Args:
-        source: The file with the row groups.
-        location: Its location, for messages.
-        out: The new file.
-    """
-
-    def __init__(self, source: pa.NativeFile, location: str, out: BinaryIO) -> None:
-        self._source = source
-        self._location = location
-        self._out = out
-
-    def write(self, footer: Footer, numbers: Sequence[int]) -> int:
-        """Write the row groups, their indexes and a footer, and return the size of the file."""
-        fields = read_fields(footer.data)
-        kind, groups = fields[_ROW_GROUPS][1]
-        kept = [groups[number] for number in numbers]
-        self._out.write(_MAGIC)
-        at = self._out.tell()
-        shifts: list[tuple[_Fields, int]] = []
-        ranges = []
-        for ordinal, (number, group) in enumerate(zip(numbers, kept, strict=True)):
-            _set(group, _GROUP_OFFSET, at)
-            _set(group, _ORDINAL, ordinal)
-            for leaf, chunk in enumerate(group[_COLUMNS][1][1]):
-                start, end = footer.chunk_range(number, leaf)
-                _move(chunk, at - start)
-                shifts.append((chunk, at - start))
-                ranges.append((start, end - start))
-                at += end - start
-        self._copy(ranges)
-        self._write_beside([(chunk[_META][1], shift) for chunk, shift in shifts], _BLOOM_FILTER)
-        self._write_beside(shifts, _COLUMN_INDEX)
-        self._write_beside(shifts, _OFFSET_INDEX, _moved_pages)
-        fields[_ROW_GROUPS] = fields[_ROW_GROUPS][0], (kind, kept)
-        _set(fields, _NUM_ROWS, sum(group[_GROUP_ROWS][1] for group in kept))
-        data = write_fields(fields)
-        self._out.write(data + struct.pack("<I", len(data)) + _MAGIC)
-        return self._out.tell()
-
-    def _copy(self, ranges: Sequence[Range]) -> None:
-        """Copy the ranges, some at once."""
-        pieces: list[Range] = []
-        waiting = 0
-        for start, length in ranges:
-            for offset in range(0, length, _PIECE_BYTES):
-                size = min(_PIECE_BYTES, length - offset)
-                if waiting + size > _PIECE_BYTES:
-                    self._copy_at_once(pieces)
-                    pieces, waiting = [], 0
-                pieces.append((start + offset, size))
-                waiting += size
-        self._copy_at_once(pieces)
-
-    def _copy_at_once(self, pieces: Sequence[Range]) -> None:
-        for data in self._read(pieces):
-            self._out.write(data)
-
-    def _write_beside(
-        self,
-        holders: Sequence[tuple[_Fields, int]],
-        place: tuple[int, int],
-        moved: Callable[[bytes, int], bytes] = lambda data, _: data,
-    ) -> None:
-        """Write the structures outside of the row groups.
-
-        Args:
-            holders: The fields that refer to the structure, and how far the pages of their column chunk move.
-            place: The ids of the fields with its offset and its length; if only one exists, it is left out.
-            moved: Returns the bytes to write instead.
-        """
-        known = [(fields, shift) for fields, shift in holders if set(place) <= fields.keys()]
-        for fields, _ in holders:
-            if not set(place) <= fields.keys():
-                for number in place:
-                    fields.pop(number, None)
-        offset, length = place
-        found = self._read([(fields[offset][1], fields[length][1]) for fields, _ in known])
-        for (fields, shift), data in zip(known, found, strict=True):
-            new = moved(bytes(data), shift)
-            _set(fields, offset, self._out.tell())
-            _set(fields, length, len(new))
-            self._out.write(new)
-
-    def _read(self, ranges: Sequence[Range]) -> Sequence[memoryview]:
-        """The bytes of the ranges. Raises ValueError if the file ends before."""
-        try:
-            found = read_ranges(self._source, ranges)
-        except DeltaSkipError:
-            raise
-        except (OSError, pa.ArrowException) as error:
-            raise StorageError(f"Cannot read the data file {self._location}: {first_line(error)}.") from error
-        if any(len(data) != length for data, (_, length) in zip(found, ranges, strict=True)):
-            raise ValueError("the file ends too early")
-        return found
-
-
-def _set(fields: _Fields, number: int, value: int) -> None:
-    """Set a field if it exists."""
-    if number in fields:
-        fields[number] = fields[number][0], value
-
-
-def _move(chunk: _Fields, shift: int) -> None:
-    """Set the offsets of a column chunk to the positions of its pages in the new file."""
-    if _FILE_PATH in chunk:
-        raise ValueError("it has column chunks in other files")
-    meta = chunk[_META][1]
-    places = ((chunk, _CHUNK_OFFSET), (meta, _DATA_PAGE), (meta, _INDEX_PAGE), (meta, _DICTIONARY_PAGE))
-    for holder, number in places:
-        if number in holder and holder[number][1] > 0:
-            _set(holder, number, holder[number][1] + shift)
-
-
-def _moved_pages(index: bytes, shift: int) -> bytes:
-    fields = read_fields(index)
-    for page in fields[_PAGES][1][1]:
-        _set(page, _PAGE_OFFSET, page[_PAGE_OFFSET][1] + shift)
-    return write_fields(fields)
 
 
 def _stored_schema(footer: Footer) -> pa.Schema:

@@ -48,7 +48,8 @@ class GivenRows:
 
     Raises:
         InvalidArgumentType: `data` is none of these, or has columns without an Arrow type.
-        InvalidArgument: A LazyFrame cannot be computed, or Python values have no Arrow type.
+        InvalidArgument: A LazyFrame cannot be computed, Python values have no Arrow type, or the session of a DataFrame
+            was stopped.
     """
 
     def __init__(self, data: Any, name: str = "data") -> None:
@@ -59,6 +60,7 @@ class GivenRows:
         # Cached rows, in the layout in which they were given.
         self._kept: pa.Table | None = None
         if _library(data) == "pyspark" and hasattr(data, "sparkSession"):
+            cast(WritingEngine, engine("Writing a DataFrame")).check_frame(data, name)
             self._frame = data
         else:
             self._reader = _reader_of(data, name)
@@ -96,6 +98,11 @@ class GivenRows:
     def frame(self) -> Any:
         """The PySpark DataFrame; None for Arrow data."""
         return self._frame
+
+    @property
+    def frame_zone(self) -> str:
+        """The time zone of the session of the PySpark DataFrame."""
+        return str(self._frame.sparkSession.conf.get("spark.sql.session.timeZone"))
 
     @property
     def repeatable(self) -> bool:
@@ -160,6 +167,25 @@ class GivenRows:
                     f"The rows of {self._name} cannot be read: a batch has another schema than the stream."
                 )
             yield batch
+
+
+def rows_or_none(value: Any, name: str) -> GivenRows | None:
+    """Return the rows that a value has; None if it is not rows, such as a schema. Raises as GivenRows does."""
+    of_schema = isinstance(value, str | StructType | pa.Schema) or hasattr(value, "__arrow_c_schema__")
+    datasets = _datasets()
+    if isinstance(value, dict) and not all(isinstance(each, list | np.ndarray) for each in value.values()):
+        # Types by column, as other libraries have them.
+        return None
+    rows = (
+        isinstance(value, list | dict | pa.RecordBatchReader)
+        or hasattr(value, "__arrow_c_stream__")
+        or hasattr(value, "__arrow_c_array__")
+        or (_library(value) == "pyspark" and hasattr(value, "sparkSession"))
+        or (_library(value) == "polars" and hasattr(value, "collect_schema"))
+        or (_library(value) == "pandas" and hasattr(value, "reset_index"))
+        or (datasets is not None and isinstance(value, datasets.Dataset | datasets.Scanner))
+    )
+    return GivenRows(value, name) if rows and not of_schema else None
 
 
 def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
@@ -246,7 +272,15 @@ def _computed(data: Any, name: str) -> pa.RecordBatchReader:
     frame = data.lazy()
     try:
         columns = frame.collect_schema()
+        wide = next((column for column, kind in columns.items() if str(kind) in ("Int128", "UInt128")), None)
+        if wide is not None:
+            raise InvalidArgument(
+                f"The column {display_name([wide])} of {name} has integers of 128 bits, which Arrow lacks: cast it to "
+                f"Int64, or to a Decimal."
+            )
         schema = columns.to_frame().to_arrow().schema
+    except DeltaSkipError:
+        raise
     except Exception as error:
         raise InvalidArgument(f"The rows of {name} cannot be computed: {_first_line(error)}") from error
     for column, kind in columns.items():

@@ -25,6 +25,7 @@ from deltaskip.log import LogSegment, Snapshot
 from deltaskip.log.state_actions import StateChange
 from deltaskip.log.tail import Tail
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.rows.arrow_conversion import ArrowRows
 from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.plan import PlannedColumn, RowPlan
@@ -182,6 +183,7 @@ def _values(snapshot: Snapshot, texts: tuple[str | None, ...], time_zone: str) -
     }
 
 
+@deep
 def _with_values(node: Node, values: Mapping[str, Literal]) -> Node:
     """The unbound expression with partition columns replaced by their values."""
     if isinstance(node, Column) and len(node.parts) == 1:

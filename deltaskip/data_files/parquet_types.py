@@ -23,19 +23,8 @@ _INTEGERS = (t.BYTE, t.SHORT, t.INTEGER)
 _OF_VARIANT = {"metadata", "value", "typed_value"}
 # Fields of SchemaElement, and members of LogicalType.
 _NAME, _CONVERTED, _SCALE, _PRECISION, _ID, _LOGICAL = 4, 6, 7, 8, 9, 10
-_STRING, _MAP, _LIST, _ENUM, _DECIMAL, _DATE, _TIMESTAMP, _INTEGER, _JSON, _BSON, _VARIANT = (
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    8,
-    10,
-    12,
-    13,
-    16,
-)
+_STRING, _MAP, _LIST, _ENUM, _DECIMAL, _DATE = 1, 2, 3, 4, 5, 6
+_TIMESTAMP, _INTEGER, _UNKNOWN, _JSON, _BSON, _VARIANT = 8, 10, 11, 12, 13, 16
 _SIGNED: dict[int, t.DataType] = {8: t.BYTE, 16: t.SHORT, 32: t.INTEGER, 64: t.LONG}
 # The narrowest type that contains all values.
 _UNSIGNED: dict[int, t.DataType] = {8: t.SHORT, 16: t.INTEGER, 32: t.LONG, 64: t.DecimalType(20, 0)}
@@ -329,6 +318,9 @@ def _candidates(node: ParquetNode, logical: dict[int, Any]) -> Iterator[t.DataTy
             yield from filter(None, [(_SIGNED if signed else _UNSIGNED).get(width)])
     elif physical == 1 and _DATE in logical:
         yield t.DATE
+    elif physical == 1 and _UNKNOWN in logical:
+        # Every value is NULL, as in columns of pyarrow's type null.
+        yield t.INTEGER
     elif physical == 2 and _TIMESTAMP in logical:
         if 3 not in logical[_TIMESTAMP].get(2, {}):
             yield t.TIMESTAMP if logical[_TIMESTAMP].get(1, True) else t.TIMESTAMP_NTZ

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 class WritingEngine(Protocol):
     """An engine that writes rows, and checks rows that are written."""
 
+    def check_frame(self, frame: Any, name: str) -> None:
+        """Raise InvalidArgument if the session of a DataFrame was stopped. name: The name of the argument."""
+
     def write_dataframe(self, frame: Any, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
         """Write the rows of a DataFrame as data files. After an error no file is left.
 

@@ -7,6 +7,7 @@ from typing import Any
 from deltaskip.engine import is_column
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.predicates import written_node
+from deltaskip.recursion import deep
 from deltaskip.schema.relations import qualifier_length, unqualified_text
 from deltaskip.sparkexpr.nodes import Column, Node, Opaque, UnprintableExpression, transform
 from deltaskip.sparkexpr.types import StructType
@@ -133,6 +134,7 @@ def without_alias(value: Any, alias: str | None, schema: StructType) -> Any:
     return _node(written_node(value, "An expression of pyspark"), alias, schema) if is_column(value) else value
 
 
+@deep
 def _node(node: Node, alias: str, schema: StructType) -> Node:
     match node:
         case Column(parts):

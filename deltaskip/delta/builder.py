@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
@@ -16,9 +17,14 @@ from deltaskip.records import dataclass
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.sparkexpr.types import COMMENT_KEY, GENERATION_KEY
 from deltaskip.sparkexpr.types import data_types as types
+from deltaskip.table.merge_builder import Unrun
 
 if TYPE_CHECKING:
     from deltaskip.delta.tables import DeltaTable
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+_NOT_CREATED = "The table that a DeltaTableBuilder describes was not created: call execute() after its columns."
 
 
 @dataclass
@@ -34,9 +40,24 @@ class IdentityGenerator:
     step: int = 1
 
 
+def _describing(method: _Method) -> _Method:
+    """A method that adds to the description of a table: unless it fails, `execute` must follow."""
+
+    @wraps(method)
+    def described(self: DeltaTableBuilder, *args: Any, **options: Any) -> Any:
+        self._unrun.message = None
+        found = method(self, *args, **options)
+        self._unrun.message = _NOT_CREATED
+        return found
+
+    return described  # type: ignore[return-value]
+
+
 @door
 class DeltaTableBuilder(Unpicklable):
     r"""Describes a table step by step; `execute` creates or replaces it.
+
+    A WriteWarning is issued if it is dropped without `execute`.
 
     Made by `DeltaTable.create`, `createIfNotExists`, `replace` and `createOrReplace`. A name or a location is needed:
 
@@ -55,6 +76,7 @@ class DeltaTableBuilder(Unpicklable):
         self._spark = spark
         self._table = NewTable(mode)
         self._made = made
+        self._unrun = Unrun(_NOT_CREATED)
 
     @property
     def _jbuilder(self) -> DeltaTableBuilder:
@@ -64,7 +86,10 @@ class DeltaTableBuilder(Unpicklable):
     @_jbuilder.setter
     def _jbuilder(self, builder: DeltaTableBuilder) -> None:
         self._table = builder._table
+        if builder is not self:
+            builder._unrun.message = None
 
+    @_describing
     def tableName(self, identifier: str) -> DeltaTableBuilder:
         """Set the name of the table in the session's catalog, with or without its database.
 
@@ -73,16 +98,19 @@ class DeltaTableBuilder(Unpicklable):
         self._table.name = typed_string("Identifier", identifier)
         return self
 
+    @_describing
     def location(self, location: str) -> DeltaTableBuilder:
         """Set the folder of the table. Without a location, a table with a name is created in Spark's warehouse."""
         self._table.location = typed_string("Location", location)
         return self
 
+    @_describing
     def comment(self, comment: str) -> DeltaTableBuilder:
         """Set the description of the table."""
         self._table.comment = typed_string("Table comment", comment)
         return self
 
+    @_describing
     def addColumn(
         self,
         colName: str,
@@ -133,6 +161,7 @@ class DeltaTableBuilder(Unpicklable):
         self._table.columns.append(types.StructField(colName, column.type, nullable, metadata))
         return self
 
+    @_describing
     def addColumns(self, cols: StructType | list[StructField]) -> DeltaTableBuilder:
         """Add the columns of a schema or of a list of fields."""
         if isinstance(cols, list):
@@ -145,16 +174,19 @@ class DeltaTableBuilder(Unpicklable):
         self._table.columns += schema_of(cols).fields
         return self
 
+    @_describing
     def partitionedBy(self, *cols: str | Sequence[str]) -> DeltaTableBuilder:
         """Set the partition columns: names, or one list of names."""
         self._table.partition_columns = names_argument("Partitioning column", _unpacked(cols))
         return self
 
+    @_describing
     def clusterBy(self, *cols: str | Sequence[str]) -> DeltaTableBuilder:
         """Set the clustering columns: names, or one list of names."""
         self._table.clustering_columns = names_argument("Clustering column", _unpacked(cols))
         return self
 
+    @_describing
     def property(self, key: str, value: str) -> DeltaTableBuilder:
         """Set a table property."""
         if type(key) is not str or type(value) is not str:
@@ -173,6 +205,7 @@ class DeltaTableBuilder(Unpicklable):
                 allowed.
             UnsupportedOperationException: The catalog of the session cannot register the table.
         """
+        self._unrun.message = None
         opened, name = create_table(self._spark, self._table)
         return self._made(self._spark, opened, name)
 

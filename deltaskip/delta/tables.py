@@ -42,6 +42,8 @@ from deltaskip.doors import Unpicklable, door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.maintenance.optimize.optimize import optimize
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest
+from deltaskip.predicates import as_columns_of
+from deltaskip.spark.columns.frame_columns import remember_frame
 from deltaskip.spark.columns.spark_types import with_declarations
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.checks import checked
@@ -61,7 +63,7 @@ from deltaskip.table.delta_rows import (
     merged_row,
     optimized_row,
 )
-from deltaskip.table.merge_builder import MergeBuilder
+from deltaskip.table.merge_builder import MergeBuilder, Unrun, unrun_merge
 from deltaskip.txn.write_options import WriteOptions
 
 __all__ = ["DeltaMergeBuilder", "DeltaOptimizeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
@@ -161,7 +163,8 @@ class DeltaTable(Unpicklable):
         with spark_errors():
             table = self._table.refresh()
             rows: DataFrame = with_declarations(table.scan().to_spark(self._spark), table.schema)
-        return rows if self._alias is None else rows.alias(self._alias)
+            rows = rows if self._alias is None else rows.alias(self._alias)
+            return remember_frame(rows, table.snapshot.table_root, table.schema.names)
 
     def alias(self, aliasName: str) -> DeltaTable:
         """Return the table under another name, for columns such as `name.id` of `toDF`."""
@@ -282,7 +285,7 @@ class DeltaTable(Unpicklable):
                 user_metadata=user_metadata(self._spark),
             )
 
-        return DeltaMergeBuilder(self._spark, begin)
+        return DeltaMergeBuilder(self._spark, begin, self._table.uri)
 
     def optimize(self) -> DeltaOptimizeBuilder:
         """Return a builder for an OPTIMIZE."""
@@ -390,6 +393,7 @@ class DeltaTable(Unpicklable):
 
     def _own(self, value: Any) -> Any:
         """A condition or value over the columns of the table, without the alias."""
+        value = as_columns_of(value, self._table.snapshot.table_root)
         return value if self._alias is None else without_alias(value, self._alias, self._table.schema)
 
     def __repr__(self) -> str:
@@ -413,13 +417,20 @@ def _merges_schema(spark: SparkSession) -> bool:
 class DeltaMergeBuilder(Unpicklable):
     """The clauses of a MERGE. Each method checks its arguments and returns a builder; `execute` runs the MERGE.
 
-    Made by `DeltaTable.merge`, with any number of clauses. The first clause of its kind whose condition is true
-    applies to a row; only the last clause of a kind may lack a condition.
+    A WriteWarning is issued if the builders are dropped and none was executed. Made by `DeltaTable.merge`, with any
+    number of clauses. The first clause of its kind whose condition is true applies to a row; only the last clause of a
+    kind may lack a condition.
     """
 
-    def __init__(self, spark: SparkSession, begin: Callable[[bool], MergeBuilder]) -> None:
+    def __init__(
+        self, spark: SparkSession, begin: Callable[[bool], MergeBuilder], table: str, unrun: Unrun | None = None
+    ) -> None:
         self._spark = spark
         self._begin = begin
+        self._table = table
+        # The builders of one merge share the warning.
+        self._unrun = Unrun() if unrun is None else unrun
+        self._unrun.message = unrun_merge(table)
         self._evolves = False
         self._clauses: tuple[Callable[[MergeBuilder], MergeBuilder], ...] = ()
 
@@ -432,12 +443,12 @@ class DeltaMergeBuilder(Unpicklable):
 
     def whenMatchedUpdateAll(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
         """Update all columns of rows that match."""
-        where = argument_checks.condition(condition)
+        where = self._condition(condition)
         return self._with(lambda builder: builder.when_matched_update_all(where=where))
 
     def whenMatchedDelete(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
         """Delete rows that match."""
-        where = argument_checks.condition(condition)
+        where = self._condition(condition)
         return self._with(lambda builder: builder.when_matched_delete(where))
 
     def whenNotMatchedInsert(
@@ -449,7 +460,7 @@ class DeltaMergeBuilder(Unpicklable):
 
     def whenNotMatchedInsertAll(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
         """Insert all columns of rows of the source that match no row of the table."""
-        where = argument_checks.condition(condition)
+        where = self._condition(condition)
         return self._with(lambda builder: builder.when_not_matched_insert_all(where=where))
 
     def whenNotMatchedBySourceUpdate(
@@ -461,7 +472,7 @@ class DeltaMergeBuilder(Unpicklable):
 
     def whenNotMatchedBySourceDelete(self, condition: str | Column | None = None) -> DeltaMergeBuilder:
         """Delete rows that no row of the source matches."""
-        where = argument_checks.condition(condition)
+        where = self._condition(condition)
         return self._with(lambda builder: builder.when_not_matched_by_source_delete(where))
 
     def withSchemaEvolution(self) -> DeltaMergeBuilder:
@@ -472,6 +483,7 @@ class DeltaMergeBuilder(Unpicklable):
 
     def execute(self) -> DataFrame:
         """Run the MERGE, and return the numbers of rows that it changed as a DataFrame of one row."""
+        self._unrun.message = None
         # delta-spark raises AnalysisException if clauses are missing or can never apply.
         with spark_errors(argument=AnalysisException):
             builder = self._begin(self._evolves)
@@ -480,11 +492,17 @@ class DeltaMergeBuilder(Unpicklable):
             return self._spark.createDataFrame([merged_row(builder.execute().metrics)], MERGED)
 
     def _with(self, *clauses: Callable[[MergeBuilder], MergeBuilder]) -> DeltaMergeBuilder:
-        builder = DeltaMergeBuilder(self._spark, self._begin)
+        builder = DeltaMergeBuilder(self._spark, self._begin, self._table, self._unrun)
         builder._evolves, builder._clauses = self._evolves, (*self._clauses, *clauses)
         return builder
 
+    def _condition(self, when: Any) -> Any:
+        # If this call fails, no warning is needed.
+        self._unrun.message = None
+        return condition(when)
+
     def _setting(self, given: Any, name: str, when: Any) -> tuple[dict[str, Any], Any]:
+        self._unrun.message = None
         return assignments(given, name), condition(when)
 
 
@@ -500,7 +518,7 @@ def _affected_frame(spark: SparkSession, rows: int) -> DataFrame | None:
 
 @door
 class DeltaOptimizeBuilder(Unpicklable):
-    """An OPTIMIZE that the methods of this class run.
+    """An OPTIMIZE that the methods of this class run. A WriteWarning is issued if it is dropped without one of them.
 
     Args:
         spark: The session.
@@ -511,18 +529,23 @@ class DeltaOptimizeBuilder(Unpicklable):
         self._spark = spark
         self._table = table
         self._where: list[str] = []
+        self._unrun = Unrun(f"The OPTIMIZE of {table.uri} was not run: call executeCompaction() or executeZOrderBy().")
 
     def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
         """Set the predicate of the partitions to optimize. If it is called again, all predicates must hold."""
+        message, self._unrun.message = self._unrun.message, None
         self._where.append(string_argument("partitionFilter", partitionFilter))
+        self._unrun.message = message
         return self
 
     def executeCompaction(self) -> DataFrame:
         """Join small files of each partition; return a row with the path of the table, and metrics."""
+        self._unrun.message = None
         return self._run(())
 
     def executeZOrderBy(self, *cols: str | Sequence[str]) -> DataFrame:
         """Order the rows of each partition by several columns; return a row as `executeCompaction` does."""
+        self._unrun.message = None
         return self._run(names_argument("Z-order column", cols))
 
     def _run(self, columns: Sequence[str]) -> DataFrame:

@@ -34,15 +34,14 @@ from deltaskip.reading.stored_rows import SESSION_CURE, StoredBatch, StoredRows
 from deltaskip.rows.arrow_conversion import ArrowRows, RunningCollations
 from deltaskip.rows.plan import RowPlan
 from deltaskip.skipping.scan import Scan
-from deltaskip.sparkexpr import PASS_SESSION, as_read, needs_session, padded_column, public_errors, to_sql
+from deltaskip.sparkexpr import PASS_SESSION, to_sql
 from deltaskip.sparkexpr import types as t
-from deltaskip.sparkexpr.bind import bind_expression
-from deltaskip.sparkexpr.clock import at_time
 from deltaskip.sparkexpr.coerce import type_of
-from deltaskip.sparkexpr.evaluation import Evaluator, column_at, left_to_spark
+from deltaskip.sparkexpr.evaluation import column_at
+from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression, bound
 from deltaskip.sparkexpr.meaning import SessionMeaning
-from deltaskip.sparkexpr.nodes import Column, FieldRef, Node, top_level_columns
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.sparkexpr.nodes import Column, top_level_columns
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 from deltaskip.sparkexpr.values.calendar import current_micros
 
 # Bytes of files' values that are read ahead, and the estimated bytes of a value.
@@ -52,7 +51,7 @@ _UNKNOWN = 1 << 62
 # Bytes of files' values that are cached, because their rows are needed a second time.
 _HELD_BYTES = 1 << 20
 
-_Bound = dict[str, "Node | _Bound"]
+_Bound = dict[str, "LocalExpression | _Bound"]
 
 
 class ArrowExecution(RowExecution):
@@ -288,14 +287,14 @@ class ArrowUpdates(NewRows):
 
     def _computed(
         self,
-        value: Node | _Bound,
+        value: LocalExpression | _Bound,
         path: tuple[str, ...],
         data_type: t.DataType,
         columns: Mapping[str, pa.Array],
         rows: int,
     ) -> pa.Array:
-        if isinstance(value, Node):
-            return self._evaluated(value, columns, rows)
+        if isinstance(value, LocalExpression):
+            return value.values(columns, rows)
         assert isinstance(data_type, t.StructType)
         inner = {
             field.name: self._computed(value[field.name], (*path, field.name), field.type, columns, rows)
@@ -306,13 +305,7 @@ class ArrowUpdates(NewRows):
         }
         return pa.StructArray.from_arrays(list(inner.values()), names=list(inner))
 
-    def _evaluated(self, node: Node, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
-        if isinstance(node, FieldRef):
-            return one_chunk(column_at(columns, node.logical))
-        with public_errors(lambda: _described(node), self._table, PASS_SESSION):
-            return Evaluator(node, self._execution.time_zone, self._collations).values(columns, rows)
-
-    def _bound(self, value: NewValue | Fields, data_type: t.DataType) -> Node | _Bound:
+    def _bound(self, value: NewValue | Fields, data_type: t.DataType) -> LocalExpression | _Bound:
         """The new value with its columns resolved; for a struct, the new values of its fields."""
         if isinstance(value, Fields):
             assert isinstance(data_type, t.StructType)
@@ -321,30 +314,19 @@ class ArrowUpdates(NewRows):
         node = new_value_node(value, self._table)
         schema, zone = self._assignments.schema, self._execution.time_zone
         try:
-            timed = at_time(node, self._now, zone, schema.names)
-            bound = bind_expression(as_read(timed, schema, zone), schema, time_zone=zone)
+            found = bound(node, schema, zone, self._now, False)
         except PredicateError as error:
             cure = in_quotes(value) if isinstance(node, Column) and isinstance(value, str) else ""
             raise PredicateError(
                 f"The new value {to_sql(node)} for {self._table} is not valid: {error}{cure}"
             ) from error
-        why = left_to_spark(bound) or (None if type_of(bound) is not None else "its type is not known.")
-        if why is not None:
-            raise needs_session(_described(node), self._table, why, PASS_SESSION)
-        self._check_padding(bound)
-        return bound
+        place = EvaluationPlace(self._table, PASS_SESSION, what="The new value")
+        return LocalExpression(found, schema, place, time_zone=zone, collations=self._collations)
 
-    def _check_padding(self, node: Node) -> None:
-        padded = padded_column(node, self._assignments.schema)
-        if padded is not None:
-            path, declared = padded
-            why = f"{t.display_name(path)} is {declared} and padded by Spark."
-            raise needs_session(_described(node), self._table, why, PASS_SESSION)
-
-    def _type(self, value: Node | _Bound, data_type: t.DataType) -> t.DataType:
+    def _type(self, value: LocalExpression | _Bound, data_type: t.DataType) -> t.DataType:
         """The type of a new value."""
-        if isinstance(value, Node):
-            return type_of(value) or t.VOID
+        if isinstance(value, LocalExpression):
+            return type_of(value.node) or t.VOID
         assert isinstance(data_type, t.StructType)
         fields = (
             t.StructField(f.name, self._type(value[f.name], f.type), True, f.metadata) if f.name in value else f
@@ -352,10 +334,6 @@ class ArrowUpdates(NewRows):
             if f.type != t.VOID
         )
         return t.StructType(tuple(fields))
-
-
-def _described(value: Node) -> str:
-    return f"The new value {to_sql(value)}"
 
 
 def _with_values(column: pa.Array, marks: npt.NDArray[np.bool_], new: pa.Array) -> pa.Array:
@@ -366,8 +344,8 @@ def _with_values(column: pa.Array, marks: npt.NDArray[np.bool_], new: pa.Array) 
     return pa.concat_arrays([column, new]).take(arrow_array(places))
 
 
-def _is_computed(value: Node | _Bound) -> bool:
-    return any(map(_is_computed, value.values())) if isinstance(value, dict) else is_computed(value)
+def _is_computed(value: LocalExpression | _Bound) -> bool:
+    return any(map(_is_computed, value.values())) if isinstance(value, dict) else is_computed(value.node)
 
 
 class _HeldRows:

@@ -12,7 +12,7 @@ from deltaskip.arguments import text
 from deltaskip.engine import is_column
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError, UnsupportedFeature
 from deltaskip.features.identity_columns import identity_of
-from deltaskip.predicates import warn_of_bare_date
+from deltaskip.predicates import as_columns_of, warn_of_bare_date
 from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_sql
 from deltaskip.rows.plan import RowPlan, plan_rows
@@ -99,7 +99,7 @@ class Assignments:
         )
 
 
-def given_values(given: object, where: object = None, params: object = None) -> tuple[dict[str, NewValue], object]:
+def given_values(given: object, where: object, params: object, table: str) -> tuple[dict[str, NewValue], object]:
     """Return the new values and the predicate that a caller gives, with parameters replaced by their values.
 
     Args:
@@ -107,13 +107,15 @@ def given_values(given: object, where: object = None, params: object = None) -> 
             of Python.
         where: The predicate.
         params: Values of parameters: by name in all expressions, or a list for `?` in the predicate.
+        table: The location of the table, whose DataFrames may have the columns of a Column.
 
     Returns:
         New values as SQL text, nodes and Columns; the predicate as `with_parameters` returns it.
 
     Raises:
         InvalidArgument: No column is set, or a value has no parameter.
-        PredicateError: A parameter has no value, or a value that Spark SQL does not have.
+        PredicateError: A parameter has no value, or a value that Spark SQL does not have. A column belongs to another
+            DataFrame.
         InvalidArgumentType: `given` is not a mapping, or a value has a wrong type.
     """
     if not isinstance(given, Mapping):
@@ -127,12 +129,12 @@ def given_values(given: object, where: object = None, params: object = None) -> 
     for name in given:
         text("Each name in set", name)
     if not isinstance(params, Mapping):
-        return {name: _value(name, value, None) for name, value in given.items()}, with_parameters(where, params)
+        return {name: _value(name, value, None, table) for name, value in given.items()}, with_parameters(where, params)
     used = {each for value in given.values() if isinstance(value, str) for each in parameter_names(value)}
     own = parameter_names(where) if isinstance(where, str) else frozenset()
     # A parameter that no new value uses must be in the predicate, which is checked there.
     left = {name: value for name, value in params.items() if name in own or name not in used}
-    values = {name: _value(name, value, params) for name, value in given.items()}
+    values = {name: _value(name, value, params, table) for name, value in given.items()}
     return values, with_parameters(where, left) if left or own else where
 
 
@@ -184,14 +186,14 @@ def is_computed(bound: Node) -> bool:
     return not isinstance(bound, FieldRef) and bool(columns_of(bound))
 
 
-def _value(name: str, value: object, params: Mapping[str, object] | None) -> NewValue:
+def _value(name: str, value: object, params: Mapping[str, object] | None, table: str) -> NewValue:
     if isinstance(value, str):
         warn_of_bare_date(f"The new value of {name}", value)
         if params is None:
             return value
         return with_parameters(value, {each: params[each] for each in parameter_names(value) if each in params})
     if is_column(value):
-        return value
+        return as_columns_of(value, table)
     if isinstance(value, ColumnExpr | Node):
         return to_node(value)
     return literal_node(value, f"The new value of {name} in set")

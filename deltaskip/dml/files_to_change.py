@@ -92,10 +92,16 @@ class FilesToChange:
     partly: DataFiles
 
 
-def files_to_change(scan: Scan) -> FilesToChange:
-    """Return the files that contain rows for which the predicate of the scan is TRUE, as far as the log proves it."""
+def files_to_change(scan: Scan, read_rows: int = -1) -> FilesToChange:
+    """Return the files that contain rows for which the predicate of the scan is TRUE, as far as the log proves it.
+
+    Args:
+        scan: The scan.
+        read_rows: Files with at most so many rows together are files that may lose some rows: they are read in any
+            case, for which less time is needed than for the proof that they lose all rows.
+    """
     snapshot = scan.snapshot
-    found = list(each_candidate(snapshot, scan.compiled.program, partial(_divided, scan)))
+    found = list(each_candidate(snapshot, scan.compiled.program, partial(_divided, scan, read_rows)))
     partly = _joined(snapshot, actions.FILE_SCHEMA.names, [each[1] for each in found if each[1] is not None])
     whole = [each[0] for each in found if each[0] is not None]
     return FilesToChange(_joined(snapshot, _REMOVED, whole) if whole else partly.take([]), partly)
@@ -181,9 +187,16 @@ def size_of_table(snapshot: Snapshot) -> FileCount:
     return total
 
 
-def _divided(scan: Scan, batch: FileBatch) -> tuple[DataFiles | None, DataFiles | None]:
+def _divided(scan: Scan, read_rows: int, batch: FileBatch) -> tuple[DataFiles | None, DataFiles | None]:
     """The files of a batch that lose all rows, and the files that may lose some; None if there are none."""
     kept = _kept(scan, batch)
+    if not len(kept):
+        return None, None
+    if len(kept) <= read_rows:
+        every = _files(scan, batch, kept, actions.FILE_SCHEMA.names)
+        rows = every.num_rows
+        if rows is not None and rows <= read_rows:
+            return None, every
     unsure = arrow_values.numpy_values(scan.compiled.negated.kept(batch).to_arrow())[kept]
     whole, partly = kept[~unsure], kept[unsure]
     return (

@@ -19,14 +19,14 @@ from deltaskip.dml.files_to_change import FilesToChange, PartitionKey, files_of_
 from deltaskip.dml.rows_to_change import RowsToChange, execution_of, rows_to_change
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.log import Snapshot
-from deltaskip.predicates import given_predicate, written_node
+from deltaskip.predicates import as_columns_of, given_predicate, written_node
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import SchemaMode
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import exact_sql, nodes
 from deltaskip.sparkexpr import nodes as n
-from deltaskip.sparkexpr.types import StructField, StructType, physical_name
+from deltaskip.sparkexpr.types import StructField, physical_name
 from deltaskip.transforms import Transform
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
@@ -85,15 +85,16 @@ class PlannedOverwrite:
     change: RowsToChange | None
 
 
-def predicate_text(where: object, params: object, schema: StructType) -> str | None:
-    """Return a predicate as the SQL text that is recorded and checked; None for None.
+def predicate_text(where: object, params: object, snapshot: Snapshot) -> str | None:
+    """Return a predicate on a table's rows as the SQL text that is recorded and checked; None for None.
 
-    Raises PredicateError for a PySpark expression without SQL text, and as `given_predicate` does.
+    Raises PredicateError for a PySpark expression without SQL text or with a column of another DataFrame, and as
+    `given_predicate` does.
     """
-    where = given_predicate(where, params, schema)
+    where = given_predicate(where, params, snapshot.schema)
     if where is None or isinstance(where, str):
         return where
-    node = written_node(where)
+    node = written_node(as_columns_of(where, snapshot.table_root))
     without_text = next((part for part in nodes.walk(node) if isinstance(part, nodes.UnprintableExpression)), None)
     if without_text is not None:
         raise PredicateError(

@@ -44,13 +44,14 @@ def execution_of(snapshot: Snapshot, spark: Any, time_zone: str, act: str) -> Ro
     return asked.row_execution(spark, snapshot)
 
 
-def rows_to_change(snapshot: Snapshot, where: str | None, execution: RowExecution) -> RowsToChange:
+def rows_to_change(snapshot: Snapshot, where: str | None, execution: RowExecution, read_rows: int = -1) -> RowsToChange:
     """Return the rows that match the predicate of a change. Nothing but the log is read.
 
     Args:
         snapshot: The version of the table.
         where: SQL text of the predicate; None for all rows.
         execution: Reads and writes the rows, from `execution_of`.
+        read_rows: See `files_to_change`.
 
     Raises:
         PredicateError: The predicate is not valid.
@@ -58,4 +59,4 @@ def rows_to_change(snapshot: Snapshot, where: str | None, execution: RowExecutio
     """
     text = "true" if where is None else where
     scan = execution.planned(Scan(snapshot, ReadOptions(text, meaning=execution.meaning(text))))
-    return RowsToChange(execution, scan, files_to_change(scan))
+    return RowsToChange(execution, scan, files_to_change(scan, read_rows))

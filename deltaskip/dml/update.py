@@ -20,6 +20,9 @@ from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
+# An update reads the rows of every file that it changes.
+_READ_ROWS = 1024
+
 
 def update(
     snapshot: Snapshot,
@@ -71,7 +74,8 @@ def update_in(
     properties = snapshot.typed(transaction.metadata.configuration)
     assignments = assignments_of(snapshot.schema, properties, snapshot.partition_columns, snapshot.mapping_mode, given)
     with transaction.cost.phase("plan"):
-        rows = rows_to_change(snapshot, where, execution_of(snapshot, spark, time_zone, "Updating"))
+        execution = execution_of(snapshot, spark, time_zone, "Updating")
+        rows = rows_to_change(snapshot, where, execution, _READ_ROWS if spark is None else -1)
     transaction.read_scan(rows.scan, removes=True)
     transaction.set_parameters({"predicate": [] if where is None else [where]})
     ids, feed = row_id_columns(properties), properties.change_data_feed

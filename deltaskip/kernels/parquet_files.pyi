@@ -22,4 +22,5 @@ class ParquetFiles:
         big_endian: bool,
         optional: bool,
         most_bytes: int = ...,
-    ) -> tuple[pa.Buffer | None, pa.Buffer | None, pa.Buffer]: ...
+        views: bool = ...,
+    ) -> tuple[pa.Buffer | None, ...]: ...

@@ -131,7 +131,7 @@ cdef class ParquetFiles:
 
     def take(
         self, object positions, int64_t leaf, int64_t width, int64_t out_width, bint big_endian, bint optional,
-        int64_t most_bytes=INT32_MAX,
+        int64_t most_bytes=INT32_MAX, bint views=False,
     ):
         """Return the buffers of values of a column: validity (None without nulls), offsets (of byte arrays) and values.
 
@@ -144,6 +144,7 @@ cdef class ParquetFiles:
             big_endian: See there.
             optional: See there.
             most_bytes: See there.
+            views: See there.
 
         Raises:
             ValueError: A page or a file is not read here.
@@ -154,7 +155,7 @@ cdef class ParquetFiles:
         cdef RowTaker taker
         for i in range(self.count):
             rows += self._file(i).rows
-        taker = RowTaker(positions, rows, width, out_width, big_endian, optional, most_bytes)
+        taker = RowTaker(positions, rows, width, out_width, big_endian, optional, most_bytes, False, views)
         with nogil:
             for i in range(self.count):
                 fault = self._take(self._file(i), leaf, taker)
@@ -191,7 +192,7 @@ cdef class ParquetFiles:
         chunk = <Chunk*>self.chunks.data + file.first_chunk + leaf
         if chunk.values != file.rows:
             return COUNT
-        if not _has_width(chunk.kind, taker.int96, taker.width):
+        if not _has_width(chunk.kind, taker.int96, 0 if taker.views else taker.width):
             return HEADER
         # pyarrow raises an error for other numbers of levels than those of the column.
         if chunk.repetitions > 1 or (chunk.definitions and chunk.definitions != 1 + taker.optional):

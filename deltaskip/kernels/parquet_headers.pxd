@@ -41,6 +41,7 @@ cdef struct PageHeader:
     int64_t encoding
     # Data pages of version 1 have:
     int64_t level_encoding
+    int64_t repetition_encoding
     # Data pages of version 2 have:
     int64_t nulls
     int64_t rows
@@ -113,6 +114,7 @@ cdef inline int read_page_header(Cursor* cursor, PageHeader* header) noexcept no
             kind = DATA_PAGE if field.number == 5 else DICTIONARY_PAGE if field.number == 7 else DATA_PAGE_V2
             fault = read_parts(cursor, numbers, 4 if kind == DATA_PAGE else 2 if kind == DICTIONARY_PAGE else 6)
             header.values, header.encoding, header.level_encoding = numbers[1], numbers[2], numbers[3]
+            header.repetition_encoding = numbers[4]
             if kind == DATA_PAGE_V2:
                 header.nulls, header.rows, header.encoding = numbers[2], numbers[3], numbers[4]
                 header.level_bytes, header.repetition_bytes, header.compressed = numbers[5], numbers[6], numbers[7] != 0

@@ -118,6 +118,36 @@ cdef inline int pass_items(Hybrid* hybrid, int64_t n, uint64_t limit) noexcept n
     return FINE if n == 0 or most < limit else INDEX
 
 
+cdef inline int items_to(Hybrid* hybrid, int64_t n, int most, uint8_t* out) noexcept nogil:
+    """Write the first n items of all as bytes; they have at most 8 bits, and more than `most` is the fault NUMBER."""
+    cdef int64_t i, stop, fast, bit
+    cdef uint64_t word, mask = (<uint64_t>1 << hybrid.width) - 1
+    cdef uint64_t highest = 0
+    cdef int fault
+    while hybrid.first + hybrid.count < n:
+        fault = next_run(hybrid)
+        if fault:
+            return fault
+        stop = min(n - hybrid.first, hybrid.count)
+        if not hybrid.packed:
+            highest = max(highest, hybrid.value)
+            memset(out + hybrid.first, <int>hybrid.value, stop)
+            continue
+        fast = min(stop, whole_words(hybrid))
+        bit = 0
+        for i in range(fast):
+            memcpy(&word, hybrid.bits + (bit >> 3), 8)
+            word = (word >> (bit & 7)) & mask
+            highest = max(highest, word)
+            out[hybrid.first + i] = <uint8_t>word
+            bit += hybrid.width
+        for i in range(fast, stop):
+            word = packed_item(hybrid, hybrid.first + i)
+            highest = max(highest, word)
+            out[hybrid.first + i] = <uint8_t>word
+    return FINE if highest <= <uint64_t>most else NUMBER
+
+
 cdef inline bint ends_at(const Hybrid* hybrid, int64_t n) noexcept nogil:
     """Whether there are n items, apart from those that fill the last packed groups, of which DuckDB writes 32."""
     cdef int64_t more = hybrid.first + hybrid.count - n

@@ -40,6 +40,28 @@ cdef class RowTaker:
     cdef bint has_dictionary
     # Whether strings are taken as numbers of their entries, which `identity` has as values of the dictionary.
     cdef bint codes
+    # Whether they are taken as views, whose bytes are in `pieces`: buffers of Arrow, of which the last is `piece`, with
+    # so many bytes, of which so many are used; and how many bytes all have.
+    cdef bint views
+    cdef list pieces
+    cdef HeldBytes piece
+    cdef int64_t pieces_count
+    cdef int64_t piece_bytes
+    cdef int64_t used
+    cdef int64_t taken_bytes
+    # Of nested columns: the level of definition of a value, and the lowest of those for which there is a slot in the
+    # result; the bits of both kinds of levels, and all levels.
+    cdef bint nested
+    cdef int defined
+    cdef int slot
+    cdef int definition_bits
+    cdef int repetition_bits
+    cdef ByteBuffer definitions
+    cdef ByteBuffer repetitions
+    # The most bytes of an entry of the dictionary.
+    cdef int64_t longest
+    # Whether values of a fixed width are others in the result; so are the entries of the dictionary, in `starts`.
+    cdef bint converted
     cdef ByteBuffer identity
     cdef ByteBuffer text_offsets
     cdef ByteBuffer texts
@@ -63,20 +85,29 @@ cdef class RowTaker:
     cdef int _set_dictionary(self, int64_t entries) noexcept nogil
     cdef bint _are_texts(self, int64_t entries, int64_t longest) noexcept nogil
     cdef int _set_codes(self, int64_t entries) noexcept nogil
+    cdef list _pieces_taken(self)
+    cdef void _end_piece(self) except *
+    cdef int _reserve_piece(self, int64_t size) noexcept nogil
+    cdef int _next_strings(self, const Hybrid* numbers, int64_t first, int64_t end) noexcept nogil
+    cdef int _convert(self, int64_t entries) noexcept nogil
+    cdef int _set_views(self, int64_t entries) noexcept nogil
+    cdef int _views(self, Cursor* cursor, int64_t n, uint8_t* out) noexcept nogil
     cdef int _data_page(self, Cursor page, const PageHeader* header, int codec) noexcept nogil
     cdef int _whole(self, Cursor levels, Values source, int64_t values, int64_t nulls) noexcept nogil
     cdef int _ends(self, const Hybrid* levels, const Values* source, int64_t values, int64_t nulls) noexcept nogil
     cdef int _some(self, Cursor levels, Values* source, int64_t values) noexcept nogil
     cdef int _find(self, Hybrid* levels, bint* present, int64_t* number) noexcept nogil
     cdef int _value(self, Values* source, int64_t number) noexcept nogil
-    cdef int _every(self, Cursor levels, Values* source, int64_t values, int64_t nulls) noexcept nogil
+    cdef int _every(self, Cursor repetitions, Cursor levels, Values* source, int64_t values, int64_t nulls) noexcept nogil
     cdef int _next_levels(self, Hybrid* levels, int64_t values, int64_t* present) noexcept nogil
+    cdef int _next_nested(self, Cursor repetitions, Cursor definitions, int64_t values, int64_t* slots, int64_t* present) noexcept nogil
     cdef void _spread(self, int64_t first, int64_t values, int64_t present) noexcept nogil
     cdef int _next_values(self, Values* source, int64_t n) noexcept nogil
     cdef int _next_numbers(self, Values* source, int64_t n) noexcept nogil
     cdef int _entry(self, unsigned int index) noexcept nogil
     cdef int _entries(self, unsigned int index, int64_t n) noexcept nogil
     cdef void _copy(self, const uint8_t* value) noexcept nogil
+    cdef void _convert_value(self, const uint8_t* value, uint8_t* out) noexcept nogil
     cdef void _bit(self, bint value) noexcept nogil
     cdef void _nulls(self, int64_t n) noexcept nogil
     cdef int _add_bytes(self, Cursor* cursor) noexcept nogil

@@ -28,6 +28,7 @@ from deltaskip.kernels.parquet_hybrid cimport (
     ends_at,
     hybrid_of,
     item_at,
+    items_to,
     level_at,
     next_run,
     packed_item,
@@ -42,11 +43,23 @@ __all__ = ["CODECS", "RowTaker"]
 
 cdef enum:
     AT_ONCE = 16            # bytes
+    VIEW = 16               # bytes of a view of Arrow: length, and the bytes themselves or their prefix, buffer and place
+    INLINE = 12             # the most bytes that a view has itself
     EPOCH_DAY = 2440588     # the Julian day of 1970-01-01
     MOST_SPARE = 16         # buffers that are kept, and bytes of each
     MOST_SPARE_BYTES = 4 << 20
+    PIECE_BYTES = 1 << 20   # bytes that are reserved for strings of views, if a page has fewer
+    AT_A_TIME = 256         # strings for which room is reserved at once
+    SHORT_BYTES = 256       # bytes of each, at most
 
 cdef uint64_t MICROS_OF_DAY = 86_400_000_000
+
+# By length: the bits of the first four bytes, and of the next eight, that a view has.
+cdef uint32_t[13] HEADS
+cdef uint64_t[13] TAILS
+for _size in range(13):
+    HEADS[_size] = (1 << 8 * min(_size, 4)) - 1
+    TAILS[_size] = (1 << 8 * max(_size - 4, 0)) - 1
 
 CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}
 """Numbers of the codecs of column chunks (parquet.thrift, CompressionCodec) by the names that pyarrow has for them."""
@@ -104,6 +117,12 @@ cdef class RowTaker:
         optional: Whether the column can be null.
         most_bytes: The most bytes of byte arrays to take, at most 2,147,483,647.
         codes: Whether byte arrays of one column chunk are taken as the numbers of their entries in its dictionary, as int32.
+        views: Whether byte arrays are taken as views of Arrow with one buffer, of which an entry of a dictionary has its
+            bytes once for all rows. All rows are taken.
+        defined: Of a nested column, the level of definition of a value; -1 for others. All rows are taken, `rows` are the
+            levels, and `optional` is whether values can be missing, for which the result may have a slot.
+        slot: The lowest level of definition that has a slot in the result: lower ones are of lists that are empty or null.
+        repeated: Whether there are levels of repetition, of one list.
 
     Raises:
         ValueError: Arguments that do not fit together.
@@ -111,7 +130,8 @@ cdef class RowTaker:
 
     def __init__(
         self, object positions, int64_t rows, int64_t width, int64_t out_width, bint big_endian, bint optional,
-        int64_t most_bytes=INT32_MAX, bint codes=False,
+        int64_t most_bytes=INT32_MAX, bint codes=False, bint views=False, int defined=-1, int slot=0,
+        bint repeated=False,
     ):
         cdef HeldBytes held
         if not 0 <= rows <= INT64_MAX // 32 or not -3 <= width <= 32 or (width > 0 and not 1 <= out_width <= 32) or most_bytes > INT32_MAX:
@@ -119,12 +139,28 @@ cdef class RowTaker:
         self.text = width == -3
         if self.text:
             width = 0
-        if codes and width != 0:
-            raise ValueError("only byte arrays are taken as numbers of entries")
-        self.codes = codes
+        if (codes or views) and (width != 0 or (codes and views)):
+            raise ValueError("only byte arrays are taken as numbers of entries, or as views")
+        if views and positions is not None:
+            raise ValueError("views are taken of all rows")
+        self.nested = defined >= 0
+        if self.nested:
+            if positions is not None or codes or not 0 <= slot <= defined < 256 or optional != (defined > 0):
+                raise ValueError("these are no levels, or not all rows are taken")
+            self.defined, self.slot, self.repetition_bits = defined, slot, repeated
+            self.definition_bits = 0
+            while defined >> self.definition_bits:
+                self.definition_bits += 1
+            self.definitions, self.repetitions = ByteBuffer(), ByteBuffer()
+            check(self.definitions.reserve(rows))
+            check(self.repetitions.reserve(rows if repeated else 0))
+        self.codes, self.views = codes, views
         if codes:
             width = out_width = 4
             self.identity, self.text_offsets, self.texts = ByteBuffer(), ByteBuffer(), ByteBuffer()
+        if views:
+            width = out_width = VIEW
+            self.pieces = []
         self.int96 = width == -2
         if self.int96:
             width, out_width, big_endian = 12, 8, False
@@ -138,10 +174,12 @@ cdef class RowTaker:
             self.positions = <const int64_t*>self.rows.view.buf
             self.count = self.rows.view.len // 8
         self.done = self.first_row = self.entries = self.nulls = 0
+        self.longest = self.used = self.taken_bytes = self.piece_bytes = self.pieces_count = 0
         self.has_dictionary = False
         self.width, self.out_width, self.big_endian, self.optional = width, out_width, big_endian, optional
         self.most_bytes = most_bytes
         self.starts, self.dictionary_page, self.page = _scratch(), _scratch(), _scratch()
+        self.converted = not views and width > 0 and (width != out_width or big_endian or self.int96)
         self.validity = zeros((self.count + 7) >> 3)
         self.valid = self.validity.data
         memset(self.valid, 0xFF, self.validity.size)
@@ -177,7 +215,7 @@ cdef class RowTaker:
         with nogil:
             if first_row < 0:
                 fault = self.take(chunk, values, codec)
-            elif self.every and first_row != self.done:
+            elif self.every and (first_row != self.done or self.nested):
                 fault = ORDER
             else:
                 self.first_row = first_row
@@ -185,13 +223,15 @@ cdef class RowTaker:
         checked(fault)
 
     def finish(self):
-        """Return the buffers of the values: validity (None without nulls), offsets (of byte arrays) and values.
+        """Return the buffers of the values: validity (None without nulls), offsets of byte arrays, and values.
+
+        Of views these are validity, the views, and buffers of the strings that are not in the views themselves.
 
         Raises:
             ValueError: A row was not in the pages.
         """
         cdef HeldBytes held
-        if self.done != self.count:
+        if self.done != self.count and not (self.nested and self.first_row == self.count):
             raise ValueError("rows are missing in the pages")
         validity = pa.py_buffer(self.validity) if self.nulls else None
         if self.width == 0 and self.values.capacity <= MOST_SPARE_BYTES:
@@ -207,8 +247,17 @@ cdef class RowTaker:
         _keep(self.starts)
         self.starts = self.dictionary_page = self.page = ByteBuffer.__new__(ByteBuffer)
         self.has_dictionary = False
+        if self.views:
+            return validity, self.fixed, *self._pieces_taken()
         values = pa.py_buffer(self.values) if self.fixed is None else self.fixed
         return validity, None if self.offsets is None else pa.py_buffer(self.offsets), values
+
+    def levels(self):
+        """Return the number of slots of a nested column, and the levels of definition and of repetition, as bytes.
+
+        Without levels of repetition they are empty. The buffers of `finish` may be longer than the slots.
+        """
+        return self.done, pa.py_buffer(self.definitions), pa.py_buffer(self.repetitions)
 
     def entries_taken(self):
         """Return the buffers of the entries of the dictionary, of which codes were taken: offsets and bytes.
@@ -219,6 +268,35 @@ cdef class RowTaker:
         if not self.codes or self.text_offsets.size == 0:
             raise ValueError("there is no dictionary")
         return pa.py_buffer(self.text_offsets), pa.py_buffer(self.texts)
+
+    cdef list _pieces_taken(self):
+        """The buffers of strings of views, the last without what is not used of it."""
+        if self.pieces_count:
+            self._end_piece()
+        return self.pieces
+
+    cdef void _end_piece(self) except *:
+        """Leave out what is not used of the last piece, which cannot be made smaller while it is held."""
+        self.piece = None
+        self.pieces[self.pieces_count - 1].resize(self.used, shrink_to_fit=2 * self.used < self.piece_bytes)
+
+    cdef int _reserve_piece(self, int64_t size) noexcept nogil:
+        """Have a piece with room for so many bytes of strings of views, behind `used`."""
+        if self.pieces_count and self.piece_bytes - self.used >= size:
+            return FINE
+        with gil:
+            try:
+                if self.pieces_count:
+                    self._end_piece()
+                self.piece_bytes = max(size, <int64_t>PIECE_BYTES)
+                buffer = pa.allocate_buffer(self.piece_bytes, resizable=True)
+                self.pieces.append(buffer)
+                self.piece = HeldBytes(buffer)
+            except (MemoryError, pa.ArrowException):
+                return NO_MEMORY
+        self.used = 0
+        self.pieces_count += 1
+        return FINE
 
     cdef bint wanted(self, int64_t values) noexcept nogil:
         """Whether one of the rows to take is among the next ones, which are so many."""
@@ -282,6 +360,8 @@ cdef class RowTaker:
             return ENCODING
         if self.codes:
             return self._set_codes(entries)
+        if self.views:
+            return self._set_views(entries)
         # Byte arrays have four bytes of length.
         if entries > (cursor.end - cursor.at) // (self.width if self.width else 4):
             return SHORT
@@ -302,6 +382,9 @@ cdef class RowTaker:
             return COUNT
         if self.text and not self._are_texts(entries, longest):
             return TEXT
+        self.longest = longest
+        if self.converted and self._convert(entries) != FINE:
+            return NO_MEMORY
         self.entries = entries
         self.has_dictionary = True
         return FINE
@@ -353,24 +436,126 @@ cdef class RowTaker:
         self.has_dictionary = True
         return FINE
 
+    cdef int _convert(self, int64_t entries) noexcept nogil:
+        """Make the entries of `self.dictionary` what the result has, so that each is converted once."""
+        cdef int64_t i, size = entries * self.out_width
+        cdef const uint8_t* at = self.dictionary.at
+        self.starts.size = 0
+        # A value may be written as 16 bytes.
+        if self.starts.reserve(size + 16) != 0:
+            return NO_MEMORY
+        for i in range(entries):
+            self._convert_value(at + i * self.width, self.starts.data + i * self.out_width)
+        self.dictionary.at = self.starts.data
+        self.dictionary.end = self.starts.data + size
+        return FINE
+
+    cdef int _set_views(self, int64_t entries) noexcept nogil:
+        """Take the entries of `self.dictionary` as views, which are the values of the dictionary."""
+        cdef Cursor cursor = self.dictionary
+        cdef int fault
+        if entries > (cursor.end - cursor.at) // 4:
+            return SHORT
+        self.starts.size = 0
+        if self.starts.reserve(entries * VIEW) != 0:
+            return NO_MEMORY
+        fault = self._views(&cursor, entries, self.starts.data)
+        if fault:
+            return fault
+        if cursor.at != cursor.end:
+            return COUNT
+        self.dictionary.at = self.starts.data
+        self.dictionary.end = self.starts.data + entries * VIEW
+        self.entries = entries
+        self.has_dictionary = True
+        return FINE
+
+    cdef int _views(self, Cursor* cursor, int64_t n, uint8_t* out) noexcept nogil:
+        """Write views of n byte arrays, which have their lengths in front, and pass them."""
+        cdef const uint8_t* first = cursor.at
+        cdef const uint8_t* at = first
+        cdef const uint8_t* end = cursor.end
+        cdef uint8_t* data
+        cdef int64_t i, place, longest = 0
+        cdef uint32_t size, head
+        cdef uint64_t tail
+        cdef uint32_t[4]* view = <uint32_t[4]*>out
+        cdef Texts kind
+        # All that follows is copied at most once.
+        if self._reserve_piece(end - at + AT_ONCE) != FINE:
+            return NO_MEMORY
+        data = <uint8_t*>self.piece.view.buf
+        place = self.used
+        for i in range(n):
+            if end - at < 4:
+                return SHORT
+            memcpy(&size, at, 4)
+            at += 4
+            if size > end - at:
+                return SHORT
+            view[i][0] = size
+            if size > INLINE:
+                if size <= AT_ONCE and end - at >= AT_ONCE:
+                    memcpy(data + place, at, AT_ONCE)
+                else:
+                    memcpy(data + place, at, size)
+                memcpy(&view[i][1], at, 4)
+                view[i][2] = <uint32_t>(self.pieces_count - 1)
+                view[i][3] = <uint32_t>place
+                place += size
+            elif end - at >= INLINE:
+                memcpy(&head, at, 4)
+                memcpy(&tail, at + 4, 8)
+                view[i][1] = head & HEADS[size]
+                tail &= TAILS[size]
+                memcpy(&view[i][2], &tail, 8)
+            else:
+                memset(&view[i][1], 0, INLINE)
+                memcpy(&view[i][1], at, size)
+            longest = max(longest, <int64_t>size)
+            at += size
+        self.taken_bytes += place - self.used
+        if self.taken_bytes > self.most_bytes:
+            return LONG
+        self.used = place
+        cursor.at = at
+        if self.text:
+            kind = kind_of(first, at - first)
+            # A length up to 127 is four bytes of ASCII, which are no part of a character.
+            if kind == BYTES or (kind == UTF8 and longest > 127):
+                while first < at:
+                    memcpy(&size, first, 4)
+                    if kind_of(first + 4, size) == BYTES:
+                        return TEXT
+                    first += 4 + <int64_t>size
+        return FINE
+
     cdef int _data_page(self, Cursor page, const PageHeader* header, int codec) noexcept nogil:
         """Take the rows of a data page."""
-        cdef Cursor levels
+        cdef Cursor levels, repetitions
         cdef Values source
         cdef uint32_t size
         cdef int64_t nulls, first
         cdef int fault, width
         memset(&source, 0, sizeof(source))
-        levels.at = levels.end = page.at
+        levels.at = levels.end = repetitions.at = repetitions.end = page.at
         if header.kind == DATA_PAGE_V2:
             # Levels, which are not compressed, before the values.
-            if header.repetition_bytes != 0 or header.level_bytes > min(page.end - page.at, header.plain_size):
+            if header.repetition_bytes > min(page.end - page.at, header.plain_size):
                 return COUNT
-            if header.rows != header.values or (header.level_bytes if not self.optional else 0):
+            if header.level_bytes > min(page.end - page.at, header.plain_size) - header.repetition_bytes:
                 return COUNT
+            if header.repetition_bytes and not (self.nested and self.repetition_bits):
+                return COUNT
+            if header.rows != header.values and not (self.nested and self.repetition_bits):
+                return COUNT
+            if header.level_bytes and not self.optional:
+                return COUNT
+            page.at += header.repetition_bytes
+            repetitions.end = levels.at = page.at
             page.at += header.level_bytes
             levels.end = page.at
-            fault = decompressed(page, header.plain_size - header.level_bytes,
+            fault = decompressed(page, header.plain_size - header.level_bytes - header.repetition_bytes,
                                  codec if header.compressed else UNCOMPRESSED, self.page, &source.plain)
             if fault:
                 return fault
@@ -378,18 +563,14 @@ cdef class RowTaker:
             fault = decompressed(page, header.plain_size, codec, self.page, &source.plain)
             if fault:
                 return fault
-            if self.optional:
-                if header.level_encoding != RLE:
-                    return ENCODING
-                if source.plain.end - source.plain.at < 4:
-                    return SHORT
-                memcpy(&size, source.plain.at, 4)
-                source.plain.at += 4
-                levels.at = source.plain.at
-                fault = pass_by(&source.plain, size)
+            if self.nested and self.repetition_bits:
+                fault = _levels(&source.plain, header.repetition_encoding, &repetitions)
                 if fault:
                     return fault
-                levels.end = source.plain.at
+            if self.optional:
+                fault = _levels(&source.plain, header.level_encoding, &levels)
+                if fault:
+                    return fault
         if self.width < 0 and header.encoding == RLE:
             source.hybrid = True
             if source.plain.at < source.plain.end:
@@ -415,12 +596,12 @@ cdef class RowTaker:
         nulls = header.nulls if header.kind == DATA_PAGE_V2 else -1
         first = self.done
         if self.every:
-            fault = self._every(levels, &source, header.values, nulls)
+            fault = self._every(repetitions, levels, &source, header.values, nulls)
         else:
             fault = self._whole(levels, source, header.values, nulls)
             if fault == FINE:
                 fault = self._some(levels, &source, header.values)
-        if fault == FINE and self.text and not source.hybrid:
+        if fault == FINE and self.text and not self.views and not source.hybrid:
             # Pages are small enough to be in the processor's cache still.
             if not are_texts(self.values.data, <const int32_t*>self.offsets.data + first, self.done - first):
                 return TEXT
@@ -527,11 +708,28 @@ cdef class RowTaker:
         self._copy(source.plain.at + number * self.width)
         return FINE
 
-    cdef int _every(self, Cursor levels, Values* source, int64_t values, int64_t nulls) noexcept nogil:
+    cdef int _every(self, Cursor repetitions, Cursor levels, Values* source, int64_t values, int64_t nulls) noexcept nogil:
         """Take all rows of a page; nulls: their number, -1 if it is not known."""
         cdef Hybrid hybrid = hybrid_of(levels, 1)
-        cdef int64_t first = self.done, present = values
+        cdef int64_t first = self.done, present = values, slots = values
         cdef int fault
+        if self.nested:
+            fault = self._next_nested(repetitions, levels, values, &slots, &present)
+            if fault:
+                return fault
+            if nulls >= 0 and present != values - nulls:
+                return COUNT
+            fault = self._next_values(source, present)
+            if fault:
+                return fault
+            if present < slots:
+                self._spread(first, slots, present)
+            # The levels were checked.
+            if source.hybrid:
+                return FINE if source.passed == 0 or ends_at(&source.numbers, source.passed) else COUNT
+            if self.width < 0:
+                return FINE if source.plain.end - source.plain.at == (source.passed + 7) >> 3 else COUNT
+            return FINE if source.plain.at == source.plain.end else COUNT
         if self.optional:
             fault = self._next_levels(&hybrid, values, &present)
             if fault:
@@ -579,6 +777,53 @@ cdef class RowTaker:
                 row += 1
         return FINE
 
+    cdef int _next_nested(
+        self, Cursor repetitions, Cursor definitions, int64_t values, int64_t* slots, int64_t* present
+    ) noexcept nogil:
+        """Keep the levels of a page, and clear the bits of slots that are null; their number, and that of values."""
+        cdef Hybrid hybrid
+        cdef uint8_t* levels
+        cdef int64_t i, at, there, found = 0
+        cdef int defined = self.defined, slot = self.slot
+        cdef int fault
+        if self.repetition_bits:
+            hybrid = hybrid_of(repetitions, 1)
+            if self.repetitions.reserve(values) != 0:
+                return NO_MEMORY
+            fault = items_to(&hybrid, values, 1, self.repetitions.data + self.repetitions.size)
+            if fault:
+                return fault
+            if not ends_at(&hybrid, values):
+                return COUNT
+            self.repetitions.size += values
+        if self.definitions.reserve(values) != 0:
+            return NO_MEMORY
+        levels = self.definitions.data + self.definitions.size
+        self.definitions.size += values
+        slots[0] = present[0] = values
+        if defined == 0:
+            memset(levels, 0, values)
+            return FINE
+        hybrid = hybrid_of(definitions, self.definition_bits)
+        fault = items_to(&hybrid, values, defined, levels)
+        if fault:
+            return fault
+        if not ends_at(&hybrid, values):
+            return COUNT
+        for i in range(values):
+            found += levels[i] == defined
+        if found == values:
+            return FINE
+        present[0] = found
+        at = self.done
+        for i in range(values):
+            there = levels[i] == defined
+            # The bit of what is no slot is that of the next one.
+            self.valid[at >> 3] = <uint8_t>((self.valid[at >> 3] & ~(1 << (at & 7))) | there << (at & 7))
+            at += levels[i] >= slot
+        slots[0] = at - self.done
+        return FINE
+
     cdef void _spread(self, int64_t first, int64_t values, int64_t present) noexcept nogil:
         """Move the values of a page, which were taken without room for nulls, to their rows, from the last to the first.
 
@@ -586,6 +831,7 @@ cdef class RowTaker:
         """
         cdef int32_t* ends = NULL
         cdef uint64_t* longs = NULL
+        cdef uint64_t* pairs = NULL
         cdef uint32_t* ints = NULL
         cdef int64_t i, row, place, left = present
         cdef bint there
@@ -593,6 +839,8 @@ cdef class RowTaker:
             ends = <int32_t*>self.offsets.data + first + 1
         elif self.width > 0 and self.out_width == 8:
             longs = <uint64_t*>self.out + first
+        elif self.width > 0 and self.out_width == 16:
+            pairs = <uint64_t*>self.out + 2 * first
         elif self.width > 0 and self.out_width == 4:
             ints = <uint32_t*>self.out + first
         for i in range(values - 1, -1, -1):
@@ -607,6 +855,9 @@ cdef class RowTaker:
                 longs[i] = longs[left] if there else 0
             elif ints != NULL:
                 ints[i] = ints[left] if there else 0
+            elif pairs != NULL:
+                pairs[2 * i] = pairs[2 * left] if there else 0
+                pairs[2 * i + 1] = pairs[2 * left + 1] if there else 0
             elif self.width < 0:
                 place = first + left
                 there = there and (self.out[place >> 3] >> (place & 7)) & 1
@@ -620,11 +871,18 @@ cdef class RowTaker:
 
     cdef int _next_values(self, Values* source, int64_t n) noexcept nogil:
         """Take the next n values of a page."""
-        cdef int64_t i
+        cdef int64_t i, low
+        cdef int64_t* longs
         cdef int fault
         if source.hybrid:
             return self._next_numbers(source, n)
-        if self.width == 0:
+        if self.views:
+            fault = self._views(&source.plain, n, self.out + self.done * VIEW)
+            if fault:
+                return fault
+            source.passed += n
+            self.done += n
+        elif self.width == 0:
             for i in range(n):
                 fault = self._add_bytes(&source.plain)
                 if fault:
@@ -643,6 +901,15 @@ cdef class RowTaker:
             source.plain.at += n * self.width
             source.passed += n
             self.done += n
+        elif self.width == 8 and self.out_width == 16 and not self.big_endian:
+            longs = <int64_t*>(self.out + self.done * 16)
+            for i in range(n):
+                memcpy(&low, source.plain.at + i * 8, 8)
+                longs[2 * i] = low
+                longs[2 * i + 1] = low >> 63
+            source.plain.at += n * self.width
+            source.passed += n
+            self.done += n
         else:
             for i in range(n):
                 self._copy(source.plain.at + i * self.width)
@@ -657,7 +924,7 @@ cdef class RowTaker:
         cdef int64_t i, stop
         cdef uint64_t* longs = <uint64_t*>self.out
         cdef uint32_t* ints = <uint32_t*>self.out
-        cdef int wide = 0 if self.width != self.out_width or self.big_endian else self.width
+        cdef int wide = <int>self.out_width if self.width > 0 else 0
         cdef int64_t fast, bit, done, entries, width
         cdef uint64_t mask, word, item
         cdef const uint8_t* bits
@@ -676,7 +943,12 @@ cdef class RowTaker:
                     return fault
             else:
                 fast = source.passed
-                if wide == 8 or wide == 4:
+                if self.width == 0:
+                    fast = max(fast, min(stop, numbers.first + whole_words(numbers)))
+                    fault = self._next_strings(numbers, source.passed, fast)
+                    if fault:
+                        return fault
+                elif wide == 16 or wide == 8 or wide == 4:
                     fast = max(fast, min(stop, numbers.first + whole_words(numbers)))
                     mask = (<uint64_t>1 << numbers.width) - 1
                     bit = (source.passed - numbers.first) * numbers.width
@@ -688,7 +960,9 @@ cdef class RowTaker:
                         item = (word >> (bit & 7)) & mask
                         if item >= <uint64_t>entries:
                             return INDEX
-                        if wide == 8:
+                        if wide == 16:
+                            memcpy(&longs[2 * (done + i)], dictionary + item * 16, 16)
+                        elif wide == 8:
                             memcpy(&longs[done + i], dictionary + item * 8, 8)
                         else:
                             memcpy(&ints[done + i], dictionary + item * 4, 4)
@@ -699,6 +973,59 @@ cdef class RowTaker:
                     if fault:
                         return fault
             source.passed = stop
+        return FINE
+
+    cdef int _next_strings(self, const Hybrid* numbers, int64_t first, int64_t end) noexcept nogil:
+        """Take the strings of the dictionary for items of a packed run, which are in eight bytes that can be read."""
+        cdef uint64_t mask = (<uint64_t>1 << numbers.width) - 1
+        cdef int64_t bit = (first - numbers.first) * numbers.width
+        cdef int64_t i, place, stop
+        cdef uint64_t word, item
+        cdef uint32_t size
+        cdef const uint8_t* at
+        # Local names, as above. Behind `last` are fewer bytes than are copied at once.
+        cdef const uint8_t* dictionary = self.dictionary.at
+        cdef const uint8_t* last = self.dictionary.end - AT_ONCE
+        cdef const int64_t* starts = <const int64_t*>self.starts.data
+        cdef const uint8_t* bits = numbers.bits
+        cdef int64_t entries = self.entries, width = numbers.width
+        cdef int32_t* ends = <int32_t*>self.offsets.data + 1 + self.done
+        cdef uint8_t* out
+        cdef int fault
+        i = first
+        while i < end:
+            stop = min(end, i + AT_A_TIME)
+            if self.longest > SHORT_BYTES or self.values.size + AT_A_TIME * SHORT_BYTES > self.most_bytes:
+                while i < stop:
+                    fault = self._entry(packed_item(numbers, i))
+                    if fault:
+                        return fault
+                    i += 1
+                bit = (i - numbers.first) * width
+                ends = <int32_t*>self.offsets.data + 1 + self.done
+                continue
+            if self.values.reserve(AT_A_TIME * SHORT_BYTES + AT_ONCE) != 0:
+                return NO_MEMORY
+            out = self.values.data
+            place = self.values.size
+            self.done += stop - i
+            while i < stop:
+                memcpy(&word, bits + (bit >> 3), 8)
+                item = (word >> (bit & 7)) & mask
+                if item >= <uint64_t>entries:
+                    return INDEX
+                at = dictionary + starts[item] + 4
+                memcpy(&size, at - 4, 4)
+                if size <= AT_ONCE and at <= last:
+                    memcpy(out + place, at, AT_ONCE)
+                else:
+                    memcpy(out + place, at, size)
+                place += size
+                ends[0] = <int32_t>place
+                ends += 1
+                bit += width
+                i += 1
+            self.values.size = place
         return FINE
 
     cdef int _entries(self, unsigned int index, int64_t n) noexcept nogil:
@@ -722,12 +1049,17 @@ cdef class RowTaker:
         if self.width == 0:
             entry.at += (<int64_t*>self.starts.data)[index]
             return self._add_bytes(&entry)
-        self._copy(entry.at + index * self.width)
+        memcpy(self.out + self.done * self.out_width, entry.at + index * self.out_width, self.out_width)
+        self.done += 1
         return FINE
 
     cdef void _copy(self, const uint8_t* value) noexcept nogil:
         """Take a value of fixed width."""
-        cdef uint8_t* out = self.out + self.done * self.out_width
+        self._convert_value(value, self.out + self.done * self.out_width)
+        self.done += 1
+
+    cdef void _convert_value(self, const uint8_t* value, uint8_t* out) noexcept nogil:
+        """Write a value of fixed width as the result has it."""
         cdef int64_t i, size = min(self.width, self.out_width)
         cdef uint8_t highest = value[0] if self.big_endian else value[self.width - 1]
         cdef uint64_t micros = 0, low = 0, high = 0
@@ -760,7 +1092,6 @@ cdef class RowTaker:
             memcpy(out, value, size)
         if size < self.out_width and not self.int96:
             memset(out + size, 0xFF if highest & 0x80 else 0, self.out_width - size)
-        self.done += 1
 
     cdef void _bit(self, bint value) noexcept nogil:
         """Take a boolean."""
@@ -803,3 +1134,19 @@ cdef class RowTaker:
         self.done += 1
         (<int32_t*>self.offsets.data)[self.done] = <int32_t>self.values.size
         return FINE
+
+
+cdef int _levels(Cursor* page, int64_t encoding, Cursor* levels) noexcept nogil:
+    """Pass levels, which are behind the number of their bytes."""
+    cdef uint32_t size
+    cdef int fault
+    if encoding != RLE:
+        return ENCODING
+    if page.end - page.at < 4:
+        return SHORT
+    memcpy(&size, page.at, 4)
+    page.at += 4
+    levels.at = page.at
+    fault = pass_by(page, size)
+    levels.end = page.at
+    return fault

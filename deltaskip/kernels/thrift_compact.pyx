@@ -29,6 +29,7 @@ cdef class _Cursor:
     """The only reader of the bytes. It never reads past their end."""
     cdef bytes owner
     cdef bint typed
+    cdef int levels
     cdef const uint8_t* at
     cdef const uint8_t* end
 
@@ -69,16 +70,18 @@ def read_struct(bytes data not None):
     Field id → bool, int, float, bytes, list, dict (maps; a struct is a dict by field id again). Raises ValueError if
     the bytes are not such a struct.
     """
-    return _struct(_opened(data, False), 0)
+    return _struct(_opened(data, False, DEEPEST + 2), 0)
 
 
-def read_fields(bytes data not None):
+def read_fields(bytes data not None, int levels=DEEPEST + 2):
     """Return the struct at the start of `data`, from which `write_fields` writes the same bytes again.
 
     Field id → the kind of its value, and the value as `read_struct` returns it; of a list the kind of its items, and
     the list; a struct is a dict of fields again. Raises ValueError if the bytes are not such a struct, or have a map.
+
+    levels: Structs and lists that are nested as deeply as this, or deeper, are their bytes, which takes less time.
     """
-    return _struct(_opened(data, True), 0)
+    return _struct(_opened(data, True, levels), 0)
 
 
 def write_fields(dict fields not None):
@@ -88,10 +91,11 @@ def write_fields(dict fields not None):
     return bytes(out)
 
 
-cdef _Cursor _opened(bytes data, bint typed):
+cdef _Cursor _opened(bytes data, bint typed, int levels):
     cdef _Cursor cursor = _Cursor.__new__(_Cursor)
     cursor.owner = data
     cursor.typed = typed
+    cursor.levels = levels
     cursor.at = <const uint8_t*>PyBytes_AsString(data)
     cursor.end = cursor.at + PyBytes_Size(data)
     return cursor
@@ -117,6 +121,7 @@ cdef object _value(_Cursor cursor, uint8_t kind, int depth):
     cdef int64_t size
     cdef double number
     cdef bytes text
+    cdef const uint8_t* start = cursor.at
     if kind == I16 or kind == I32 or kind == I64:
         return cursor.zigzag()
     if kind == BINARY:
@@ -124,6 +129,9 @@ cdef object _value(_Cursor cursor, uint8_t kind, int depth):
         text = PyBytes_FromStringAndSize(<const char*>cursor.at, size)
         cursor.at += size
         return text
+    if depth + 1 >= cursor.levels and (kind == STRUCT or kind == LIST or kind == SET):
+        _skip(cursor, kind, depth)
+        return PyBytes_FromStringAndSize(<const char*>start, cursor.at - start)
     if kind == STRUCT:
         return _struct(cursor, depth + 1)
     if kind == LIST or kind == SET:
@@ -158,6 +166,47 @@ cdef object _list(_Cursor cursor, int depth):
     for _ in range(size):
         values.append(_value(cursor, header & 0x0F, depth))
     return (header & 0x0F, values) if cursor.typed else values
+
+
+cdef int _skip(_Cursor cursor, uint8_t kind, int depth) except -1:
+    """Move behind a value; raises what reading it would raise."""
+    cdef uint8_t header
+    cdef int64_t size = 1
+    if depth > DEEPEST:
+        raise ValueError("the Thrift struct is nested too deeply")
+    if kind == I16 or kind == I32 or kind == I64:
+        cursor.varint()
+    elif kind == BINARY:
+        size = cursor.size(1)
+        cursor.at += size
+    elif kind == BYTE or kind == TRUE_VALUE or kind == FALSE_VALUE:
+        cursor.byte()
+    elif kind == DOUBLE:
+        if cursor.end - cursor.at < 8:
+            raise ValueError("the Thrift struct is truncated")
+        cursor.at += 8
+    elif kind == STRUCT:
+        while True:
+            header = cursor.byte()
+            if header == STOP:
+                return 0
+            if header >> 4 == 0:
+                cursor.varint()
+            # The value of a flag is its kind.
+            if header & 0x0F != TRUE_VALUE and header & 0x0F != FALSE_VALUE:
+                _skip(cursor, header & 0x0F, depth + 1)
+    elif kind == LIST or kind == SET:
+        header = cursor.byte()
+        size = header >> 4
+        if header & 0x0F > STRUCT:
+            raise ValueError(f"unknown Thrift type {header & 0x0F}")
+        if size == 15:
+            size = cursor.size(1)
+        for _ in range(size):
+            _skip(cursor, header & 0x0F, depth + 1)
+    else:
+        raise ValueError(f"unknown Thrift type {kind}")
+    return 0
 
 
 cdef dict _map(_Cursor cursor, int depth):
@@ -203,6 +252,8 @@ cdef int _put_value(bytearray out, uint8_t kind, object value) except -1:
         _put_zigzag(out, value)
     elif kind == BINARY:
         _put_varint(out, len(value))
+        out += value
+    elif isinstance(value, bytes):
         out += value
     elif kind == STRUCT:
         _put_struct(out, value)

@@ -19,7 +19,7 @@ from deltaskip.lazy_regex import regex
 from deltaskip.log.catalog_commits import STAGED_FOLDER, catalog_commits, check_permitted, is_managed
 from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.commit_times import CommitTimes
-from deltaskip.log.file_names import SIDECAR_FOLDER, Kind, LogFile, parse_log_file, version_prefix
+from deltaskip.log.file_names import SIDECAR_FOLDER, Kind, LogFile, commit_name, parse_log_file, version_prefix
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing, read_listing
 from deltaskip.log.snapshot import Snapshot
@@ -50,7 +50,21 @@ def clean_up_old_log(snapshot: Snapshot) -> None:
         with suppress(FileNotFoundError, NotADirectoryError, StorageError):
             if snapshot.storage.info(known[2].path) == known[2]:
                 return
+    elif not (snapshot.storage.remote or is_managed(snapshot.storage)) and _begins_after(snapshot, cutoff):
+        return
     clean_up_log(snapshot)
+
+
+def _begins_after(snapshot: Snapshot, cutoff_ms: int) -> bool:
+    """Whether version 0 is in the log and younger than a time, so that nothing may be deleted.
+
+    The times of files decide only for tables that have no others.
+    """
+    if snapshot.table_properties.in_commit_timestamps:
+        return False
+    with suppress(FileNotFoundError, NotADirectoryError, StorageError):
+        return snapshot.storage.info(join(snapshot.root, LOG_FOLDER, commit_name(0))).modified_ms > cutoff_ms
+    return False
 
 
 def clean_up_log(snapshot: Snapshot, now_ms: int | None = None, kept_for_ms: int | None = None) -> list[str]:

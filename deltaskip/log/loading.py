@@ -24,8 +24,9 @@ from deltaskip.log.commit import parse_contents, read_commits
 from deltaskip.log.compaction import cover
 from deltaskip.log.file_names import Kind, LogFile, commit_name, version_prefix
 from deltaskip.log.last_checkpoint import read_hint
-from deltaskip.log.segment import LogListing, LogSegment, candidate_segments, make_segment, read_listing
+from deltaskip.log.segment import CheckpointRef, LogListing, LogSegment, candidate_segments, make_segment, read_listing
 from deltaskip.log.snapshot import Snapshot
+from deltaskip.log.state_actions import StateChange
 from deltaskip.log.tail import Tail, deferred_tail, tail_of
 from deltaskip.path_bytes import absolute_path, decoded, encoded
 from deltaskip.progress import Progress, table_name
@@ -76,6 +77,15 @@ def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Sn
         UnsupportedFeature: Reading the table needs a protocol version or table feature that is not supported.
         StorageError: The storage failed.
     """
+    started, changed = time.monotonic(), _log_changed(storage, root)
+    found = _loaded(storage, root, version)
+    if version is None:
+        # An operation of a handle that was just opened need not list the log again.
+        found.listed, found.log_changed = started, changed
+    return found
+
+
+def _loaded(storage: Storage, root: str, version: int | None) -> Snapshot:
     hint, listed = _hint(storage, root)
     if hint is not None and (version is None or hint <= version):
         # If the files that the hint leads to are unusable, the whole log is listed.
@@ -145,7 +155,7 @@ def refresh(snapshot: Snapshot, own: bytes | None = None) -> Snapshot:
 
     own: The text of the next version, if this process has just created it, so that it need not be read.
     """
-    listed, changed = time.monotonic(), _log_changed(snapshot)
+    listed, changed = time.monotonic(), _log_changed(snapshot.storage, snapshot.root)
     is_latest = snapshot.log_changed is not None and snapshot.log_changed == changed and _is_latest(snapshot)
     latest = snapshot if is_latest else _refreshed(snapshot, own)
     latest.listed, latest.log_changed = listed, changed
@@ -181,17 +191,39 @@ def advanced(snapshot: Snapshot, text: bytes) -> Snapshot | None:
         return None
 
 
+def at_checkpoint(snapshot: Snapshot) -> Snapshot | None:
+    """Return a snapshot of the same version that begins at the classic checkpoint that was just written of it.
+
+    None if there is none that can be read, or in storage where that takes requests: then the log must be read.
+    """
+    storage, old, version = snapshot.storage, snapshot.segment, snapshot.version
+    if storage.remote or is_managed(storage):
+        return None
+    name = f"{version_prefix(version)}.checkpoint.parquet"
+    try:
+        file = LogFile(Kind.CLASSIC_CHECKPOINT, version, storage.info(join(old.root, LOG_FOLDER, name)))
+        reference = CheckpointRef(version, (file,))
+        checkpoint = open_checkpoint(storage, old.root, reference)
+        segment = LogSegment(old.root, version, reference, (), old.compactions, old.own_commit)
+        tail = Tail.without_files(old.root, StateChange(), snapshot.tail.info)
+        found = Snapshot(storage, segment, checkpoint, tail, None, snapshot.cache)
+    except (FileNotFoundError, NotADirectoryError, errors.DeltaSkipError):
+        return None
+    same = found.metadata == snapshot.metadata and found.protocol == snapshot.protocol
+    return _following(found, snapshot) if same else None
+
+
 def note_log(snapshot: Snapshot) -> None:
     """Let the next refresh of a snapshot that was just committed list the log only if it changes until then."""
-    snapshot.log_changed = _log_changed(snapshot)
+    snapshot.log_changed = _log_changed(snapshot.storage, snapshot.root)
 
 
-def _log_changed(snapshot: Snapshot) -> int | None:
+def _log_changed(storage: Storage, root: str) -> int | None:
     """The time at which names in the folder of a local log last changed; None for other storage."""
-    if not isinstance(snapshot.storage, LocalStorage):
+    if not isinstance(storage, LocalStorage):
         return None
     try:
-        return snapshot.storage.changed_ns(join(snapshot.root, LOG_FOLDER))
+        return storage.changed_ns(join(root, LOG_FOLDER))
     except (FileNotFoundError, NotADirectoryError, errors.StorageError):
         return None
 
@@ -256,6 +288,8 @@ def _types(snapshot: Snapshot) -> dict[tuple[str, ...], DataType]:
 
 def _refreshed(snapshot: Snapshot, own: bytes | None) -> Snapshot:
     storage, root, old = snapshot.storage, snapshot.root, snapshot.segment
+    if _is_read_again(snapshot):
+        return load_snapshot(storage, root)
     try:
         listing = read_listing(root, _list(storage, root, version_prefix(snapshot.version)))
     except errors.TableNotFound:
@@ -282,6 +316,20 @@ def _refreshed(snapshot: Snapshot, own: bytes | None) -> Snapshot:
         tail, checksum = _read_tail(storage, root, commits, segment)
     found = Snapshot(storage, segment, snapshot.checkpoint, tail.following(snapshot.tail), checksum, snapshot.cache)
     return found if _is_whole(found) else _loaded_again(snapshot)
+
+
+def _is_read_again(snapshot: Snapshot) -> bool:
+    """Whether a local table with many commits has a newer checkpoint, so that a listing of what follows is not needed.
+
+    The file of its version proves that it is the same table.
+    """
+    old = snapshot.segment
+    if snapshot.storage.remote or is_managed(snapshot.storage) or len(old.commits) <= _MOST_COMMITS:
+        return False
+    hint = read_hint(snapshot.storage, join(snapshot.root, LOG_FOLDER))
+    return (
+        hint is not None and hint > (-1 if old.checkpoint is None else old.checkpoint.version) and _is_there(snapshot)
+    )
 
 
 def check_same_table(snapshot: Snapshot) -> None:

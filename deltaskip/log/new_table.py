@@ -96,12 +96,12 @@ def _data_in(storage: Storage, folder: str) -> Iterator[str]:
             yield entry.name
 
 
-def already_exists(root: str) -> TableAlreadyExists:
-    """Return the error for a location that has a table."""
-    return TableAlreadyExists(
-        f"A table already exists at {root}: open it, keep it with mode='ignore', or replace it with its rows by "
-        "mode='replace'."
-    )
+_CREATED_AGAIN = "open it, keep it with mode='ignore', or replace it with its rows by mode='replace'"
+
+
+def already_exists(root: str, cure: str = _CREATED_AGAIN) -> TableAlreadyExists:
+    """Return the error for a location that has a table. cure: What to do; the default is for `DeltaTable.create`."""
+    return TableAlreadyExists(f"A table already exists at {root}: {cure}.")
 
 
 def table_after(base: Snapshot) -> str:

@@ -57,8 +57,8 @@ class Superseded:
 
     def _live(self, paths: pa.Array, ids: pa.Array | None) -> pa.BooleanArray:
         if ids is None or ids.null_count == len(ids):
-            if len(paths) <= _FEW and self._ended is not None:
-                return arrow_values.arrow_array([path not in self._ended for path in paths.to_pylist()], pa.bool_())
+            if len(paths) <= _FEW and self.ended is not None:
+                return arrow_values.arrow_array([path not in self.ended for path in paths.to_pylist()], pa.bool_())
             return pc.invert(pc.is_in(paths, value_set=pa.concat_arrays([self.added, self.removed])))
         dead = pc.is_in(paths, value_set=self.added)
         if len(self.removed):
@@ -68,7 +68,7 @@ class Superseded:
         return pc.invert(dead)
 
     @cached_property
-    def _ended(self) -> frozenset[str] | None:
+    def ended(self) -> frozenset[str] | None:
         """Paths added, or removed without a deletion vector; None if there are too many for a second copy.
 
         Arrow would hash them again for each small batch of files.

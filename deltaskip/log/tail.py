@@ -38,9 +38,9 @@ class Tail:
         self._lock = new_lock()
 
     @classmethod
-    def without_files(cls, root: str, state: StateChange) -> "Tail":
+    def without_files(cls, root: str, state: StateChange, info: CommitInfo | None = None) -> "Tail":
         """Return a tail with this state and no files."""
-        tail = cls(root, state, None, pa.table({}))
+        tail = cls(root, state, info, pa.table({}))
         tail._unread = None
         return tail
 

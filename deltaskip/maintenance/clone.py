@@ -17,13 +17,7 @@ from deltaskip.actions.paths import encode_location
 from deltaskip.errors import InvalidArgument, TableAlreadyExists, TableNotFound
 from deltaskip.features import CommitSummary, check_writable
 from deltaskip.features.clustering import CLUSTERING_DOMAIN
-from deltaskip.features.enabling import (
-    NEW_TABLE,
-    lowest_protocol,
-    protocol_for,
-    with_features,
-    without_feature_properties,
-)
+from deltaskip.features.enabling import lowest_protocol, protocol_for, with_features, without_feature_properties
 from deltaskip.features.registry import features_of
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS, with_materialized_columns
 from deltaskip.kernels.paths import all_plain, prefixed
@@ -47,6 +41,8 @@ from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
+# The source may lack every feature of a new table, which none of its writers needs.
+_LOWEST = actions.Protocol(1, 1)
 _OPERATION = "CLONE"
 _NOT_OF_CLONES = frozenset(("checkpointProtection", "catalogManaged"))
 # Properties that belong to the source's log.
@@ -100,7 +96,7 @@ def clone(
     if target is None:
         check_no_table(storage, root)
         check_no_files(storage, root)
-    base = before_creation(storage, root, NEW_TABLE) if target is None else target
+    base = before_creation(storage, root, _LOWEST) if target is None else target
     transaction = Transaction(base, _OPERATION, parameters, look_up_files=False, user_metadata=options.user_metadata)
     transaction.changes.copies_state = True
     metadata = replace(source.metadata, configuration=configuration)

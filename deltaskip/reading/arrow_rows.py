@@ -97,6 +97,7 @@ class RowReader:
         paths: The path of each column of the batches; None if all are top-level columns.
         matches: The share of files in which many rows match.
         share: The share of the table's columns that are read.
+        views: Whether strings and binary of the batches may be views.
     """
 
     rows: StoredRows
@@ -108,9 +109,17 @@ class RowReader:
     paths: Paths | None = None
     matches: _Matches = field(default_factory=_Matches)
     share: float = 1.0
+    views: bool = False
 
     @classmethod
-    def of(cls, scan: Scan, files: int, counts: ReadCounts | None = None, extra: Sequence[StructField] = ()) -> Self:
+    def of(
+        cls,
+        scan: Scan,
+        files: int,
+        counts: ReadCounts | None = None,
+        extra: Sequence[StructField] = (),
+        views: bool = False,
+    ) -> Self:
         """Return the reader of a scan. Raises UnsupportedFeature for predicates that only Spark evaluates.
 
         Args:
@@ -118,6 +127,7 @@ class RowReader:
             files: Number of files that will be read.
             counts: Counts the row groups that are read and skipped.
             extra: Further columns of files for subclasses, by the names that files have.
+            views: Whether strings and binary may be returned as views.
         """
         scan, snapshot = scan.at_one_time(), scan.snapshot
         schema = arrow_schema_of(scan)
@@ -131,7 +141,7 @@ class RowReader:
             stored = StructType(tuple(with_fields(each, read) for each in stored.fields))
             fields = [with_fields(each, paths.values()) for each in fields]
         chars, voids = char_columns(fields), void_columns(fields)
-        shown: dict[str, Any] = {"chars": chars, "voids": voids, "paths": paths}
+        shown: dict[str, Any] = {"chars": chars, "voids": voids, "paths": paths, "views": views}
 
         keys = set() if scan.where is None else top_level_columns(scan.predicate)
         shown["share"] = len(names | keys) / max(1, len(snapshot.schema.fields))
@@ -145,7 +155,9 @@ class RowReader:
             found = snapshot, stored, snapshot.mapping_mode, columns
             # A predicate over strings is evaluated once for each value of a dictionary.
             options = {"pruning": pruning, "counts": counts, "threads": threads, "encoded": keys, "extra": extra}
-            return StoredRows(*found, cure=_CURE, **options)
+            # Predicates, padding and parts of structs need strings in another layout.
+            seen = names - keys - set(chars) - set(voids) if views and paths is None else set()
+            return StoredRows(*found, cure=_CURE, **options, views=seen)
 
         if scan.where is None:
             return cls(rows(names), None, schema, **shown)
@@ -275,6 +287,8 @@ class RowReader:
             arrays = [columns[name] for name in self.schema.names]
         else:
             arrays = [nested_value(columns[path[0]], path[1:]) for path in self.paths.values()]
+        if self.views:
+            return pa.RecordBatch.from_arrays(arrays, names=self.schema.names)
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
@@ -338,7 +352,7 @@ def _matches_among(
 
 
 @door
-def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterator[pa.RecordBatch]:
+def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None], views: bool = False) -> Iterator[pa.RecordBatch]:
     """Yield the rows that match a scan, at most its limit; every batch has `arrow_schema_of`.
 
     A bar shows the progress of longer reads, and the logger `deltaskip` receives a line at level INFO.
@@ -346,6 +360,7 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterat
     Args:
         scan: The scan.
         finished: Called with the metrics when all rows were taken, or the iterator is closed.
+        views: Whether strings and binary may be views instead, which some libraries take without copying.
 
     Raises:
         UnsupportedFeature: Only Spark can read a file, or evaluate the predicate.
@@ -359,7 +374,7 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterat
     begun, counts, rows = time.perf_counter(), ReadCounts(), 0
     files = scan.files(columns=READ_COLUMNS)
     planned = time.perf_counter()
-    reader = RowReader.of(scan, len(files), counts)
+    reader = RowReader.of(scan, len(files), counts, views=views)
     total = exact_sum(files["size"])
     try:
         reading = Progress(f"Reading {table_name(scan.snapshot.table_root)}", total)

@@ -1,9 +1,9 @@
 """Columns of row groups decoded from the pages of their column chunks: all rows, or a few without decoding the others.
 
 pyarrow decodes whole row groups, and takes up to three times as long for common columns. Where only a few rows
-are wanted and the file has a page index, pages without a wanted row are not even read. pyarrow reads the
-columns that are nested or have an uncommon type or encoding, and columns that seem damaged, so that pyarrow raises
-the error.
+are wanted and the file has a page index, pages without a wanted row are not even read. pyarrow reads columns with lists
+in lists, a few rows of all nested columns, uncommon types and encodings, and columns that seem damaged, so that pyarrow
+raises the error.
 # Parquet, Column Chunks and Data Pages; parquet.thrift, PageHeader
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,8 @@ import pyarrow.parquet as pq
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.kernels.parquet_metadata import footer_fits
 from deltaskip.kernels.parquet_pages import CODECS, RowTaker
-from deltaskip.reading.plain_columns import PHYSICAL_TYPES, PlainColumn, from_buffers
+from deltaskip.reading.nested_columns import Entries, NestedColumn, NestedLeaf
+from deltaskip.reading.plain_columns import PHYSICAL_TYPES, PlainColumn, from_buffers, leaves_of
 from deltaskip.records import dataclass
 from deltaskip.stats.footer import DAMAGE, NUM_VALUES, Footer, OpenSource, read_footer
 from deltaskip.stats.page_index import Pages, pages_of
@@ -50,14 +51,18 @@ _Part: TypeAlias = tuple[Range, int, int, int]
 class _Column:
     """A column of row groups that follow each other: how it is stored, the number of its values, and what to read.
 
+    leaf: Its levels, if it is a leaf of a nested column.
     encoded: Whether its strings are returned as a dictionary.
+    views: Whether they are returned as views.
     """
 
     name: str
     column: PlainColumn
     num_values: int
     parts: Sequence[_Part]
+    leaf: NestedLeaf | None
     encoded: bool
+    views: bool
 
     @property
     def size(self) -> int:
@@ -78,17 +83,26 @@ class _Column:
             parts.append(((offset, stop - offset), codec, end_row - row, row))
         return replace(self, parts=parts)
 
-    def taken(self, positions: npt.NDArray[np.int64] | None, data: Sequence[memoryview]) -> pa.Array | None:
-        """Return the values of rows from the bytes of the parts; None for invalid bytes, of which pyarrow raises."""
+    def taken(self, positions: npt.NDArray[np.int64] | None, data: Sequence[memoryview]) -> pa.Array | Entries | None:
+        """Return the values of rows from the bytes of the parts; None for invalid bytes, of which pyarrow raises.
+
+        Of a nested column they are those of all slots, with their levels.
+        """
         rows = self.num_values if positions is None else len(positions)
         try:
-            taker = RowTaker(positions, self.num_values, *self.column.stored_as, _MOST_STRING_BYTES, codes=self.encoded)
+            forms: dict[str, Any] = {"codes": self.encoded, "views": self.views}
+            forms |= {} if self.leaf is None else self.leaf.levels
+            taker = RowTaker(positions, self.num_values, *self.column.stored_as, _MOST_STRING_BYTES, **forms)
             for (_, codec, values, first_row), pages in zip(self.parts, data, strict=True):
                 taker.take_chunk(pages, values, codec, first_row)
             buffers = taker.finish()
             if self.encoded:
                 return _dictionary_of(rows, buffers, *taker.entries_taken())
-            return from_buffers(self.column.arrow, rows, buffers)
+            if self.leaf is not None:
+                slots, *levels = taker.levels()
+                array = from_buffers(self.column.arrow, slots, buffers, self.views)
+                return Entries(array, *(np.frombuffer(each, np.uint8) for each in levels))
+            return from_buffers(self.column.arrow, rows, buffers, self.views)
         except ValueError:
             return None
 
@@ -104,6 +118,8 @@ def decode_columns(
     *,
     threads: bool = False,
     encoded: Collection[str] = (),
+    views: Collection[str] = (),
+    nested: Mapping[str, Collection[str]] = {},
 ) -> dict[str, pa.Array]:
     """Return the values of some rows, by name of the column; columns that pyarrow must read are missing.
 
@@ -117,6 +133,8 @@ def decode_columns(
         own: The footer as `stats.footer` reads it; None if it has not been read.
         threads: Whether columns are decoded side by side.
         encoded: The string columns that are returned as dictionaries, if one row group is read.
+        views: The columns whose strings are returned as views, if all rows are read.
+        nested: Columns that are nested, and the paths to read of each, if all rows are read.
     """
     try:
         # pyarrow aborts the process if it is asked for the metadata of a column chunk and the footer is damaged.
@@ -125,10 +143,37 @@ def decode_columns(
             return {}
         size = source.size()
         found = [
-            _column(own, footer, schema, groups, name, number, size, encoded=name in encoded)
+            _column(
+                own,
+                footer,
+                schema,
+                groups,
+                name,
+                number,
+                file_bytes=size,
+                encoded=name in encoded,
+                views=positions is None and name in views,
+            )
             for name, number in leaves.items()
             if name not in encoded or len(groups) == 1
         ]
+        wholes = _nested_columns(footer, schema, nested if positions is None and nested else {})
+        for name, whole in wholes.items():
+            parts = [
+                _column(
+                    own,
+                    footer,
+                    schema,
+                    groups,
+                    name,
+                    leaf.column.number,
+                    file_bytes=size,
+                    views=name in views,
+                    leaf=leaf,
+                )
+                for leaf in whole.leaves
+            ]
+            found += parts if None not in parts else ()
     except (StorageError, UnsupportedFeature, *DAMAGE):
         return {}
     columns = [column for column in found if column is not None]
@@ -141,16 +186,22 @@ def decode_columns(
             for each in columns
         ]
 
-    def taken(read: tuple[_Column, Sequence[memoryview]]) -> tuple[str, pa.Array | None]:
+    def taken(read: tuple[_Column, Sequence[memoryview]]) -> tuple[tuple[str, int], pa.Array | Entries | None]:
         column, data = read
-        return column.name, column.taken(positions, data)
+        return (column.name, column.column.number), column.taken(positions, data)
 
     if threads and len(columns) > 1:
         with ThreadPoolExecutor(pa.cpu_count(), "deltaskip") as pool:
             arrays = dict(pool.map(taken, _read(source, columns)))
     else:
         arrays = dict(map(taken, _read(source, columns)))
-    return {name: array for name, array in arrays.items() if array is not None}
+    flat = {name: arrays.get((name, number)) for name, number in leaves.items()}
+    rows = sum(own.group_rows(group) for group in groups)
+    for name, whole in wholes.items():
+        found_of = {leaf.column.number: arrays.get((name, leaf.column.number)) for leaf in whole.leaves}
+        entries = {number: each for number, each in found_of.items() if isinstance(each, Entries)}
+        flat[name] = whole.array(entries, rows) if len(entries) == len(found_of) else None
+    return {name: array for name, array in flat.items() if array is not None}
 
 
 def _column(
@@ -160,27 +211,50 @@ def _column(
     groups: Sequence[int],
     name: str,
     number: int,
-    file_bytes: int,
     *,
-    encoded: bool,
+    file_bytes: int,
+    encoded: bool = False,
+    views: bool = False,
+    leaf: NestedLeaf | None = None,
 ) -> _Column | None:
     """The column; None if pyarrow must read it."""
-    column = PlainColumn.of(footer.schema, schema, name, number)
+    column = PlainColumn.of(footer.schema, schema, name, number) if leaf is None else leaf.column
     kind = PHYSICAL_TYPES.get(footer.schema.column(number).physical_type)
     parts: list[_Part] = []
     for group in groups if column is not None else ():
         meta = own.column_chunk(group, number)
         start, end = own.chunk_range(group, number)
         values, codec = meta[NUM_VALUES], meta[_CODEC]
-        fits = 0 <= start <= end <= file_bytes and values == own.group_rows(group)
+        # A list may have many elements, but each row has an entry.
+        rows = own.group_rows(group)
+        fits = 0 <= start <= end <= file_bytes and (
+            values == rows or (leaf is not None and leaf.slot and values > rows)
+        )
         if not fits or kind != meta[_TYPE] or codec not in CODECS.values():
             return None
         parts.append(((start, end - start), codec, values, -1))
-    return None if column is None else _Column(name, column, sum(values for _, _, values, _ in parts), parts, encoded)
+    if column is None:
+        return None
+    views = views and not encoded and column.has_bytes
+    return _Column(name, column, sum(values for _, _, values, _ in parts), parts, leaf, encoded, views)
+
+
+def _nested_columns(
+    footer: pq.FileMetaData, schema: pa.Schema, nested: Mapping[str, Collection[str]]
+) -> dict[str, NestedColumn]:
+    """The nested columns that the kernels decode, of some with the paths to read of each."""
+    found: dict[str, NestedColumn] = {}
+    number = 0
+    for each in schema if nested else ():
+        column = NestedColumn.of(footer.schema, each, number, nested[each.name]) if each.name in nested else None
+        if column is not None:
+            found[each.name] = column
+        number += leaves_of(each.type)
+    return found
 
 
 def _dictionary_of(
-    rows: int, buffers: tuple[pa.Buffer | None, pa.Buffer | None, pa.Buffer], offsets: pa.Buffer, data: pa.Buffer
+    rows: int, buffers: Sequence[pa.Buffer | None], offsets: pa.Buffer, data: pa.Buffer
 ) -> pa.DictionaryArray:
     """The strings for the indexes of dictionary entries, which the kernel has checked."""
     entries = pa.Array.from_buffers(pa.string(), offsets.size // 4 - 1, [None, offsets, data])

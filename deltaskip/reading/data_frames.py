@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from deltaskip.reading.table_scan import TableScan
 
 
+def data_frame(scan: TableScan) -> polars.DataFrame:
+    """Return a DataFrame of the rows of a scan."""
+    import polars
+
+    frames = [frame_of(pa.Table.from_batches([each])) for each in scan._batches(scan._finished, views=True)]
+    return polars.concat(frames, rechunk=False) if frames else frame_of(arrow_schema_of(scan).empty_table())
+
+
 def lazy_frame(scan: TableScan) -> polars.LazyFrame:
     """Return a LazyFrame of the rows of a scan, see `TableScan.to_polars`."""
     from polars.io.plugins import register_io_source
@@ -42,7 +50,7 @@ def _frames(
     limited = rows is not None or scan.limit is not None
     pushed = None if predicate is None or limited else pushed_polars_filter(scan, predicate)
     narrowed = scan._narrowed(names, pushed, rows)
-    for batch in narrowed._batches(scan._finished):
+    for batch in narrowed._batches(scan._finished, views=True):
         frame = frame_of(pa.Table.from_batches([batch]))
         frame = frame if predicate is None else frame.filter(predicate)
         if batch_rows is None or frame.height <= batch_rows:

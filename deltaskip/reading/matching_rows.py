@@ -8,11 +8,12 @@ from typing import Any
 import numpy.typing as npt
 
 from deltaskip.reading.stored_rows import StoredBatch
-from deltaskip.sparkexpr import EvaluationError, Undecided, needs_session, padded_column, public_errors, to_sql
-from deltaskip.sparkexpr.collations import Collations
-from deltaskip.sparkexpr.evaluation import Evaluator, left_to_spark
+from deltaskip.records import dataclass
+from deltaskip.sparkexpr.collations import Collation, Collations
+from deltaskip.sparkexpr.evaluation import CollatedOrder
+from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression
 from deltaskip.sparkexpr.nodes import Node
-from deltaskip.sparkexpr.types import StructType, display_name
+from deltaskip.sparkexpr.types import StructType
 from deltaskip.sparkexpr.values.zone_rules import SharedRules
 
 
@@ -48,42 +49,16 @@ class MatchingRows:
         collation_version: str | None = None,
         ansi: bool = True,
     ) -> None:
-        self._predicate = predicate
-        self._ansi = ansi
-        self._table = table
-        self._zone = time_zone
+        place = EvaluationPlace(table, cure, after_failure, what="The predicate")
+        collations = None if collation_version is None else _CollationsOf(collation_version)
+        self._expression = LocalExpression(
+            predicate, schema, place, time_zone=time_zone, collations=collations, ansi=ansi
+        )
         self._zone_rules = SharedRules()
-        self._cure = cure
-        self._after_failure = after_failure
-        self._collation_version = collation_version
-        check_decidable(predicate, table, cure)
-        padded = padded_column(predicate, schema)
-        if padded is not None:
-            name, declared = display_name(padded[0]), padded[1]
-            why = f"{name} is {declared} and padded by Spark; trim({name}) can be evaluated."
-            raise needs_session(_described(predicate), table, why, cure)
 
     def mask(self, batch: StoredBatch) -> npt.NDArray[Any]:
-        """Return whether the predicate is TRUE for each row.
-
-        Raises:
-            UnsupportedFeature: Only Spark can evaluate the predicate for a row.
-            PredicateError: The predicate fails for a row.
-        """
-        node = self._predicate
-        with public_errors(lambda: _described(node), self._table, self._cure, self._after_failure):
-            try:
-                return Evaluator(node, self._zone, self._collations).mask(batch.columns, len(batch))
-            except EvaluationError as error:
-                if self._ansi or isinstance(error, Undecided):
-                    raise
-                raise Undecided(
-                    f"what fails in ANSI mode has a value without it, which is left to Spark. {error}"
-                ) from error
-
-    @property
-    def _collations(self) -> Collations | None:
-        return None if self._collation_version is None else _collations(self._collation_version)
+        """Return whether the predicate is TRUE for each row. For errors, see `LocalExpression.mask`."""
+        return self._expression.mask(batch.columns, len(batch))
 
 
 def check_decidable(predicate: Node, table: str, cure: str) -> None:
@@ -94,13 +69,20 @@ def check_decidable(predicate: Node, table: str, cure: str) -> None:
         table: The location of the table, for messages.
         cure: The advice after the message.
     """
-    why = left_to_spark(predicate)
-    if why is not None:
-        raise needs_session(_described(predicate), table, why, cure)
+    LocalExpression(predicate, StructType(()), EvaluationPlace(table, cure, what="The predicate"))
 
 
-def _described(predicate: Node) -> str:
-    return f"The predicate {to_sql(predicate)}"
+@dataclass(frozen=True, slots=True)
+class _CollationsOf(CollatedOrder):
+    """The collations of a version, which are opened in each process."""
+
+    version: str
+
+    def evaluator(self, collation: str) -> Collation | None:
+        return _collations(self.version).evaluator(collation)
+
+    def order(self, collation: str, left: str, right: str) -> int:
+        return _collations(self.version).order(collation, left, right)
 
 
 @lru_cache

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from deltaskip.reading.stored_columns import without_views
 from deltaskip.records import dataclass
 
 PHYSICAL_TYPES = {
@@ -21,8 +22,22 @@ PHYSICAL_TYPES = {
 }
 """Codes of physical types (parquet.thrift, Type) by pyarrow's names."""
 
+VIEWS = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()}
+"""Types of views by the types of the same values."""
+
+# Types that only say how a writer had the same values in memory: deltalake and Polars write them.
+_OTHER_LAYOUTS = {
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+}
 # Array of bytes of any length; bits; times as INT96; strings, which are checked.
 _OF_ANY_LENGTH, _BITS, _INT96, _TEXT = 0, -1, -2, -3
+# Bytes of a view.
+_VIEW_BYTES = 16
+# If at most one in this many views is taken, the strings are copied.
+_FEW = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +73,19 @@ class PlainColumn:
         column = stored.column(number)
         if column.path != name or column.max_repetition_level or column.max_definition_level > 1:
             return None
-        arrow = schema.field(name).type
+        return cls.of_leaf(schema.field(name).type, column, number)
+
+    @classmethod
+    def of_leaf(cls, arrow: pa.DataType, column: pq.ColumnSchema, number: int) -> PlainColumn | None:
+        """Return a column, or a leaf of a nested one, of an Arrow type; None if pyarrow must read it."""
+        arrow = _OTHER_LAYOUTS.get(arrow, arrow)
         widths = _widths(arrow, column)
-        return None if widths is None else cls(arrow, number, *widths, column.max_definition_level == 1)
+        return None if widths is None else cls(arrow, number, *widths, column.max_definition_level > 0)
+
+    @property
+    def has_bytes(self) -> bool:
+        """Whether its values are strings or binary, of which the kernels can make views."""
+        return self.width in (_OF_ANY_LENGTH, _TEXT)
 
     @property
     def stored_as(self) -> tuple[int, int, bool, bool]:
@@ -75,20 +100,37 @@ def leaf_numbers(schema: pa.Schema) -> Mapping[str, int]:
     for field in schema:
         if not pa.types.is_nested(field.type):
             found[field.name] = number
-        number += _leaves(field.type)
+        number += leaves_of(field.type)
     return found
 
 
-def from_buffers(
-    arrow: pa.DataType, rows: int, buffers: tuple[pa.Buffer | None, pa.Buffer | None, pa.Buffer]
-) -> pa.Array:
-    """Return an array made of a kernel's buffers: validity, offsets and values."""
+def from_buffers(arrow: pa.DataType, rows: int, buffers: Sequence[pa.Buffer | None], views: bool = False) -> pa.Array:
+    """Return an array made of a kernel's buffers: validity, offsets and values; views: views instead of offsets."""
+    if views:
+        return pa.Array.from_buffers(VIEWS[arrow], rows, list(buffers))
     validity, offsets, values = buffers
     return pa.Array.from_buffers(arrow, rows, [validity, values] if offsets is None else list(buffers))
 
 
-def _leaves(arrow: pa.DataType) -> int:
-    return sum(_leaves(arrow.field(i).type) for i in range(arrow.num_fields)) if pa.types.is_nested(arrow) else 1
+def rows_at(array: pa.Array, positions: pa.Array) -> pa.Array:
+    """Return some values of an array, which may be views: Arrow takes none of them.
+
+    Of few views, and of nested ones, the strings are copied, so that they do not keep those of all others in memory.
+    """
+    plain = without_views(array.type)
+    if plain == array.type:
+        return array.take(positions)
+    if pa.types.is_nested(plain) or len(positions) * _FEW <= len(array):
+        return array.cast(plain).take(positions)
+    validity, views, *data = array.buffers()
+    fixed = pa.Array.from_buffers(pa.binary(_VIEW_BYTES), len(array), [validity, views], offset=array.offset)
+    found = fixed.take(positions)
+    return pa.Array.from_buffers(array.type, len(found), [*found.buffers(), *data], offset=found.offset)
+
+
+def leaves_of(arrow: pa.DataType) -> int:
+    """Return the number of Parquet columns of an Arrow type."""
+    return sum(leaves_of(arrow.field(i).type) for i in range(arrow.num_fields)) if pa.types.is_nested(arrow) else 1
 
 
 def _widths(arrow: pa.DataType, column: pq.ColumnSchema) -> tuple[int, int, bool] | None:

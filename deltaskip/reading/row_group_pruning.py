@@ -34,6 +34,7 @@ from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.fork_safety import cached_property
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.sought_values import SoughtValues
+from deltaskip.recursion import deep
 from deltaskip.skipping.add_batches import candidates
 from deltaskip.skipping.evaluate import keep_mask
 from deltaskip.skipping.log_scan import LogScan
@@ -244,6 +245,7 @@ def _within(statistics: dict[int, Any], all_of_it: bool, rows: int) -> dict[int,
     return {number: value for number, value in statistics.items() if number != NULL_COUNT}
 
 
+@deep
 def _by_footers(term: Term) -> Term:
     """The term without the parts that footers cannot prove, which keep every row group."""
     match term:

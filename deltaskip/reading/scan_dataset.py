@@ -25,6 +25,10 @@ def duckdb_relation(scan: TableScan, connection: Any, name: str | None) -> duckd
 
     if connection is None:
         connection = duckdb.default_connection()
+    if isinstance(connection, str):
+        raise InvalidArgumentType(
+            f"connection must be a connection of DuckDB, not str: write to_duckdb(name={connection!r}) for a view."
+        )
     if not isinstance(connection, duckdb.DuckDBPyConnection):
         raise InvalidArgumentType.of("connection", "a connection of DuckDB", connection)
     if name == "":

@@ -7,7 +7,7 @@ damaged, so that pyarrow raises the error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from deltaskip.kernels.parquet_files import ParquetFiles
 from deltaskip.path_bytes import encoded
-from deltaskip.reading.plain_columns import PlainColumn, from_buffers, leaf_numbers
+from deltaskip.reading.plain_columns import PlainColumn, from_buffers, leaf_numbers, rows_at
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.stats.parquet_input import ParquetInput
@@ -133,32 +133,36 @@ class SmallFiles:
         """Number of rows before each file; the last element is the number of all rows."""
         return self._starts
 
-    def columns(self, names: Sequence[str], positions: npt.NDArray[np.int64] | None) -> dict[str, pa.Array] | None:
+    def columns(
+        self, names: Sequence[str], positions: npt.NDArray[np.int64] | None, views: Collection[str] = ()
+    ) -> dict[str, pa.Array] | None:
         """Return columns of the files, concatenated; None if pyarrow must read one of them.
 
         Args:
             names: Names of top-level columns.
             positions: The rows to read, counted from the first of the first file, ascending; None for all.
+            views: The columns whose strings may be views.
         """
         found: dict[str, pa.Array] = {}
         for name in names:
             column = self._kind.columns.get(name)
-            array = None if column is None else self._column(column, positions)
+            array = None if column is None else self._column(column, positions, name in views)
             if array is None:
                 return None
             found[name] = array
         return found
 
-    def _column(self, column: PlainColumn, positions: npt.NDArray[np.int64] | None) -> pa.Array | None:
+    def _column(self, column: PlainColumn, positions: npt.NDArray[np.int64] | None, views: bool) -> pa.Array | None:
         rows = int(self._starts[-1])
         few = positions is not None and len(positions) * _ROWS_PER_TAKEN <= rows
         wanted = np.ascontiguousarray(positions, np.int64) if few else None
+        views = views and column.has_bytes and not few
         try:
-            buffers = self._files.take(wanted, column.number, *column.stored_as, _MOST_STRING_BYTES)
+            buffers = self._files.take(wanted, column.number, *column.stored_as, _MOST_STRING_BYTES, views)
         except ValueError:
             return None
-        array = from_buffers(column.arrow, rows if wanted is None else len(wanted), buffers)
-        return array if few or positions is None else array.take(arrow_array(positions, pa.int64()))
+        array = from_buffers(column.arrow, rows if wanted is None else len(wanted), buffers, views)
+        return array if few or positions is None else rows_at(array, arrow_array(positions, pa.int64()))
 
 
 def _key(files: ParquetFiles, number: int) -> bytes | None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.skipping import program
 from deltaskip.skipping.evaluate import PartitionEvaluator, keep_mask
 from deltaskip.sparkexpr.values.arrow_values import numpy_values
@@ -104,6 +105,7 @@ def _stored(plan: FooterColumn, sought: Sought) -> Stored | None:
     return stored_as(plan.nodes[-1], plan.column.type)
 
 
+@deep
 def _with_values(term: program.Term, found: list[Sought]) -> program.Term:
     """The term with the values that it seeks, which are added to the list."""
     match term:
@@ -128,14 +130,15 @@ def _with_values(term: program.Term, found: list[Sought]) -> program.Term:
 
 def _conjuncts(term: program.Term) -> Iterator[program.Term]:
     """The terms of a conjunction: all of them must be TRUE."""
-    match term:
-        case program.Leaf(_, inner):
-            yield from _conjuncts(inner)
-        case program.AllOf(children):
-            for child in children:
-                yield from _conjuncts(child)
-        case _:
-            yield term
+    pending = [term]
+    while pending:
+        match pending.pop():
+            case program.Leaf(_, inner):
+                pending.append(inner)
+            case program.AllOf(children):
+                pending.extend(reversed(children))
+            case part:
+                yield part
 
 
 def _points(terms: Sequence[program.Term]) -> Iterator[tuple[StatField, int | bytes]]:
@@ -155,6 +158,7 @@ def _points(terms: Sequence[program.Term]) -> Iterator[tuple[StatField, int | by
             yield field, value
 
 
+@deep
 def _evaluated(
     term: program.Term,
     masks: Mapping[int, npt.NDArray[np.bool_]],

@@ -32,6 +32,11 @@ class FileLayout:
     parts: Mapping[str, Sequence[str]]
 
     @property
+    def nested(self) -> Mapping[str, Sequence[str]]:
+        """The columns that are nested, and the paths to read of each."""
+        return {name: self.parts.get(name, (name,)) for name in self.names if name not in self.leaves}
+
+    @property
     def paths(self) -> Sequence[str] | None:
         """The columns that pyarrow reads; None for all, since it takes a dot in a name for a path."""
         return self.paths_of(self.names)

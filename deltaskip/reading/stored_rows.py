@@ -22,7 +22,7 @@ from deltaskip.reading.column_chunks import decode_columns
 from deltaskip.reading.julian import has_older, is_of_old_writer, may_be_julian
 from deltaskip.reading.metrics import ReadCounts
 from deltaskip.reading.open_file import OpenFile
-from deltaskip.reading.plain_columns import leaf_numbers
+from deltaskip.reading.plain_columns import leaf_numbers, rows_at
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.shredded_variants import ShreddingError, unshredded
@@ -108,7 +108,7 @@ class StoredBatch:
         else:
             rows = self.rows[numbers]
         chosen = arrow_array(numbers, pa.int64())
-        return StoredBatch(rows, {name: each.take(chosen) for name, each in self.columns.items()})
+        return StoredBatch(rows, {name: rows_at(each, chosen) for name, each in self.columns.items()})
 
 
 class StoredRows:
@@ -125,6 +125,7 @@ class StoredRows:
         counts: Counts the row groups that are read and skipped; not pickled.
         threads: Whether columns are decoded by threads, which is slower where several files are read at the same time.
         encoded: String columns that stay dictionary-encoded where they are so in a file.
+        views: Other columns whose strings may be views, at any depth.
     """
 
     def __init__(
@@ -140,6 +141,7 @@ class StoredRows:
         counts: ReadCounts | None = None,
         threads: bool = True,
         encoded: Collection[str] = (),
+        views: Collection[str] = (),
     ) -> None:
         self._root, self.table_root, self._version = snapshot.root, snapshot.table_root, snapshot.version
         self._options = getattr(snapshot.storage, "options", None)
@@ -163,6 +165,7 @@ class StoredRows:
         self._counts = counts
         self._threads = threads
         self._encoded = frozenset(encoded)
+        self._views = frozenset(views) - self._encoded
         self._target = ArrowTarget(snapshot.root, zone_of("UTC"))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -281,7 +284,7 @@ class StoredRows:
         self, files: pa.Table, opened: SmallFiles, positions: npt.NDArray[np.int64] | None
     ) -> StoredBatch | None:
         layout = self._layout_of(opened.schema, self._root)
-        found = opened.columns(layout.names, positions)
+        found = opened.columns(layout.names, positions, self._views_in(layout))
         if found is None:
             return None
         batch = pa.RecordBatch.from_arrays(list(found.values()), names=list(found)) if found else None
@@ -448,7 +451,14 @@ class StoredRows:
         at_once = size <= _AT_ONCE_BYTES and _values_in(parquet.metadata, numbers, layout) <= _AT_ONCE_VALUES
         if at_once and opened.own_footer is not None:
             whole = opened.schema, numbers, layout.leaves, None, opened.own_footer
-            found |= decode_columns(opened.source, parquet.metadata, *whole, threads=threads, encoded=encoded)
+            nested = {} if layout.paths is None or parquet.has_foreign_types else layout.nested
+            forms: dict[str, Any] = {
+                "threads": threads,
+                "encoded": encoded,
+                "views": self._views_in(layout),
+                "nested": nested,
+            }
+            found |= decode_columns(opened.source, parquet.metadata, *whole, **forms)
             decoded = frozenset(found)
         left = [name for name in layout.names if name not in found]
         if not set(encoded).isdisjoint(left):
@@ -476,6 +486,16 @@ class StoredRows:
             if name is not None
             and opened.schema.field(name).type == pa.string()
             and all(_is_dictionary(footer.row_group(number).column(layout.leaves[name])) for number in numbers)
+        ]
+
+    def _views_in(self, layout: FileLayout) -> Collection[str]:
+        """The columns, by their names in a file, whose strings may be views."""
+        return [
+            name
+            for column, name in layout.found.items()
+            if column in self._views
+            and name is not None
+            and (name in layout.leaves or layout.schema.field(name).type == self._stored_types[column])
         ]
 
     def _check_rows(self, found: int, expected: int, location: str) -> None:
@@ -570,6 +590,8 @@ class StoredRows:
         if not pa.types.is_nested(array.type) and array.type == self._stored_types[field.name]:
             return array
         if field.name in self._encoded and array.type == _DICTIONARY:
+            return array
+        if decoded and field.name in self._views and without_views(array.type) == self._stored_types[field.name]:
             return array
         kind = in_files(array.type)
         array = array if kind == array.type else array.view(kind)

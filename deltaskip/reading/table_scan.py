@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, overload
 
 from deltaskip import arguments
 from deltaskip.as_frames import AsFrames
 from deltaskip.doors import door
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, NotProvable
 from deltaskip.fork_safety import cached_property
+from deltaskip.hints import no_elements
 from deltaskip.log import same_table
 from deltaskip.log.loading import of_one_table
 from deltaskip.reading.selected_columns import SelectingScan
@@ -78,6 +79,24 @@ OF_FRAMES = {
     "update_incremental": "refresh()",
     "get_add_actions": "scan().files()",
     "num_files": "detail().num_files",
+    "create_checkpoint": "checkpoint()",
+    "cleanup_metadata": "clean_up_log()",
+    "transaction_version": "app_versions[app_id]",
+    "load_with_datetime": "DeltaTable(path, timestamp=…)",
+    "restoreToVersion": "restore(version)",
+    "restoreToTimestamp": "restore(timestamp=…)",
+    "cloneAtVersion": "clone(path, version)",
+    "addFeatureSupport": "add_feature(name)",
+    "dropFeatureSupport": "drop_feature(name)",
+    "upgradeTableProtocol": "add_feature(name)",
+    "alias": "merge(rows, on, source_alias=…, target_alias=…)",
+    "whenMatchedUpdateAll": "merge(rows, on).when_matched_update_all()",
+    "repair": "verify()",
+    "to_arrow_table": "scan().to_arrow()",
+    "to_pandas_df": "scan().to_pandas()",
+    "sql": "deltaskip.sql(\"SELECT … FROM 'path'\")",
+    "query": "deltaskip.sql(\"SELECT … FROM 'path'\")",
+    "drop": "a catalog's drop_table(name), or delete the folder",
     "describe": "detail()",
 }
 """Methods of DataFrames and of other libraries' tables, and what to call instead."""
@@ -157,6 +176,10 @@ class TableScan(SelectingScan, Scan, AsFrames):
         """See `LogScan.explain`. After `aggregate`, the report also says what was read for it."""
         found = super().explain()
         return replace(found, answered=self._answered) if self._answered else found
+
+    def __getitem__(self, key: object) -> NoReturn:
+        """Raise InvalidArgumentType: columns and rows are chosen when the scan is made."""
+        raise no_elements(self, key, "table.scan(")
 
     def _repr_html_(self) -> str:
         metrics = self.metrics
@@ -270,11 +293,16 @@ class TableScan(SelectingScan, Scan, AsFrames):
 
         return pa.RecordBatchReader.from_batches(arrow_schema_of(self), self._batches())
 
-    def _batches(self, finished: Callable[[ScanMetrics], None] | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows, in batches of `arrow_schema_of`. finished: Takes the metrics; by default `metrics` has them."""
+    def _batches(
+        self, finished: Callable[[ScanMetrics], None] | None = None, views: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows, in batches of `arrow_schema_of`.
+
+        finished: Takes the metrics; by default `metrics` has them. views: See `arrow_batches`.
+        """
         from deltaskip.reading.arrow_rows import arrow_batches
 
-        return arrow_batches(self, finished or self._finished)
+        return arrow_batches(self, finished or self._finished, views=views)
 
     @overload
     def to_polars(self, lazy: Literal[False] = False) -> polars.DataFrame: ...
@@ -296,9 +324,9 @@ class TableScan(SelectingScan, Scan, AsFrames):
         Raises:
             UnsupportedFeature: Polars is not installed.
         """
-        from deltaskip.reading.data_frames import lazy_frame
+        from deltaskip.reading.data_frames import data_frame, lazy_frame
 
-        return lazy_frame(self) if arguments.flag("lazy", lazy) else super().to_polars()
+        return lazy_frame(self) if arguments.flag("lazy", lazy) else data_frame(self)
 
     def to_duckdb(self, connection: Any = None, name: str | None = None) -> duckdb.DuckDBPyRelation:
         """Return the rows as a relation of DuckDB, and make a view of them if a name is given.
@@ -467,7 +495,9 @@ class TopScan(TableScan):
         number = self.limit or 0
         return type(self)(self._rows._narrowed(names, None), number if limit is None else min(number, limit), self._by)
 
-    def _batches(self, finished: Callable[[ScanMetrics], None] | None = None) -> Iterator[pa.RecordBatch]:
+    def _batches(
+        self, finished: Callable[[ScanMetrics], None] | None = None, views: bool = False
+    ) -> Iterator[pa.RecordBatch]:
         from deltaskip.reading.top_rows import top_batches
 
         return top_batches(self, finished or self._finished)

@@ -23,16 +23,25 @@ _ZONES = ("UTC", "-18:00", "+18:00")
 
 def zone_dependent(plan: RowPlan) -> str | None:
     """Return the part of a plan that may depend on the session's time zone, for messages; None if none does."""
+    converted = converted_in_zone(plan)
+    if converted is not None:
+        return f"the conversion of the column {converted}"
     schema = plan.written_schema
     nulls = frozenset(column.field.name for column in plan.columns if column.origin == "null")
     for column in plan.columns:
-        if column.source is not None and _is_converted(column.source.type, column.field.type):
-            return f"the conversion of the column {column.field.name}"
         if column.expression is not None and not _is_now(column) and _reads_zone(column.expression, schema, nulls):
             return f"the expression {column.expression} of the column {column.field.name}"
     for rule in plan.rules:
         if rule.kind not in ("not null", "length") and _reads_zone(rule.sql, schema, nulls):
             return f"the rule {rule.name} ({rule.expression})"
+    return None
+
+
+def converted_in_zone(plan: RowPlan) -> str | None:
+    """Return the first column whose values are converted between local times or dates and instants; None for none."""
+    for column in plan.columns:
+        if column.source is not None and _is_converted(column.source.type, column.field.type):
+            return column.field.name
     return None
 
 

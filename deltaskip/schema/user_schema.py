@@ -41,10 +41,13 @@ def schema_of(value: object) -> t.StructType:
     if type(value).__module__.partition(".")[0] == "pyspark" and callable(as_json):
         return _parsed(as_json)
     error = InvalidArgumentType.of("schema", _SCHEMA, value)
+    if isinstance(value, dict) and value:
+        named = ", ".join(f"{name} {kind if isinstance(kind, str) else 'TYPE'}" for name, kind in value.items())
+        raise InvalidArgumentType(f"{error} Write {named!r}; the columns of rows in a dict are lists of values.")
     if hasattr(value, "__arrow_c_stream__") or hasattr(value, "schema"):
         raise InvalidArgumentType(
             f"{error} Rows are not a schema: pass their own, such as table.schema or pa.Schema.from_pandas(frame), and "
-            f"append them."
+            f"append them. DeltaTable.create(path, rows) and deltaskip.write(path, rows) take the rows alone."
         )
     raise error
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from deltaskip.kernels.compare import compare_columns_int64, compare_decimal128, compare_double, compare_int64
 from deltaskip.kernels.compare_binary import compare_binary, in_range_binary, max_may_reach
 from deltaskip.kernels.in_range import in_range_double, in_range_int64
+from deltaskip.recursion import deep
 from deltaskip.skipping import program
 from deltaskip.skipping.constants import constant_files
 from deltaskip.skipping.proofs.preimage.value_sets import Cycle
@@ -74,6 +75,7 @@ def _numbers(mins: pa.Array, maxs: pa.Array) -> tuple[np.ndarray, np.ndarray, np
     return low, high, known.copy()
 
 
+@deep
 def keep_mask(term: program.Term, statistics: program.Statistics, partitions: PartitionEvaluator) -> Lane:
     """Return the keep mask of `term`: a byte for each row of `statistics`.
 

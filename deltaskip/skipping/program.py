@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.fork_safety import cached_property
-from deltaskip.records import dataclass
+from deltaskip.records import dataclass, nested
 from deltaskip.skipping.proofs.preimage.value_sets import Cycle
 from deltaskip.sparkexpr.collations import Collation
 from deltaskip.sparkexpr.nodes import FieldRef, Node
@@ -25,7 +25,7 @@ from deltaskip.stats.layout import NUM_RECORDS, Side, StatField, StatLeaf
 class Term:
     """Base class of the nodes of a Program."""
 
-    __slots__ = ()
+    __slots__ = ("_hash",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class Drop(Term):
     """FALSE for every file: no row can match."""
 
 
+@nested
 @dataclass(frozen=True, slots=True)
 class AllOf(Term):
     """TRUE if every child is."""
@@ -45,6 +46,7 @@ class AllOf(Term):
     children: tuple[Term, ...]
 
 
+@nested
 @dataclass(frozen=True, slots=True)
 class AnyOf(Term):
     """TRUE if some child is."""

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from deltaskip.engine import Engine, ListedScan
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.log import Snapshot
+from deltaskip.spark.columns.frame_columns import as_columns_of, remember_frame
 from deltaskip.spark.columns.from_column import column_to_node, column_to_term
 from deltaskip.spark.read.dataframe import scan_to_dataframe
 from deltaskip.spark.read.session_facts import active_collation_version, refuse_other_server, session_collation_version
@@ -27,7 +28,7 @@ from deltaskip.spark.session.active import (
     session_time_zone,
     time_zone_of,
 )
-from deltaskip.spark.session.checks import checked, running_interpreter
+from deltaskip.spark.session.checks import check_frame, checked, running_interpreter
 from deltaskip.spark.session.error_conversion import spark_errors_named
 from deltaskip.spark.session.session_settings import session_id
 from deltaskip.sparkexpr import SortTerm, parse_sql
@@ -67,7 +68,8 @@ class SparkEngine(Engine):
     ) -> DataFrame:
         spark = checked(session)
         with spark_errors_named(spark, _name(scan.snapshot), "read"):
-            return scan_to_dataframe(spark, scan, metadata, listing=listing)
+            frame = scan_to_dataframe(spark, scan, metadata, listing=listing)
+            return remember_frame(frame, scan.snapshot.table_root, scan.columns or scan.snapshot.schema.names)
 
     def planned_files(self, session: SparkSession, scan: LogScan, columns: Sequence[str]) -> DataFrame:
         """Return a DataFrame of the files of a scan, which executors find."""
@@ -137,11 +139,12 @@ class SparkEngine(Engine):
     def substituted(self, session: SparkSession, text: str) -> str:
         return substituted(checked(session), text)
 
-    def meaning(self, session: SparkSession) -> SessionMeaning:
-        return session_meaning(checked(session))
-
-    def session_meaning(self, given: object, schema: StructType | None) -> SessionMeaning | None:
-        return active_session_meaning(given, schema)
+    def meaning(
+        self, session: SparkSession | None, given: object = None, schema: StructType | None = None
+    ) -> SessionMeaning | None:
+        if session is None:
+            return active_session_meaning(given, schema)
+        return session_meaning(checked(session), [given], schema)
 
     def session_function(self, name: str) -> bool:
         return active_session_function(name)
@@ -151,6 +154,13 @@ class SparkEngine(Engine):
 
     def column_to_term(self, column: Column, read: Callable[[str], Node] = parse_sql) -> SortTerm:
         return column_to_term(column, read)
+
+    def check_frame(self, frame: DataFrame, name: str) -> None:
+        """Raise InvalidArgument if the session of a DataFrame was stopped."""
+        check_frame(frame, name)
+
+    def as_columns_of(self, column: Column, table: str, qualifier: str | None, source: Any = None) -> Column:
+        return as_columns_of(column, table, qualifier, source)
 
     def write_dataframe(self, frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
         """Write the rows of a DataFrame by a job."""

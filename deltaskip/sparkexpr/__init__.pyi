@@ -9,7 +9,7 @@ from .padding import as_read, padded_column
 from .python_values import literal_node, shaped
 from .sort_terms import SortTerm, sort_texts
 from .text.expressions import beyond_one_row, columns_in, is_valid_sql, parse_sql, type_of_text
-from .text.parameters import parameter_names, with_parameters
+from .text.parameters import bound_parameters, parameter_names, with_parameters
 from .text.render import exact_sql, to_sql
 from .text.type_names import sql_name, type_named
 from .tuples import tuples_node
@@ -24,6 +24,7 @@ __all__ = [
     "Undecided",
     "as_read",
     "beyond_one_row",
+    "bound_parameters",
     "check",
     "col",
     "columns_in",

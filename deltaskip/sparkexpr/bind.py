@@ -11,6 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from deltaskip.errors import InvalidArgumentType, PredicateError
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr import coerce
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.bind_nested import is_closed, nested_cast, nested_comparison, nested_membership, takes_nested
@@ -98,7 +99,7 @@ def bind_expression(
     except LookupError as error:
         raise PredicateError(str(error)) from error
     if n.is_too_large(node):
-        return n.Opaque("an expression nested too deeply, or too large", n.columns_of(node))
+        return n.Opaque("an expression that is too large", n.columns_of(node))
     scope = _Scope(schema, frozenset(fold_name(name) for name in partition_columns), mode, ansi)
     return _fold(_typed(node, scope), time_zone)
 
@@ -112,6 +113,7 @@ def with_shapes(node: n.Node, schema: t.StructType) -> n.Node:
         return node
     scope = _Scope(schema, frozenset(), "none")
 
+    @deep
     def visited(part: n.Node) -> n.Node:
         return n.transform(_with_shapes(part, scope), visited)
 
@@ -138,6 +140,7 @@ class _Scope:
     resolved: dict[tuple[str, ...], n.Node] = field(default_factory=dict)
 
 
+@deep
 def _typed(node: n.Node, scope: _Scope) -> n.Node:
     """`node` with all names resolved and operands coerced, bottom up."""
     if isinstance(node, n.Literal):
@@ -301,6 +304,7 @@ def _looked_up(column: n.Column, scope: _Scope) -> n.Node:
         found.nullable,
         len(found.logical) == 1 and fold_name(found.logical[0]) in scope.partition_columns,
         collation_inside(found.field) if coerce.is_nested(found.type) else collation_of(found),
+        isinstance(column, n.UncollatedColumn),
     )
 
 
@@ -630,6 +634,7 @@ def _as_text(node: n.Node) -> n.Node:
     return node if cast is None else cast
 
 
+@deep
 def _fold(node: n.Node, time_zone: str) -> n.Node:
     """`node` with constant subexpressions replaced by their values."""
     if isinstance(node, (n.Literal, n.FieldRef, n.Opaque, n.Variable)):

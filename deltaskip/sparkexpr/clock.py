@@ -26,6 +26,7 @@ from dataclasses import replace
 
 from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import is_numeric, type_of
 from deltaskip.sparkexpr.evaluation.rows import evaluate
@@ -54,7 +55,13 @@ _YEAR = regex(r"[0-9]{4}(?:[^0-9].*|[0-9]{2,10})?", re.DOTALL)
 
 def reads_clock(node: n.Node) -> bool:
     """Return whether the node contains a function of the clock. Does not visit literals, which may be many."""
-    return any(isinstance(part, n.Call) and not part.args and part.name in PRESENT for part in n.operations(node))
+    return not isinstance(node, n.Literal | n.FieldRef) and _reads_clock(node)
+
+
+@n.kept
+def _reads_clock(node: n.Node) -> bool:
+    is_clock = isinstance(node, n.Call) and not node.args and node.name in PRESENT
+    return is_clock or any(reads_clock(child) for child in n.children_of(node))
 
 
 def special_time(text: str, type_: t.DataType) -> n.Node | None:
@@ -72,6 +79,7 @@ def special_time(text: str, type_: t.DataType) -> n.Node | None:
     return day if type_ == t.DATE else n.Cast(day, type_)
 
 
+@deep
 def at_time(node: n.Node, now_micros: int, time_zone: str, columns: Collection[str]) -> n.Node:
     """Replace the functions of an unbound expression that return the time of a statement by a given time.
 
@@ -153,6 +161,7 @@ class Clock:
         """The least and the greatest value of the node, without the clock."""
         return self._end(node, True), self._end(node, False)
 
+    @deep
     def _end(self, node: n.Node, least: bool) -> n.Node:
         if not reads_clock(node):
             return node

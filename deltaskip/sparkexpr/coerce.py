@@ -33,13 +33,19 @@ def type_of(node: n.Node) -> t.DataType | None:
             return type_
         case n.Compare() | n.And() | n.Or() | n.Not() | n.IsNull() | n.In() | n.Like() | n.StartsWith():
             return t.BOOLEAN
-        case n.Case(branches, otherwise):
-            types = {type_of(value) for _, value in branches} | ({type_of(otherwise)} if otherwise else set())
-            return types.pop() if len(types) == 1 else None
+        case n.Case():
+            return _type_of_case(node)
         case n.Collate():
             return t.STRING
         case _:
             return None
+
+
+@n.kept
+def _type_of_case(node: n.Case) -> t.DataType | None:
+    values = [value for _, value in node.branches]
+    types = set(map(type_of, values if node.otherwise is None else [*values, node.otherwise]))
+    return types.pop() if len(types) == 1 else None
 
 
 def is_numeric(type_: t.DataType | None) -> bool:

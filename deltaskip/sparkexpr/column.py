@@ -57,7 +57,7 @@ class ColumnExpr:
         return ColumnExpr, (self.node,)
 
     def __repr__(self) -> str:
-        return f"ColumnExpr({'…' if n.is_too_large(self.node) else repr(self.node)})"
+        return f"ColumnExpr({'…' if n.is_too_large(self.node, _MOST_SHOWN) else repr(self.node)})"
 
     def __bool__(self) -> NoReturn:
         raise InvalidArgumentType(
@@ -76,7 +76,17 @@ class ColumnExpr:
             raise AttributeError(name)
         method = _OTHER_NAMES.get(name) or nearest(name, [each for each in dir(type(self)) if each[0] != "_"])
         cure = "write the predicate as SQL text, which has all functions." if method is None else f"use {method}(…)."
+        if method is None and isinstance(self._node, n.Column):
+            cure = f"write col('{'.'.join(self._node.parts)}.{name}') for a field of a struct, or {cure}"
         raise AttributeError(f"A column expression has no {name}: {cure}", name=name, obj=None)
+
+    def __getitem__(self, key: object) -> NoReturn:
+        path = ".".join(self._node.parts) if isinstance(self._node, n.Column) else "struct"
+        field = f"col('{path}.{key}')"
+        raise InvalidArgumentType(
+            f"A column expression has no elements: write {field} for a field of a struct, and SQL text such as "
+            f"\"tags[0] = 'a'\" for an element."
+        )
 
     def __eq__(self, other: object) -> ColumnExpr:  # type: ignore[override]
         return self._compare("=", other)
@@ -336,6 +346,8 @@ def to_node(value: object) -> n.Node:
 def _call(name: str, *args: object) -> ColumnExpr:
     return ColumnExpr(n.Call(name, tuple(to_node(arg) for arg in args)))
 
+
+_MOST_SHOWN = 1000
 
 _Legs = tuple[type[n.And] | type[n.Or], ColumnExpr, ColumnExpr, int]
 """The operands of & or |, and their count, including the operands of nested chains with the same operator.

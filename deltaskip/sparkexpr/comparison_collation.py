@@ -83,16 +83,25 @@ def _derived(node: n.Node) -> _Derived:
     match node:
         case n.Collate(_, collation):
             return _EXPLICIT, {_order(collation): collation}
+        case n.FieldRef(collation=None, is_plain=True):
+            return _DEFAULT, {_BINARY: None}
         case n.FieldRef(collation=collation):
             return _IMPLICIT, {_order(collation): collation}
+        case n.Call() | n.Lambda() | n.Case():
+            return _derived_of_values(node)
+        case _:
+            return _DEFAULT, {_BINARY: None}
+
+
+@n.kept
+def _derived_of_values(node: n.Call | n.Lambda | n.Case) -> _Derived:
+    match node:
         case n.Call(_, args):
             return _met(args)
         case n.Lambda(_, body):
             return _met([body])
         case n.Case(branches, otherwise):
             return _met([value for _, value in branches] + ([] if otherwise is None else [otherwise]))
-        case _:
-            return _DEFAULT, {_BINARY: None}
 
 
 def _order(collation: str | None) -> CollationId | str:

@@ -8,7 +8,7 @@ branches of conditional expressions, even in `false AND id = 'abc'`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr import nodes as n
@@ -48,14 +48,23 @@ def failing_constant(bound: n.Node, time_zone: str) -> tuple[n.Node, str] | None
 
 def never_true(bound: n.Node) -> Iterator[str]:
     """Yield a sentence for each part of a bound predicate that is never TRUE, such as a comparison with NULL."""
+    for leaf in _leaves(bound, _lists_null):
+        yield from _never_true(leaf)
+
+
+def _lists_null(node: n.Node) -> bool:
+    """Whether a node is NOT IN over a list with NULL and other values."""
+    return (
+        isinstance(node, n.Not)
+        and isinstance(node.child, n.In)
+        and (len(node.child.values) > 1 and has_null(node.child.values))
+    )
+
+
+def _never_true(bound: n.Node) -> Iterator[str]:
     match bound:
-        case n.And(children) | n.Or(children):
-            for child in children:
-                yield from never_true(child)
-        case n.Not(n.In(child, values)) if len(values) > 1 and has_null(values):
+        case n.Not(n.In(child)):
             yield f"{to_sql(child)} NOT IN (…, NULL) is never TRUE: remove NULL from the list."
-        case n.Not(child):
-            yield from never_true(child)
         case n.Compare(op, left, right) if op != "<=>" and (n.is_null_constant(left) or n.is_null_constant(right)):
             other = left if n.is_null_constant(right) else right
             if not n.is_null_constant(other):
@@ -159,22 +168,33 @@ def place_in_text(constant: n.Node, where: object) -> str:
     return f" at line {line}, column {column}"
 
 
-def _leaves(node: n.Node) -> Iterator[n.Node]:
-    match node:
-        case n.And(children) | n.Or(children):
-            for child in children:
-                yield from _leaves(child)
-        case n.Not(child):
-            yield from _leaves(child)
-        case _:
-            yield node
+def _leaves(node: n.Node, is_leaf: Callable[[n.Node], bool] = lambda node: False) -> Iterator[n.Node]:
+    """The operands of AND, OR and NOT, and the nodes that `is_leaf` accepts, from left to right."""
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, n.And | n.Or | n.Not) and not is_leaf(part):
+            pending.extend(reversed(n.children_of(part)))
+        else:
+            yield part
 
 
-def _always_evaluated(node: n.Node) -> Iterator[n.Node]:
+def _always_evaluated(leaf: n.Node) -> Iterator[n.Node]:
     """The parts of a leaf that have only constant operands and that no condition guards."""
+    pending = [leaf]
+    while pending:
+        node = pending.pop()
+        evaluated, inner = _evaluated_of(node)
+        yield from evaluated
+        pending.extend(reversed(inner))
+
+
+def _evaluated_of(node: n.Node) -> tuple[list[n.Node], list[n.Node]]:
+    """What is evaluated for a node without its operands, and its operands."""
+    found: list[n.Node] = []
     match node:
         case n.Literal() | n.FieldRef() | n.Opaque() | n.Case() | n.Call("coalesce") | n.Cast(safe=True):
-            return
+            return [], []
         case n.In(child, values):
             pending = [child, *(value for value in nodes_in(values) if not isinstance(value, n.Literal))]
             constant = isinstance(child, n.Literal) and len(pending) == 1
@@ -183,11 +203,10 @@ def _always_evaluated(node: n.Node) -> Iterator[n.Node]:
             constant = all(isinstance(child, n.Literal) for child in pending)
     if isinstance(node, n.Like) and isinstance(node.pattern, n.Literal):
         # A malformed pattern fails for any string.
-        yield n.Like(n.Literal("", STRING), node.pattern, node.escape)
+        found.append(n.Like(n.Literal("", STRING), node.pattern, node.escape))
     if constant and pending and _has_value(node):
-        yield node
-    for child in pending:
-        yield from _always_evaluated(child)
+        found.append(node)
+    return found, pending
 
 
 def _has_value(node: n.Node) -> bool:

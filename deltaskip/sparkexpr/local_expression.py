@@ -21,11 +21,10 @@ from deltaskip.sparkexpr.evaluation.columns import Evaluator
 from deltaskip.sparkexpr.evaluation.row_columns import Columns, column_at
 from deltaskip.sparkexpr.evaluation.rows import left_to_spark
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided, needs_session, public_errors
-from deltaskip.sparkexpr.nodes import FieldRef, Node
+from deltaskip.sparkexpr.nodes import FieldRef, Node, walk
 from deltaskip.sparkexpr.padding import as_read, padded_column
 from deltaskip.sparkexpr.text.render import to_sql
 from deltaskip.sparkexpr.types.data_types import StructType
-from deltaskip.sparkexpr.types.resolve import display_name
 from deltaskip.sparkexpr.values.arrow_values import one_chunk
 
 
@@ -38,25 +37,29 @@ class EvaluationPlace:
         cure: The advice to users whose expression only Spark can evaluate, as a sentence.
         after_failure: The last sentence of the message that an expression fails for a row.
         failure: Makes the exception of that message.
+        what: What the expressions are, as the beginning of a sentence.
     """
 
     rows: str
     cure: str
     after_failure: str = "Nothing was written."
     failure: Callable[[str], Exception] = PredicateError
+    what: str = "The expression"
 
 
 class LocalExpression:
     """A bound expression of which Spark is not needed for any row, as far as that is known without the rows.
 
+    It can be pickled if its collations can.
+
     Args:
         node: The expression, as `bound` returns it.
         schema: The schema of the rows.
         place: Where it is evaluated.
-        described: Returns the expression as the beginning of a sentence; by default `The expression a + 1`.
         time_zone: The time zone of local times.
         collations: The collations of strings that are not compared by their bytes; None if none is available.
         ansi: Whether ANSI mode is on. If not, an expression that fails for a row in ANSI mode needs a session.
+        shown: Returns a node as text, for messages.
 
     Raises:
         UnsupportedFeature: A part of the expression needs a session.
@@ -67,24 +70,28 @@ class LocalExpression:
         node: Node,
         schema: StructType,
         place: EvaluationPlace,
-        described: Callable[[], str] | None = None,
         *,
         time_zone: str = "UTC",
         collations: CollatedOrder | None = None,
         ansi: bool = True,
+        shown: Callable[[Node], str] = to_sql,
     ) -> None:
         self.node = node
+        self._shown = shown
         self._place = place
-        self._described = described or (lambda: f"The expression {to_sql(node)}")
         self._evaluator = Evaluator(node, time_zone, collations)
         self._ansi = ansi
         why = left_to_spark(node) or (None if type_of(node) is not None else "its type is not known.")
         padded = None if why is not None else padded_column(node, schema)
         if padded is not None:
-            name, declared = display_name(padded[0]), padded[1]
+            column = next(part for part in walk(node) if isinstance(part, FieldRef) and part.logical == padded[0])
+            name, declared = shown(column), padded[1]
             why = f"{name} is {declared} and padded by Spark; trim({name}) can be evaluated."
         if why is not None:
             raise needs_session(self._described(), place.rows, why, place.cure)
+
+    def _described(self) -> str:
+        return f"{self._place.what} {self._shown(self.node)}".lstrip()
 
     def values(self, columns: Columns, rows: int) -> pa.Array:
         """Return the value for each row, with the Arrow type of the expression's type.

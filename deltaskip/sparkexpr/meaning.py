@@ -15,6 +15,7 @@ from dataclasses import field
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.functions.spark_functions import LITERAL_FUNCTIONS
 from deltaskip.sparkexpr.meaning_settings import Setting, function_of, setting_of, settings_that_differ
@@ -125,6 +126,7 @@ class _Reading:
         lost = hidden - {name for part in n.operations(node) if (name := function_of(part)) is not None}
         return n.SessionExpression(text, n.columns_of(node), _own(min(lost))) if lost else self.node(node)
 
+    @deep
     def _marked(self, node: n.Node) -> n.Node:
         node = n.transform(node, self._marked)
         why = self._reason(node)

@@ -4,16 +4,19 @@ Literals have values of the package's value domain: None, bool, int, float (the 
 scale, str, bytes, date = days since 1970-01-01, timestamp = microseconds since the epoch in UTC, timestamp_ntz =
 microseconds of local time. An array is a tuple of its elements, a struct of the values of its fields in their order, a
 map of pairs of key and value, and a variant of its two binaries, value and metadata.
-Nodes are immutable and hashable; passes are functions that `match` on them.
+Nodes are immutable and hashable; passes are functions that `match` on them. A tree may have any number of levels: a
+function that calls itself is `deep`, and what is asked of the same node many times is `kept`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
 from operator import attrgetter, is_
-from typing import Any
+from typing import Any, TypeVar
 
-from deltaskip.records import dataclass
+from deltaskip.records import dataclass, nested
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr.types.data_types import DataType
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "<=>")
@@ -21,21 +24,32 @@ MIRRORED = {"=": "=", "!=": "!=", "<=>": "<=>", "<": ">", ">": "<", "<=": ">=", 
 """The operator that compares exchanged operands: `a < b` is `b > a`."""
 NEGATED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 """The operator of a negated comparison: NOT (a < b) is a >= b. `<=>` has no negation."""
-# Deeper trees would exhaust the stack of the recursive passes; they become Opaque as a whole.
-MAX_DEPTH = 100
-# Trees with more nodes become Opaque, too: few objects make a large tree if each level uses a part twice. Literals do
-# not count.
+# Trees with more nodes become Opaque: few objects make a large tree if each level uses a part twice. Literals do not
+# count.
 MAX_NODES = 1_000_000
+_FEW_COLUMNS = 64
+_FEW_LEVELS = 100
 ARITHMETIC = ("+", "-", "*", "/", "%", "div")
 BITWISE = ("&", "|", "^")
 PADDED = "padded()"
 """The function that pads a string with blanks to a number of characters, and never shortens it."""
 
 
+T = TypeVar("T")
+
+
 class Node:
     """Base class of predicate nodes."""
 
-    __slots__ = ()
+    __slots__ = ("_hash", "_known")
+    _hash: int
+    _known: dict[Callable[[Any], object], object]
+
+    def __copy__(self) -> Node:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Node:
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +67,19 @@ class Column(Node):
     parts: tuple[str, ...]
 
 
+class UncollatedColumn(Column):
+    """A column whose strings, unless they have a collation, are compared as literals are, see FieldRef."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class FieldRef(Node):
     """A resolved column of the table, with its exact logical and physical path.
 
     `nullable` includes every ancestor; `partition` marks a partition column, whose value is in the log; `collation` is
-    the field's `__COLLATIONS` entry as written, None for UTF8_BINARY and for types other than string.
+    the field's `__COLLATIONS` entry as written, None for UTF8_BINARY and for types other than string; `is_plain` says
+    that a comparison considers its collation as little as a literal's.
     """
 
     logical: tuple[str, ...]
@@ -67,6 +88,7 @@ class FieldRef(Node):
     nullable: bool = True
     partition: bool = False
     collation: str | None = None
+    is_plain: bool = False
 
     def __hash__(self) -> int:
         # The path identifies the column. A predicate with thousands of leaves is hashed once for each leaf.
@@ -262,6 +284,8 @@ _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
 def transform(node: Node, change: Callable[[Node], Node]) -> Node:
     """`node` with each direct child replaced by `change(child)`; the same object if nothing changes."""
     old = children_of(node)
+    if not old:
+        return node
     new = tuple([change(child) for child in old])
     if all(map(is_, old, new)):
         return node
@@ -299,6 +323,7 @@ def transform(node: Node, change: Callable[[Node], Node]) -> Node:
             return node
 
 
+@deep
 def with_node_replaced(node: Node, old: Node, new: Node) -> Node:
     """Return `node` with every part that is equal to `old` replaced by `new`."""
     return new if node == old else transform(node, lambda child: with_node_replaced(child, old, new))
@@ -327,13 +352,30 @@ def is_null_constant(node: Node) -> bool:
     return isinstance(node, Literal) and node.value is None
 
 
-def is_too_large(node: Node, depth: int = MAX_DEPTH, size: int = MAX_NODES) -> bool:
-    """Whether the tree has more than `depth` levels, or more than `size` nodes other than literals.
+def _is_small(node: Node, size: int) -> bool:
+    """Whether the tree has few levels and at most `size` nodes, also if each part is counted wherever it occurs."""
+    level = [node]
+    for _ in range(_FEW_LEVELS):
+        below: list[Node] = []
+        for part in level:
+            below += [child for child in children_of(part) if not isinstance(child, (Literal, Column))]
+            if len(below) > size:
+                return False
+        level, size = below, size - len(below)
+        if not level:
+            return True
+    return False
 
-    A part that occurs in many places is visited once.
+
+def is_too_large(node: Node, size: int = MAX_NODES) -> bool:
+    """Whether the tree has more than `size` nodes other than literals and columns.
+
+    A part that occurs in many places counts in each of them, and is visited once, unless the tree is small.
     """
-    # Levels and nodes of each part, by identity; parts are finished after their children.
-    known: dict[int, tuple[int, int]] = {}
+    if _is_small(node, size - 1):
+        return False
+    # The nodes of each part, by identity; parts are finished after their children.
+    known: dict[int, int] = {}
     pending: list[tuple[Node, tuple[Node, ...] | None]] = [(node, None)]
     while pending:
         part, children = pending.pop()
@@ -345,18 +387,74 @@ def is_too_large(node: Node, depth: int = MAX_DEPTH, size: int = MAX_NODES) -> b
                 pending.append((part, children))
                 pending.extend([(child, None) for child in children])
                 continue
-        below = [known[id(child)] for child in children]
-        levels = 1 + max((found[0] for found in below), default=0 if _is_flat(part) else 1)
-        nodes = 1 + sum(found[1] for found in below)
-        if levels > depth or nodes > size:
+        nodes = 1 + sum([known[id(child)] for child in children])
+        if nodes > size:
             return True
-        known[id(part)] = (levels, nodes)
+        known[id(part)] = nodes
     return False
 
 
-def _is_flat(node: Node) -> bool:
-    """Whether a node is of a class that never has children."""
-    return isinstance(node, (Literal, Column, FieldRef, Opaque))
+def kept(function: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Return a function of a node that computes each result once, and keeps it in the node."""
+    computed = deep(function)
+
+    def found(node: Node) -> T:
+        try:
+            known = node._known
+        except AttributeError:
+            known = {}
+            object.__setattr__(node, "_known", known)
+        if computed in known:
+            return known[computed]  # type: ignore[return-value]
+        result = known[computed] = computed(node)
+        return result
+
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Place(Node):
+    """Stands for a child in a flattened tree: its index."""
+
+    index: int
+
+
+def _flattened(node: Node) -> list[Any]:
+    """The parts of a tree, children first: a leaf, or class and field values, with a _Place for each child."""
+    found: list[Any] = []
+    places: dict[int, _Place] = {}
+    pending: list[tuple[Node, bool]] = [(node, False)]
+    while pending:
+        part, has_children = pending.pop()
+        if has_children:
+            shell = transform(part, lambda child: places[id(child)])
+            found.append((part.__class__, tuple([getattr(shell, each.name) for each in fields(shell)])))  # type: ignore[arg-type]
+        elif id(part) in places:
+            continue
+        elif part.__class__ in _CHILDREN:
+            pending.append((part, True))
+            pending.extend([(child, False) for child in children_of(part)])
+            continue
+        else:
+            found.append(part)
+        places[id(part)] = _Place(len(found) - 1)
+    return found
+
+
+def _rebuilt(parts: list[Any]) -> Node:
+    """The tree of the parts of `_flattened`."""
+    made: list[Node] = []
+    for part in parts:
+        if isinstance(part, tuple):
+            kind, values = part
+            part = transform(kind(*values), lambda place: made[place.index])
+        made.append(part)
+    return made[-1]
+
+
+for _kind in _CHILDREN:
+    if _kind is not Between:
+        nested(_kind).__reduce__ = lambda self: (_rebuilt, (_flattened(self),))  # type: ignore[method-assign]
 
 
 def columns_of(node: Node) -> tuple[tuple[str, ...], ...]:
@@ -379,6 +477,32 @@ def columns_of(node: Node) -> tuple[tuple[str, ...], ...]:
                 found.update(dict.fromkeys(columns))
         pending.extend(child for child in reversed(children_of(part)) if not isinstance(child, Literal))
     return tuple(found)
+
+
+def few_columns(node: Node) -> frozenset[str] | None:
+    """The top-level columns, and the variables of lambda functions, in a bound `node`; None if they may be many."""
+    match node:
+        case FieldRef(logical):
+            return frozenset(logical[:1])
+        case Variable(name):
+            return frozenset((name,))
+        case Opaque():
+            return None
+        case _:
+            return _few_columns(node)
+
+
+@kept
+def _few_columns(node: Node) -> frozenset[str] | None:
+    found = frozenset[str]()
+    for child in children_of(node):
+        if not isinstance(child, Literal):
+            names = few_columns(child)
+            if names is None:
+                return None
+            if not names <= found:
+                found |= names
+    return found if len(found) <= _FEW_COLUMNS else None
 
 
 def top_level_columns(node: Node) -> set[str]:

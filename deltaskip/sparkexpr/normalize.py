@@ -26,10 +26,11 @@ Nodes below a leaf (the operand of IS NULL, a CASE) are not filter positions and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
 from deltaskip.lazy_regex import regex
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.evaluation.rows import deterministic
@@ -57,15 +58,12 @@ def normalize(node: n.Node) -> n.Node:
     return _positive(node, False)
 
 
+@deep
 def _positive(node: n.Node, negated: bool) -> n.Node:
     """`node`, or NOT `node`, at a filter position."""
     match node:
-        case n.And(children):
-            parts = [_positive(child, negated) for child in children]
-            return _any_of(parts) if negated else _all_of(parts)
-        case n.Or(children):
-            parts = [_positive(child, negated) for child in children]
-            return _all_of(parts) if negated else _any_of(parts)
+        case n.And() | n.Or():
+            return (_all_of if isinstance(node, n.And) != negated else _any_of)(_operands(node, negated))
         case n.Not(child):
             return _positive(child, not negated)
         case n.Literal(value):
@@ -80,6 +78,21 @@ def _positive(node: n.Node, negated: bool) -> n.Node:
             return n.Compare("=", node, FALSE_LITERAL if negated else TRUE_LITERAL)
         case _:
             return _leaf(node, negated)
+
+
+def _operands(node: n.Node, negated: bool) -> Iterator[n.Node]:
+    """The normal forms of the operands of AND and OR, and of those nested in them that become the same connective."""
+    is_and = isinstance(node, n.And) != negated
+    pending = [(node, negated)]
+    while pending:
+        part, negated = pending.pop()
+        match part:
+            case n.Not(child):
+                pending.append((child, not negated))
+            case n.And(children) | n.Or(children) if (isinstance(part, n.And) != negated) == is_and:
+                pending.extend([(child, negated) for child in reversed(children)])
+            case _:
+                yield _positive(part, negated)
 
 
 def _leaf(node: n.Node, negated: bool) -> n.Node:

@@ -31,6 +31,13 @@ def is_nullable(node: n.Node) -> bool:
             return value is None
         case n.FieldRef() | n.Variable():
             return node.nullable
+        case _:
+            return _is_nullable(node)
+
+
+@n.kept
+def _is_nullable(node: n.Node) -> bool:
+    match node:
         case n.IsNull() | n.Compare("<=>"):
             return False
         case n.Compare() | n.And() | n.Or() | n.Not() | n.In() | n.Like() | n.StartsWith() | n.Collate():

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 import pyarrow.compute as pc
 
 from deltaskip.errors import PredicateError
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import is_nested
@@ -62,6 +63,7 @@ def padded_column(node: n.Node, schema: StructType) -> tuple[tuple[str, ...], st
     return None
 
 
+@deep
 def _without_padding(node: n.Node) -> n.Node:
     """The expression without the parts that do not depend on padding or that pad their operand."""
     match node:
@@ -79,6 +81,7 @@ class _PaddedComparisons:
         self._schema = schema
         self._zone = time_zone
 
+    @deep
     def read(self, node: n.Node) -> n.Node:
         match node:
             case n.Column():

@@ -37,6 +37,11 @@ class QuerySession(ABC):
 
     spark: Any
 
+    @property
+    def knows_names(self) -> bool:
+        """Whether a name that refers to no table is an error, if there is no session that may have it."""
+        return True
+
     @abstractmethod
     def has_named(self, parts: NameParts) -> bool:
         """Whether a name that is not a path refers to a table."""
@@ -54,11 +59,14 @@ class QuerySession(ABC):
         named = name if isinstance(name, StatementTable) else StatementTable(name)
         time = None if named.timestamp is None else self.moment(named.timestamp)
         path = path_of(named.parts)
-        return (
-            self.named_table(named.parts, named.version, time)
-            if path is None
-            else DeltaTable(path, named.version, time)
-        )
+        if path is None:
+            return self.named_table(named.parts, named.version, time)
+        return DeltaTable(path, named.version, time, self.storage_options)
+
+    @property
+    def storage_options(self) -> Mapping[str, str] | None:
+        """Options of object stores for tables by path."""
+        return None
 
     def condition(self, name: StatementTable) -> str | None:
         """The predicate, as SQL text, of the rows that the name stands for; None for all rows."""
@@ -90,9 +98,8 @@ class QuerySession(ABC):
         """The session. Raises SparkUnavailable if there is none."""
         if self.spark is None:
             raise SparkUnavailable(
-                f"{what} needs a Spark session: pass it as the first argument of sql(). Without one, "
-                f"load_table(name).scan(where).to_arrow() reads rows, and `deltaskip query`, or DuckDB over "
-                f"load_table(name).scan().to_duckdb(connection, view), runs a SELECT."
+                f"{what} needs a Spark session: pass it as the first argument of sql(). Without one, a SELECT runs by "
+                f"itself: the rows of sql('SELECT …') can be appended, or be the source of a merge."
             )
         return self.spark
 
@@ -137,7 +144,8 @@ class QuerySession(ABC):
 
         There are no predicates if the session reads the text otherwise under its settings.
         """
-        if not engine("A query").meaning(self.spark).reads(text):
+        meaning = engine("A query").meaning(self.spark)
+        if meaning is None or not meaning.reads(text):
             return {}
         columns = {name: tables[ref].scan().columns or tables[ref].schema.names for ref, name in names.items()}
         return _required(query_template(text, names).format_map({name: name for name in columns}), columns)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.reading.read_plan import METADATA
@@ -65,13 +65,17 @@ class _Star:
     excluded_at: int | None
 
 
-def references(text: str) -> list[Reference]:
+def references(text: str, paths: bool = False) -> list[Reference]:
     """Return the tables that a query names, in the order of the text, except names of its WITH.
 
     Functions, VALUES and subqueries in FROM are not tables. Raises PredicateError for a parenthesis that is not closed.
+
+    Args:
+        text: The query.
+        paths: Whether a string is the path of a table, as in FROM 'data/orders'.
     """
     try:
-        return _walked(text).found
+        return _walked(text, paths).found
     except SchemaError as error:
         raise PredicateError(str(error)) from error
 
@@ -103,12 +107,32 @@ def query_template(text: str, fields: Mapping[Reference, str], with_metadata: Co
             edits.append((reference.alias_at, reference.alias_at, f" AS {_literal(alias)}"))
     named = (ref.name.parts for ref in fields if ref.alias_at is not None)
     qualified = {parts[i:] for parts in named for i in range(len(parts) - 1)}
-    edits += _qualifiers(text, qualified, [(ref.start, ref.end) for ref in fields])
+    within = [(ref.start, ref.end) for ref in fields]
+    edits += _qualifiers(text, qualified, within, lambda name: _literal(quoted_name(name)))
     edits += _left_out_of_stars(text, with_metadata) if with_metadata else []
     for start, stop, new in sorted(edits, key=lambda edit: edit[:2]):
         pieces += _literal(text[end:start]), new
         end = stop
     return "".join([*pieces, _literal(text[end:])])
+
+
+def renamed(text: str, names: Mapping[Reference, str], quoted: Callable[[str], str]) -> str:
+    """Return a query over other relations: each reference is replaced by a name, and keeps its alias or gets one.
+
+    Args:
+        text: The query.
+        names: The name, by reference.
+        quoted: Quotes a name of the dialect.
+    """
+    edits = [
+        (ref.start, ref.end, name if ref.alias_at is None else f"{name} AS {quoted(ref.name.parts[-1])}")
+        for ref, name in names.items()
+    ]
+    qualified = {ref.name.parts[i:] for ref in names for i in range(len(ref.name.parts) - 1)}
+    edits += _qualifiers(text, qualified, [(ref.start, ref.end) for ref in names], quoted)
+    for start, end, new in sorted(edits, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
 
 
 def _literal(text: str) -> str:
@@ -144,16 +168,18 @@ def _left_out_of_stars(text: str, references: Collection[Reference]) -> list[tup
     return found
 
 
-def _walked(text: str) -> _References:
+def _walked(text: str, paths: bool = False) -> _References:
     """The walk over a query. Raises SchemaError for a parenthesis that is not closed."""
-    reader = _References(text)
+    reader = _References(text, paths)
     if reader.take_words("EXPLAIN"):
         reader.take_one("EXTENDED", "CODEGEN", "COST", "FORMATTED")
     reader.level(len(reader.tokens), frozenset(), query=True)
     return reader
 
 
-def _qualifiers(text: str, names: set[NameParts], within: list[tuple[int, int]]) -> list[tuple[int, int, str]]:
+def _qualifiers(
+    text: str, names: set[NameParts], within: list[tuple[int, int]], quoted: Callable[[str], str]
+) -> list[tuple[int, int, str]]:
     """The positions of qualifiers of several parts, such as `db.t` in `db.t.id`, and their last part."""
     found: list[tuple[int, int, str]] = []
     tokens = StatementReader(text).tokens
@@ -168,7 +194,7 @@ def _qualifiers(text: str, names: set[NameParts], within: list[tuple[int, int]])
             if not all(_is_name(token, part) for token, part in zip(named, parts, strict=True)):
                 continue
             if not any(start <= tokens[at].start < end for start, end in within):
-                found.append((tokens[at].start, named[-1].end, _literal(quoted_name(parts[-1]))))
+                found.append((tokens[at].start, named[-1].end, quoted(parts[-1])))
     return found
 
 
@@ -179,8 +205,9 @@ def _is_name(token: SqlToken, name: str) -> bool:
 class _References(StatementReader):
     """A walk over the tokens of a query, one level of parentheses at a time."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, paths: bool) -> None:
         super().__init__(text)
+        self.paths = paths
         self.found: list[Reference] = []
         self.stars: list[_Star] = []
         self.selects = 0
@@ -207,6 +234,9 @@ class _References(StatementReader):
             elif token.is_symbol("*"):
                 self.star(select)
                 self.at += 1
+            elif self.paths and expected and token.kind == "string":
+                expected = False
+                self.path(select)
             elif token.kind not in ("word", "name") or self.after_dot():
                 self.at += 1
             elif expected and not token.is_word("LATERAL"):
@@ -296,6 +326,20 @@ class _References(StatementReader):
         alias_at, alias = self.alias() if aliased else (None, None)
         if len(parts) > 1 or fold_name(parts[0]) not in names:
             self.found.append(Reference(name, start, end, alias_at, parts[-1] if alias is None else alias, select))
+
+    def path(self, select: int | None) -> None:
+        """Read the path of a table, or a name in double quotes if a dot follows, and record it."""
+        first, parts = self.at, [self.tokens[self.at].text]
+        self.at += 1
+        while self.peek_symbol("."):
+            parts.append(self.tokens[self.at + 1].text if self.at + 1 < len(self.tokens) else "")
+            self.at += 2
+        if len(parts) == 1:
+            parts = ["delta", parts[0] if "/" in parts[0] else f"./{parts[0]}"]
+        name = StatementTable(tuple(parts), *self.time_travel())
+        start, end = self.tokens[first].start, self.tokens[self.at - 1].end
+        alias_at, alias = self.alias()
+        self.found.append(Reference(name, start, end, alias_at, name.parts[-1] if alias is None else alias, select))
 
     def alias(self) -> tuple[int | None, str | None]:
         """Where an alias can be written, after TABLESAMPLE, or the alias that is there, which is read."""

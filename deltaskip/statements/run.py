@@ -11,12 +11,22 @@ from deltaskip.arguments import unicode_text
 from deltaskip.catalogs.table_catalog import TableCatalog
 from deltaskip.doors import first_line
 from deltaskip.engine import engine
-from deltaskip.errors import InvalidArgument, MaintenanceWarning, PredicateError, SchemaError, advice_in
+from deltaskip.errors import (
+    InvalidArgument,
+    InvalidArgumentType,
+    MaintenanceWarning,
+    PredicateError,
+    PredicateWarning,
+    SchemaError,
+    advice_in,
+)
 from deltaskip.sparkexpr import with_parameters
 from deltaskip.sparkexpr.text.sql_text import sql_error
 from deltaskip.sparkexpr.types import TIMESTAMP, DataType
 from deltaskip.sparkexpr.types.ddl import timestamp_of
+from deltaskip.statements.from_the_log import Query
 from deltaskip.statements.grammar import GRAMMAR, NEAREST, StatementForm
+from deltaskip.statements.queries import QuerySession
 from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.statement import Statement, StatementSession
 from deltaskip.warning import warn
@@ -24,17 +34,45 @@ from deltaskip.warning import warn
 _WORDS = {"with schema_mode='merge'": "by WITH SCHEMA EVOLUTION", "leave it out with except_, or keep": "or keep"}
 
 
+def text_first(spark: Any, text: object, params: Any) -> tuple[Any, str, Any]:
+    """Return the session, the text and the parameters of a call whose first argument may be the text."""
+    if isinstance(spark, str):
+        if text is not None and params is not None:
+            raise InvalidArgumentType("sql takes a session, a text and its params: the first two are both text.")
+        spark, text, params = None, spark, text if params is None else params
+    elif text is None:
+        raise InvalidArgumentType.of("spark", "a SparkSession before the text, None, or the text itself", spark)
+    return spark, unicode_text("text", text), params
+
+
+def answer_locally(session: QuerySession, text: str, params: object, time_zone: str = "UTC") -> pa.Table:
+    """Return the rows of one SELECT without a session, see `local_rows`; warns of functions with another meaning."""
+    from deltaskip.statements.local_query import local_rows
+
+    found = local_rows(session, text, params, time_zone)
+    if found.warning:
+        warn(found.warning, PredicateWarning)
+    return found.batches.read_all()
+
+
 def run_statement(
-    catalog: TableCatalog, spark: Any, text: str, params: Mapping[str, object] | Sequence[object] | None = None
+    catalog: TableCatalog,
+    spark: Any,
+    text: str | None = None,
+    params: Mapping[str, object] | Sequence[object] | None = None,
 ) -> Any:
     """Run an SQL statement; see TableCatalog.sql."""
-    text = unicode_text("text", text)
+    spark, text, params = text_first(spark, text, params)
     if spark is not None:
         text = engine("A statement through Spark").substituted(spark, text)
     given = str(with_parameters(text, params))
     statement = parse_statement(given, timestamp_of(spark, given))
+    session = StatementSession(spark, catalog)
+    if spark is None and isinstance(statement, Query) and not statement.explains:
+        proved = statement.from_log(session)
+        return answer_locally(session, text, params) if proved is None else proved
     with advice_in(_WORDS):
-        answer = statement.run(StatementSession(spark, catalog))
+        answer = statement.run(session)
     if spark is None or not isinstance(answer, pa.Table):
         return answer
     try:

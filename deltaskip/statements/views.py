@@ -10,11 +10,11 @@ from typing import Any
 from deltaskip import arguments
 from deltaskip.doors import Unpicklable, door
 from deltaskip.engine import engine
-from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.errors import InvalidArgument, SchemaError, TableNotFound, meant
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr import with_parameters
 from deltaskip.sparkexpr.text.sql_text import quoted_name
-from deltaskip.sparkexpr.types import fold_name, parse_names
+from deltaskip.sparkexpr.types import display_name, fold_name, parse_names
 from deltaskip.statements.queries import QuerySession
 from deltaskip.statements.reader import NameParts, StatementTable, path_of
 from deltaskip.table.table import DeltaTable, table_in
@@ -73,9 +73,14 @@ class RegisteredView(Unpicklable):
         views = _views(self._spark)
         if views.get(fold_name(self.name)) is self:
             del views[fold_name(self.name)]
-            self._spark.catalog.dropTempView(self.name)
+            if self._spark is not None:
+                self._spark.catalog.dropTempView(self.name)
 
     def _plan(self) -> None:
+        if self._spark is None:
+            # The predicate is checked.
+            self.table.scan(self.where)
+            return
         self.table.scan(self.where).to_spark(self._spark).createOrReplaceTempView(quoted_name(self.name))
 
 
@@ -95,7 +100,7 @@ def register_view(
     `deltaskip.sql` reads the latest version each time, through a scan that skips files.
 
     Args:
-        spark: A session, classic or Connect.
+        spark: A session, classic or Connect; None for the queries of `deltaskip.sql` without one.
         name: Name of the view.
         table: A DeltaTable, at any version, or its path or URI.
         where: Predicate of the rows of the view, as in `DeltaTable.scan`. The default is all rows.
@@ -119,55 +124,90 @@ def register_view(
         opened.refresh()
     else:
         opened = DeltaTable(table, storage_options=storage_options)
-    view = RegisteredView(spark, parts[0][0], opened, predicate_text(where, params, opened.schema))
+    view = RegisteredView(spark, parts[0][0], opened, predicate_text(where, params, opened.snapshot))
     _views(spark)[fold_name(view.name)] = view
     return view
 
 
 @door
-def sql(spark: Any, text: str, params: Mapping[str, object] | Sequence[object] | None = None) -> Any:
-    """Run a query over registered views and tables by path, and return its DataFrame.
+def sql(
+    spark: Any,
+    text: str | None = None,
+    params: Mapping[str, object] | Sequence[object] | None = None,
+    *,
+    time_zone: str = "UTC",
+    storage_options: Mapping[str, str] | None = None,
+) -> Any:
+    """Run a query over registered views and tables by path: `sql(spark, text)` by Spark, `sql(text)` without it.
 
     Each view that the query names is read at the latest version of its table, through a scan that skips files by the
     predicate of the view and by the conditions of the query on its rows. So is each table whose path follows
     `deltaskip.` or `delta.`, as in ``SELECT * FROM deltaskip.`/data/orders` ``. The session resolves all other names.
     Spark runs the query as typed.
 
+    Without a session, a path may also be in quotes, as in `SELECT * FROM 'data/orders'`. Columns of one table with a
+    WHERE in Spark SQL and a LIMIT are read by a scan; DuckDB runs any other SELECT in its SQL, and reads only the
+    columns, files and row groups that the query needs, and nothing but the tables that it names.
+
     Args:
-        spark: The session of the views.
+        spark: The session of the views, or None. It may be left out, so that the text comes first.
         text: A query. A name that `register_view` has registered stands for that view until it is dropped, even if the
             session has another view of this name meanwhile. It may have a time travel, such as VERSION AS OF 3.
         params: Values of the parameters of the text: a mapping for `:name`, a list for `?`, as in DeltaTable.scan.
+        time_zone: Time zone of a query without a session. A session has its own.
+        storage_options: Options of object stores for tables by path, as for DeltaTable.
+
+    Returns:
+        The rows: a DataFrame of the session, or a pyarrow table without one.
 
     Raises:
-        PredicateError: The text is not a query, or Spark refuses it.
-        InvalidArgument: The text is another statement.
+        PredicateError: The text is not a query, or Spark or DuckDB refuses it.
+        InvalidArgument: The text is another statement, or DuckDB is not installed and the query needs it.
+        TableNotFound: There is no table at a path, or no view of a name.
         DeltaSkipError: A table cannot be read.
+
+    Warns:
+        PredicateWarning: DuckDB runs the query, and functions in it may have another meaning there than in Spark.
     """
     from deltaskip.statements.from_the_log import Query
-    from deltaskip.statements.run import parse_statement
+    from deltaskip.statements.run import answer_locally, parse_statement, text_first
+    from deltaskip.table.methods import time_zone_argument
 
-    views = _views(spark)
-    read = engine("A query").substituted(spark, arguments.unicode_text("text", text))
+    spark, text, params = text_first(spark, text, params)
+    session = _ViewSession(spark, _views(spark), arguments.storage_settings(storage_options))
+    read = text if spark is None else engine("A query").substituted(spark, text)
     statement = parse_statement(str(with_parameters(read, params)))
     if not isinstance(statement, Query):
         raise InvalidArgument(
             "deltaskip.sql runs queries only: for all else use methods of DeltaTable, such as history() or delete(), "
             "or the method sql of a catalog, which runs statements."
         )
-    return _ViewSession(spark, views).query(statement.text)
+    if spark is None and not statement.explains:
+        return answer_locally(session, text, params, time_zone_argument(time_zone, "a query"))
+    return session.query(statement.text)
 
 
 def _views(spark: Any) -> dict[str, RegisteredView]:
-    """The views of a session by their folded names."""
-    return _VIEWS.setdefault(engine("A view").session_id(spark), {})
+    """The views of a session, or of queries without one, by their folded names."""
+    return _VIEWS.setdefault("" if spark is None else engine("A view").session_id(spark), {})
 
 
 @dataclass(frozen=True, slots=True)
 class _ViewSession(QuerySession):
-    """A session whose registered views are tables of the queries."""
+    """A session whose registered views are tables of the queries.
+
+    Attributes:
+        spark: The session, classic or Connect; None for none.
+        views: The views by their folded names.
+        options: Options of object stores for tables by path.
+    """
 
     views: Mapping[str, RegisteredView]
+    options: Mapping[str, str] | None
+
+    @property
+    def storage_options(self) -> Mapping[str, str] | None:
+        return self.options
 
     def has_named(self, parts: NameParts) -> bool:
         """Whether a name refers to a registered view."""
@@ -186,4 +226,14 @@ class _ViewSession(QuerySession):
         return None if path_of(name.parts) is not None else self._view(name.parts).where
 
     def _view(self, parts: NameParts) -> RegisteredView:
-        return self.views[fold_name(parts[0])]
+        view = self.views.get(fold_name(parts[0])) if len(parts) == 1 else None
+        if view is None:
+            name = display_name(parts)
+            elsewhere = any(fold_name(name) in views for views in _VIEWS.values())
+            raise TableNotFound(
+                f"There is no registered view {name} for queries without a session.{meant(name, self.views)} "
+                + ("Pass the session that has the view first, or register" if elsewhere else "Register")
+                + f" it by register_view(None, {parts[-1]!r}, table), or put the path of a table in quotes, as in FROM "
+                f"'{'/'.join(parts)}'. Tables of a catalog are read by its method sql."
+            )
+        return view

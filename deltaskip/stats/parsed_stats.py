@@ -73,6 +73,11 @@ class StatsStruct:
         nested = _nested({**{path: t.arrow_type(type_) for path, type_ in leaves.items()}, (TIGHT_BOUNDS,): pa.bool_()})
         self.type: pa.StructType = _struct_type(nested)
 
+    @property
+    def definition(self) -> str:
+        """A text that is equal for two objects only if they parse every JSON string into the same struct."""
+        return repr(([*self._leaves.items()], sorted(self._widened), self._flags))
+
     def parse(self, texts: pa.Array) -> pa.StructArray:
         """Parse JSON strings into structs; null where a string is null or not a JSON object."""
         integers = [path for path, type_ in self._leaves.items() if type_ in t.INTEGRAL_BITS]

@@ -50,17 +50,23 @@ class LocalStorage:
 
     def list_from(self, directory: str, start_name: str) -> list[interface.FileInfo]:
         """Return the entries of the directory with names >= start_name, sorted by name."""
-        with _naming(directory), os.scandir(encoded(directory)) as entries:
-            found = []
-            for entry in entries:
-                name = decoded(entry.name)
+        with _naming(directory):
+            # One call: a log may have tens of thousands of names, of which few are wanted.
+            names = os.listdir(encoded(directory))
+        if start_name.isascii():
+            # The order of characters is that of their bytes, and no byte of other characters precedes ASCII.
+            start = start_name.encode()
+            names = [name for name in names if name >= start]
+        found = []
+        with _naming(directory):
+            for name in map(decoded, names):
                 if name < start_name:
                     continue
                 path = f"{directory}/{name}"
                 try:
-                    status = entry.stat()
+                    status = os.stat(encoded(path))
                 except OSError as error:
-                    if entry.is_symlink():
+                    if os.path.islink(encoded(path)):
                         found.append(interface.FileInfo(name, path, 0, 0, _kind_of_link(error)))
                         continue
                     if isinstance(error, FileNotFoundError):

@@ -93,7 +93,7 @@ class ChangingMethods(TableMethods):
         from deltaskip.dml.overwrite import predicate_text
 
         options = self._write_options(txn, user_metadata, time_zone)
-        text = predicate_text(where, params, self.snapshot.schema)
+        text = predicate_text(where, params, self.snapshot)
         if arguments.flag("dry_run", dry_run):
             return dry_run_plan(self.snapshot, "DELETE", text, spark, options.time_zone, "Deleting")
         return self._moved(delete(self.snapshot, text, spark, options))
@@ -181,9 +181,9 @@ class ChangingMethods(TableMethods):
         from deltaskip.dml.overwrite import predicate_text
         from deltaskip.dml.update import check_values, update
 
-        given, predicate = given_values(set, where, params)
+        given, predicate = given_values(set, where, params, self.snapshot.table_root)
         options = self._write_options(txn, user_metadata, time_zone)
-        text = predicate_text(predicate, None, self.snapshot.schema)
+        text = predicate_text(predicate, None, self.snapshot)
         if arguments.flag("dry_run", dry_run):
             check_values(refresh(self.snapshot), given)
             return dry_run_plan(self.snapshot, "UPDATE", text, spark, options.time_zone, "Updating")
@@ -236,9 +236,9 @@ class ChangingMethods(TableMethods):
         """
         from deltaskip.data_files.data import GivenRows
         from deltaskip.dml.merge.clauses import checked_condition
-        from deltaskip.dml.merge.merge import Merge, merge, merge_source, plan_merge
+        from deltaskip.dml.merge.merge import Merge, merge, merge_source, plan_merge, without_frames
         from deltaskip.dml.merge.name_resolution import condition_of, default_aliases
-        from deltaskip.table.merge_builder import MergeBuilder, Unrun
+        from deltaskip.table.merge_builder import MergeBuilder, Unrun, unrun_merge
 
         if isinstance(source, str) and on is not None and not isinstance(on, str):
             raise InvalidArgumentType(f"merge takes the rows before the condition: write merge(rows, on={source!r}).")
@@ -254,11 +254,12 @@ class ChangingMethods(TableMethods):
         target_name, source_name = default_aliases(target_name, source_name, given.frame is not None)
 
         def run(clauses: tuple[MergeClause, ...], dry_run: bool) -> WriteResult | ChangePlan:
-            statement = Merge(condition, clauses, source_name, target_name, schema_mode == "merge")
             self.snapshot = refresh(self.snapshot)
+            statement = Merge(condition, clauses, source_name, target_name, schema_mode == "merge")
+            statement = without_frames(statement, self.snapshot.table_root, given.frame)
             rows = merge_source(given, source_name, spark, options.time_zone, self.snapshot)
             if dry_run:
                 return plan_merge(self.snapshot, statement, rows)
             return self._moved(merge(self.snapshot, statement, rows, options))
 
-        return MergeBuilder(run, _table=self.uri, _unrun=Unrun(self.uri))
+        return MergeBuilder(run, _table=self.uri, _unrun=Unrun(unrun_merge(self.uri)))

@@ -11,6 +11,8 @@ from dataclasses import field, replace
 from typing import Any
 
 from deltaskip.actions import DomainMetadata, Metadata
+from deltaskip.data_files.append import append_to, write_metrics
+from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.files_to_change import files_to_change
 from deltaskip.errors import InvalidArgument, SchemaError, StorageError, WriteWarning
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, MOST_CLUSTERING_COLUMNS, clustering_domain
@@ -21,6 +23,7 @@ from deltaskip.log import Snapshot
 from deltaskip.log.new_table import before_creation, check_no_table
 from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_problem
+from deltaskip.rows.schema_merge import replaced_schema
 from deltaskip.schema.mapping import with_new_ids
 from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties, check_given_property
 from deltaskip.skipping.read_options import ReadOptions
@@ -78,6 +81,7 @@ def creation(
     root: str,
     definition: TableDefinition,
     operation: tuple[str, Mapping[str, object]] | None = None,
+    user_metadata: str | None = None,
 ) -> Transaction:
     """Return a transaction whose commit creates the table as version 0; rows can be added to it first.
 
@@ -89,6 +93,7 @@ def creation(
         root: Location of the table.
         definition: The definition of the table.
         operation: Name and parameters of the operation in the table's history; None for CREATE TABLE.
+        user_metadata: Text to record with the commit in the table's history.
 
     Raises:
         SchemaError: The schema has no columns, or a partition or clustering column does not exist.
@@ -106,13 +111,45 @@ def creation(
         _warn_of_files(storage, root)
     snapshot = before_creation(storage, root, NEW_TABLE)
     action, parameters = operation or ("CREATE TABLE", _parameters(definition, state))
-    transaction = Transaction(snapshot, action, parameters, look_up_files=False)
+    transaction = Transaction(snapshot, action, parameters, look_up_files=False, user_metadata=user_metadata)
     transaction.set_protocol(protocol)
     metadata = _metadata(snapshot.metadata, definition, state, state.schema)
     transaction.set_metadata(replace(metadata, created_time=current_ms()))
     if state.clustering is not None:
         transaction.changes.put_domain(state.clustering)
     return transaction
+
+
+def columns_of_rows(rows: GivenRows, root: str) -> t.StructType:
+    """Return the columns of a new table for rows; all accept NULL, as those of delta-spark's writes.
+
+    Raises SchemaError for a column without a type, a type without a counterpart in Delta, and names that occur twice.
+    """
+    found = replaced_schema(rows.schema_for(t.StructType(())), root)
+    void = next((each.name for each in found.fields if t.VOID in t.nested_types(each.type)), None)
+    if void is not None:
+        # DuckDB does not open tables with such columns.
+        raise SchemaError(
+            f"The column {t.display_name([void])} of the rows for the new table {root} has no value in any row, and so "
+            f"no type: give it one, such as by a cast, or leave it out, and let append(…, schema_mode='merge') add it."
+        )
+    return found
+
+
+def commit_with_rows(transaction: Transaction, rows: GivenRows, time_zone: str) -> dict[str, int]:
+    """Write the rows of a table that a transaction creates or replaces, commit it, and return Delta's metrics.
+
+    After an error no file is left, unless the outcome of the commit is unknown. Raises as `append_to` and
+    `Transaction.commit` do.
+    """
+    try:
+        metrics = write_metrics(append_to(transaction, rows, "keep", time_zone))
+        transaction.set_metrics(metrics)
+        transaction.commit()
+    except BaseException:
+        transaction.discard()
+        raise
+    return metrics
 
 
 def _warn_of_files(storage: Storage, root: str) -> None:

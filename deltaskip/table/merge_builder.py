@@ -20,20 +20,25 @@ if TYPE_CHECKING:
 
 
 class Unrun:
-    """Warns when the last builder of a merge is dropped and no builder was executed.
+    """Warns when the last builder of an operation is dropped and none was executed.
 
     Attributes:
-        table: The table; None if no warning is needed.
+        message: The warning; None if no warning is needed.
     """
 
-    __slots__ = ("table",)
+    __slots__ = ("message",)
 
-    def __init__(self, table: str | None = None) -> None:
-        self.table = table
+    def __init__(self, message: str | None = None) -> None:
+        self.message = message
 
     def __del__(self) -> None:
-        if self.table is not None and not sys.is_finalizing():
-            warn(f"The merge into {self.table} was not run: call execute() after its clauses.", WriteWarning)
+        if self.message is not None and not sys.is_finalizing():
+            warn(self.message, WriteWarning)
+
+
+def unrun_merge(table: str) -> str:
+    """Return the warning of a merge into a table that was not executed."""
+    return f"The merge into {table} was not run: call execute() after its clauses."
 
 
 @door
@@ -171,17 +176,17 @@ class MergeBuilder(Unpicklable):
             InvalidArgument: The merge has no clause, or a clause can never apply.
             InvalidArgumentType: An argument has a wrong type.
         """
-        self._unrun.table = None
+        self._unrun.message = None
         found: WriteResult | ChangePlan = self._run(self._clauses, arguments.flag("dry_run", dry_run))
         return found
 
     def _setting(self, kind: ClauseKind, action: ClauseAction, values: object, where: object) -> MergeBuilder:
         # If this call fails, no warning is needed.
-        self._unrun.table = None
+        self._unrun.message = None
         return self._with(kind, action, where, checked_values("values", values))
 
     def _all(self, kind: ClauseKind, action: ClauseAction, except_: Sequence[str], where: object) -> MergeBuilder:
-        self._unrun.table = None
+        self._unrun.message = None
         if isinstance(except_, str):
             raise InvalidArgumentType(
                 f"except_ must be a list of columns, not a str: write where={except_!r} for a condition, or "
@@ -197,7 +202,7 @@ class MergeBuilder(Unpicklable):
         values: Mapping[str, object] | None = None,
         except_: tuple[str, ...] = (),
     ) -> MergeBuilder:
-        self._unrun.table = None
+        self._unrun.message = None
         clause = MergeClause(kind, action, checked_condition("where", where), values, except_)
-        self._unrun.table = self._table
+        self._unrun.message = unrun_merge(self._table)
         return replace(self, _clauses=(*self._clauses, clause))

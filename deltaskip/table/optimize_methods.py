@@ -93,7 +93,7 @@ class OptimizingMethods(TableMethods):
             raise InvalidArgument(f"target_file_bytes must be 1 or greater, not 0 (table {self.uri}).")
         names = arguments.names("zorder_by", zorder_by)
         options = self._write_options(txn, user_metadata, time_zone)
-        text = predicate_text(where, params, self.snapshot.schema)
+        text = predicate_text(where, params, self.snapshot)
         full, purge = arguments.flag("full", full), arguments.flag("purge", purge)
         if purge and (full or names or target_bytes is not None):
             raise InvalidArgument(

@@ -188,7 +188,7 @@ class ReadingMethods(TableMethods):
             starting_timestamp = starting_timestamp.isoformat()
         names = None if columns is None else arguments.names("columns", columns)
         given = {
-            "where": predicate_text(where, params, self.snapshot.schema),
+            "where": predicate_text(where, params, self.snapshot),
             "columns": None if names is None else ", ".join(map(quoted_name, names)),
             "startingVersion": "latest" if latest else first,
             "startingTimestamp": starting_timestamp,

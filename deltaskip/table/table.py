@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
 from datetime import date
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
-from deltaskip import arguments
+from deltaskip import arguments, hints
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.doors import door
 from deltaskip.engine import SESSION_ZONE
@@ -30,6 +30,7 @@ from deltaskip.storage import Storage, open_storage
 from deltaskip.table.alter_methods import AlteringMethods
 from deltaskip.table.change_methods import ChangingMethods
 from deltaskip.table.maintain_methods import MaintainingMethods
+from deltaskip.table.methods import time_zone_argument
 from deltaskip.table.optimize_methods import OptimizingMethods
 from deltaskip.table.read_methods import ReadingMethods
 from deltaskip.table.recompute_methods import RecomputingMethods
@@ -64,6 +65,7 @@ class DeltaTable(
     RecomputingMethods,
     WritingMethods,
     Reopened,
+    metaclass=hints.OfTables,
 ):
     """A Delta table at one version.
 
@@ -125,6 +127,10 @@ class DeltaTable(
                 called = f"{name}()" if callable(getattr(TableScan, name)) else name
                 raise AttributeError(f"A DeltaTable has no {name}, its scans do: write scan().{called}.") from error
 
+    def __getitem__(self, key: object) -> NoReturn:
+        """Raise InvalidArgumentType: columns and rows are read by a scan."""
+        raise hints.no_elements(self, key, "scan(")
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return all rows as a stream of the Arrow PyCapsule interface, as its `scan` does.
 
@@ -159,8 +165,10 @@ class DeltaTable(
         name: str | None = None,
         mode: Literal["error", "ignore", "replace"] = "error",
         storage_options: Mapping[str, str] | None = None,
+        *,
+        time_zone: str = SESSION_ZONE,
     ) -> DeltaTable:
-        """Create a table without rows, and return it.
+        """Create a table, without rows or with given rows in the same commit, and return it.
 
         The table has the features that its columns and properties use, and no other features. A table that is replaced
         keeps its id, history and features, and loses its rows, columns and properties in one commit.
@@ -168,7 +176,8 @@ class DeltaTable(
         Args:
             table: A local path or a URI, as for DeltaTable.
             schema: Column definitions as SQL text, such as "id BIGINT GENERATED ALWAYS AS IDENTITY, ts TIMESTAMP NOT
-                NULL, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))", or a schema of PySpark, Arrow or deltaskip.
+                NULL, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))", or a schema of PySpark, Arrow or deltaskip. Or
+                rows, as for `append`: the table then has their columns, which accept NULL, and their rows.
             partition_by: Names of the partition columns, and transforms such as `transforms.date("ts")` or
                 `transforms.bucket("id", 16)`, for which generated columns are added. Every Delta writer fills them, and
                 predicates on `ts` and `id` skip partitions.
@@ -179,23 +188,28 @@ class DeltaTable(
             mode: What happens if a table already exists: "error" raises TableAlreadyExists, "ignore" returns it,
                 "replace" replaces it.
             storage_options: Options of object stores, as for DeltaTable.
+            time_zone: Time zone of casts between instants and local times, if there are rows. For a DataFrame the
+                session's applies. The default is the active Spark session's, and UTC without a session.
 
         Raises:
             TableAlreadyExists: A table exists, and the mode is "error".
             SchemaError: The schema cannot be parsed, or a column is not allowed.
+            RowViolation: A value does not fit its column. Nothing was written.
             InvalidCommit: A rule of the protocol forbids the table.
             InvalidArgument: An argument has a wrong value.
             StorageError: Storage cannot be accessed.
         """
+        from deltaskip.data_files.data import rows_or_none
         from deltaskip.schema.user_schema import schema_of
-        from deltaskip.table.creation import TableDefinition, creation, replace_table
+        from deltaskip.table import creation as new
         from deltaskip.transforms.parse_transforms import transforms_of
 
         arguments.choice("mode", mode, "error", "ignore", "replace")
         options = arguments.storage_settings(storage_options)
         storage, root = open_storage(arguments.path("table", table), options)
-        definition = TableDefinition(
-            schema_of(schema),
+        rows, zone = rows_or_none(schema, "schema"), time_zone_argument(time_zone, root)
+        definition = new.TableDefinition(
+            schema_of(schema) if rows is None else new.columns_of_rows(rows, root),
             transforms_of(partition_by),
             arguments.names("cluster_by", cluster_by),
             {} if properties is None else arguments.texts_by_name("properties", properties),
@@ -204,9 +218,13 @@ class DeltaTable(
         )
         is_new = True
         try:
-            transaction = creation(storage, root, definition)
+            transaction = new.creation(storage, root, definition)
             check_no_files(storage, root)
-            transaction.commit()
+            if rows is None:
+                transaction.commit()
+            else:
+                transaction.set_operation("CREATE TABLE AS SELECT")
+                new.commit_with_rows(transaction, rows, zone)
         except TableAlreadyExists:
             if mode == "error":
                 raise
@@ -214,7 +232,12 @@ class DeltaTable(
         with opening_after(f"The table {root} was created") if is_new else nullcontext():
             created = cls(table, storage_options=storage_options)
         if mode == "replace" and not is_new:
-            replace_table(created.snapshot, definition)
+            if rows is None:
+                new.replace_table(created.snapshot, definition)
+            else:
+                transaction = new.replacement(created.snapshot, definition)
+                transaction.set_operation("CREATE OR REPLACE TABLE AS SELECT")
+                new.commit_with_rows(transaction, rows, zone)
             with opening_after(f"The table {root} was replaced"):
                 created.refresh()
         return created
@@ -244,7 +267,7 @@ class DeltaTable(
     @property
     def version(self) -> int:
         """Version of the snapshot."""
-        return self.snapshot.version
+        return hints.VersionNumber(self.snapshot.version)
 
     @property
     def schema(self) -> StructType:
@@ -621,6 +644,11 @@ class DeltaTable(
                 ("columns", ", ".join([*fields[:_SHOWN_COLUMNS], *more])),
             ]
         )
+
+
+if not TYPE_CHECKING:
+    DeltaTable.optimize = hints.HintedMethod(DeltaTable.optimize, hints.OF_OPTIMIZE)
+    DeltaTable.alter = hints.HintedMethod(DeltaTable.alter, hints.OF_ALTER)
 
 
 def _restored(reference: SnapshotReference) -> dict[str, Any]:

@@ -160,7 +160,7 @@ class TableTransaction(Transaction):
             InvalidArgumentType: An argument has a wrong type.
             InvalidCommit: The transaction has added or removed files, or has ended.
         """
-        text = predicate_text(where, params, self.snapshot.schema)
+        text = predicate_text(where, params, self.snapshot)
         replaced = overwrite_argument(text, partitions, schema_mode, partition_by)
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
         self.add_metrics(overwrite_in(self, GivenRows(data), replaced, zone))
@@ -205,7 +205,7 @@ class TableTransaction(Transaction):
             InvalidCommit: The transaction has added or removed files, or has ended.
         """
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
-        self.add_metrics(delete_in(self, predicate_text(where, params, self.snapshot.schema), spark, zone))
+        self.add_metrics(delete_in(self, predicate_text(where, params, self.snapshot), spark, zone))
 
     def update(
         self,
@@ -237,5 +237,5 @@ class TableTransaction(Transaction):
             InvalidCommit: The transaction has changed files or columns, or has ended.
         """
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
-        given, predicate = given_values(set, where, params)
-        self.add_metrics(update_in(self, given, predicate_text(predicate, None, self.snapshot.schema), spark, zone))
+        given, predicate = given_values(set, where, params, self.snapshot.table_root)
+        self.add_metrics(update_in(self, given, predicate_text(predicate, None, self.snapshot), spark, zone))

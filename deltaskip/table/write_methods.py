@@ -165,7 +165,7 @@ class WritingMethods(TableMethods):
         """
         from deltaskip.dml.overwrite import overwrite, predicate_text
 
-        text = predicate_text(where, params, self.snapshot.schema)
+        text = predicate_text(where, params, self.snapshot)
         replaced = overwrite_argument(text, partitions, schema_mode, partition_by)
         options = self._write_options(txn, user_metadata, time_zone)
         return self._moved(overwrite(self.snapshot, data, replaced, options))

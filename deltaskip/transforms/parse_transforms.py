@@ -45,7 +45,7 @@ def transforms_of(given: object, argument: str = "partition_by") -> tuple[Transf
         return ()
     if isinstance(given, str | Transform) or is_column(given):
         given = [given]
-    if not isinstance(given, Sequence):
+    if not isinstance(given, Sequence) or isinstance(given, bytes | bytearray):
         raise InvalidArgumentType.of(argument, "a list of names of columns and transforms, such as ['day']", given)
     found: list[Transform] = []
     for each in given:

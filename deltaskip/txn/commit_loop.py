@@ -18,7 +18,7 @@ from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checksum_writing import write_checksum_after
 from deltaskip.log.cleanup import clean_up_old_log
 from deltaskip.log.file_names import commit_name, version_prefix
-from deltaskip.log.loading import is_outdated, list_log, note_log
+from deltaskip.log.loading import at_checkpoint, is_outdated, list_log, note_log
 from deltaskip.log.new_table import BEFORE_CREATION, already_exists
 from deltaskip.log.symlink_manifests import changed_partitions, write_manifests
 from deltaskip.records import dataclass
@@ -197,9 +197,11 @@ class CommitLoop:
             after = _advanced(committed)
             self._check_kept(committed)
             _after_commit(committed.latest, committed.version, committed.text, after)
+            if after is not None and _is_read_again(after):
+                after = at_checkpoint(after)
             if after is not None:
                 note_log(after)
-            return None if after is not None and _is_read_again(after) else after
+            return after
         except errors.TableNotFound:
             self._withdraw(committed)
             raise

@@ -83,7 +83,7 @@ def _tried(
             version = transaction.commit()
     if transaction.already_gone and "numDeletedRows" in metrics:
         metrics = {**metrics, "numDeletedRows": metrics["numDeletedRows"] - transaction.already_gone}
-    return WriteResult(version, transaction.operation, metrics, cost=transaction.cost.cost)
+    return WriteResult(version, transaction.operation, metrics, cost=transaction.cost.cost, time_zone=transaction.zone)
 
 
 def record_version(transaction: Transaction, txn: tuple[str, int] | None) -> str:

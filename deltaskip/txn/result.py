@@ -21,6 +21,8 @@ class WriteResult(Shown):
         metrics: Delta's metrics of the operation, such as numOutputRows, by name.
         cost: Files and bytes that a change of rows read, skipped, rewrote and marked, and its seconds by phase; None
             for operations that do not change existing rows.
+        time_zone: The time zone in which local times of the rows, such as datetimes without a zone, became instants of
+            TIMESTAMP columns, or the reverse; "" if none did. The argument `time_zone` chooses it.
         nothing_written: Why nothing was committed, if the reason is `txn`: the table has this version of the
             application, or a later one. Otherwise "".
     """
@@ -29,4 +31,5 @@ class WriteResult(Shown):
     operation: str
     metrics: Mapping[str, int] = field(default_factory=dict)
     cost: ChangeCost | None = field(default=None, kw_only=True)
+    time_zone: str = field(default="", kw_only=True)
     nothing_written: str = field(default="", kw_only=True)

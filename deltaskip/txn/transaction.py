@@ -78,6 +78,8 @@ class Transaction(Unpicklable):
         self.unsynced = self._loop.unsynced
         self._committed: int | None = None
         self.after: Snapshot | None = None
+        # The time zone in which rows were converted between local times and instants; "" if none were.
+        self.zone = ""
         self._discarded, self.already_gone, self.cost = False, 0, CostMeter()
         is_new = snapshot.version == BEFORE_CREATION
         self.new_folders = NewFolders(snapshot.storage, snapshot.root) if is_new else None

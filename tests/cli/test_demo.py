@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,12 @@ def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No Java on PATH."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """An empty folder."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("here"))
 
 
 @pytest.mark.usefixtures("no_java")
@@ -47,8 +54,25 @@ def test_the_demo_as_json_has_every_figure(run: Run) -> None:
 @pytest.mark.usefixtures("no_java")
 def test_a_kept_table_can_be_asked_again(run: Run, tmp_path: Path) -> None:
     kept = tmp_path / "new" / "customers"
-    assert f"deltaskip explain {kept} " in run("demo", "--keep", kept).out
+    printed = run("demo", "--keep", kept).out
+    assert "\n  deltaskip stats " in printed
     assert json.loads(run("files", kept, "--where", demo.PREDICATE, "--json").out)["kept_files"] == 7
+
+
+@pytest.mark.usefixtures("no_java")
+def test_the_table_stays_and_the_next_three_commands_run_as_they_are_printed(run: Run) -> None:
+    printed = run("demo").out
+    assert "\nThe table is in customers. Next:\n" in printed
+    again = run("demo").out
+    assert "\nA table is in customers already, which was left as it is. Next:\n" in again
+    for text in (printed, again):
+        commands = [shlex.split(line)[1:] for line in text.partition("Next:\n")[2].splitlines()]
+        assert [command[0] for command in commands] == ["stats", "explain", "query"]
+        for command in commands:
+            ran = run(*command)
+            assert (ran.status, ran.err) == (0, ""), command
+        assert ran.out.count("Müller 0500") == 7
+    assert [path.name for path in Path().iterdir()] == ["customers"]
 
 
 def test_a_folder_in_use_is_left_alone(run: Run, tmp_path: Path) -> None:

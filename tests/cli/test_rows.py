@@ -149,6 +149,7 @@ def test_every_other_query_is_run_by_duckdb(run: Run, table: Path, tmp_path: Pat
             ("SELECT id, label FROM {t} JOIN {o} USING (id) LIMIT 1", "id\tlabel\n1\tone\n"),
             ("WITH x AS (SELECT id FROM {t} WHERE id > 1) SELECT max(id) AS m FROM x", "m\n3\n"),
             ("SELECT id FROM {t} WHERE id IN (SELECT id FROM {o}) ORDER BY id DESC LIMIT 1", "id\n1\n"),
+            ("SELECT count(*) AS n FROM {t} VERSION AS OF 1 a, {o} b", "n\n3\n"),
         ],
         check,
     )
@@ -161,7 +162,7 @@ def test_every_other_query_is_run_by_duckdb(run: Run, table: Path, tmp_path: Pat
         ("SELECT count(*) FROM {t} WHERE 'a' <> '\\'; COPY (SELECT 1) TO '{missing}' --'", "A query is one SELECT"),
         ("WITH x AS (SELECT 1 AS i) INSERT INTO y SELECT i FROM x JOIN {t} ON true", "A query is one SELECT"),
         ("SELECT count(*) FROM {t}, read_csv('{secret}')", "disabled by configuration"),
-        ("SELECT count(*) FROM {t} a, '{secret}' b", "disabled by configuration"),
+        ("SELECT count(*) FROM {t} a, '{secret}' b", "is a file, not a Delta table"),
         ("SELECT max(content) FROM read_text('{secret}') JOIN {t} ON true", "disabled by configuration"),
         ("SELECT count(*) FROM {t} JOIN glob('{secret}') ON true", "disabled by configuration"),
         ("SELECT count(*) FROM {t} a, tables b", "does not exist"),

@@ -18,12 +18,12 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.actions import AddFile, decode_path
-from deltaskip.data_files import copied_row_groups
 from deltaskip.data_files.copied_row_groups import can_copy, copy_row_groups
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.errors import StorageError
 from deltaskip.kernels.thrift_compact import read_fields, write_fields
 from deltaskip.sparkexpr.types import StructType, from_arrow
+from deltaskip.stats import row_group_copy
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import read_footer
@@ -233,14 +233,14 @@ def test_a_file_that_ends_early_leaves_no_file(tmp_path: Path, monkeypatch: pyte
     def cut(_: object, ranges: list[tuple[int, int]]) -> list[memoryview]:
         return [memoryview(bytes(size - 1)) for _, size in ranges]
 
-    monkeypatch.setattr(copied_row_groups, "read_ranges", cut)
+    monkeypatch.setattr(row_group_copy, "read_ranges", cut)
     assert copy_row_groups(LOCAL, str(source), footer, [1], layout, add) is None
     assert [each.name for each in tmp_path.iterdir()] == ["source.parquet"]
 
     def failing(_: object, ranges: list[tuple[int, int]]) -> list[memoryview]:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(copied_row_groups, "read_ranges", failing)
+    monkeypatch.setattr(row_group_copy, "read_ranges", failing)
     with pytest.raises(StorageError, match=r"Cannot read the data file .*source.parquet: .*Input/output error"):
         copy_row_groups(LOCAL, str(source), footer, [1], layout, add)
     assert [each.name for each in tmp_path.iterdir()] == ["source.parquet"]

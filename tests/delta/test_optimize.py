@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
+from deltaskip.cli import main
 from deltaskip.delta import DeltaTable
 
 pytestmark = pytest.mark.spark
@@ -110,3 +112,24 @@ def test_errors_are_those_of_delta_spark(spark: Any, path: str) -> None:
     with pytest.raises(TypeError, match="Found 3 with type <class 'int'>"):
         table.optimize().executeZOrderBy("value", 3)
     assert table.optimize().executeZOrderBy().first()["metrics"].zOrderStats is None
+
+
+@pytest.mark.parametrize("where", ["day >= current_date() - INTERVAL 1 DAY", "day > date_sub(now(), 2)"])
+def test_every_door_takes_a_predicate_on_the_present_time(spark: Any, tmp_path: Path, where: str) -> None:
+    days = [datetime.date.today(), datetime.date(2020, 1, 1)]
+    catalog = ds.catalog(f"warehouse:{tmp_path}")
+    doors = {
+        "delta": lambda table: DeltaTable.forPath(spark, table.uri).optimize().where(where).executeCompaction(),
+        "zorder": lambda table: DeltaTable.forPath(spark, table.uri).optimize().where(where).executeZOrderBy("id"),
+        "table": lambda table: table.optimize(where=where, spark=spark),
+        "catalog": lambda table: catalog.sql(spark, f"OPTIMIZE db.catalog WHERE {where}"),
+        "command": lambda table: main(["optimize", table.uri, "--where", where]),
+    }
+    for door, optimize in doors.items():
+        table = ds.DeltaTable.create(tmp_path / "db" / door, "id BIGINT, day DATE", partition_by=["day"])
+        for number in range(2):
+            table.append(pa.table({"id": pa.array([number, number], pa.int64()), "day": days}))
+        optimize(table)
+        files = ds.DeltaTable(table.uri).scan().files()
+        assert len(files) == 3, door
+        assert sorted(ds.DeltaTable(table.uri).scan().to_arrow()["id"].to_pylist()) == [0, 0, 1, 1], door

@@ -80,11 +80,11 @@ def test_a_conflict_counts_as_an_attempt(tmp_path: Path, monkeypatch: pytest.Mon
 
     found, calls = module.files_to_change, []  # type: ignore[attr-defined]
 
-    def late(scan: object) -> object:
+    def late(scan: object, read_rows: int) -> object:
         if not calls:
             calls.append(scan)
             other.append(rows([14, 15]))
-        return found(scan)
+        return found(scan, read_rows)
 
     monkeypatch.setattr(module, "files_to_change", late)
     result = table.delete("id = 15")

@@ -188,6 +188,7 @@ def _run(command: str, root: Path, statuses: tuple[int, ...]) -> str:
         [sys.executable, "-c", program, *(argument.replace(DATA, str(root)) for argument in arguments)],
         capture_output=True,
         text=True,
+        cwd=root,
         env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     )
     if finished.returncode not in statuses:

@@ -17,23 +17,16 @@ import deltaskip
 from deltaskip.cli.commands import program  # type: ignore[attr-defined]
 from deltaskip.sparkexpr.functions import FUNCTIONS, REPLACED
 from tests.docs import generated
-from tests.docs.generated import ERRORS, PAGES, PROTOCOL, ROOT, WRITING, demo_table
+from tests.docs.generated import ERRORS, PAGES, PROTOCOL, ROOT, WRITING
 from tests.each import each
 
 README = ROOT / "README.md"
 WRITTEN = (README, *sorted(PAGES.glob("*.md")))
 # Blocks that need Spark are marked, ```python { .spark }, and so are those that only show a call, { .illustration }.
-SPARK_PYTHON = "```python { .spark }"
-EXAMPLES = re.compile(r"^```python(?: { \.spark })?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PLAIN_PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHELL = re.compile(r"^```(?:sh|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ANY_PYTHON = re.compile(r"^```python[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RESULT = "# → "
-
-
-def plain_python(page: Path) -> list[str]:
-    """The blocks of Python on the page that need nothing but the demo's table."""
-    return PLAIN_PYTHON.findall(page.read_text(encoding="utf-8"))
 
 
 def test_the_support_table_is_the_registry() -> None:
@@ -111,14 +104,6 @@ def test_every_python_block_compiles() -> None:
             ast.parse(block, page.name)
 
 
-@pytest.fixture
-def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What pages take for granted, in a folder with the demo's table; README and the quick start do not."""
-    demo_table(tmp_path / "customers")
-    monkeypatch.chdir(tmp_path)
-    return {"ds": deltaskip, "t": deltaskip.DeltaTable("customers")}
-
-
 def run_examples(blocks: Iterable[str], names: dict[str, Any]) -> int:
     """Run the code, in which /data stands for the working folder; return how many results are shown and right."""
     shown = 0
@@ -133,24 +118,6 @@ def run_examples(blocks: Iterable[str], names: dict[str, Any]) -> int:
             else:
                 exec(code, names)
     return shown
-
-
-# Each of the recipes runs alone, in test_recipes.py.
-RUN_AS_A_WHOLE = [page for page in WRITTEN if plain_python(page) and page.name != "recipes.md"]
-
-
-@pytest.mark.parametrize("page", RUN_AS_A_WHOLE, ids=lambda page: page.name)
-def test_examples_run_and_give_what_they_show(page: Path, names: dict[str, Any]) -> None:
-    begins = page in (README, PAGES / "quickstart.md")
-    assert run_examples(plain_python(page), {} if begins else names) >= (2 if begins else 0)
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize(
-    "page", [page for page in WRITTEN if SPARK_PYTHON in page.read_text(encoding="utf-8")], ids=lambda page: page.name
-)
-def test_examples_with_spark_run_and_give_what_they_show(page: Path, spark: Any, names: dict[str, Any]) -> None:
-    run_examples(EXAMPLES.findall(page.read_text(encoding="utf-8")), {**names, "spark": spark})
 
 
 def test_internals_describe_every_package() -> None:

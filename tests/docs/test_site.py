@@ -60,6 +60,17 @@ def test_the_search_finds_what_people_look_for(site: Path) -> None:
         assert any(location.startswith(page) for location in found), (search, found)
 
 
+def test_tables_of_two_calls_fit_the_screen_and_no_code_is_cut_on_a_narrow_one(site: Path) -> None:
+    """In a browser, nothing of coming-from.md was beside the screen at 1366, 500 and 420 pixels."""
+    text = (site / "coming-from" / "index.html").read_text(encoding="utf-8")
+    assert text.count("<table>") == 3 == len(re.findall(r'<div class="pairs">\s*<table>', text))
+    style = (site / "stylesheets" / "width.css").read_text(encoding="utf-8")
+    wide, narrow = style.split("@media (max-width: 44.9375em)")[:2]
+    assert re.search(r"\.pairs table:not\(\[class\]\) \{[^}]*table-layout: fixed;[^}]*width: 100%", wide)
+    for code in (r"\.md-typeset pre > code", r"\.md-typeset table:not\(\[class\]\) td code"):
+        assert re.search(code + r" \{[^}]*overflow-wrap: anywhere;[^}]*white-space: (pre-wrap|normal)", narrow)
+
+
 def test_signatures_of_the_api_are_wrapped(site: Path) -> None:
     text = (site / "api" / "index.html").read_text(encoding="utf-8")
     signatures = re.findall(r'<div class="[^"]*doc-signature[^"]*">(.*?)</div>', text, re.DOTALL)

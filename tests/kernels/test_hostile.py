@@ -366,7 +366,8 @@ def test_damaged_pages(seed: int, width: int, optional: bool, codec: int, every:
     rows = mutated(struct.pack("<5q", 0, 1, 5, 70, 300), seed) if seed % 3 else struct.pack("<5q", 0, 1, 5, 70, 300)
     wanted, many = None if every else rows, rng.choice([0, 400])
     arguments = many, width, rng.choice([1, 8, 16]), seed % 2 > 0, optional
-    taker = survives(parquet_pages.RowTaker, wanted, *arguments)
+    views = wanted is None and width in (0, -3) and rng.random() < 0.5
+    taker = survives(parquet_pages.RowTaker, wanted, *arguments, rng.choice([2**31 - 1, 100]), False, views)
     if isinstance(taker, Exception):
         return
     for start in range(2):

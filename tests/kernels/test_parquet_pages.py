@@ -120,21 +120,132 @@ WORDS = st.lists(
 )
 
 
-@given(WORDS, st.booleans(), st.sampled_from(["plain", "dictionary", "codes"]))
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(
+                st.one_of(
+                    st.binary(max_size=14), st.sampled_from([b"a" * 12, b"b" * 13, b"c" * 16, b"d" * 17, b"e" * 400])
+                ),
+                min_size=1,
+                max_size=9,
+            ),
+            st.lists(st.tuples(LEVELS, RUNS, st.booleans(), st.booleans()), max_size=3),
+        ),
+        max_size=4,
+    ),
+    st.data(),
+)
+def test_views_of_strings_among_nulls(chunks: list[Any], data: st.DataObject) -> None:
+    """Column chunks of pages with a dictionary, or without: a view has its own bytes, or those of a buffer."""
+    made: list[tuple[bytes, int]] = []
+    expected: list[bytes | None] = []
+    for words, pages in chunks:
+        chunk, rows = dictionary_page(plain_bytes(words), len(words)), 0
+        for levels, runs, plain, apart in pages:
+            numbers = data.draw(st.lists(st.integers(0, len(words) - 1), min_size=sum(levels), max_size=sum(levels)))
+            left = iter(numbers)
+            expected += [words[next(left)] if there else None for there in levels]
+            body = plain_bytes([words[i] for i in numbers]) if plain else bytes([4]) + hybrid(numbers, 4, runs)
+            page = partial(data_page_v2, nulls=levels.count(False)) if apart else data_page
+            packed = hybrid(list(map(int, levels)), 1, runs)
+            chunk += page(packed, body, len(levels), PLAIN if plain else RLE_DICTIONARY)
+            rows += len(levels)
+        made.append((chunk, rows))
+    taker = RowTaker(None, len(expected), 0, 0, False, True, views=True)
+    for chunk, rows in made:
+        taker.take_chunk(chunk, rows, UNCOMPRESSED)
+    found = pa.Array.from_buffers(pa.binary_view(), len(expected), list(taker.finish()))
+    found.validate(full=True)
+    assert found.to_pylist() == expected
+    # Whatever is behind the bytes of a short text is zero, and so is a view that is null.
+    views = np.frombuffer(found.buffers()[1], np.uint8)[: 16 * len(expected)].reshape(-1, 16)
+    for view, word in zip(views, expected, strict=True):
+        text = word or b""
+        assert not view[4 + len(text) :].any() if len(text) <= 12 else view[4:8].tobytes() == text[:4]
+
+
+def test_views_use_as_much_memory_as_their_strings() -> None:
+    words = [b"x" * 600_000, b"short", b"y" * 600_000, b"z" * 13]
+    pages = [data_page(None, plain_bytes([word]), 1, PLAIN) for word in words]
+    taker = RowTaker(None, 4, 0, 0, False, False, views=True)
+    taker.take_chunk(b"".join(pages), 4, UNCOMPRESSED)
+    _, views, *pieces = taker.finish()
+    found = pa.Array.from_buffers(pa.binary_view(), 4, [None, views, *pieces])
+    assert found.to_pylist() == words
+    assert sum(piece.size for piece in pieces) == 1_200_013
+    refused: list[dict[str, Any]] = [{"positions": np.array([0], np.int64)}, {"width": 8}, {"codes": True}]
+    for arguments in refused:
+        own: dict[str, Any] = {"positions": None, "width": 0, "codes": False, **arguments}
+        with pytest.raises(ValueError, match="views"):
+            RowTaker(own["positions"], 1, own["width"], 8, False, False, codes=own["codes"], views=True)
+    taker = RowTaker(None, 4, 0, 0, False, False, 1_200_012, views=True)
+    with pytest.raises(ValueError, match="more bytes"):
+        taker.take_chunk(b"".join(pages), 4, UNCOMPRESSED)
+    for damaged in (b"\1\0\0", b"\4\0\0\0abc", b"\xff\xff\xff\xffabc"):
+        for page in (data_page(None, damaged, 1, PLAIN), dictionary_page(damaged, 1), dictionary_page(b"\0" * 5, 1)):
+            with pytest.raises(ValueError, match="page is damaged"):
+                RowTaker(None, 1, 0, 0, False, False, views=True).take_chunk(page, 1, UNCOMPRESSED)
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=900), st.integers(3, 12), st.booleans(), st.data())
+def test_many_strings_by_index(indexes: list[int], width: int, long: bool, data: st.DataObject) -> None:
+    """Short strings are copied a fixed number of bytes at a time, up to the last bytes of the dictionary."""
+    words = [b"", b"a", b"bc" * 8, b"d" * 17, b"\xff" * 256, b"e" * 257 if long else b"e", b"last"]
+    page = data_page(None, bytes([width]) + varint((len(indexes) + 7) // 8 << 1 | 1) + _packed(indexes, width),
+                     len(indexes), RLE_DICTIONARY)  # fmt: skip
+    taker = RowTaker(None, len(indexes), 0, 0, False, False)
+    taker.take_chunk(dictionary_page(plain_bytes(words), len(words)) + page, len(indexes), UNCOMPRESSED)
+    assert taken(taker, pa.binary(), len(indexes)) == [words[index] for index in indexes]
+    if max(indexes) > 2:
+        taker = RowTaker(None, len(indexes), 0, 0, False, False)
+        few = dictionary_page(plain_bytes(words[:3]), 3) + page
+        with pytest.raises(ValueError, match="not one of the dictionary"):
+            taker.take_chunk(few, len(indexes), UNCOMPRESSED)
+
+
+def _packed(numbers: list[int], width: int) -> bytes:
+    """Numbers in one packed run."""
+    count = (len(numbers) + 7) // 8 * 8
+    return sum(number << (width * i) for i, number in enumerate(numbers)).to_bytes(count * width // 8, "little")
+
+
+@pytest.mark.parametrize("big_endian", [True, False])
+@pytest.mark.parametrize("width, out_width", [(1, 2), (4, 1), (4, 2), (4, 16), (8, 16), (7, 16), (16, 16), (9, 8)])
+@pytest.mark.parametrize("every", [True, False])
+def test_numbers_of_other_widths_by_index(big_endian: bool, width: int, out_width: int, every: bool) -> None:
+    size = min(width, out_width) * 8
+    numbers = [0, 1, -1, 2 ** (size - 1) - 1, -(2 ** (size - 1))]
+    indexes = [4, 3, 0, 1, 2, 2, 1] * 9
+    entries = b"".join(number.to_bytes(width, "big" if big_endian else "little", signed=True) for number in numbers)
+    packed = hybrid([0] + [1] * len(indexes), 1, [])
+    page = data_page(packed, bytes([3]) + hybrid(indexes, 3, []), len(indexes) + 1, RLE_DICTIONARY)
+    rows = None if every else np.arange(len(indexes) + 1, dtype=np.int64)
+    taker = RowTaker(rows, len(indexes) + 1, width, out_width, big_endian, True)
+    taker.take_chunk(dictionary_page(entries, 5) + page, len(indexes) + 1, UNCOMPRESSED)
+    values = taker.finish()[2].to_pybytes()
+    found = [values[i * out_width : (i + 1) * out_width] for i in range(len(indexes) + 1)]
+    assert [int.from_bytes(each, "little", signed=True) for each in found] == [0, *(numbers[i] for i in indexes)]
+
+
+@given(WORDS, st.booleans(), st.sampled_from(["plain", "dictionary", "codes", "views", "views of a dictionary"]))
 def test_strings_are_refused_that_are_not_utf8(words: list[bytes], some_rows: bool, form: str) -> None:
     """Each by itself: the bytes of several may be UTF-8 together, also with the lengths that are among them."""
-    rows = np.arange(len(words), dtype=np.int64) if some_rows and form != "codes" else None
+    rows = np.arange(len(words), dtype=np.int64) if some_rows and form in ("plain", "dictionary") else None
     pages = data_page(None, plain_bytes(words), len(words), PLAIN)
-    if form != "plain":
+    if form not in ("plain", "views"):
         body = bytes([4]) + hybrid(list(range(len(words))), 4, [])
         pages = dictionary_page(plain_bytes(words), len(words)) + data_page(None, body, len(words), RLE_DICTIONARY)
-    taker = RowTaker(rows, len(words), -3, 0, False, False, codes=form == "codes")
+    taker = RowTaker(rows, len(words), -3, 0, False, False, codes=form == "codes", views=form.startswith("views"))
     if not all(map(is_utf8, words)):
         with pytest.raises(ValueError, match="not UTF-8"):
             taker.take_chunk(pages, len(words), UNCOMPRESSED)
         return
     taker.take_chunk(pages, len(words), UNCOMPRESSED)
-    if form != "codes":
+    if form.startswith("views"):
+        found = pa.Array.from_buffers(pa.string_view(), len(words), list(taker.finish()))
+        assert found.cast(pa.binary_view()).to_pylist() == words
+    elif form != "codes":
         assert taken(taker, pa.binary(), len(words)) == words
 
 

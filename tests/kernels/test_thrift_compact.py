@@ -34,6 +34,45 @@ def test_fields_with_their_kinds_are_written_as_they_were(fields: dict[int, Any]
     assert write_fields(read_fields(written + behind)) == written
 
 
+@given(structs(3), st.integers(1, 5), st.binary(max_size=3))
+def test_what_is_nested_deeper_is_bytes_and_written_as_it_was(
+    fields: dict[int, Any], levels: int, behind: bytes
+) -> None:
+    written = thrift_struct(fields)
+    found = read_fields(written + behind, levels)
+    assert write_fields(found) == written
+    for field, value in fields.items():
+        if levels == 1 and isinstance(value, dict):
+            assert found[field][1] == thrift_struct(value)
+        elif not isinstance(value, dict | list):
+            assert found[field][1] == value
+
+
+@given(structs(2), st.data())
+def test_nested_bytes_that_are_cut_off_raise(fields: dict[int, Any], data: st.DataObject) -> None:
+    whole = thrift_struct(fields)
+    with pytest.raises(ValueError, match="Thrift"):
+        read_fields(whole[: data.draw(st.integers(0, len(whole) - 1))], data.draw(st.integers(1, 3)))
+
+
+@given(st.binary(max_size=200), st.integers(1, 4))
+def test_any_bytes_give_fields_or_raise(data: bytes, levels: int) -> None:
+    try:
+        whole = read_fields(data)
+    except ValueError:
+        with pytest.raises(ValueError, match="Thrift"):
+            read_fields(data, levels)
+        return
+    assert write_fields(read_fields(data, levels)) in (write_fields(whole), data[: len(write_fields(whole))])
+
+
+def test_nested_bytes_have_an_end_of_nesting() -> None:
+    with pytest.raises(ValueError, match="too deep"):
+        read_fields(b"\x1c" * 5000, 1)
+    with pytest.raises(ValueError, match="unknown Thrift type 11"):
+        read_fields(b"\x1c\x1b\x00\x00\x00", 1)
+
+
 @given(st.integers(1, 300), INTEGERS, INTEGERS)
 def test_a_number_that_was_changed_is_read_back(field: int, before: int, after: int) -> None:
     fields = read_fields(thrift_struct({field: before, field + 1: b"behind"}))

@@ -1,5 +1,6 @@
 """refresh() reads what is new and nothing else."""
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,10 @@ def test_only_new_commits_are_read(table: TableBuilder, storage: CountingStorage
 def test_nothing_new_gives_the_same_snapshot(table: TableBuilder, storage: CountingStorage) -> None:
     table.commit(add("a"))
     old = loaded(table, storage)
+    # The folder has not changed since the log was listed.
+    assert refresh(old) is old
+    assert storage.listed == []
+    os.utime(table.log, (1, 1))
     assert refresh(old) is old
     assert len(storage.listed) == 1
     assert storage.read_files == []

@@ -24,6 +24,7 @@ from deltaskip.errors import (
 )
 from deltaskip.features.identity_columns import identity_of
 from tests.dml.tables import DDL, actions_of, files_below, info_of, rows, rows_of
+from tests.looped import looped
 from tests.maintenance.test_restore import Meanwhile
 from tests.maintenance.test_vacuum import age, put
 
@@ -91,6 +92,24 @@ def test_any_version_can_be_cloned(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="not both"):
         source.clone(tmp_path / "c5", 1, "2026-01-01")
     assert not (tmp_path / "c5").exists()
+
+
+@looped("versions", [(1, 1, ()), (1, 2, ()), (1, 7, ("domainMetadata",)), (1, 7, ()), (2, 5, ())])
+def test_a_source_without_the_features_of_new_tables_is_cloned(versions: Any, tmp_path: Path) -> None:
+    source = DeltaTable.create(tmp_path / "source", "id BIGINT")
+    reader, writer, listed = versions
+    commit = tmp_path / "source" / "_delta_log" / f"{0:020}.json"
+    lines = [json.loads(line) for line in commit.read_text().splitlines()]
+    protocol = {"minReaderVersion": reader, "minWriterVersion": writer}
+    if writer == 7:
+        protocol["writerFeatures"] = list(listed)
+    commit.write_text("\n".join(json.dumps({"protocol": protocol} if "protocol" in each else each) for each in lines))
+    next((tmp_path / "source" / "_delta_log").glob("*.crc")).unlink(missing_ok=True)
+    source = DeltaTable(tmp_path / "source")
+    source.append([{"id": 1}])
+    clone = source.clone(tmp_path / "clone")
+    assert clone.protocol == source.protocol
+    assert DeltaTable(tmp_path / "clone").scan().to_arrow().to_pylist() == [{"id": 1}]
 
 
 def test_rule_61_changes_of_the_clone_never_touch_the_source(tmp_path: Path) -> None:

@@ -75,6 +75,18 @@ def test_a_session_reads_strings_as_it_reads_a_table_of_its_own(
             spark.sql("DROP TABLE own")
 
 
+def test_lengths_hold_in_a_session_that_takes_the_types_for_string(spark: Any, tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id INT, c CHAR(2), v VARCHAR(2)")
+    table.append(pa.table({"id": pa.array([1], pa.int32()), "c": ["a"], "v": ["a"]}))
+    with session_settings(spark, {"spark.sql.legacy.charVarcharAsString": "true"}):
+        for name in ("c", "v"):
+            with pytest.raises(ds.RowViolation, match=r"char\(2\), and a row has a longer string"):
+                table.append(spark.sql(f"SELECT 2 AS id, 'abc' AS {name}"))
+            with pytest.raises(ds.RowViolation, match=r"char\(2\), and a row has a longer string"):
+                table.update({name: "'a  '"}, spark=spark)
+    assert ds.DeltaTable(table.uri).version == 1
+
+
 def test_strings_are_padded_at_every_depth_without_spark(table: ds.DeltaTable) -> None:
     first = {"id": 1, "c": "é   ", "s": {"c": "x  ", "v": "y"}, "a": ["k ", None], "m": [("k ", {"x": "z "})]}
     nothing = dict.fromkeys(("c", "s", "a", "m"))

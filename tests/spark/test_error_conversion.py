@@ -15,7 +15,7 @@ pytest.importorskip("pyspark")
 import deltaskip as ds
 from deltaskip.spark.read.file_paths import spark_paths
 from deltaskip.spark.session import checks
-from deltaskip.spark.session.checks import checked, running_interpreter
+from deltaskip.spark.session.checks import check_frame, checked, running_interpreter
 from deltaskip.spark.session.error_conversion import predicate_errors_named, spark_errors_named
 
 TABLE = "s3a://b/t (version 3)"
@@ -115,6 +115,9 @@ def test_a_stopped_session_is_named() -> None:
     stopped.is_stopped = True
     with pytest.raises(ds.InvalidArgument, match="stopped"):
         checked(stopped)
+    frame = SimpleNamespace(sparkSession=stopped)
+    with pytest.raises(ds.InvalidArgument, match="data is a DataFrame of a session that was stopped: make it again"):
+        check_frame(frame, "data")
 
 
 def test_workers_of_a_local_session_run_this_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:

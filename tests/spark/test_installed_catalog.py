@@ -234,6 +234,23 @@ def test_rows_of_tables_with_deletion_vectors_collations_and_char(lake: Any) -> 
     assert lake("SELECT n FROM lake.db.odd WHERE s COLLATE UTF8_BINARY = 'aB'") == [(2,)]
 
 
+def test_strings_of_type_char_are_stored_as_they_are_given(lake: Any, catalog: Any) -> None:
+    lake("CREATE TABLE lake.db.fixed (c CHAR(3), v VARCHAR(3), h STRING GENERATED ALWAYS AS (concat(c, '|')))")
+    lake("INSERT INTO lake.db.fixed (c, v) VALUES ('x', 'x ')")
+    lake("INSERT INTO lake.db.fixed REPLACE WHERE c = 'x' SELECT 'x', 'y', 'x|'")
+    assert lake("SELECT c, v, h FROM lake.db.fixed WHERE c = 'x'") == [("x  ", "y", "x|")]
+    for name in ("c", "v"):
+        with pytest.raises(Exception, match=r"char\(3\), and a row has a longer string"):
+            lake(f"INSERT INTO lake.db.fixed ({name}) VALUES ('x   ')")
+    lake("DELETE FROM lake.db.fixed WHERE c = 'x'")
+    assert lake("SELECT count(*) FROM lake.db.fixed") == [(0,)]
+    lake("CREATE TABLE lake.db.copied USING delta AS SELECT * FROM lake.db.fixed")
+    lengths = [
+        field.metadata.get("__CHAR_VARCHAR_TYPE_STRING") for field in catalog.load_table("db.copied").schema.fields
+    ]
+    assert lengths == ["char(3)", "varchar(3)", None]
+
+
 def test_options_in_sql_are_never_unpickled(spark: Any, lake: Any, tmp_path: Path) -> None:
     lake("CREATE TABLE lake.db.signed (id BIGINT) TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
     lake("INSERT INTO lake.db.signed VALUES (1), (2), (3)")

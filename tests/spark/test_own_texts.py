@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
 import deltaskip as ds
 from deltaskip import AddConstraint, DeltaTable
@@ -59,6 +60,62 @@ def test_partitioned_tables_have_the_same_rows_under_other_settings(
     spark: Any, tmp_path: Path, settings: dict[str, str], partition_by: tuple[str, ...]
 ) -> None:
     differences(spark, tmp_path, settings, partition_by)
+
+
+ODD_COLUMNS = (
+    "id INT, `a.b` INT NOT NULL, axb INT, `c|d` STRING, c STRING, d STRING, `f-1` DOUBLE, `it's` CHAR(3), "
+    "`s+t` STRUCT<`x-y`: INT NOT NULL, z: DOUBLE>, `l.*` ARRAY<STRUCT<`n|o`: VARCHAR(3)>>, `.*` STRING"
+)
+
+
+def written_and_read(spark: Any, folder: Path, properties: dict[str, str]) -> list[Any]:
+    """What doors read of a table whose names could be regular expressions, after each change."""
+    table = DeltaTable.create(
+        folder, ODD_COLUMNS, [".*"], properties={"delta.enableChangeDataFeed": "true"} | properties
+    )
+    names = [quoted_name(name) for name in table.schema.names]
+    found: list[Any] = []
+
+    def note() -> None:
+        read = table.refresh().scan()
+        rows = read.to_spark(spark)
+        found.append([rows.columns, sorted(map(repr, rows.collect()))])
+        ds.register_view(spark, "odd_names", table.refresh())
+        found.append(sorted(map(repr, spark.sql("SELECT * FROM odd_names").collect())))
+        found.append(sorted(map(repr, table.scan("id > 1", columns=["a.b", "c"]).to_spark(spark).collect())))
+
+    row = (3, 4, "cd", "c", "d", 0.5, "q", (7, 1.5), [("r",)], "p")
+    for i in (1, 2):
+        table.append(spark.createDataFrame([(i, *row)], re.sub(r"(VAR)?CHAR.3.", "STRING", ODD_COLUMNS)))
+    note()
+    table.update({"axb": "axb + 1", "c": "d"}, "id = 1", spark=spark)
+    note()
+    source = spark.sql("SELECT 2 AS id, 'new' AS c UNION ALL SELECT 9, 'no'")
+    table.merge(source, "t.id = s.id", "s", "t").when_matched_update({"c": "s.c"}).execute()
+    note()
+    whole = table.refresh().scan().to_spark(spark).withColumn("id", F.col("id") + 5)
+    table.merge(whole, "t.id = s.id", "s", "t").when_matched_update_all().when_not_matched_insert_all().execute()
+    note()
+    table.overwrite(table.refresh().scan("id = 6").to_spark(spark), where="id = 6")
+    table.delete("id = 2", spark=spark)
+    note()
+    with pytest.raises(RowViolation, match=r"a\.b") as raised:
+        table.append(
+            spark.sql(f"SELECT 5 AS id, CAST(NULL AS INT) AS n, {', '.join(['NULL'] * 9)}").toDF(*table.schema.names)
+        )
+    found.append(raised.value.row)
+    feed = table.refresh().changes(0).to_spark(spark)
+    found.append(sorted(map(repr, feed.drop("_commit_timestamp").collect())))
+    assert len(names) == len(found[0][0])
+    return found
+
+
+@pytest.mark.usefixtures("found_by_a_job")
+@pytest.mark.parametrize("properties", [{}, {"delta.columnMapping.mode": "name"}], ids=["plain", "mapped"])
+def test_names_are_no_regular_expressions(spark: Any, tmp_path: Path, properties: dict[str, str]) -> None:
+    patterns = session(spark, **{"spark.sql.parser.quotedRegexColumnNames": "true"})
+    expected = written_and_read(session(spark), tmp_path / "usual", properties)
+    assert written_and_read(patterns, tmp_path / "patterns", properties) == expected
 
 
 def test_literals_types_and_names_mean_the_same_under_every_setting(spark: Any) -> None:

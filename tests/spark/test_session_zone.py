@@ -85,7 +85,7 @@ def test_without_a_session_zone_of_this_process_what_needs_it_is_refused(
     from deltaskip.spark.spark_engine import ENGINE
 
     monkeypatch.setattr(type(ENGINE), "session_time_zone", lambda self: "No/Where")
-    monkeypatch.setattr(type(ENGINE), "session_meaning", lambda self, given, schema: SessionMeaning("No/Where"))
+    monkeypatch.setattr(type(ENGINE), "meaning", lambda self, *_: SessionMeaning("No/Where"))
     assert table.scan().to_arrow().num_rows == 2
     with pytest.raises(ds.InvalidArgument, match="No/Where"):
         table.scan(AT)

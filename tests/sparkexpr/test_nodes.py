@@ -79,12 +79,6 @@ def test_columns_are_named_once_in_order_of_appearance() -> None:
     assert columns_of(node) == (("b",), ("a",), ("c",), ("d", "e"))
 
 
-def test_depth_is_counted_in_levels() -> None:
-    assert not is_too_large(A, 1)
-    assert is_too_large(Not(A), 1)
-    assert not is_too_large(Not(A), 2)
-
-
 def test_size_is_counted_in_nodes_of_the_tree_with_each_part_visited_once() -> None:
     node: Node = Not(A)
     for _ in range(60):

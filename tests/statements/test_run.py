@@ -23,6 +23,8 @@ from deltaskip.errors import (
     TableAlreadyExists,
     TableNotFound,
 )
+from deltaskip.statements.from_the_log import Query
+from deltaskip.statements.statement import StatementSession
 from tests.looped import looped
 from tests.statements.memory_catalog import MemoryCatalog
 from tests.statements.texts import STATEMENTS
@@ -356,9 +358,8 @@ def test_the_log_answers_totals_distinct_partitions_and_first_rows(
         "SELECT count(*) FROM db.t WHERE p IN (SELECT 1)", "SELECT count(*) FROM db.t HAVING 1 = 0",
     ],
 )  # fmt: skip
-def test_other_queries_are_left_to_spark(catalog: MemoryCatalog, text: str) -> None:
-    with pytest.raises(SparkUnavailable):
-        catalog.sql(None, text)
+def test_the_log_does_not_answer_other_queries(catalog: MemoryCatalog, text: str) -> None:
+    assert Query(text).from_log(StatementSession(None, catalog)) is None
 
 
 def test_partitions_whose_rows_are_all_deleted_are_no_values(catalog: MemoryCatalog) -> None:
@@ -370,7 +371,7 @@ def test_partitions_whose_rows_are_all_deleted_are_no_values(catalog: MemoryCata
 
 
 @looped("text", [
-    "SELECT * FROM db.t", "INSERT INTO db.t SELECT 1, 'a', 2", "CREATE TABLE db.x AS SELECT 1 AS a",
+    "EXPLAIN SELECT * FROM db.t", "INSERT INTO db.t SELECT 1, 'a', 2", "CREATE TABLE db.x AS SELECT 1 AS a",
     "MERGE INTO db.t USING s ON t.id = s.id WHEN MATCHED THEN DELETE", "DELETE FROM db.t WHERE to_csv(struct(s)) = 'x'",
     "UPDATE db.t SET s = to_csv(struct(s))", "INSERT INTO db.t VALUES (1, to_csv(struct('x')), 1)",
 ])  # fmt: skip

@@ -150,7 +150,7 @@ def test_a_permission_error_names_the_path(tmp_path: Path, monkeypatch: pytest.M
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, "open", refuse)
-    monkeypatch.setattr(os, "scandir", refuse)
+    monkeypatch.setattr(os, "listdir", refuse)
     storage = LocalStorage()
     path = str(tmp_path / "secret")
     file = FileInfo("secret", path, 1, 0)

@@ -147,7 +147,7 @@ MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
         lambda t: ds.catalog("warehouse:wh").create_table("sales.x", "id INT"),
         "create_namespace",
     ),
-    "SQL without a session": (lambda t: ds.catalog("warehouse:wh").sql("SELECT 1"), "missing .* 'text'"),  # type: ignore[call-arg]
+    "SQL without a table": (lambda t: ds.sql("SELECT 1"), "names no table: put its path in quotes"),
     "a time for a version": (lambda t: t.restore("2026-01-31"), "timestamp='2026-01-31' for a time"),
     "a property that is misspelt": (
         lambda t: t.alter(ds.SetProperty(NEAR, "true")), rf"Did you mean {NEAR}s\?",
@@ -164,7 +164,7 @@ MISTAKES: dict[str, tuple[Callable[[ds.DeltaTable], Any], str]] = {
     ),
     "a list as a new value": (lambda t: t.update({"customer": ["a"]}), "ARRAY<STRING> cannot be stored"),
     "a list to compare with": (lambda t: t.scan(ds.col("customer") == ["a"]).files(), "several values by isin"),
-    "rows for a schema": (lambda t: ds.DeltaTable.create("new", ROW), r"table\.schema"),
+    "rows for a schema": (lambda t: ds.catalog("warehouse:wh").create_table("x", ROW), r"table\.schema"),
     "a call of a transform": (lambda t: ds.transforms.bucket("id"), "Its arguments are column, buckets"),
     "a call of a change": (lambda t: ds.AddColumn(nme="x"), "AddColumn got an unexpected keyword"),  # type: ignore[call-arg]
     "no session": (lambda t: t.scan().to_spark(None), "spark must be a SparkSession"),

@@ -14,6 +14,7 @@ import deltaskip as ds
 from deltaskip.actions import Metadata
 from deltaskip.errors import CommitConflict, MaintenanceWarning, StorageError
 from deltaskip.log import checksum_writing, loading
+from deltaskip.storage import LocalStorage
 from deltaskip.txn import commit_loop as module
 from tests.txn.tables import append, file, gone, make_table, paths, vector
 
@@ -37,6 +38,38 @@ def test_a_checkpoint_follows_at_the_interval(tmp_path: Path) -> None:
     assert latest.snapshot.checkpoint.version == 6
     latest.snapshot.verify()
     assert paths(folder) == [f"f{number}" for number in range(7)]
+
+
+def test_a_handle_that_stays_open_begins_at_its_own_checkpoint_without_a_listing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "_MOST_COMMITS", 8)
+    folder = tmp_path / "t"
+    properties = {"delta.checkpointInterval": "5", "delta.enableInCommitTimestamps": "true"}
+    table = ds.DeltaTable.create(folder, "id BIGINT", properties=properties)
+    # The first checkpoint looks for old commits.
+    for number in range(5):
+        table.append(pa.table({"id": [number]}))
+    listed: list[str] = []
+    list_from = LocalStorage.list_from
+
+    def counted(self: LocalStorage, directory: str, start: str) -> Any:
+        listed.append(start)
+        return list_from(self, directory, start)
+
+    monkeypatch.setattr(LocalStorage, "list_from", counted)
+    for number in range(5, 33):
+        table.append(pa.table({"id": [number]}))
+        if number == 20:
+            table.delete("id = 1")
+    assert listed == []
+    monkeypatch.setattr(LocalStorage, "list_from", list_from)
+    kept, latest = table.snapshot, ds.DeltaTable(folder).snapshot
+    assert kept.checkpoint is not None and kept.checkpoint.version > 20 and len(kept.segment.commits) < 14
+    assert (kept.version, kept.metadata, kept.protocol) == (latest.version, latest.metadata, latest.protocol)
+    assert kept.in_commit_timestamp == latest.in_commit_timestamp
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [0, *range(2, 33)]
+    assert kept.adds().to_pylist() == latest.adds().to_pylist() and kept.totals() == latest.totals()
 
 
 def test_the_default_interval_is_ten(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from deltaskip.log.checkpoint import kept_groups
 from tests.extent import extent
 from tests.txn.histories import History, Writer
 
@@ -38,6 +40,15 @@ properties = st.fixed_dictionaries(
         "delta.isolationLevel": st.sampled_from(["Serializable", "WriteSerializable"]),
     }
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_row_groups_are_copied() -> Iterator[None]:
+    """Into the next checkpoint, as large ones are."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(kept_groups, "_FEW_ROWS", 1)
+        patched.setattr(kept_groups, "_TIMES", 1)
+        yield
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))

@@ -42,7 +42,7 @@ def begun(table: DeltaTable, act: Callable[[Any], object], operation: str = "DEL
 
 def updating(column: str, value: str, where: str) -> Callable[[Any], object]:
     def act(transaction: Any) -> None:
-        given, text = given_values({column: value}, where, None)
+        given, text = given_values({column: value}, where, None, "")
         update_in(transaction, given, text)
 
     return act

@@ -14,7 +14,7 @@ from deltaskip.catalogs.configuration import configured
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, namespace_of, shown_namespace
 from deltaskip.catalogs.located import COMMENT, DescribedTable, LocatedCatalog, TableEntry, elsewhere, withdraw
 from deltaskip.catalogs.staged import StagedTable
-from deltaskip.catalogs.table_catalog import Ident
+from deltaskip.catalogs.table_catalog import Ident, no_table
 from deltaskip.catalogs.unity.client import OutcomeUnknown, Refused, UnityClient, root_of
 from deltaskip.catalogs.unity.commits import ExternalLog, ManagedLog, NewLog, snapshot_version
 from deltaskip.catalogs.unity.contract import check_lengths, kept_properties, new_properties
@@ -190,7 +190,7 @@ class UnityCatalog(LocatedCatalog):
     ) -> DeltaTable:
         entry = self.find_entry(identifier_of(ident))
         if entry is None:
-            raise errors.TableNotFound(f"The catalog {self.name} has no table {identifier_of(ident)}.")
+            raise no_table(self, identifier_of(ident))
         return self._opened(entry, version, timestamp)
 
     def drop_table(self, ident: Ident, purge: bool = False) -> bool:

@@ -1,6 +1,7 @@
 """The join of a MERGE over Arrow columns: by hash on keys that are compared for equality, then by the other conditions.
 
-Keys compare as in Spark: NULL equals only NULL, and only by `<=>`; NaN equals NaN, and 0.0 equals -0.0.
+Keys compare as in Spark: NULL equals only NULL, and only by `<=>`; NaN equals NaN, and 0.0 equals -0.0; strings are
+equal as their collation says.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 # Pairs that are compared at once where no key narrows them.
 _AT_ONCE = 1 << 20
 _EMPTY = arrow_array([b""], pa.binary())[0]
+_NO_STRINGS = arrow_array([], pa.string())
 # Integer keys in a range of this size are looked up in an array.
 _TABLE_SIZE = 1 << 24
 
@@ -42,11 +44,13 @@ class JoinKey:
         target: The expression over the target.
         source: The expression over the source.
         null_safe: Whether NULL equals NULL.
+        collation: The collation of strings; None for UTF8_BINARY.
     """
 
     target: Node
     source: Node
     null_safe: bool
+    collation: str | None = None
 
 
 def joined_rows(
@@ -90,18 +94,19 @@ def keys_and_rest(parts: Sequence[Node], expressions: MergeExpressions) -> tuple
     for part in parts:
         match part:
             case Compare("=" | "<=>" as op, left, right):
-                if type_of(left) == STRING and comparison_collation(left, right) is not None:
-                    raise expressions.needs_session(part, "it compares strings under a collation.")
+                collation = comparison_collation(left, right) if type_of(left) == STRING else None
+                if collation is not None and expressions.sort_keys(collation, _NO_STRINGS) is None:
+                    raise expressions.needs_session(part, f"it compares strings under the collation {collation}.")
                 types = [_bare(type_of(node)) for node in (left, right)]
                 nested = any(isinstance(each, StructType | ArrayType) for each in types)
                 if nested and (types[0] != types[1] or expressions.is_collated_inside(part)):
                     raise expressions.needs_session(part, "it compares nested values of two types.")
                 sides = [{path[0][:2] for path in columns_of(node)} for node in (left, right)]
                 if sides == [{"t."}, {"s."}] and types[0] == types[1] is not None:
-                    keys.append(JoinKey(left, right, op == "<=>"))
+                    keys.append(JoinKey(left, right, op == "<=>", collation))
                     continue
                 if sides == [{"s."}, {"t."}] and types[0] == types[1] is not None:
-                    keys.append(JoinKey(right, left, op == "<=>"))
+                    keys.append(JoinKey(right, left, op == "<=>", collation))
                     continue
                 if nested:
                     raise expressions.needs_session(part, "it compares nested values.")
@@ -126,6 +131,8 @@ def _table(
             arrays.append(arrow_array(valid))
         else:
             kept &= valid
+        if key.collation is not None:
+            values = expressions.sort_keys(key.collation, values)
         arrays.append(_hashed(values, type_of(node)))
     names = [f"k{i}" for i in range(len(arrays))]
     table = pa.table([*arrays, arrow_array(np.arange(rows, dtype=np.int64))], names=[*names, "row"])

@@ -55,12 +55,14 @@ class SourceColumns:
         alias: The name of the source in expressions; None for none.
         time_zone: The time zone of expressions.
         now: The time of the merge in microseconds since 1970.
+        is_plain: See MergeSource.
     """
 
     schema: t.StructType
     alias: str | None
     time_zone: str
     now: int
+    is_plain: bool = False
 
     @property
     def nothing(self) -> pa.Table:
@@ -93,7 +95,7 @@ class ArrowMerge:
         self._scopes = {
             kind: MergeExpressions(
                 self._table,
-                Scope(Names(*each, join.target_alias, source.alias), *each, kind),
+                Scope(Names(*each, join.target_alias, source.alias, source.is_plain), *each, kind),
                 source.time_zone,
                 source.now,
             )

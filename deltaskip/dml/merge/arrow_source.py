@@ -49,6 +49,10 @@ class ArrowMergeSource(MergeSource):
     def time_zone(self) -> str:
         return self._time_zone
 
+    @property
+    def is_plain(self) -> bool:
+        return True
+
     def meaning(self, expressions: Iterable[object]) -> SessionMeaning:
         return SessionMeaning(self._time_zone)
 
@@ -57,7 +61,7 @@ class ArrowMergeSource(MergeSource):
 
     def prepared(self, join: MergeJoin, schema: StructType) -> ArrowSourceRows:
         """The rows, after a merge without rows has checked the expressions."""
-        columns = SourceColumns(schema, self._alias, self._time_zone, self._now)
+        columns = SourceColumns(schema, self._alias, self._time_zone, self._now, is_plain=True)
         ArrowMerge(join, columns, columns.nothing).check()
         return ArrowSourceRows(partial(self._given.table, self._table), columns, join.snapshot)
 

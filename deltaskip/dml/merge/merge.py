@@ -25,7 +25,7 @@ from deltaskip.dml.merge.source_keys import MatchTemplate, match_template, scan_
 from deltaskip.engine import engine
 from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.log import Snapshot
-from deltaskip.predicates import expression_node
+from deltaskip.predicates import as_columns_of, expression_node
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import evolved_schema
 from deltaskip.schema.mapping import mapping_mode
@@ -39,6 +39,8 @@ from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 
 _OPERATION = "MERGE"
+# The name of the table in expressions with columns of its DataFrames, if it has no name.
+_FRAME = "__deltaskip_target"
 
 _ACTIONS: dict[ClauseKind, str] = {
     "matched": "matchedPredicates",
@@ -64,6 +66,37 @@ class Merge:
     source_alias: str | None = None
     target_alias: str | None = None
     evolves: bool = False
+
+
+def without_frames(statement: Merge, table: str, source: Any) -> Merge:
+    """Return a merge with names in place of columns of the table's DataFrames, such as `table.toDF()["id"]`.
+
+    Args:
+        statement: The merge.
+        table: The location of the table.
+        source: The DataFrame that is merged; None for other rows.
+
+    Raises PredicateError for a column that belongs to a DataFrame of both sides, or of neither.
+    """
+    alias = statement.target_alias or _FRAME
+    has_frames = False
+
+    def named(value: Any) -> Any:
+        nonlocal has_frames
+        found = as_columns_of(value, table, alias, source)
+        has_frames |= found is not value
+        return found
+
+    clauses = tuple(
+        replace(
+            clause,
+            where=named(clause.where),
+            values=clause.values and {name: named(value) for name, value in clause.values.items()},
+        )
+        for clause in statement.clauses
+    )
+    on = named(statement.on)
+    return replace(statement, on=on, clauses=clauses, target_alias=alias if has_frames else statement.target_alias)
 
 
 def merge(
@@ -201,7 +234,7 @@ def _resolved(transaction: Transaction, statement: Merge, source: MergeSource) -
         hidden=hidden_columns(after, metadata.partition_columns, properties.configuration),
     )
     on = expression_node(statement.on, meaning=source.meaning([statement.on]))
-    names = Names(snapshot.schema, incoming, statement.target_alias, statement.source_alias)
+    names = Names(snapshot.schema, incoming, statement.target_alias, statement.source_alias, source.is_plain)
     check_sides(on, names, root)
     template = match_template(on, snapshot, incoming, names, source.time_zone)
     join = MergeJoin(

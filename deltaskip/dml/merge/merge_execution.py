@@ -116,6 +116,10 @@ class MergeSource(Protocol):
     def time_zone(self) -> str:
         """The time zone in which expressions are evaluated."""
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether strings of the source without a collation are compared under the table's, as literals are."""
+
     def meaning(self, expressions: Iterable[object]) -> SessionMeaning:
         """How the session understands the expressions of the merge; the usual meaning without a session."""
 

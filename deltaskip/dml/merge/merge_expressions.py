@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,16 @@ from deltaskip.dml.merge.name_resolution import MergeSide, Names
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.predicates import new_value_node
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.rows.arrow_conversion import RunningCollations
 from deltaskip.schema.relations import UnknownName
-from deltaskip.sparkexpr import PASS_SESSION, as_read, needs_session, padded_column, public_errors, to_sql
+from deltaskip.sparkexpr import PASS_SESSION, needs_session, to_sql
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import types as t
-from deltaskip.sparkexpr.bind import bind, bind_expression
-from deltaskip.sparkexpr.clock import at_time
+from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.coerce import type_of
-from deltaskip.sparkexpr.evaluation import Evaluator, column_at, left_to_spark
 from deltaskip.sparkexpr.functions import LITERAL_FUNCTIONS
+from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression, bound
 from deltaskip.sparkexpr.values.arrow_values import one_chunk
 
 _SIDES: Mapping[MergeSide, str] = {"target": "t.", "source": "s."}
@@ -78,6 +78,7 @@ class MergeExpressions:
         self.now = now
         self._collations = RunningCollations()
         self._known: dict[int, tuple[Any, n.Node]] = {}
+        self._expressions: dict[int, LocalExpression] = {}
 
     @property
     def names(self) -> Names:
@@ -112,15 +113,21 @@ class MergeExpressions:
     def _found(self, given: n.Node, text: str, is_condition: bool) -> n.Node:
         """An expression or condition, bound."""
         try:
-            node = at_time(self._resolved(given), self.now, self._zone, self._schema.names)
-            node = as_read(node, self._schema, self._zone)
-            found = (bind if is_condition else bind_expression)(node, self._schema, time_zone=self._zone)
+            found = bound(self._resolved(given), self._schema, self._zone, self.now, is_condition)
         except PredicateError as error:
             raise type(error)(f"{text} is not valid in a merge into {self._table}: {error}") from error
-        why = left_to_spark(found) or (None if type_of(found) is not None else "its type is not known.")
-        if why is not None:
-            raise self.needs_session(text, why)
-        self._check_padding(found)
+        self._local(found)
+        return found
+
+    def _local(self, node: n.Node) -> LocalExpression:
+        """The evaluation of a bound expression."""
+        found = self._expressions.get(id(node))
+        if found is None:
+            place = EvaluationPlace(f"a merge into {self._table}", PASS_SESSION, what="")
+            found = LocalExpression(
+                node, self._schema, place, time_zone=self._zone, collations=self._collations, shown=self._text
+            )
+            self._expressions[id(node)] = found
         return found
 
     def array(self, node: n.Node, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
@@ -130,17 +137,13 @@ class MergeExpressions:
             PredicateError: It fails for a row.
             UnsupportedFeature: Only Spark can evaluate it.
         """
-        if isinstance(node, n.FieldRef):
-            return one_chunk(column_at(columns, node.logical))
-        found: pa.Array = self._evaluated(node, lambda evaluator: evaluator.values(columns, rows))
-        return found
+        return self._local(node).values(columns, rows)
 
     def mask(self, condition: n.Node | None, columns: Mapping[str, pa.Array], rows: int) -> npt.NDArray[Any]:
         """Return whether a bound condition is TRUE in each row; no condition is TRUE in all."""
         if condition is None:
             return np.ones(rows, np.bool_)
-        found: npt.NDArray[Any] = self._evaluated(condition, lambda evaluator: evaluator.mask(columns, rows))
-        return found
+        return self._local(condition).mask(columns, rows)
 
     def values(self, value: Any, columns: Mapping[str, pa.Array], rows: int) -> tuple[pa.Array, t.DataType]:
         """Return the values of an expression and their type."""
@@ -158,6 +161,13 @@ class MergeExpressions:
         text = given if isinstance(given, str) else self._text(given)
         return needs_session(text, f"a merge into {self._table}", why, PASS_SESSION)
 
+    def sort_keys(self, collation: str, values: pa.Array) -> pa.Array | None:
+        """Return bytes that are equal where a collation considers strings equal; None if it has no such keys here."""
+        found = self._collations.evaluator(collation)
+        if found is None or not found.exact_keys:
+            return None
+        return one_chunk(found.sort_keys(values).cast(pa.binary()))
+
     def is_collated_inside(self, node: n.Node) -> bool:
         """Return whether a column of a bound expression has collated or padded strings inside a nested type."""
         used = n.top_level_columns(node)
@@ -169,14 +179,11 @@ class MergeExpressions:
         )
         return any(t.COLLATIONS_KEY in each.metadata or t.CHAR_VARCHAR_KEY in each.metadata for each in inside)
 
-    def _evaluated(self, node: n.Node, evaluate: Callable[[Evaluator], Any]) -> Any:
-        with public_errors(lambda: self._text(node), f"a merge into {self._table}", PASS_SESSION):
-            return evaluate(Evaluator(node, self._zone, self._collations))
-
     def _text(self, node: n.Node) -> str:
         """A bound expression as SQL text, with columns named as the caller names them."""
         return to_sql(self._named(node))
 
+    @deep
     def _named(self, node: n.Node) -> n.Node:
         if not isinstance(node, n.FieldRef):
             return n.transform(node, self._named)
@@ -189,6 +196,7 @@ class MergeExpressions:
                 return self.names.name(side, (path[0][len(prefix) :], *path[1:]))
         return path
 
+    @deep
     def _resolved(self, node: n.Node) -> n.Node:
         if not isinstance(node, n.Column):
             return n.transform(node, self._resolved)
@@ -202,11 +210,5 @@ class MergeExpressions:
             kind, usable = self._scope.kind, _USABLE[self._scope.kind]
             only = "" if len(usable) > 1 else f" Rows that are {kind} have columns of the {usable[0]} alone."
             raise UnknownName(f"{error}{only}") from error
-        return n.Column((_SIDES[side] + path[0], *path[1:]))
-
-    def _check_padding(self, node: n.Node) -> None:
-        """Refuse columns of type char(n), which Spark pads."""
-        padded = padded_column(node, self._schema)
-        if padded is not None:
-            path, declared = padded
-            raise self.needs_session(node, f"{t.display_name(self._written(path))} is {declared} and padded by Spark.")
+        named = _SIDES[side] + path[0], *path[1:]
+        return n.Column(named) if side == "target" else self._scope.names.source_column(named)

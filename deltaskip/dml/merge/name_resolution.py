@@ -8,9 +8,9 @@ from deltaskip.errors import PredicateError
 from deltaskip.schema.relations import Relation, resolve_among
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import to_sql
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import Node, columns_of, walk
 from deltaskip.sparkexpr.text.sql_text import quoted_path
-from deltaskip.sparkexpr.types import BOOLEAN, StructType, fold_name, parse_names
 
 MergeSide = Literal["target", "source"]
 
@@ -27,13 +27,13 @@ def default_aliases(target: str | None, source: str | None, of_frame: bool) -> t
     """
     names = (target, source)
     found = [
-        name if name is not None or (other is not None and fold_name(other) == default) else default
+        name if name is not None or (other is not None and t.fold_name(other) == default) else default
         for name, other, default in zip(names, names[::-1], _SIDES, strict=True)
     ]
     return found[0], source if of_frame else found[1]
 
 
-def condition_of(on: object, schema: StructType, target: str | None, source: str | None) -> object:
+def condition_of(on: object, schema: t.StructType, target: str | None, source: str | None) -> object:
     """Return the condition of a merge: names of key columns mean that both sides are equal there.
 
     Args:
@@ -48,17 +48,17 @@ def condition_of(on: object, schema: StructType, target: str | None, source: str
     given = list(on) if isinstance(on, list | tuple) else [on]
     if not given or not all(isinstance(name, str) and name.strip() for name in given):
         return on
-    types = {fold_name(field.name): field.type for field in schema.fields}
+    types = {t.fold_name(field.name): field.type for field in schema.fields}
     names: list[tuple[str, ...]] = []
     try:
         for name in map(str, given):
-            names += [(name,)] if fold_name(name) in types else parse_names(name, "on", PredicateError)
+            names += [(name,)] if t.fold_name(name) in types else t.parse_names(name, "on", PredicateError)
     except PredicateError:
         if isinstance(on, str):
             return on
         raise
-    known = [types.get(fold_name(path[0])) for path in names]
-    if isinstance(on, str) and (None in known or (known == [BOOLEAN] and len(names[0]) == 1)):
+    known = [types.get(t.fold_name(path[0])) for path in names]
+    if isinstance(on, str) and (None in known or (known == [t.BOOLEAN] and len(names[0]) == 1)):
         return on
     sides = target or "target", source or "source"
     return " AND ".join(" = ".join(quoted_path((side, *path)) for side in sides) for path in names)
@@ -72,11 +72,22 @@ class Names:
         source: The schema of the source.
         target_alias: The name of the target; None for none.
         source_alias: The name of the source; None if the names of its DataFrame are not known yet.
+        is_plain: Whether strings of the source without a collation are compared under the table's, as literals are.
+
+    Attributes:
+        is_plain: Whether that matters, since the table has collated strings.
     """
 
     def __init__(
-        self, target: StructType, source: StructType, target_alias: str | None, source_alias: str | None
+        self,
+        target: t.StructType,
+        source: t.StructType,
+        target_alias: str | None,
+        source_alias: str | None,
+        is_plain: bool = False,
     ) -> None:
+        fields = (each for field in target.fields for each in (field, *t.nested_fields(field.type)))
+        self.is_plain = is_plain and any(t.COLLATIONS_KEY in each.metadata for each in fields)
         self._relations = (
             Relation(target, () if target_alias is None else ((target_alias,),)),
             Relation(source, None if source_alias is None else ((source_alias,),)),
@@ -98,6 +109,10 @@ class Names:
         """
         number, found = resolve_among(self._relations, parts)
         return _SIDES[number], found.logical
+
+    def source_column(self, path: tuple[str, ...]) -> n.Column:
+        """Return a column of the source, whose strings have the collation of a literal if the source is plain."""
+        return n.UncollatedColumn(path) if self.is_plain else n.Column(path)
 
     def name(self, side: MergeSide, path: tuple[str, ...]) -> tuple[str, ...]:
         """Return the name of a column of a side in expressions."""

@@ -20,6 +20,7 @@ from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.errors import PredicateError, PredicateWarning
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import nodes as n
@@ -46,11 +47,14 @@ class SourceKey:
         node: The expression, not bound; columns are named without the alias of the source.
         type: Its type.
         equal: Whether it is compared for equality, so that single values help.
+        is_ordered: Whether the target is compared in the order in which the source finds the least and the greatest
+            value of the key; otherwise only all values help.
     """
 
     node: n.Node
     type: t.DataType
     equal: bool
+    is_ordered: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,7 @@ class MatchTemplate:
         """Return the predicate for the values of the keys, in their order; not bound."""
         return self._node(self._root, values)
 
+    @deep
     def _node(self, part: _Part, values: Sequence[KeyValues]) -> n.Node:
         match part:
             case _KeyComparison(op, target, key):
@@ -181,6 +186,7 @@ class _Template:
         names = [found[1][0] for found in sides if found is not None and found[0] == "target"]
         return MatchTemplate(tuple(self.keys), tuple(dict.fromkeys(names)), root)
 
+    @deep
     def _part(self, node: n.Node) -> _Part:
         match node:
             case n.And(children):
@@ -206,12 +212,13 @@ class _Template:
             if target is None or key is None or not n.columns_of(one) or not n.columns_of(other):
                 continue
             bound, bound_key = self._bound(target, "target"), self._bound(key, "source")
-            if bound is None or bound_key is None or not _keeps_order(bound, bound_key):
+            if bound is None or bound_key is None or not _is_comparable(bound, bound_key):
                 return None
             equal = operator in ("=", "<=>")
             type_ = type_of(bound_key)
             assert type_ is not None
-            self.keys.append(SourceKey(key, type_, equal))
+            ordered = type_ != t.STRING or is_binary(comparison_collation(bound)) or not self._names.is_plain
+            self.keys.append(SourceKey(key, type_, equal, ordered))
             return _KeyComparison(operator, target, len(self.keys) - 1)
         return None
 
@@ -245,6 +252,7 @@ class _Template:
         """The expression with columns named without alias; None if a column may not belong to this side."""
         failed = False
 
+        @deep
         def renamed(part: n.Node) -> n.Node:
             nonlocal failed
             match part:
@@ -253,7 +261,7 @@ class _Template:
                     if found is None or found[0] != side:
                         failed = True
                         return part
-                    return n.Column(found[1])
+                    return n.Column(found[1]) if side == "target" else self._names.source_column(found[1])
                 case n.Opaque():
                     failed = True
                     return part
@@ -268,8 +276,8 @@ def _is_in_array(type_: t.DataType) -> bool:
     return type_ in t.INTEGRAL_BITS or type_ == t.STRING
 
 
-def _keeps_order(target: n.Node, key: n.Node) -> bool:
-    """Whether Spark compares the two as the value domain does, so that bounds of the key hold for the target."""
+def _is_comparable(target: n.Node, key: n.Node) -> bool:
+    """Whether values of the key as literals compare with the target as Spark compares the two."""
     one, other = type_of(target), type_of(key)
     if one is None or other is None:
         return False
@@ -282,11 +290,11 @@ def _keeps_order(target: n.Node, key: n.Node) -> bool:
         return False
     if one != t.STRING:
         return True
-    # The bounds of the key hold under the key's collation, which the comparison must also use.
+    # Literals are compared under the target's collation, which the comparison must also use.
     if any(isinstance(part, n.Collate) for side in (target, key) for part in n.walk(side)):
         return False
     try:
-        collations = [comparison_collation(target), comparison_collation(key)]
+        collations = [comparison_collation(target), comparison_collation(target, key)]
     except PredicateError:
         return False
     return collations[0] == collations[1] or all(map(is_binary, collations))
@@ -298,7 +306,10 @@ def _compared(op: str, target: n.Node, key: SourceKey, found: KeyValues) -> n.No
     if found.least is None:
         return FALSE_LITERAL if null is None else null
     bounds: list[n.Node] = []
-    if op in ("=", "<=>"):
+    if not key.is_ordered:
+        if key.equal and found.values is not None:
+            bounds = [n.In(target, found.values)]
+    elif op in ("=", "<=>"):
         if found.least == found.greatest:
             bounds = [n.Compare("=", target, n.Literal(found.least, key.type))]
         elif found.values is not None:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import (
     ADD_FIELDS,
+    FILE_SCHEMA,
     LOGGED_DELETION_VECTOR,
     CheckpointMetadata,
     DomainMetadata,
@@ -24,6 +25,7 @@ from deltaskip.actions import (
 )
 from deltaskip.features.registry import has_feature_or_preview
 from deltaskip.log.checkpoint.parquet_columns import STATE_TYPES
+from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema.type_widening import widened_types
 from deltaskip.sparkexpr import types as t
@@ -67,11 +69,21 @@ class AddRows:
             fields.append(pa.field("partitionValues_parsed", pa.struct(names)))
         self.type: pa.StructType = pa.struct(fields)
 
-    def batches(self) -> Iterator[pa.StructArray]:
-        """Yield the active files in the order of the log. Raises PartitionValueError; see the class."""
-        for batch in self._snapshot.add_batches(self.rows):
-            if len(batch):
-                yield self._structs(batch)
+    @property
+    def encoding(self) -> str:
+        """What decides, beside the type, how an add is written."""
+        partitions = [(name, field.type) for name, field in self._partitions]
+        return repr((self._as_json, self._stats and self._stats.definition, partitions))
+
+    def of_group(self, part: CheckpointPart, group: int) -> Iterator[pa.StructArray]:
+        """Yield the active files of a row group of the checkpoint. Raises PartitionValueError; see the class."""
+        snapshot = self._snapshot
+        live = snapshot.add_group(part, group).live(FILE_SCHEMA.names, snapshot.superseded, self.rows)
+        yield from map(self._structs, filter(len, live))
+
+    def of_commits(self) -> Iterator[pa.StructArray]:
+        """Yield the active files that commits after the checkpoint added. Raises as `of_group` does."""
+        yield from map(self._structs, self._snapshot.commit_adds.combine_chunks().to_batches(max_chunksize=self.rows))
 
     def _structs(self, batch: pa.RecordBatch) -> pa.StructArray:
         columns: dict[str, pa.Array] = {logged: batch[name] for name, logged in ADD_FIELDS.logged.items()}

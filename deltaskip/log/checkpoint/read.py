@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import Sidecar, hadoop_path
+from deltaskip.actions import ADD_FIELDS, Sidecar, hadoop_path
 from deltaskip.doors import first_line, of_signal_handler
 from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.fork_safety import cached_property
@@ -62,6 +63,8 @@ _HELD_ROWS = 2048
 _COUNTED = frozenset(("add.path", "add.size", "add.deletionVector"))
 _COUNTED_ROWS = 20_480
 _MOST_HELD = 12
+# Columns of adds that most plans and commits read, sooner or later: of a cached checkpoint they are decoded together.
+_TOGETHER = tuple(f"add.{name}" for name in ADD_FIELDS.logged.values())
 _TAIL_BYTES = 64 << 10
 _END, _MAGIC = struct.Struct("<I4s"), b"PAR1"
 
@@ -97,6 +100,14 @@ class CheckpointPart:
         # Whether columns are decoded once and cached, since the checkpoint is small; by row group and columns.
         self.is_held = False
         self._held: dict[tuple[int, tuple[str, ...]], list[pa.RecordBatch]] = {}
+        self._undecoded: set[int] = set()
+        # By row group, what `AddGroup.totals` keeps; None after its first count.
+        self.sizes: dict[int, tuple[dict[str, int], int] | None] = {}
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the columns that are needed to count the files are decoded once and cached."""
+        return bool(self.metadata.num_rows <= _COUNTED_ROWS)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -119,6 +130,9 @@ class CheckpointPart:
         """
         present = [name for name in columns if self.has(name)] or ["add.path"]
         groups = range(self.metadata.num_row_groups) if row_groups is None else row_groups
+        held = self._held_adds(present, groups[0]) if len(groups) == 1 else None
+        if held is not None:
+            return pa.Table.from_batches(held)
         with _reading(self.root, self.version, self.path), self._opened() as file:
             numbers = self._numbers(present)
             table = self._as_read(file.read_row_groups(list(groups), column_indices=numbers, use_threads=False))
@@ -144,18 +158,17 @@ class CheckpointPart:
     def adds(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.StructArray]:
         """Yield the adds of one row group, from at most `rows` of its rows at a time; columns as in `read`."""
         present = [name for name in columns if self.has(name)] or ["add.path"]
-        for batch in self._batches(present, group, rows):
+        for batch in self.columns_of(present, group, rows):
             [add] = batch.columns
             yield add.drop_null() if add.null_count else add
 
-    def _batches(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
-        """Columns of a row group, at most `rows` rows at a time."""
-        counted = self.metadata.num_rows <= _COUNTED_ROWS and _COUNTED.issuperset(columns)
-        if not (self.is_held or counted):
+    def columns_of(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield columns of a row group, at most `rows` rows at a time. columns: dotted Parquet paths, or prefixes."""
+        if not (self.is_held or (self.is_counted and _COUNTED.issuperset(columns))):
             yield from self._decoded(columns, group, rows)
             return
         key = group, tuple(columns)
-        held = self._held.get(key)
+        held = self._held.get(key) or self._held_adds(columns, group)
         if held is None:
             held = list(self._decoded(columns, group, _FEW_ROWS if self.is_held else _COUNTED_ROWS))
             if len(self._held) >= _MOST_HELD:
@@ -164,6 +177,19 @@ class CheckpointPart:
         for batch in held:
             for start in range(0, batch.num_rows, rows):
                 yield batch.slice(start, rows)
+
+    def _held_adds(self, columns: Sequence[str], group: int) -> list[pa.RecordBatch] | None:
+        """Columns of the adds of a cached checkpoint; None if they are not among those that are decoded together."""
+        together = [name for name in _TOGETHER if self.has(name)]
+        if not self.is_held or not frozenset(columns).issubset(together) or len(columns) == len(together):
+            return None
+        if group not in self._undecoded:
+            try:
+                return [_with_fields(batch, columns) for batch in self.columns_of(together, group, _HELD_ROWS)]
+            except CorruptLog:
+                # The damage may be in another column.
+                self._undecoded.add(group)
+        return None
 
     def _decoded(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
         with _reading(self.root, self.version, self.path), self._opened() as file:
@@ -175,7 +201,7 @@ class CheckpointPart:
 
     def _as_read(self, rows: Any) -> Any:
         """A table or batch of the file, with maps for those with optional keys, which pyarrow reads as lists."""
-        if not any(ENTRIES in path for path in self.columns):
+        if not self._has_entries:
             return rows
         from deltaskip.stats.parquet_input import as_read
 
@@ -184,10 +210,14 @@ class CheckpointPart:
             return as_read(rows, schema)
         return pa.Table.from_batches([as_read(batch, schema) for batch in rows.to_batches()], schema)
 
+    @cached_property
+    def _has_entries(self) -> bool:
+        return any(ENTRIES in path for path in self.columns)
+
     def stream(self, actions: Sequence[str], group: int) -> Iterator[pa.RecordBatch]:
         """Yield rows of a row group in small batches, up to the last of these actions that the footer counts."""
         missing = {action: self._count(action, group) for action in actions}
-        for batch in self._batches(actions, group, _FEW_ROWS):
+        for batch in self.columns_of(actions, group, _FEW_ROWS):
             yield batch
             for action, column in zip(batch.schema.names, batch.columns, strict=True):
                 missing[action] -= len(column) - column.null_count
@@ -196,8 +226,19 @@ class CheckpointPart:
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
+        with self._source() as source:
+            yield open_reader(source, self.metadata, self._content is None and self._storage.remote)
+
+    @contextmanager
+    def opened(self) -> Iterator[pa.NativeFile]:
+        """Return a context with the open file, whose bytes can be copied. Raises CorruptLog as `read` does."""
+        with _reading(self.root, self.version, self.path), self._source() as source:
+            yield source
+
+    @contextmanager
+    def _source(self) -> Iterator[pa.NativeFile]:
         if self._content is not None:
-            yield open_reader(pa.BufferReader(self._content), self.metadata, False)
+            yield pa.BufferReader(self._content)
             return
         with self._storage.open_input(self.path) as source:
             other = self._size is not None and source.size() != self._size
@@ -205,7 +246,7 @@ class CheckpointPart:
             # A writer may write the checkpoint of a version again; another table's has other statistics.
             if other and not read_metadata(source).equals(self.metadata):
                 raise not_found(self.path)
-            yield open_reader(source, self.metadata, self._storage.remote)
+            yield source
 
     def _count(self, action: str, group: int) -> int:
         """Number of such actions in a row group; if the footer lacks the count, the number of rows."""
@@ -337,11 +378,21 @@ class CheckpointPart:
         return [number for name in names for number in self._numbers_below.get(name, ())]
 
 
+def _with_fields(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+    """Rows with some fields of the column `add`, given as paths below it."""
+    [add] = batch.columns
+    names = [name.partition(".")[2] for name in columns]
+    parts = [add.field(name) for name in names]
+    fields = [add.type.field(name) for name in names]
+    found = pa.StructArray.from_arrays(parts, fields=fields, mask=add.is_null() if add.null_count else None)
+    return pa.RecordBatch.from_arrays([found], names=["add"])
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """An open checkpoint: the table's state, the Parquet files with its adds, and the adds of a JSON checkpoint.
 
-    remove_parts: Parquet files with tombstones; those of a JSON checkpoint are not kept. sidecars: their locations.
+    remove_parts: Parquet files with tombstones; those of a JSON checkpoint are not kept. sidecars: by location.
     """
 
     version: int
@@ -349,7 +400,7 @@ class Checkpoint:
     parts: tuple[CheckpointPart, ...]
     inline: Replay
     remove_parts: tuple[CheckpointPart, ...] = ()
-    sidecars: tuple[str, ...] = ()
+    sidecars: Mapping[str, Sidecar] = field(default_factory=dict)
 
 
 def open_checkpoint(
@@ -369,14 +420,15 @@ def open_checkpoint(
         small = [action for part in main for action in _small_actions(part, root)]
         sidecars = [action for action in small if isinstance(action, Sidecar)]
         state, inline = state_of(action for action in small if not isinstance(action, Sidecar)), EMPTY
-    paths = {_sidecar_location(root, ref, sidecar): sidecar.size_in_bytes for sidecar in sidecars}
+    named = {_sidecar_location(root, ref, sidecar): sidecar for sidecar in sidecars}
+    paths = {location: sidecar.size_in_bytes for location, sidecar in named.items()}
     parts = [*main, *_open_parts(storage, root, ref.version, paths, done)]
     if sum(part.metadata.num_rows for part in parts) <= _HELD_ROWS:
         for part in parts:
             part.is_held = True
     with_adds = tuple(part for part in parts if part.row_groups_with("add"))
     with_removes = tuple(part for part in parts if part.row_groups_with("remove"))
-    return Checkpoint(ref.version, state, with_adds, inline, with_removes, tuple(paths))
+    return Checkpoint(ref.version, state, with_adds, inline, with_removes, named)
 
 
 def open_part(storage: Storage, root: str, version: int, path: str, size: int | None = None) -> CheckpointPart:

@@ -27,34 +27,77 @@ REMOVE_TYPE = pa.struct([(field.logged, field.logged_type) for field in _FIELDS]
 _LOGGED = {field.logged: field.name for field in _FIELDS if field.name != "extended_file_metadata"}
 
 
-def tombstones(snapshot: Snapshot, newer_than_ms: int) -> Iterator[pa.StructArray]:
-    """Yield batches (REMOVE_TYPE) of removes later than `newer_than_ms` whose (path, dvId) was not added again.
+# The columns that tell whether a remove is part of the state.
+_DECIDING = ("remove.path", "remove.deletionVector", "remove.deletionTimestamp")
 
-    Removes in the snapshot's checkpoint are streamed; removes in newer commits are in memory.
+
+class Tombstones:
+    """The removes later than a time whose (path, dvId) was not added again.
+
+    Those in the snapshot's checkpoint are streamed. Those in newer commits are in memory.
+
+    Args:
+        snapshot: The snapshot.
+        newer_than_ms: The time, in milliseconds since the epoch.
+
+    Attributes:
+        groups: The row groups of the checkpoint with removes, by file and index.
+        newer: Removes of the commits after the checkpoint (REMOVE_TYPE).
     """
-    removed, mentioned = _of_commits(snapshot, newer_than_ms)
-    if snapshot.checkpoint is not None:
-        for part in snapshot.checkpoint.remove_parts:
-            for group in part.row_groups_with("remove"):
-                for removes in _of_group(part, group):
-                    kept = _unexpired(removes, newer_than_ms)
-                    yield kept.filter(pc.invert(pc.is_in(_keys(snapshot, kept), value_set=mentioned)))
-    if len(removed):
-        yield removed
+
+    def __init__(self, snapshot: Snapshot, newer_than_ms: int) -> None:
+        """Raises CorruptLog."""
+        self._snapshot, self._newer_than_ms = snapshot, newer_than_ms
+        parts = () if snapshot.checkpoint is None else snapshot.checkpoint.remove_parts
+        self.groups = [(part, number) for part in parts for number in part.row_groups_with("remove")]
+        self.newer, self._mentioned = _of_commits(snapshot, newer_than_ms, bool(self.groups))
+
+    def of_group(self, part: CheckpointPart, number: int) -> Iterator[pa.StructArray]:
+        """Yield batches (REMOVE_TYPE) of a row group's removes. Raises CorruptLog."""
+        for batch in part.stream(["remove"], number):
+            [column] = batch.columns
+            kept = _unexpired(_as_removes(column.drop_null()), self._newer_than_ms)
+            yield kept.filter(pc.invert(self._are_mentioned(kept)))
+
+    def may_stay(self, part: CheckpointPart, number: int) -> bool:
+        """Whether a row group contains only removes, none of them mentioned again, and most of them are not expired.
+
+        A checkpoint may contain expired removes: readers and VACUUM compare their times. Raises CorruptLog.
+        """
+        rows = part.metadata.row_group(number).num_rows
+        count = expired = 0
+        for batch in part.columns_of(_DECIDING, number, rows):
+            removes = _as_removes(batch.column(0).drop_null())
+            if pc.any(self._are_mentioned(removes)).as_py():
+                return False
+            count += len(removes)
+            expired += len(removes) - len(_unexpired(removes, self._newer_than_ms))
+        return count == rows and 2 * expired <= count
+
+    def _are_mentioned(self, removes: pa.StructArray) -> pa.BooleanArray:
+        return pc.is_in(_keys(self._snapshot, removes), value_set=self._mentioned)
 
 
-def _of_group(part: CheckpointPart, group: int) -> Iterator[pa.StructArray]:
-    for batch in part.stream(["remove"], group):
-        [column] = batch.columns
-        yield _as_removes(column.drop_null())
+def tombstones(snapshot: Snapshot, newer_than_ms: int) -> Iterator[pa.StructArray]:
+    """Yield batches (REMOVE_TYPE) of the removes of `Tombstones`."""
+    found = Tombstones(snapshot, newer_than_ms)
+    for part, number in found.groups:
+        yield from found.of_group(part, number)
+    if len(found.newer):
+        yield found.newer
 
 
-def _of_commits(snapshot: Snapshot, newer_than_ms: int) -> tuple[pa.StructArray, pa.Array]:
-    """Tombstones of the commits after the checkpoint, and every (path, dvId) in these commits."""
+def _of_commits(snapshot: Snapshot, newer_than_ms: int, older: bool) -> tuple[pa.StructArray, pa.Array]:
+    """Tombstones of the commits after the checkpoint, and every (path, dvId) in these commits.
+
+    older: whether the checkpoint has removes; without any, commits that only add files are not read.
+    """
     segment = snapshot.segment
     files = list(segment.commits)
     if segment.checkpoint is not None and segment.checkpoint.kind is Kind.UUID_JSON_CHECKPOINT:
         files = [*segment.checkpoint.files, *files]
+    elif not older and not (len(snapshot.superseded.removed) or len(snapshot.superseded.removed_dv)):
+        files = []
     if not files:
         return pa.nulls(0, REMOVE_TYPE), arrow_values.arrow_array([], pa.string())
     actions = read_commits(snapshot.storage, snapshot.root, files).actions

@@ -2,14 +2,15 @@
 
 # PROTOCOL, Checkpoints, Last Checkpoint File; today's protocol: V2 checkpoints
 Files are streamed from the snapshot's checkpoint and commits into row groups, so the memory used does not depend on
-their number.
+their number. Row groups of the checkpoint that did not change are copied as bytes (see `kept_groups`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
@@ -24,9 +25,10 @@ from deltaskip.features import check_maintainable
 from deltaskip.features.registry import has_feature
 from deltaskip.log.catalog_commits import catalog_commits
 from deltaskip.log.checkpoint.action_structs import AddRows, state_rows
+from deltaskip.log.checkpoint.kept_groups import ENCODING, KeptGroups, Piece, is_kept, pieces_of_adds, pieces_of_removes
 from deltaskip.log.checkpoint.parquet_columns import STATE_TYPES
 from deltaskip.log.checkpoint.read import open_checkpoint
-from deltaskip.log.checkpoint.tombstones import REMOVE_TYPE, tombstones
+from deltaskip.log.checkpoint.tombstones import REMOVE_TYPE, Tombstones
 from deltaskip.log.checkpoint.written_checkpoint import WrittenCheckpoint
 from deltaskip.log.checksum_writing import write_checksum
 from deltaskip.log.file_names import SIDECAR_FOLDER, Kind, LogFile, version_prefix
@@ -34,13 +36,18 @@ from deltaskip.log.last_checkpoint import LAST_CHECKPOINT, checksum, read_hint
 from deltaskip.log.loading import check_same_table
 from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.snapshot import Snapshot
+from deltaskip.path_bytes import encoded
+from deltaskip.schema.properties import DAY_MS
 from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.sparkexpr.values.calendar import current_ms
+from deltaskip.stats import row_group_copy as copying
 from deltaskip.stats.believed_bounds import CALENDAR_OF_NEW_FILES
+from deltaskip.stats.footer import DAMAGE
 from deltaskip.storage import FileInfo, join
-from deltaskip.storage.gate import delete_files, log_names
+from deltaskip.storage.gate import delete_file, delete_files, log_names
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import LOG_FOLDER
+from deltaskip.version import engine_info
 
 _GROUP_ROWS = 50_000
 _SIDECAR_ROWS = 250_000
@@ -48,31 +55,45 @@ _SIDECAR_ROWS = 250_000
 _GROUP_BYTES = 64 << 20
 # Parquet columns whose values hardly repeat: a dictionary takes more time and more bytes.
 _DISTINCT = frozenset(("add.path", "add.stats", "remove.path", "sidecar.path"))
+# Other readers ignore Arrow's own schema in the footer.
+_OPTIONS: dict[str, Any] = {"compression": "snappy", "store_schema": False}
 
 
 class CheckpointFile:
     """Writer of a Parquet file with one column per action; a context manager.
 
-    columns: name and type of each action. rows: number of rows written.
+    Args:
+        name: Name of the local file.
+        columns: Name and type of each action.
+        encoding: How the rows are encoded, for `kept_groups`; None if they are not copied into other files.
+
+    Attributes:
+        rows: Number of rows written.
     """
 
-    def __init__(self, name: str, columns: Mapping[str, pa.StructType]) -> None:
+    def __init__(self, name: str, columns: Mapping[str, pa.StructType], encoding: bytes | None = None) -> None:
+        self._name = name
         self._schema = pa.schema(list(columns.items()))
-        # Other readers ignore Arrow's own schema in the footer.
         repeated = [path for field in self._schema for path in _leaf_paths(field) if path not in _DISTINCT]
-        options: dict[str, Any] = {"compression": "snappy", "use_dictionary": repeated, "store_schema": False}
-        self._writer: Any = pq.ParquetWriter(name, self._schema, **options)
+        options = {**_OPTIONS, "use_dictionary": repeated}
+        # Row groups are copied into the same stream, by whose position Arrow knows the offsets of its own.
+        self._sink = pa.OSFile(encoded(name), "wb")
+        self._writer: Any = pq.ParquetWriter(self._sink, self._schema, **options)
         # Of bounds and partition values.
         self._writer.add_key_value_metadata(CALENDAR_OF_NEW_FILES)
+        if encoding is not None:
+            self._writer.add_key_value_metadata({ENCODING: encoding})
         self.rows = 0
+        # The row groups in the order of the file, None for each that the writer writes, and the footers of the others.
+        self._groups: list[copying.Fields | None] = []
+        self._sources: list[copying.Fields] = []
 
     def write(self, action: str, values: pa.StructArray) -> None:
         """Write a row group with only this action, so that readers of other actions skip it."""
         if not len(values):
             return
         arrays = [values if field.name == action else pa.nulls(len(values), field.type) for field in self._schema]
-        self._writer.write_table(pa.table(arrays, schema=self._schema), row_group_size=len(values))
-        self.rows += len(values)
+        self._write(pa.table(arrays, schema=self._schema))
 
     def write_state(self, rows: list[tuple[str, pa.StructArray]]) -> None:
         """Write one row group of several actions, in the given order."""
@@ -82,8 +103,35 @@ class CheckpointFile:
         for field in self._schema:
             pieces = [values if name == field.name else pa.nulls(len(values), field.type) for name, values in rows]
             arrays.append(pa.concat_arrays(pieces))
-        self._writer.write_table(pa.table(arrays, schema=self._schema))
-        self.rows += sum(len(values) for _, values in rows)
+        self._write(pa.table(arrays, schema=self._schema))
+
+    def copy(self, kept: KeptGroups) -> None:
+        """Copy row groups of another file. Raises NotCopied for a file that is unusual."""
+        with _not_copied_if_odd(), kept.source.part.opened() as source:
+            groups = kept.source.groups(kept.numbers)
+            copying.RowGroupCopy(source, f"the checkpoint {kept.source.part.path}", self._sink).append(groups)
+            self._sources.append(kept.source.footer)
+        self._groups += groups
+        self.rows += kept.rows
+
+    def _write(self, table: pa.Table) -> None:
+        self._writer.write_table(table, row_group_size=len(table))
+        self._groups.append(None)
+        self.rows += len(table)
+
+    def _describe_copied(self) -> None:
+        """Write the footer again, with the copied row groups. Raises NotCopied."""
+        with _not_copied_if_odd(), open(encoded(self._name), "rb+") as file:
+            own, start = copying.read_footer_fields(file)
+            if not all(copying.is_alike(own, each) for each in self._sources):
+                raise ValueError("its columns are encoded otherwise")
+            written = iter(copying.row_groups(own))
+            groups = [
+                copying.row_group(next(written), to_copy=False) if group is None else group for group in self._groups
+            ]
+            file.seek(start)
+            file.write(copying.footer_of(own, groups))
+            file.truncate()
 
     def __enter__(self) -> Self:
         return self
@@ -92,6 +140,21 @@ class CheckpointFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._writer.close()
+        self._sink.close()
+        if error is None and self._sources:
+            self._describe_copied()
+
+
+class NotCopied(Exception):
+    """Row groups of the snapshot's checkpoint cannot be copied, so that the next checkpoint is written whole."""
+
+
+@contextmanager
+def _not_copied_if_odd() -> Iterator[None]:
+    try:
+        yield
+    except (CorruptLog, *DAMAGE) as error:
+        raise NotCopied from error
 
 
 def write_checkpoint(
@@ -129,9 +192,9 @@ def write_checkpoint(
         _require_readable(snapshot, there)
         return WrittenCheckpoint(snapshot.version, there, written=False)
     try:
-        made = _write(snapshot, AddRows(snapshot, group_rows), sidecar_rows)
-    except PartitionValueError:
-        made = _write(snapshot, AddRows(snapshot, group_rows, parsed_partitions=False), sidecar_rows)
+        made = _written(snapshot, group_rows, sidecar_rows, True)
+    except NotCopied:
+        made = _written(snapshot, group_rows, sidecar_rows, False)
     kill_point("checkpoint written")
     _write_hint(snapshot, made)
     kill_point("hint written")
@@ -139,10 +202,18 @@ def write_checkpoint(
     return made
 
 
-def _write(snapshot: Snapshot, adds: AddRows, sidecar_rows: int) -> WrittenCheckpoint:
+def _written(snapshot: Snapshot, group_rows: int, sidecar_rows: int, copies: bool) -> WrittenCheckpoint:
+    """Write the checkpoint. copies: whether row groups of the snapshot's checkpoint may be copied. Raises NotCopied."""
+    try:
+        return _write(snapshot, AddRows(snapshot, group_rows), sidecar_rows, copies)
+    except PartitionValueError:
+        return _write(snapshot, AddRows(snapshot, group_rows, parsed_partitions=False), sidecar_rows, copies)
+
+
+def _write(snapshot: Snapshot, adds: AddRows, sidecar_rows: int, copies: bool) -> WrittenCheckpoint:
     if has_feature(snapshot.protocol, "v2Checkpoint") and snapshot.table_properties.checkpoint_policy == "v2":
-        return _write_v2(snapshot, adds, sidecar_rows)
-    return _write_classic(snapshot, adds)
+        return _write_v2(snapshot, adds, sidecar_rows, copies)
+    return _write_classic(snapshot, adds, copies)
 
 
 def _classic_path(snapshot: Snapshot) -> str:
@@ -162,43 +233,58 @@ def _require_readable(snapshot: Snapshot, path: str) -> None:
         ) from error
 
 
-def _write_classic(snapshot: Snapshot, adds: AddRows) -> WrittenCheckpoint:
+def _write_classic(snapshot: Snapshot, adds: AddRows, copies: bool) -> WrittenCheckpoint:
     path = _classic_path(snapshot)
     made = WrittenCheckpoint(snapshot.version, path)
     state = {name: STATE_TYPES[name] for name in ("txn", "metaData", "protocol", "domainMetadata")}
     columns = {"txn": state.pop("txn"), "add": adds.type, "remove": REMOVE_TYPE, **state}
-    with snapshot.storage.publish(path) as name, CheckpointFile(name, columns) as file:
+    encoding = _encoding(columns, adds)
+    pieces = _file_actions(snapshot, adds, encoding if copies else None)
+    with snapshot.storage.publish(path) as name, CheckpointFile(name, columns, encoding) as file:
         file.write_state(list(state_rows(_state(snapshot))))
-        for action, values in _file_actions(snapshot, adds, made):
-            file.write(action, values)
-            kill_point("row group written")
+        for piece in pieces:
+            for item in _row_groups(piece, adds.rows, made):
+                _put(file, piece.action, item)
+                kill_point("row group written")
         check_same_table(snapshot)
     made.num_actions = file.rows
     made.size_bytes = snapshot.storage.size(path)
     return made
 
 
-def _write_v2(snapshot: Snapshot, adds: AddRows, sidecar_rows: int) -> WrittenCheckpoint:
+def _write_v2(snapshot: Snapshot, adds: AddRows, sidecar_rows: int, copies: bool) -> WrittenCheckpoint:
     name = f"{version_prefix(snapshot.version)}.checkpoint.{uuid4()}.parquet"
     made = WrittenCheckpoint(snapshot.version, join(snapshot.root, LOG_FOLDER, name))
     columns = {"add": adds.type, "remove": REMOVE_TYPE}
     top = {name: STATE_TYPES[name] for name in ("checkpointMetadata", "txn", "metaData", "protocol")}
     # delta-spark requires the columns of file actions here as well.
     top.update(columns, domainMetadata=STATE_TYPES["domainMetadata"], sidecar=STATE_TYPES["sidecar"])
+    encoding = _encoding(columns, adds)
+    pieces = _file_actions(snapshot, adds, encoding if copies else None)
+    named = _named_again(snapshot, pieces, sidecar_rows)
     may_be_there = False
+    written: list[Sidecar] = []
     try:
-        with _Sidecars(snapshot, columns, sidecar_rows, made) as sidecars:
-            for action, values in _file_actions(snapshot, adds, made):
-                sidecars.write(action, values)
-                kill_point("row group written")
+        with _Sidecars(snapshot, columns, encoding, sidecar_rows, made, written) as sidecars:
+            for piece in pieces:
+                if isinstance(piece, KeptGroups) and piece.source.part.path in named:
+                    sidecars.name_again(named[piece.source.part.path], piece)
+                    continue
+                for item in _row_groups(piece, adds.rows, made):
+                    sidecars.write(piece.action, item)
+                    kill_point("row group written")
         with snapshot.storage.publish(made.path) as local, CheckpointFile(local, top) as file:
             head = CheckpointMetadata(snapshot.version)
             file.write_state(list(state_rows([head, *_state(snapshot), *made.sidecars])))
             check_same_table(snapshot)
             may_be_there = True
+        if named and not _are_there(snapshot, named):
+            delete_file(snapshot.storage, snapshot.root, f"{LOG_FOLDER}/{name}", log_names)
+            may_be_there = False
+            raise NotCopied
     except Exception:
         if not may_be_there:
-            left = [f"{LOG_FOLDER}/{SIDECAR_FOLDER}/{sidecar.path}" for sidecar in made.sidecars]
+            left = [f"{LOG_FOLDER}/{SIDECAR_FOLDER}/{sidecar.path}" for sidecar in written]
             with suppress(OSError, DeltaSkipError):
                 delete_files(snapshot.storage, snapshot.root, left, log_names)
         raise
@@ -207,26 +293,87 @@ def _write_v2(snapshot: Snapshot, adds: AddRows, sidecar_rows: int) -> WrittenCh
     return made
 
 
+def _named_again(snapshot: Snapshot, pieces: Sequence[Piece], sidecar_rows: int) -> dict[str, Sidecar]:
+    """The sidecars of the snapshot's checkpoint that the next one names, too, by location.
+
+    All their row groups are kept, and they are large, or have several times the rows that follow, so that their number
+    stays small. # PROTOCOL, V2 checkpoints: "sidecars of an earlier checkpoint may be named again"
+    """
+    known = {} if snapshot.checkpoint is None else snapshot.checkpoint.sidecars
+    # The clean-up of a shorter log may delete a sidecar before it finds the new checkpoint that names it.
+    if snapshot.table_properties.log_retention_ms < DAY_MS:
+        return {}
+    files = [piece.source.part if isinstance(piece, KeptGroups) else None for piece in pieces]
+    groups: Counter[str] = Counter()
+    for piece in pieces:
+        if isinstance(piece, KeptGroups):
+            groups[piece.source.part.path] += len(piece.numbers)
+    large = -(-sidecar_rows // 2)
+    found: dict[str, Sidecar] = {}
+    newer = 0
+    for piece, file in zip(reversed(pieces), reversed(files), strict=True):
+        if file is None:
+            newer += piece.rows
+            continue
+        whole = file.path in known and groups[file.path] == file.metadata.num_row_groups
+        if file.path not in found and is_kept(whole, file.metadata.num_rows, newer, large):
+            found[file.path] = known[file.path]
+        newer = 0 if file.path in found and file.metadata.num_rows >= large else newer + piece.rows
+    # What follows rows that are written is written with them, unless it is large.
+    written = False
+    for file in files:
+        written = written or file is None or file.path not in found
+        if file is not None and written and file.metadata.num_rows < large:
+            found.pop(file.path, None)
+    return found
+
+
+def _are_there(snapshot: Snapshot, sidecars: Iterable[str]) -> bool:
+    """Whether no other process has deleted one of the sidecars in the meantime."""
+    folder = join(snapshot.root, LOG_FOLDER, SIDECAR_FOLDER)
+    there = {info.name for info in snapshot.storage.list_from(folder, "")}
+    return all(path.rpartition("/")[2] in there for path in sidecars)
+
+
 class _Sidecars:
-    """Writer of the sidecar files of a V2 checkpoint; starts a new one after `rows` rows."""
+    """Writer of the sidecar files of a V2 checkpoint; starts a new one after `rows` rows.
+
+    written: the list to which the sidecars of new files are added; `made` has them, too.
+    """
 
     def __init__(
-        self, snapshot: Snapshot, columns: dict[str, pa.StructType], rows: int, made: WrittenCheckpoint
+        self,
+        snapshot: Snapshot,
+        columns: dict[str, pa.StructType],
+        encoding: bytes,
+        rows: int,
+        made: WrittenCheckpoint,
+        written: list[Sidecar],
     ) -> None:
         self._snapshot, self._columns, self._rows, self._made = snapshot, columns, rows, made
+        self._encoding, self._written = encoding, written
         self._open: ExitStack | None = None
         self._file: CheckpointFile | None = None
         self._name = ""
 
-    def write(self, action: str, values: pa.StructArray) -> None:
+    def write(self, action: str, item: pa.StructArray | KeptGroups) -> None:
         if self._file is None:
             self._name = f"{uuid4()}.parquet"
             self._open = ExitStack()
             local = self._open.enter_context(self._snapshot.storage.publish(self._path))
-            self._file = self._open.enter_context(CheckpointFile(local, self._columns))
-        self._file.write(action, values)
+            self._file = self._open.enter_context(CheckpointFile(local, self._columns, self._encoding))
+        _put(self._file, action, item)
         if self._file.rows >= self._rows:
             self._close()
+
+    def name_again(self, sidecar: Sidecar, kept: KeptGroups) -> None:
+        """Name a sidecar of the checkpoint before, for some of its row groups; the others are kept as well."""
+        # The order of the log.
+        self._close()
+        _count(kept, self._made)
+        self._made.num_actions += kept.rows
+        if sidecar not in self._made.sidecars:
+            self._made.sidecars.append(sidecar)
 
     def __enter__(self) -> _Sidecars:
         return self
@@ -248,7 +395,8 @@ class _Sidecars:
         self._open.close()
         self._file = self._open = None
         size = self._snapshot.storage.size(self._path)
-        self._made.sidecars.append(Sidecar(self._name, size, current_ms()))
+        self._written.append(Sidecar(self._name, size, current_ms()))
+        self._made.sidecars.append(self._written[-1])
 
 
 def _state(snapshot: Snapshot) -> Iterator[Any]:
@@ -263,22 +411,52 @@ def _state(snapshot: Snapshot) -> Iterator[Any]:
     yield from snapshot.domains.values()
 
 
-def _file_actions(snapshot: Snapshot, adds: AddRows, made: WrittenCheckpoint) -> Iterator[tuple[str, pa.StructArray]]:
-    newer_than_ms = current_ms() - snapshot.table_properties.deleted_file_retention_ms
-    for removes in _joined(tombstones(snapshot, newer_than_ms), adds.rows):
-        yield "remove", removes
-    made.num_adds = made.table_bytes = 0
-    for values in _joined(adds.batches(), adds.rows):
-        made.num_adds += len(values)
-        made.table_bytes += exact_sum(pc.struct_field(values, "size"))
-        yield "add", values
+def _file_actions(snapshot: Snapshot, adds: AddRows, encoding: bytes | None) -> list[Piece]:
+    """The file actions, in the order of the log. encoding: of row groups that may be copied."""
+    removes = Tombstones(snapshot, current_ms() - snapshot.table_properties.deleted_file_retention_ms)
+    of_removes = pieces_of_removes(removes, encoding, adds.rows, _GROUP_BYTES)
+    return [*of_removes, *pieces_of_adds(snapshot, adds, encoding, _GROUP_BYTES)]
+
+
+def _row_groups(piece: Piece, rows: int, made: WrittenCheckpoint) -> Iterator[pa.StructArray | KeptGroups]:
+    """The row groups of a piece, whose files are counted. rows: for which row groups are joined."""
+    for item in [piece] if isinstance(piece, KeptGroups) else _joined(piece.pieces(), rows):
+        if piece.action == "add":
+            _count(item, made)
+        yield item
+
+
+def _count(item: pa.StructArray | KeptGroups, made: WrittenCheckpoint) -> None:
+    """Count the files of adds. Those of removes that are kept have no bytes."""
+    if isinstance(item, KeptGroups):
+        made.num_adds += item.rows if item.action == "add" else 0
+        made.table_bytes += item.size
+    else:
+        made.num_adds += len(item)
+        made.table_bytes += exact_sum(pc.struct_field(item, "size"))
+
+
+def _put(file: CheckpointFile, action: str, item: pa.StructArray | KeptGroups) -> None:
+    if isinstance(item, KeptGroups):
+        file.copy(item)
+    else:
+        file.write(action, item)
+
+
+def _encoding(columns: Mapping[str, pa.StructType], adds: AddRows) -> bytes:
+    """A text that is equal for two files only if equal actions have the same row groups."""
+    import hashlib
+
+    schema = bytes(pa.schema(list(columns.items())).serialize())
+    parts = (engine_info(), pa.__version__, _OPTIONS, sorted(_DISTINCT), adds.encoding)
+    return hashlib.sha256(schema + repr(parts).encode("utf-8", "surrogatepass")).hexdigest().encode()
 
 
 def _joined(pieces: Iterable[pa.StructArray], rows: int) -> Iterator[pa.StructArray]:
     """The pieces, small ones joined to row groups of half to one and a half times `rows` rows.
 
-    Each checkpoint takes the row groups of the one before it and the rows of newer commits. Without joining, it would
-    have a row group more, and every reader of it one more of each column to read.
+    A checkpoint takes rows of several row groups of the one before it and those of newer commits. Without joining, it
+    would have a row group more, and every reader of it one more of each column to read.
     """
     held: list[pa.StructArray] = []
     count = size = 0

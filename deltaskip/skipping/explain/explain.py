@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import decode_paths
+from deltaskip.recursion import deep
 from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.explain.drawing import Bins
 from deltaskip.skipping.explain.reasons import (
@@ -26,7 +27,7 @@ from deltaskip.skipping.explain.reasons import (
 )
 from deltaskip.skipping.explain.report import Branch, Explain, LeafReport, Tree
 from deltaskip.skipping.file_predicates import CompiledPredicate
-from deltaskip.skipping.program import AllOf, AnyOf, Drop, Keep, Leaf, Program, Term, leaves_of
+from deltaskip.skipping.program import AllOf, AnyOf, Drop, Keep, Leaf, Program, Term, terms_of
 from deltaskip.sparkexpr.kernels import Lane
 from deltaskip.sparkexpr.values.arrow_values import is_true
 from deltaskip.stats.layout import StatLeaf
@@ -44,7 +45,7 @@ def explain(predicate: CompiledPredicate) -> Explain:
     """
     snapshot, program = predicate.snapshot, predicate.program
     leaves: list[Leaf] = []
-    tree = _tree(program.root, leaves)
+    tree = _tree(program.root, leaves, _above_leaves(program.root))
     tally = _Tally(leaves, tree)
     generated = generated_columns(snapshot)
     for batch in candidates(snapshot, Program(Keep())):
@@ -112,8 +113,9 @@ class _Tally:
             if unguarded is not None:
                 self._nan_hidden[i] += int((keep & ~_keep(predicate.evaluated(Program(unguarded), batch))[live]).sum())
         self._add_missing(batch, live)
-        kept = _truth(self._tree, lanes, len(bins))
-        self._add_needed(lanes, kept, len(bins))
+        truth = _Truth(lanes, len(bins))
+        kept = truth.of(self._tree)
+        self._add_needed(truth, kept)
         keep = np.unpackbits(kept, count=len(bins)).view(bool)
         self.bins.count(len(self._leaves), bins[keep])
         sizes = pc.fill_null(batch.raw(["size"])[0], 0).to_numpy(zero_copy_only=False)[live]
@@ -122,9 +124,9 @@ class _Tally:
         self.bytes += int(sizes.sum())
         self.kept_bytes += int(sizes[keep].sum())
 
-    def _add_needed(self, lanes: list[_Bits], kept: _Bits, files: int) -> None:
-        needed = [0] * len(lanes)
-        _count_needed(self._tree, lanes, ~kept, files, needed, self._conclusions)
+    def _add_needed(self, truth: _Truth, kept: _Bits) -> None:
+        needed = [0] * len(truth.lanes)
+        _count_needed(self._tree, truth, ~kept, needed, self._conclusions)
         self.needed = [total + more for total, more in zip(self.needed, needed, strict=True)]
 
     def _add_missing(self, batch: FileBatch, live: npt.NDArray[np.bool_]) -> None:
@@ -151,7 +153,18 @@ class _Tally:
             examples += decode_paths(paths.take(pa.array(np.flatnonzero(rows)[:wanted]))).to_pylist()
 
 
-def _tree(term: Term, leaves: list[Leaf]) -> Tree:
+def _above_leaves(root: Term) -> set[int]:
+    """The identities of the terms that contain leaves."""
+    found: set[int] = set()
+    for term in reversed(list(terms_of(root))):
+        inner = term.children if isinstance(term, AllOf | AnyOf) else ()
+        if isinstance(term, Leaf) or any(id(each) in found for each in inner):
+            found.add(id(term))
+    return found
+
+
+@deep
+def _tree(term: Term, leaves: list[Leaf], above: set[int]) -> Tree:
     """The tree above the leaves, which are appended to `leaves` from left to right.
 
     A condition that follows from several leaves of the user's predicate becomes a separate leaf.
@@ -164,24 +177,31 @@ def _tree(term: Term, leaves: list[Leaf]) -> Tree:
             return True
         case Drop():
             return False
-        case _ if not leaves_of(term):
+        case _ if id(term) not in above:
             leaves.append(together(term))
             return len(leaves) - 1
         case AllOf(children):
-            return Branch("AND", tuple(_tree(child, leaves) for child in children))
+            return Branch("AND", tuple(_tree(child, leaves, above) for child in children))
         case AnyOf(children):
-            return Branch("OR", tuple(_tree(child, leaves) for child in children))
+            return Branch("OR", tuple(_tree(child, leaves, above) for child in children))
         case _:
             return True
 
 
 def _conclusions(tree: Tree, leaves: list[Leaf]) -> dict[int, tuple[int, ...]]:
     """For each leaf, the conditions that follow from it and its siblings, if there are any."""
-    if not isinstance(tree, Branch):
-        return {}
     found: dict[int, tuple[int, ...]] = {}
-    for child in tree.children:
-        found.update(_conclusions(child, leaves))
+    pending = [tree]
+    while pending:
+        branch = pending.pop()
+        if isinstance(branch, Branch):
+            found.update(_conclusions_of(branch, leaves))
+            pending += branch.children
+    return found
+
+
+def _conclusions_of(tree: Branch, leaves: list[Leaf]) -> dict[int, tuple[int, ...]]:
+    found: dict[int, tuple[int, ...]] = {}
     beside = [child for child in tree.children if isinstance(child, int) and not isinstance(child, bool)]
     concluded = {i for i in beside if is_conclusion(leaves[i])}
     following = conclusions_by_field({i: leaves[i] for i in concluded})
@@ -192,26 +212,41 @@ def _conclusions(tree: Tree, leaves: list[Leaf]) -> dict[int, tuple[int, ...]]:
     return found
 
 
-def _truth(tree: Tree, lanes: list[_Bits], files: int) -> _Bits:
-    """The files that the part keeps."""
-    match tree:
-        case bool():
-            return np.full(-(-files // 8), 255 if tree else 0, np.uint8)
-        case int():
-            return lanes[tree]
-        case Branch(combine, children):
-            combined = _truth(children[0], lanes, files)
-            for child in children[1:]:
-                other = _truth(child, lanes, files)
-                combined = combined & other if combine == "AND" else combined | other
-            return combined
+class _Truth:
+    """The files that the parts of a tree keep. lanes: The files that each leaf keeps."""
+
+    def __init__(self, lanes: list[_Bits], files: int) -> None:
+        self.lanes = lanes
+        self.files = files
+        self._known: dict[int, _Bits] = {}
+
+    def of(self, tree: Tree) -> _Bits:
+        """The files that a part keeps."""
+        match tree:
+            case bool():
+                return np.full(-(-self.files // 8), 255 if tree else 0, np.uint8)
+            case int():
+                return self.lanes[tree]
+            case Branch():
+                if id(tree) not in self._known:
+                    self._known[id(tree)] = _combined(tree, self)
+                return self._known[id(tree)]
 
 
+@deep
+def _combined(tree: Branch, truth: _Truth) -> _Bits:
+    combined = truth.of(tree.children[0])
+    for child in tree.children[1:]:
+        other = truth.of(child)
+        combined = combined & other if tree.combine == "AND" else combined | other
+    return combined
+
+
+@deep
 def _count_needed(
     tree: Tree,
-    lanes: list[_Bits],
+    truth: _Truth,
     critical: _Bits,
-    files: int,
     needed: list[int],
     conclusions: Mapping[int, tuple[int, ...]],
 ) -> None:
@@ -225,19 +260,19 @@ def _count_needed(
         case bool():
             pass
         case int():
-            needed[tree] += int(np.unpackbits(critical & ~lanes[tree], count=files).sum())
+            needed[tree] += int(np.unpackbits(critical & ~truth.lanes[tree], count=truth.files).sum())
         case Branch("OR", children):
             for child in children:
-                _count_needed(child, lanes, critical, files, needed, conclusions)
+                _count_needed(child, truth, critical, needed, conclusions)
         case Branch(_, children):
-            failing = [~_truth(child, lanes, files) for child in children]
+            failing = [~truth.of(child) for child in children]
             once, twice = np.zeros_like(critical), np.zeros_like(critical)
             for fails in failing:
                 twice |= once & fails
                 once |= fails
             for child, fails in zip(children, failing, strict=True):
-                _count_needed(child, lanes, critical & fails & ~twice, files, needed, conclusions)
-            _count_implied(children, failing, critical, files, needed, conclusions)
+                _count_needed(child, truth, critical & fails & ~twice, needed, conclusions)
+            _count_implied(children, failing, critical, truth.files, needed, conclusions)
 
 
 def _count_implied(

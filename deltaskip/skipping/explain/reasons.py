@@ -14,6 +14,7 @@ from deltaskip.json_text import parse_json
 from deltaskip.kernels.stats_json import INVALID, JSON_NULL, MISSING, extract_leaves
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.schema.properties import TableProperties
 from deltaskip.skipping.add_batches import FileBatch, candidates
 from deltaskip.skipping.program import (
@@ -244,6 +245,7 @@ def _overlap(program: Program, facts: LeafFacts) -> str:
     return f"every file's min/max range {'or null count allows' if nulls else 'could contain'} a match"
 
 
+@deep
 def _unguarded(term: Term) -> Term:
     match term:
         case AllOf(children):

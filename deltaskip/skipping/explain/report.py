@@ -15,7 +15,8 @@ from deltaskip import arguments
 from deltaskip.doors import door
 from deltaskip.errors import StorageError
 from deltaskip.path_bytes import encoded
-from deltaskip.records import dataclass
+from deltaskip.records import dataclass, nested
+from deltaskip.recursion import deep
 from deltaskip.shown import Shown, escaped
 from deltaskip.skipping.explain.drawing import Matrix
 from deltaskip.skipping.explain.plot import plot_svg, write_plot
@@ -32,6 +33,7 @@ _LEAF_SCHEMA = pa.schema(
         ("reason", pa.string()),
     ]
 )
+_DEEPEST_LINE = 40
 _HEADINGS = ("predicate", "statistics used", "files skipped", "reason")
 
 
@@ -76,6 +78,7 @@ class LeafReport(Shown):
         }
 
 
+@nested
 @dataclass(frozen=True, slots=True, repr=False)
 class Branch(Shown):
     """AND or OR over leaves (their ordinals), constants and further branches."""
@@ -166,8 +169,18 @@ class Explain:
         return f"{self.table_root} at version {self.version}: {files}, {self.kept_bytes} of {self.total_bytes} bytes"
 
     def lines(self) -> Iterator[tuple[int, str | int]]:
-        """Yield the predicate line by line: the depth, and AND, OR, TRUE, FALSE or the ordinal of a leaf."""
-        yield from _lines(self.tree, 0)
+        """Yield the predicate line by line: the depth, and AND, OR, TRUE, FALSE or the ordinal of a leaf.
+
+        Lines below a depth of 40 have this depth.
+        """
+        pending = [(0, self.tree)]
+        while pending:
+            depth, tree = pending.pop()
+            if isinstance(tree, Branch):
+                yield min(depth, _DEEPEST_LINE), tree.combine
+                pending.extend([(depth + 1, child) for child in reversed(tree.children)])
+            else:
+                yield min(depth, _DEEPEST_LINE), str(tree).upper() if isinstance(tree, bool) else tree
 
     def __str__(self) -> str:
         lines = [self.summary()]
@@ -203,12 +216,14 @@ class Explain:
         return [*legend, ("the whole predicate", f"keeps {self.kept_files:,} of {self.total_files:,}")]
 
 
+@deep
 def _tree_dict(tree: Tree) -> Any:
     if isinstance(tree, Branch):
         return {tree.combine.lower(): [_tree_dict(child) for child in tree.children]}
     return tree if isinstance(tree, bool) else {"leaf": tree}
 
 
+@deep
 def _can_skip(tree: Tree, leaves: Sequence[LeafReport]) -> bool:
     match tree:
         case bool():
@@ -218,18 +233,6 @@ def _can_skip(tree: Tree, leaves: Sequence[LeafReport]) -> bool:
         case Branch(combine, children):
             able = (_can_skip(child, leaves) for child in children)
             return any(able) if combine == "AND" else all(able)
-
-
-def _lines(tree: Tree, depth: int) -> Iterator[tuple[int, str | int]]:
-    match tree:
-        case bool():
-            yield depth, str(tree).upper()
-        case int():
-            yield depth, tree
-        case Branch(combine, children):
-            yield depth, combine
-            for child in children:
-                yield from _lines(child, depth + 1)
 
 
 def _skipped(leaf: LeafReport) -> str:

@@ -24,6 +24,7 @@ from typing import Any
 
 from deltaskip.errors import PredicateError
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, ValuesPossible
 from deltaskip.skipping.proofs.leaf_values import prefix_of
 from deltaskip.skipping.proofs.terms import LEAST_AND_GREATEST, Proof, all_of, any_of, joined_reasons, some
@@ -48,6 +49,7 @@ _MOST_VALUES = 64
 StatFieldOf = Callable[[n.FieldRef], StatField | None]
 
 
+@deep
 def in_binary_order(node: n.Node) -> n.Node | None:
     """Return a leaf under an explicit COLLATE UTF8_BINARY as a leaf over a binary column; None for other leaves."""
     try:
@@ -163,6 +165,7 @@ def _both(*proofs: Proof) -> Proof:
     return Proof(all_of([proof.term for proof in proofs]), joined_reasons(proof.reason for proof in proofs))
 
 
+@deep
 def _proof(node: n.Node, reader: _Comparisons) -> Proof | None:
     match node:
         case n.Compare(op, left, right) if isinstance(_stripped(left), n.Literal):
@@ -247,9 +250,10 @@ def _plain(node: n.Node) -> n.Node:
 
 
 def _explicit(*nodes: n.Node) -> bool:
-    return any(isinstance(node, n.Collate) for node in nodes) and all(
-        isinstance(_stripped(node), n.FieldRef | n.Literal) for node in nodes
-    )
+    for node in nodes:
+        if isinstance(node, n.Collate):
+            return all(isinstance(_stripped(each), n.FieldRef | n.Literal) for each in nodes)
+    return False
 
 
 def _value(node: n.Node) -> Any:

@@ -8,6 +8,7 @@ operands that are not NULL are at most as great.
 
 from __future__ import annotations
 
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr import EvaluationError
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import type_of
@@ -96,6 +97,7 @@ def _operands(choice: n.Node) -> list[tuple[n.Node, n.Node]] | None:
     return [*found, (before, n.Literal(None, choice.type))]
 
 
+@deep
 def _nullable(node: n.Node) -> n.Node:
     """A predicate that is TRUE wherever `node` is NULL, and possibly elsewhere."""
     match node:

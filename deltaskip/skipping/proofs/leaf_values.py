@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from deltaskip.recursion import deep
 from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, complement, points_of, satisfying, spans_of_points
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import type_of
@@ -18,6 +19,7 @@ from deltaskip.sparkexpr.types import BOOLEAN, STRING
 Found = tuple[n.FieldRef, ValueSet]
 
 
+@deep
 def leaf_values(node: n.Node, time_zone: str) -> Found | None:
     """The column of `node` and the values for which `node` may be TRUE; None where no rule derives them."""
     if _under_collation(node):

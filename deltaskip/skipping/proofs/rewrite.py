@@ -24,6 +24,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.skipping import program
 from deltaskip.skipping.proofs.collated import collated_proof, in_binary_order
@@ -69,6 +70,8 @@ if TYPE_CHECKING:
 _PLAIN_PARTITIONS = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.DATE)
 _UNFOLDED = 64
 """Branches into which the CASE and COALESCE of one predicate may unfold."""
+_MOST_UNFOLDED = 500
+"""Nodes of a leaf that is unfolded, which each branch repeats."""
 
 
 def rewrite(
@@ -135,6 +138,7 @@ class _Rewriter:
         """The condition of a part of the user's predicate, with a Leaf for each of its leaves."""
         return self._labelled(node)[0]
 
+    @deep
     def _labelled(self, node: n.Node) -> tuple[program.Term, Found | None]:
         """`may`, and the values of its column that a leaf admits."""
         match node:
@@ -161,6 +165,7 @@ class _Rewriter:
         """`may` of a part that is not a leaf of the user's predicate."""
         return self._unlabelled(node)[0]
 
+    @deep
     def _unlabelled(self, node: n.Node) -> tuple[Proof, Found | None]:
         match node:
             case n.Literal(value):
@@ -292,7 +297,7 @@ class _Rewriter:
 
     def _unfolded(self, node: n.Node) -> Proof | None:
         """CASE and COALESCE as the OR of their branches."""
-        if self.budget.left <= 0 or any(_is_collated(part) for part in n.walk(node)):
+        if self.budget.left <= 0 or n.is_too_large(node, _MOST_UNFOLDED) or any(map(_is_collated, n.walk(node))):
             return None
         branches = unfold(node, self.time_zone)
         if branches is None:
@@ -325,6 +330,7 @@ class _Rewriter:
             return None
         return program.PartitionTerm(node, tuple(columns_read(node)), self._partition_bounds(node))
 
+    @deep
     def _partition_bounds(self, node: n.Node) -> program.Term:
         """The condition on ranges of the partition columns' values, as for data columns with such bounds.
 
@@ -344,12 +350,25 @@ class _Rewriter:
                 return within(field_, values[1])
 
     def _reads_partitions_only(self, node: n.Node) -> bool:
-        if not self.partitioned or any(isinstance(part, n.FieldRef) and not part.partition for part in n.walk(node)):
+        if not self.partitioned or _reads_partitions(node) != {True}:
             return False
-        columns = columns_read(node)
-        if not columns or not all(column.partition and not self.columns.is_padded(column) for column in columns):
+        if any(map(self.columns.is_padded, columns_read(node))):
             return False
         return deterministic(node) and not any(isinstance(part, n.Opaque) for part in n.walk(node))
+
+
+def _reads_partitions(node: n.Node) -> frozenset[bool]:
+    """Whether a bound node reads partition columns: TRUE, FALSE for other columns, both, or neither."""
+    return frozenset((node.partition,)) if isinstance(node, n.FieldRef) else _kinds_of_columns(node)
+
+
+@n.kept
+def _kinds_of_columns(node: n.Node) -> frozenset[bool]:
+    found = frozenset[bool]()
+    for child in n.children_of(node):
+        if not isinstance(child, n.Literal):
+            found |= _reads_partitions(child)
+    return found
 
 
 def _gather(
@@ -381,9 +400,9 @@ def not_true(node: n.Node) -> n.Node:
     return normalize(_not_true(node))
 
 
+@deep
 def _not_true(node: n.Node) -> n.Node:
-    columns = [part for part in n.walk(node) if isinstance(part, n.FieldRef)]
-    if columns and all(column.partition for column in columns):
+    if _reads_partitions(node) == {True}:
         return n.Case(((node, FALSE_LITERAL),), TRUE_LITERAL)
     match node:
         case n.Literal(value):

@@ -31,6 +31,7 @@ class TableColumns:
     _known: dict[int, tuple[FieldRef, StatField | None]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
+    _unusable: dict[int, tuple[FieldRef, str]] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         by_name: dict[str, StructField] = {}
@@ -55,6 +56,12 @@ class TableColumns:
 
     def unusable_bounds(self, column: FieldRef) -> str:
         """Why no rule compares the column's binary bounds, as a reason; "" where rules do."""
+        known = self._unusable.get(id(column))
+        if known is None:
+            known = self._unusable[id(column)] = column, self._unusable_bounds(column)
+        return known[1]
+
+    def _unusable_bounds(self, column: FieldRef) -> str:
         if self.is_padded(column):
             kind = self._char_type(column)
             return f"{label(column)} is {kind}, which Spark compares padded with blanks, unlike its bounds"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deltaskip.recursion import deep
 from deltaskip.skipping import program
 from deltaskip.skipping.proofs.table_columns import TableColumns, label
 from deltaskip.skipping.proofs.terms import Proof, all_of, enumerated
@@ -88,6 +89,7 @@ def _reason(node: n.Node, columns: TableColumns) -> str:
     return f"no rule bounds {names[0]} by this expression" if names else "it reads no column"
 
 
+@deep
 def _strict_columns(node: n.Node) -> tuple[n.FieldRef, ...]:
     """Return the columns whose NULL makes all of `node` NULL (or raise)."""
     match node:

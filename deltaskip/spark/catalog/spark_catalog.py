@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from deltaskip import arguments, errors
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, shown_namespace
 from deltaskip.catalogs.located import COMMENT, LOCATION, LocatedCatalog, TableEntry
-from deltaskip.catalogs.table_catalog import Ident
+from deltaskip.catalogs.table_catalog import Ident, no_table
 from deltaskip.lazy_regex import regex
 from deltaskip.spark.catalog.session_tables import (
     POINTER,
@@ -310,7 +310,7 @@ class SparkCatalog(LocatedCatalog):
         return errors.TableAlreadyExists(f"The catalog {self.name} already has a table or view {ident}.")
 
     def _gone(self, ident: CatalogIdentifier) -> errors.TableNotFound:
-        return errors.TableNotFound(f"The catalog {self.name} has no table {ident}.")
+        return no_table(self, ident)
 
 
 def _location(uri: str) -> str:

@@ -14,6 +14,7 @@ import pyspark
 from pyspark.sql import Column
 
 from deltaskip.errors import DeltaSkipError
+from deltaskip.recursion import deep
 from deltaskip.spark.columns.column_parts import (
     cast,
     cast_node,
@@ -99,6 +100,7 @@ def _converted(column: Column) -> Node:
         return n.UnprintableExpression("a Spark column")
 
 
+@deep
 def _classic(tree: Any) -> Node:
     match tree.getClass().getSimpleName():
         case "UnresolvedAttribute" if not tree.isMetadataColumn():
@@ -129,6 +131,7 @@ def _classic(tree: Any) -> Node:
             return opaque(other, tuple(map(_classic, children)))
 
 
+@deep
 def _connect(tree: Any) -> Node:
     match type(tree).__name__:
         case "ColumnReference" if not getattr(tree, "_is_metadata_column", False):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import repeat
 from typing import Any
 
+from deltaskip.recursion import deep
 from deltaskip.spark.columns.column_parts import cast, declared_literal, extract, function, opaque, option, sequence
 from deltaskip.spark.session.active import active_session_ansi, session_reads_as_before
 from deltaskip.sparkexpr import nodes as n
@@ -72,6 +73,7 @@ _OTHERWISE = frozenset(
 )
 
 
+@deep
 def expression_to_node(tree: Any) -> Node:
     """The node for an expression. Unknown expressions become Opaque, with the columns that could be determined."""
     package, _, kind = tree.getClass().getName().rpartition(".")

@@ -10,6 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from deltaskip.errors import PredicateError, UnsupportedFeature
+from deltaskip.recursion import deep
 from deltaskip.spark.columns.literal_columns import literal
 from deltaskip.spark.columns.spark_types import spark_type
 from deltaskip.sparkexpr import exact_sql, nodes
@@ -41,6 +42,7 @@ _OPERATORS: dict[str, Callable[[Column, Column], Column]] = {
 }
 
 
+@deep
 def to_column(node: Node) -> Column:
     """The Column for a predicate over logical names. Raises PredicateError for a node that Spark cannot evaluate."""
     match node:

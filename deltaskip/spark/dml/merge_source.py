@@ -64,6 +64,11 @@ class SparkMergeSource(MergeSource):
         """The time zone of the session."""
         return time_zone_of(self._spark)
 
+    @property
+    def is_plain(self) -> bool:
+        """Columns of DataFrames have a collation."""
+        return False
+
     def meaning(self, expressions: Iterable[object]) -> SessionMeaning:
         return session_meaning(self._spark, expressions)
 

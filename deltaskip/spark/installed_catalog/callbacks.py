@@ -116,11 +116,9 @@ class SparkPlugin(Unmeasured, Proxy):
         privileges = {str(each) for each in how}
         if "UPDATE" in privileges:
             raise use_sql(self.jvm, "UPDATE and MERGE", self._name, name)
-        if "INSERT" in privileges:
-            check_insert(self.jvm, self._name, name)
-        else:
-            check_delete(self.jvm, self._name, name)
-        return InstalledTable(self.jvm, self._name, name, self._load(name), deletes="INSERT" not in privileges)
+        inserts = "INSERT" in privileges
+        (check_insert if inserts else check_delete)(self.jvm, self._name, name)
+        return InstalledTable(self.jvm, self._name, name, self._load(name), deletes=not inserts, inserts=inserts)
 
     @answers("NoSuchTableException")
     def loadChangelog(self, ident: Any, _context: Any, _options: Any) -> Any:

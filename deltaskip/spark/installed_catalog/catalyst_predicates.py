@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from deltaskip.recursion import deep
 from deltaskip.spark.columns.column_parts import declared_literal, opaque
 from deltaskip.spark.columns.from_expression import expression_to_node
 from deltaskip.sparkexpr import nodes as n
@@ -36,6 +37,7 @@ def exact_predicate(predicates: Iterable[Any]) -> Node | None:
     return found[0] if len(found) == 1 else n.And(tuple(found))
 
 
+@deep
 def _node(tree: Any) -> Node:
     kind = tree.getClass().getSimpleName()
     if kind == "FieldReference":

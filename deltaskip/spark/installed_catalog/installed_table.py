@@ -147,6 +147,8 @@ class InstalledTable(_TableWithColumns):
         travels: Whether the statement names a version, so that nothing can be written.
         deletes: Whether the statement deletes rows. Then the scan must have the columns in the order of the table and
             without padding.
+        inserts: Whether the statement writes rows. Then Spark neither pads nor shortens new values of type CHAR, as in
+            delta-spark; the write checks their lengths.
     """
 
     def __init__(
@@ -158,6 +160,7 @@ class InstalledTable(_TableWithColumns):
         *,
         travels: bool = False,
         deletes: bool = False,
+        inserts: bool = False,
     ) -> None:
         name = display_name([catalog, *ident.namespace, ident.name])
         text = f"deltaskip table {name} {table.metadata.id} at {table.uri} version {table.version}"
@@ -166,7 +169,7 @@ class InstalledTable(_TableWithColumns):
         self._table = table
         self._travels = travels
         self._deletes = deletes
-        self._lengths = not deletes
+        self._lengths = not (deletes or inserts)
 
     def _fields(self) -> list[StructField]:
         found = visible_columns(self._table)

@@ -43,6 +43,12 @@ def checked(session: object) -> SparkSession:
     return cast(SparkSession, session)
 
 
+def check_frame(frame: DataFrame, name: str) -> None:
+    """Raise InvalidArgument if the session of a DataFrame was stopped. name: The name of the argument."""
+    if _is_stopped(frame.sparkSession):
+        raise InvalidArgument(f"{name} is a DataFrame of a session that was stopped: make it again in a new session.")
+
+
 def cores(spark: SparkSession) -> int:
     """Default parallelism of a classic session; Connect does not report it."""
     try:

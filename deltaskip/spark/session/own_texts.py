@@ -1,12 +1,14 @@
 """SQL text and Columns that this package makes, which mean the same in every session.
 
 Literals, types and names are written as no setting changes them: `sql_string`, `exact_type_text`, `quoted_name`. What
-is left depends on the session: it replaces variables in a text, and may have functions that hide Spark's.
+is left depends on the session: it replaces variables in a text, may take names for regular expressions, and may have
+functions that hide Spark's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
+import re
+from collections.abc import Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from typing import Any
@@ -17,7 +19,7 @@ from pyspark.sql import functions as F
 
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.spark.session.session_settings import is_classic, java_state
-from deltaskip.sparkexpr.text.sql_text import quoted_text
+from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_text, sql_string, sql_tokens
 
 # The names of all functions that texts and Columns of this package call.
 OWN_FUNCTIONS = frozenset({
@@ -31,6 +33,10 @@ OWN_FUNCTIONS = frozenset({
 })  # fmt: skip
 _ESCAPED = "spark.sql.parser.escapedStringLiterals"
 _SUBSTITUTE = "spark.sql.variable.substitute"
+_PATTERNS = "spark.sql.parser.quotedRegexColumnNames"
+# Spark 4.1, AstBuilder.visitColumnReference: other names in backticks are no regular expressions.
+_PLAIN = re.compile(r"\w+", re.ASCII)
+_ODD_NAME = re.compile(r"`\w*[^\w`]|``", re.ASCII)
 # A variable that no session has. Spark replaces it by the empty string, and does not read the result again.
 _NOTHING = "${deltaskip.nothing}"
 _ORDER = "spark.sql.functionResolution.sessionOrder"
@@ -80,12 +86,58 @@ def own_sql(spark: SparkSession, text: str) -> DataFrame:
 
 def own_column(spark: SparkSession, text: str) -> Column:
     """Return the Column of an SQL expression of this package."""
-    return F.expr(own_text(spark, text))
+    return F.expr(*own_expressions(spark, text))
 
 
 def selected(frame: DataFrame, *texts: str) -> DataFrame:
     """Return the columns of SQL texts of this package."""
-    return frame.selectExpr(*(own_text(frame.sparkSession, text) for text in texts))
+    return frame.selectExpr(*own_expressions(frame.sparkSession, *texts))
+
+
+def own_expressions(spark: SparkSession, *texts: str) -> list[str]:
+    """Return SQL expressions of this package as `own_text`, in which the session also finds columns by their names."""
+    if any(map(_ODD_NAME.search, texts)) and str(spark.conf.get(_PATTERNS, "false")).lower() == "true":
+        texts = tuple(map(_without_patterns, texts))
+    return [own_text(spark, text) for text in texts]
+
+
+def _without_patterns(text: str) -> str:
+    """The expression without names in backticks that the session takes for regular expressions.
+
+    The name of a column is the argument of IDENTIFIER, and the name of a field after something else an index.
+    """
+    tokens = sql_tokens(text)
+    kept: list[str] = []
+    end = at = 0
+    while at < len(tokens):
+        first, at = at, at + 1
+        if tokens[first].kind not in ("word", "name"):
+            continue
+        while at + 1 < len(tokens) and tokens[at].is_symbol(".") and tokens[at + 1].kind in ("word", "name"):
+            at += 2
+        parts = tokens[first:at:2]
+        before = tokens[first - 1] if first else None
+        is_type = at < len(tokens) and tokens[at].is_symbol(":")
+        if is_type or (before is not None and before.is_word("AS")) or not any(map(_is_odd, parts)):
+            continue
+        begin = tokens[first]
+        if before is not None and before.is_symbol("."):
+            begin, found = before, "".join(_indexes(parts))
+        elif begin.kind == "word":
+            found = "".join([begin.text, *_indexes(parts[1:])])
+        else:
+            found = f"IDENTIFIER({sql_string(text[begin.start : parts[-1].end])})"
+        kept += text[end : begin.start], found
+        end = parts[-1].end
+    return "".join([*kept, text[end:]])
+
+
+def _is_odd(token: SqlToken) -> bool:
+    return token.kind == "name" and _PLAIN.fullmatch(token.text) is None
+
+
+def _indexes(fields: Sequence[SqlToken]) -> Iterator[str]:
+    return (f"[{sql_string(field.text)}]" for field in fields)
 
 
 def check_functions(spark: SparkSession, names: Set[str] = OWN_FUNCTIONS) -> None:

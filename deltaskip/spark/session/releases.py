@@ -87,7 +87,7 @@ def counted_rows(frame: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]
         java = getattr(observation, "_jo", None)
         ends = monotonic() + _EVENT_SECONDS
         # Reading a metric that has not arrived would wait for it without end.
-        while java is not None and not java.future().isCompleted():
+        while java is not None and not _has_arrived(java):
             if monotonic() > ends:
                 return None
             sleep(_POLL_SECONDS)
@@ -95,6 +95,15 @@ def counted_rows(frame: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]
         return found
 
     return observed, counted
+
+
+def _has_arrived(observation: Any) -> bool:
+    """Whether an observation of the JVM has its metrics. In Spark 3.5 only a private field tells without waiting."""
+    if not _SPARK_3:
+        return bool(observation.future().isCompleted())
+    metrics = observation.getClass().getDeclaredField("metrics")
+    metrics.setAccessible(True)
+    return bool(metrics.get(observation).isDefined())
 
 
 @contextmanager

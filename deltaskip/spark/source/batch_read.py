@@ -17,6 +17,7 @@ from deltaskip.reading.arrow_rows import row_reads
 from deltaskip.reading.read_ahead import Reads
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.spark.columns.column_parts import function
 from deltaskip.spark.source.options import SourceOptions
 from deltaskip.spark.source.session_checks import SessionChecks
@@ -48,6 +49,7 @@ _FUNCTIONS = {
 # no other conjuncts, and of the comparisons of collated strings only IS NOT NULL. It calls `pushFilters` if
 # `spark.sql.python.filterPushdown.enabled` is true, and refuses readers with this method if the setting is false.
 # Spark 4.1, pyspark.sql.datasource: Filter, DataSourceReader.pushFilters
+@deep
 def predicate_of(pushed: Any) -> Node | None:
     """Return the predicate that holds for the same rows as a filter; None if no predicate does.
 

@@ -26,7 +26,7 @@ from deltaskip.rows.store import VIOLATION
 from deltaskip.schema.spark_collations import unknown_collations
 from deltaskip.spark.columns.literal_columns import carrier_sql
 from deltaskip.spark.columns.spark_types import HAS_COLLATIONS, logical_type
-from deltaskip.spark.session.own_texts import check_functions, own_column, own_text
+from deltaskip.spark.session.own_texts import check_functions, own_column, own_expressions
 from deltaskip.spark.write.stored_text import check_plan
 from deltaskip.sparkexpr import columns_in, is_valid_sql
 from deltaskip.sparkexpr.text.sql_text import quoted_name, sql_string
@@ -166,15 +166,17 @@ def _guarded(spark: SparkSession, plan: RowPlan, first_rule: int) -> Sequence[Co
 
 def _guard(spark: SparkSession, plan: RowPlan, name: str, first_rule: int) -> str:
     # The predicate of an overwrite is the caller's text, in which the session replaces variables.
-    rules = [rule if rule.kind == "where" else replace(rule, sql=own_text(spark, rule.sql)) for rule in plan.rules]
+    own = iter(own_expressions(spark, *(rule.sql for rule in plan.rules if rule.kind != "where")))
+    rules = [rule if rule.kind == "where" else replace(rule, sql=next(own)) for rule in plan.rules]
     satisfied = " AND ".join(f"({rule.sql})" for rule in rules)
     first = " ".join(f"WHEN NOT {rule_condition(rule)} THEN {i}" for i, rule in enumerate(rules, first_rule))
-    row = own_text(spark, ", ".join(quoted_name(column.field.name) for column in plan.columns))
+    members = ", ".join(f"{quoted} AS {quoted}" for quoted in (quoted_name(c.field.name) for c in plan.columns))
+    row, value = own_expressions(spark, members, quoted_name(name))
     options = ", ".join(f"'{name}', '{value}'" for name, value in _JSON_OPTIONS.items())
     as_json = f"substring(to_json(struct({row}), map({options})), 1, {_LONGEST_ROW})"
     number = f"CAST(CASE {first} END AS STRING)"
     message = f"concat('{VIOLATION}{{\"rule\":', {number}, '}}', {as_json})"
-    return f"CASE WHEN {satisfied} THEN {own_text(spark, quoted_name(name))} ELSE raise_error({message}) END"
+    return f"CASE WHEN {satisfied} THEN {value} ELSE raise_error({message}) END"
 
 
 def _identity_values(identity: IdentityColumn, tasks: int) -> str:

@@ -49,6 +49,8 @@ class Collations:
     def order(self, collation: str, left: str, right: str) -> int:
         """Return -1, 0 or 1 as Spark compares the two strings; raise LookupError if unknown (evaluation.rows.Order)."""
         found = self.evaluator(collation)
-        if found is None or not (found.trusts(left) and found.trusts(right)):
-            raise LookupError(collation)
+        if found is None:
+            raise LookupError(self.unavailable(collation))
+        if not (found.trusts(left) and found.trusts(right)):
+            raise LookupError(f"the collation {found.id.text} does not decide the order of these strings")
         return found.compare_values(left, right)

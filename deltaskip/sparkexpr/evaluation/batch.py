@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import is_nested, same_type, type_of
 from deltaskip.sparkexpr.collations.collation import Collation
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 # If at least this share of rows is decided, the other rows are copied for the next operand of an AND or OR.
 _MANY = 0.75
+# How often operands of operands are evaluated again, and how many nodes may fail over the values of a dictionary.
+_MOST_RETRIES = 4
 _ZERO = v.constant_of(0, pa.int8())
 # For fewer rows, a count of the distinct dates takes longer than it saves.
 _MANY_DATES = 1024
@@ -47,6 +51,9 @@ class CollatedOrder(Protocol):
     def evaluator(self, collation: str) -> Collation | None:
         """Return the collation with a name from a schema or COLLATE; None if it is not available."""
 
+    def unavailable(self, collation: str) -> str:
+        """Return why `evaluator` returns None for a collation, and what to install."""
+
     def order(self, collation: str, left: str, right: str) -> int:
         """Compare two strings. Raises LookupError or EvaluationError if the collation is not available."""
 
@@ -57,19 +64,33 @@ class Batch:
     unknown: Masks of rows whose value is not known; their computed values are ignored.
     """
 
-    def __init__(self, columns: Columns, rows: int, time_zone: str, collations: CollatedOrder | None) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        rows: int,
+        time_zone: str,
+        collations: CollatedOrder | None,
+        reached_only: bool = False,
+    ) -> None:
         self.columns = columns
         self.rows = rows
         self.zone = zone_of(time_zone)
         self.time_zone = time_zone
         self.collations = collations
         self.unknown: list[npt.NDArray[Any]] = []
+        self._reached_only = reached_only
+        self._retries = self._failures = 0
+        # Values of operands that their node asks for again, with the operand, by its identity.
+        self._shared: dict[int, tuple[n.Node, v.Values]] = {}
         self._read: dict[tuple[str, ...], pa.Array] = {}
         self._encoded = {name: each for name, each in columns.items() if has_few_values(each)}
         self._dates = {name for name, each in columns.items() if each.type == pa.date32() and rows >= _MANY_DATES}
 
+    @deep
     def value(self, node: n.Node) -> v.Values:
         """The values of a node. Raises EvaluationError if it fails for a row."""
+        if self._shared and id(node) in self._shared:
+            return self._shared[id(node)][1]
         if (self._encoded or self._dates) and not isinstance(node, n.FieldRef | n.Literal):
             found = self.by_dictionary(node)
             if found is not None:
@@ -109,16 +130,28 @@ class Batch:
                 raise Undecided(f"The column {'.'.join(parts)} is not bound.")
         raise Undecided("The expression is left to Spark.")
 
+    @contextmanager
+    def shared(self, node: n.Node) -> Iterator[v.Values]:
+        """The values of a node, which are not computed again within the block."""
+        found = self.value(node)
+        before = self._shared.get(id(node))
+        self._shared[id(node)] = node, found
+        try:
+            yield found
+        finally:
+            if before is None:
+                del self._shared[id(node)]
+
     def by_dictionary(self, node: n.Node) -> pa.Array | None:
         """The values of a node over one dictionary-encoded column, computed once for each value of the dictionary.
 
         None for other nodes, and if the node fails for a value or the result is not known; no row may have that value.
         """
-        paths = n.columns_of(node)
-        if len(paths) != 1:
+        names = n.few_columns(node)
+        if names is None or len(names) != 1:
             return None
-        name = paths[0][0]
-        if name in self._dates and any(isinstance(part, n.Call | n.Cast) for part in n.walk(node)):
+        [name] = names
+        if name in self._dates and _computes(node):
             self._dates.discard(name)
             encoded = encoded_dates(self.columns[name])
             if encoded is not None:
@@ -134,6 +167,9 @@ class Batch:
         try:
             found = v.as_array(part.value(node), len(values))
         except EvaluationError:
+            self._failures += 1
+            if self._failures == _MOST_RETRIES:
+                self._encoded.clear()
             return None
         if part.unknown:
             return None
@@ -152,23 +188,36 @@ class Batch:
     def reached(self, node: n.Node, rows: Callable[[], npt.NDArray[Any]]) -> v.Values:
         """The values of an operand that Spark evaluates only for the rows of a mask.
 
-        If the operand fails for a row, it is evaluated only for these rows, and NULL for other rows.
+        If the operand fails for a row, it is evaluated only for these rows, and NULL for other rows. In operands of
+        operands, only the outermost ones are evaluated again: a failure takes linear time.
         """
-        try:
-            return self.value(node)
-        except EvaluationError:
-            taken = rows()
-            if taken.all():
-                raise
-        return self.selected(node, taken)
+        if not self._reached_only:
+            if self._retries == _MOST_RETRIES:
+                return self.value(node)
+            self._retries += 1
+            try:
+                return self.value(node)
+            except EvaluationError:
+                taken = rows()
+                if taken.all():
+                    raise
+            finally:
+                self._retries -= 1
+            return self.selected(node, taken, True)
+        taken = rows()
+        return self.value(node) if taken.all() else self.selected(node, taken, True)
 
-    def selected(self, node: n.Node, taken: npt.NDArray[Any]) -> v.Values:
+    def selected(self, node: n.Node, taken: npt.NDArray[Any], reached_only: bool = False) -> v.Values:
         """The values of an operand for the rows of a mask, and NULL for other rows."""
         count = int(np.count_nonzero(taken))
         if not count:
             return v.none_of(arrow_type(type_of(node) or t.VOID))
         columns = taken_rows(self.columns, node, np.flatnonzero(taken))
-        part = Batch(columns, count, self.time_zone, self.collations)
+        part = Batch(columns, count, self.time_zone, self.collations, reached_only or self._reached_only)
+        part._retries = self._retries
+        if isinstance(node, n.Compare) and (left := self._shared.get(id(node.left))) is not None:
+            taken_left = left[1] if v.is_constant(left[1]) else left[1].filter(arrow_values.arrow_array(taken))
+            part._shared[id(node.left)] = node.left, taken_left
         found = part.value(node)
         for unknown in part.unknown:
             whole = np.zeros(self.rows, np.bool_)
@@ -214,6 +263,10 @@ class Batch:
             choice = _compared_choice(node, node.left)
             if choice is not None:
                 return self.choice(choice)
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            if _mixes_clocks(side, other) and id(side.child) not in self._shared:
+                with self.shared(side.child):
+                    return self.comparison(node)
         left = self.value(node.left)
         # `<=>` evaluates both sides.
         reach = (lambda: np.ones(self.rows, np.bool_)) if node.op == "<=>" else (lambda: self.not_null(left))
@@ -251,22 +304,19 @@ class Batch:
         In a comparison with a constant, Spark's optimizer casts the constant instead of the column
         (UnwrapCastInBinaryComparison). The result then differs in a repeated or skipped hour.
         """
-        if not isinstance(node, n.Cast) or not isinstance(other, n.Literal) or isinstance(node.child, n.Literal):
-            return
-        if other.value is None:
-            return
-        source = type_of(node.child)
-        mixes = (
-            source in t.DATETIMES and t.TIMESTAMP in (source, node.type) and node.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ)
-        )
-        if not mixes or self.zone.rules is None:
+        if not _mixes_clocks(node, other) or self.zone.rules is None:
             return
         micros = v.numbers(v.as_array(self.value(node.child), self.rows)).astype(np.int64)
-        if source == t.DATE:
+        if type_of(node.child) == t.DATE:
             micros = micros * MICROS_PER_DAY
         near = near_clock_changes(micros, self.zone) & self.not_null(values)
         if near.any():
             self.unknown.append(near)
+
+    def unavailable(self, collation: str) -> Undecided:
+        """The error for a collation that is not available."""
+        why = None if self.collations is None else self.collations.unavailable(collation)
+        return Undecided(f"The collation {collation} is not available." if why is None else f"{why}.")
 
     def collated(self, op: str, collation: str, left: v.Values, right: v.Values) -> v.Values:
         """The values of a comparison of strings under a collation."""
@@ -274,7 +324,7 @@ class Batch:
             return self.collated(n.MIRRORED[op], collation, right, left)
         found = None if self.collations is None else self.collations.evaluator(collation)
         if found is None:
-            raise Undecided(f"The collation {collation} is not available.")
+            raise self.unavailable(collation)
         if v.is_constant(right):
             literal = right.as_py()
             if literal is None:
@@ -300,9 +350,16 @@ class Batch:
     def membership(self, node: n.In) -> v.Values:
         """The values of IN."""
         type_ = type_of(node.child)
-        child = self.value(node.child)
         if type_ is None:
             raise Undecided("The type of an operand of IN is not known.")
+        if isinstance(node.child, n.Cast) and id(node.child.child) not in self._shared:
+            with self.shared(node.child.child):
+                return self.membership(node)
+        with self.shared(node.child) as child:
+            return self.listed(node, type_, child)
+
+    def listed(self, node: n.In, type_: t.DataType, child: v.Values) -> v.Values:
+        """The values of IN, given those of its first operand."""
         if not node.values:
             return arrow_values.FALSE
         collation = comparison_collation(node.child, *nodes_in(node.values)) if type_ == t.STRING else None
@@ -352,7 +409,7 @@ class Batch:
         """Whether each string is equal to a string of a list under a collation."""
         order = None if self.collations is None else self.collations.evaluator(collation)
         if order is None:
-            raise Undecided(f"The collation {collation} is not available.")
+            raise self.unavailable(collation)
         if order.exact_keys and all(map(order.trusts, wanted)):
             self.trust(order, child)
             return pc.is_in(
@@ -400,6 +457,10 @@ class Batch:
         source = type_of(node.child)
         if source is None:
             raise Undecided("The type of the cast's operand is not known.")
+        inner = node.child
+        if _is_double_of_float(node) and isinstance(inner, n.Cast) and id(inner.child) not in self._shared:
+            with self.shared(inner.child):
+                return self.cast(node)
         values = self.value(node.child)
         if v.is_constant(values) and not values.is_valid:
             return v.none_of(arrow_type(node.type))
@@ -425,9 +486,7 @@ class Batch:
         Spark's optimizer casts the integer directly to a double (SimplifyCasts).
         """
         inner = node.child
-        if node.type != t.DOUBLE or not isinstance(inner, n.Cast) or inner.type != t.FLOAT:
-            return
-        if type_of(inner.child) in t.INTEGRAL_BITS:
+        if _is_double_of_float(node) and isinstance(inner, n.Cast):
             whole = v.numbers(v.as_array(self.value(inner.child), self.rows)).astype(np.float64)
             differs = (whole != v.numbers(v.as_array(values, self.rows))) & self.not_null(values)
             if differs.any():
@@ -593,6 +652,30 @@ class Batch:
                 operands = map(_operand, n.children_of(node), literals)
                 known[key] = evaluate(_with_operands(node, operands), {}, self.time_zone, order)
             yield known[key]
+
+
+def _mixes_clocks(node: n.Node, other: n.Node) -> TypeGuard[n.Cast]:
+    """Whether a cast of an expression between instants and local times is compared with a constant."""
+    if not isinstance(node, n.Cast) or not isinstance(other, n.Literal) or isinstance(node.child, n.Literal):
+        return False
+    source = type_of(node.child)
+    mixes = source in t.DATETIMES and t.TIMESTAMP in (source, node.type)
+    return mixes and node.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ) and other.value is not None
+
+
+def _is_double_of_float(node: n.Cast) -> bool:
+    """Whether a node is CAST(CAST(integer AS FLOAT) AS DOUBLE)."""
+    inner = node.child
+    is_float = isinstance(inner, n.Cast) and inner.type == t.FLOAT and type_of(inner.child) in t.INTEGRAL_BITS
+    return is_float and node.type == t.DOUBLE
+
+
+@n.kept
+def _computes(node: n.Node) -> bool:
+    """Whether the node contains a function or a cast."""
+    return isinstance(node, n.Call | n.Cast) or any(
+        _computes(child) for child in n.children_of(node) if not isinstance(child, n.Literal | n.FieldRef)
+    )
 
 
 def _compared_choice(node: n.Compare, choice: n.Case) -> n.Case | None:

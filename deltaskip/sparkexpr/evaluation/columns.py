@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import SchemaError
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import is_nested, type_of
 from deltaskip.sparkexpr.comparison_collation import comparison_collation
@@ -130,6 +131,8 @@ class Evaluator:
                 found = conformed(found, arrow_type(type_))
         except pa.ArrowException as error:
             raise Undecided(f"Arrow cannot compute it: {str(error).splitlines()[0]}") from error
+        except SchemaError as error:
+            raise Undecided("A struct or map of intervals, which have no type in Arrow, is left to Spark.") from error
         unknown = np.zeros(rows, np.bool_)
         for each in batch.unknown:
             unknown |= each
@@ -172,6 +175,7 @@ class Evaluator:
         return [evaluate(self.node, dict(zip(paths, row, strict=True)), self._time_zone, order) for row in rows]
 
 
+@deep
 def never_fails(node: n.Node) -> bool:
     """Whether deltaskip can evaluate a bound expression for every row, with and without ANSI mode.
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.sparkexpr.nodes import FieldRef, Node, Variable, walk
+from deltaskip.sparkexpr.nodes import Node, few_columns
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
 
 _ROWS_PER_DATE = 8
@@ -52,8 +52,7 @@ def column_at(columns: Columns, path: tuple[str, ...]) -> pa.Array:
 
 
 def taken_rows(columns: Columns, node: Node, places: npt.NDArray[Any]) -> dict[str, pa.Array]:
-    """The columns of an expression, with the rows at `places`."""
-    names = {part.logical[0] for part in walk(node) if isinstance(part, FieldRef)}
-    names |= {part.name for part in walk(node) if isinstance(part, Variable)}
+    """The columns of an expression, and perhaps others if these are many, with the rows at `places`."""
+    names = few_columns(node)
     indices = arrow_array(places.astype(np.int64))
-    return {name: columns[name].take(indices) for name in names if name in columns}
+    return {name: each.take(indices) for name, each in columns.items() if names is None or name in names}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_collated
@@ -99,6 +100,7 @@ class _Evaluation:
         self.variables: dict[str, object] = {}
         self.made = 0
 
+    @deep
     def value(self, node: n.Node) -> object:
         match node:
             case n.Literal(value):
@@ -164,16 +166,13 @@ class _Evaluation:
         return None if unknown else not decisive
 
     def comparison(self, node: n.Compare) -> object:
-        left = self.value(node.left)
-        for side, other in ((node.left, node.right), (node.right, node.left)):
-            if isinstance(other, n.Literal) and other.value is not None:
-                self.check_clock(side)
+        left = self.compared_operand(node.left, node.right)
         if node.op == "<=>":
-            right = self.value(node.right)
+            right = self.compared_operand(node.right, node.left)
             if left is None or right is None:
                 return left is None and right is None
             return self.compared(node, left, right) == 0
-        right = None if left is None else self.value(node.right)
+        right = None if left is None else self.compared_operand(node.right, node.left)
         if left is None or right is None:
             return None
         sign = self.compared(node, left, right)
@@ -191,6 +190,17 @@ class _Evaluation:
             case _:
                 return sign >= 0
 
+    def compared_operand(self, node: n.Node, *others: n.Node) -> object:
+        """The value of an operand that is compared with others."""
+        is_cast = isinstance(node, n.Cast) and not isinstance(node.child, n.Literal)
+        if not is_cast or not any(isinstance(other, n.Literal) and other.value is not None for other in others):
+            return self.value(node)
+        assert isinstance(node, n.Cast)
+        value = self.value(node.child)
+        found = self.cast_of(node, value)
+        self.check_clock(node, value)
+        return found
+
     def compared(self, node: n.Compare, left: object, right: object) -> int:
         return self.ordered(comparison_collation(node.left, node.right), left, right)
 
@@ -202,14 +212,12 @@ class _Evaluation:
         try:
             return self.order(collation, left, right)
         except LookupError as error:
-            raise Undecided(f"The collation {collation} is not available.") from error
+            raise Undecided(f"{error}.") from error
 
     def membership(self, node: n.In) -> object:
-        child = self.value(node.child)
+        child = self.compared_operand(node.child, *nodes_in(node.values))
         if child is None:
             return None if node.values else False
-        if any(isinstance(value, n.Literal) for value in nodes_in(node.values)):
-            self.check_clock(node.child)
         collation = comparison_collation(node.child, *nodes_in(node.values)) if isinstance(child, str) else None
         if isinstance(node.values, LiteralList) and collation is None:
             return child in node.values.distinct_values
@@ -242,40 +250,36 @@ class _Evaluation:
         return like(text, given, node.escape)
 
     def cast(self, node: n.Cast) -> object:
-        value = self.value(node.child)
+        inner = node.child
+        if node.type != t.DOUBLE or not isinstance(inner, n.Cast) or inner.type != t.FLOAT:
+            return self.cast_of(node, self.value(inner))
+        whole = self.value(inner.child)
+        value = self.cast_of(inner, whole)
+        if isinstance(whole, int) and type_of(inner.child) in t.INTEGRAL_BITS and float(whole) != value:
+            # Spark's optimizer casts the integer directly to a double (SimplifyCasts).
+            raise Undecided("A double cast from a float that was cast from an integer is left to Spark.")
+        return self.cast_of(node, value)
+
+    def cast_of(self, node: n.Cast, value: object) -> object:
+        """The value of a cast, given that of its operand."""
         source = type_of(node.child)
         if source is None:
             raise Undecided("The type of the cast's operand is not known.")
-        self.check_float(node, value)
         return (try_cast_value if node.safe else cast_value)(value, source, node.type, self.zone)
 
-    def check_clock(self, node: n.Node) -> None:
-        """Raise Undecided for casts of columns between instants and local times near a clock change.
+    def check_clock(self, node: n.Cast, value: object) -> None:
+        """Raise Undecided for a cast of a value between instants and local times near a clock change.
 
         In a comparison with a constant, Spark's optimizer casts the constant instead of the column
         (UnwrapCastInBinaryComparison). The result then differs in a repeated or skipped hour.
         """
-        if not isinstance(node, n.Cast) or isinstance(node.child, n.Literal):
-            return
         source = type_of(node.child)
-        value = self.value(node.child) if source in t.DATETIMES else None
-        if not isinstance(value, int):
+        if source not in t.DATETIMES or not isinstance(value, int):
             return
         micros = value * MICROS_PER_DAY if source == t.DATE else value
         mixes = t.TIMESTAMP in (source, node.type) and node.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ)
         if mixes and near_clock_change(micros, self.zone):
             raise Undecided("A local time near a clock change is left to Spark.")
-
-    def check_float(self, node: n.Cast, value: object) -> None:
-        """Raise Undecided for CAST(CAST(integer AS FLOAT) AS DOUBLE) if the double differs from the integer.
-
-        Spark's optimizer casts the integer directly to a double (SimplifyCasts).
-        """
-        inner = node.child
-        if node.type == t.DOUBLE and isinstance(inner, n.Cast) and inner.type == t.FLOAT:
-            whole = self.value(inner.child)
-            if isinstance(whole, int) and type_of(inner.child) in t.INTEGRAL_BITS and float(whole) != value:
-                raise Undecided("A double cast from a float that was cast from an integer is left to Spark.")
 
     def function(self, node: n.Lambda) -> Callable[..., object]:
         """The lambda function as a Python function of the values of its variables."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, is_numeric, type_of
 from deltaskip.sparkexpr.preimages.steps import Preimage
@@ -168,6 +169,7 @@ def text_or_bytes(result: DataType | None, *rest: DataType) -> Signature:
     return signature
 
 
+@deep
 def is_plain(node: n.Node) -> bool:
     """Whether evaluation cannot fail: the node is a column, a constant, or a cast of either to string."""
     match node:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr import coerce
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
@@ -267,6 +268,7 @@ def _sign(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
     return args[0] if args[0] != args[0] or args[0] == 0 else float(compare_floats(args[0], 0.0))
 
 
+@deep
 def _safe(node: n.Node) -> n.Node:
     """The node with its outer casts replaced by TRY_CAST."""
     return replace(node, child=_safe(node.child), safe=True) if isinstance(node, n.Cast) else node

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from deltaskip.errors import shown
 from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr.coerce import implicit_cast, is_nested, type_of
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Typed
@@ -52,6 +53,7 @@ def _is_written(arg: Node) -> bool:
     return type_ in _WRITTEN or isinstance(type_, t.DecimalType) or (is_nested(type_) and _is_folded(arg))
 
 
+@deep
 def _is_folded(arg: Node) -> bool:
     """Whether a nested value is written with constants, so that Spark's optimizer makes it one constant."""
     match arg:

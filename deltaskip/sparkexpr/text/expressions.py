@@ -64,6 +64,8 @@ _LONG = regex(r"(-?[0-9]+)([Ll]?)")
 _STRING = regex(r"'([^']*)'")
 # The nodes of texts of at most this many characters are cached.
 _SHORT = 1000
+# Each part that is used twice, as by BETWEEN, takes more characters than make a text of this length too large.
+_SMALL = 100
 
 
 def long_list_at(text: str, at: int) -> tuple[tuple[nodes.Literal, ...] | LiteralList, int] | None:
@@ -377,8 +379,7 @@ def parse_sql(text: str) -> nodes.Node:
 
 def _parsed(text: str) -> nodes.Node:
     read = ExpressionReader(text)
-    # Each level takes at least one character.
-    if len(text) > nodes.MAX_DEPTH and nodes.is_too_large(read.node):
+    if len(text) > _SMALL and nodes.is_too_large(read.node):
         return nodes.Opaque(text, read.columns)
     return read.finished(read.node)
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+import pyarrow as pa
+
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.sparkexpr.python_values import is_listed, list_of, literal_node, shaped
 from deltaskip.sparkexpr.text.render import exact_sql
@@ -57,6 +60,40 @@ def with_parameters(where: object, params: object) -> object:
         pieces += [where[end:start], blank, value]
         end = stop
     return "".join([*pieces, where[end:]])
+
+
+def bound_parameters(text: str, params: object) -> tuple[str, dict[str, object]]:
+    """Return a query of another engine with parameters `$name`, and the value of each of them by name.
+
+    A list for IN becomes as many parameters as it has values.
+
+    Args:
+        text: The query, with `:name` or `?`.
+        params: The values, which `with_parameters` has checked for this text; None for none.
+    """
+    if params is None:
+        return text, {}
+    found, values = _parameters_in(text), {}
+    given = params if isinstance(params, Mapping) else dict(enumerate(list_of(params)))
+    for at, (start, stop, name) in reversed([*enumerate(found)]):
+        value = given[at if name is None else name]
+        names = [f"deltaskip_{at}_{i}" for i in range(len(list_of(value)))] if is_listed(value) else [f"deltaskip_{at}"]
+        values.update(zip(names, list_of(value) if is_listed(value) else [value], strict=True))
+        text = f"{text[:start]} {', '.join(f'${each}' for each in names)}{text[stop:]}"
+    return text, {each: _plain(value) for each, value in values.items()}
+
+
+def _plain(value: object) -> object:
+    """A constant of numpy or pyarrow as one of Python; any other value as it is."""
+    match value:
+        case pa.Scalar():
+            return value.as_py()
+        case np.datetime64() if np.datetime_data(value.dtype)[0] not in ("Y", "M", "W", "D"):
+            return value.astype("datetime64[us]").item()
+        case np.generic():
+            return value.item()
+        case _:
+            return value
 
 
 def parameter_names(text: str) -> frozenset[str]:

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from typing import Any, TypeAlias
 
 from deltaskip.records import dataclass
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.functions.spark_functions import (
     AGGREGATES,
@@ -111,6 +112,7 @@ class ReadingState:
             return node
         known: dict[int, n.Node] = {}
 
+        @deep
         def finish(node: n.Node) -> n.Node:
             if isinstance(node, Piece):
                 columns = dict.fromkeys(filter(None, self._found[node.first : node.last]))

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.text.sql_text import quoted_text, sql_string
 from deltaskip.sparkexpr.types import data_types as t
@@ -19,6 +20,7 @@ from deltaskip.sparkexpr.values.intervals import interval_text
 _MOST_VALUES = 8
 
 
+@deep
 def to_sql(node: n.Node) -> str:
     """Return `node` as Spark SQL. Long IN lists are shortened."""
     match node:
@@ -61,7 +63,9 @@ def to_sql(node: n.Node) -> str:
         case n.Call("add_interval", (time, interval)):
             return f"{_operand(time)} + {to_sql(interval)}"
         case n.Call("negative", (child,)):
-            return f"-{_operand(child)}"
+            text = _operand(child)
+            # Two signs begin a comment.
+            return f"-({text})" if text.startswith("-") else f"-{text}"
         case n.Call("~", (child,)):
             return f"~{_operand(child)}"
         case n.Call("timestampadd" | "timestampdiff" as name, (n.Literal(str() as unit), *args)):
@@ -109,6 +113,7 @@ def exact_sql(node: n.Node) -> str:
     return to_sql(_exact(node))
 
 
+@deep
 def _exact(node: n.Node) -> n.Node:
     match node:
         case n.Literal(float() as value):

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from deltaskip.doors import NotCalled
 from deltaskip.errors import InvalidArgumentType, SchemaError
@@ -244,6 +244,7 @@ class StructType(DataType, NotCalled):
             They are not part of the type and are not compared.
     """
 
+    example: ClassVar[str] = ", as in schema.to_arrow()"
     fields: tuple[StructField, ...] = ()
     partition_columns: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
 
@@ -264,6 +265,12 @@ class StructType(DataType, NotCalled):
 
         return arrow_schema(self)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            cure = f": write {_OF_SCHEMAS[name]}." if name in _OF_SCHEMAS else "."
+            raise AttributeError(f"A StructType has no {name}{cure}", name=name)
+
     def __repr__(self) -> str:
         return "\n".join(["root", *_struct_lines(self, " ")])
 
@@ -271,6 +278,19 @@ class StructType(DataType, NotCalled):
         from deltaskip.shown import escaped
 
         return f"<pre>{escaped(repr(self))}</pre>"
+
+
+_OF_SCHEMAS = {
+    "to_pyarrow": "schema.to_arrow()",
+    "to_json": "repr(schema) to read it, and schema.to_arrow() to convert it",
+    "json": "repr(schema) to read it, and schema.to_arrow() to convert it",
+    "columns": "schema.names",
+    "fieldNames": "schema.names",
+    "simpleString": "repr(schema)",
+    "treeString": "repr(schema)",
+    "printTreeString": "print(schema)",
+}
+"""Names of the schemas of other libraries, and what to write."""
 
 
 def nested_types(type_: DataType, into_structs: bool = True) -> Iterator[DataType]:

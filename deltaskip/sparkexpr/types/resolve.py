@@ -72,6 +72,12 @@ def resolve(
         try:
             field = _step(current, logical, part, case_sensitive)
         except PredicateError as error:
+            whole = None if logical or len(parts) < 2 else _whole(struct, ".".join(parts), case_sensitive)
+            if whole is not None and type(error) is PredicateError:
+                raise PredicateError(
+                    f"There is no column {display_name(parts)}: write {display_name([whole])}, in backticks, for the "
+                    f"column of this name."
+                ) from error
             if not logical and type(error) is PredicateError and _has(struct, parts[1:], case_sensitive):
                 raise PredicateError(
                     f"There is no column {display_name(parts)}: write {display_name(parts[1:])} without the name of "
@@ -83,6 +89,13 @@ def resolve(
         nullable = nullable or field.nullable
         current = field.type
     return Resolved(tuple(logical), tuple(physical), current, nullable, field)
+
+
+def _whole(struct: t.StructType, name: str, case_sensitive: bool) -> str | None:
+    """The column of a name that has dots; None if there is none."""
+    wanted = name if case_sensitive else fold_name(name)
+    found = _names.of(struct.fields, case_sensitive).get(wanted, [])
+    return found[0].name if len(found) == 1 else None
 
 
 def _has(struct: t.StructType, parts: Sequence[str], case_sensitive: bool) -> bool:

@@ -16,6 +16,7 @@ from deltaskip.features.identity_columns import IDENTITY_MARK, identity_numbers
 from deltaskip.features.registry import feature_names
 from deltaskip.features.violation import Violation
 from deltaskip.json_text import parse_json
+from deltaskip.recursion import deep
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, TypeChange, is_widening, type_changes
 from deltaskip.sparkexpr import columns_in, parse_sql
@@ -108,6 +109,7 @@ def _is_renamed(facts: CommitFacts, old: object, new: object) -> bool:
     """Whether a generation expression is unchanged except for new names of its columns."""
     base = facts.base
 
+    @deep
     def by_file(node: Node) -> Node:
         return replace(node, logical=()) if isinstance(node, FieldRef) else transform(node, by_file)
 

@@ -1,5 +1,7 @@
 """Checkpoints: their kinds, what is read of them, and what is not."""
 
+import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from deltaskip import DeltaTable
+from deltaskip.errors import CorruptLog
 from deltaskip.log import load_snapshot
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.storage import open_storage
@@ -246,3 +250,71 @@ def test_opening_touches_no_file_but_the_checkpoint_and_what_is_newer(table: Tab
     assert storage.read_files == ["_last_checkpoint", log_name(4, "json")]
     assert set(storage.opened) == {log_name(3, "checkpoint.parquet")}
     assert snapshot.version == 4
+
+
+def _adds_of_a_small_checkpoint(folder: Path) -> tuple[DeltaTable, pa.Table]:
+    """A table whose files are in one checkpoint, two of them removed later, and its adds as JSON commits have them."""
+    table = DeltaTable.create(folder / "t", "id BIGINT, part STRING", ["part"])
+    for number in range(5):
+        table.append(pa.table({"id": [number], "part": [f"p{number % 2}"]}))
+    table.checkpoint()
+    table.delete("id IN (1, 3)")
+    plain = folder / "plain"
+    shutil.copytree(folder / "t", plain)
+    for path in (plain / "_delta_log").glob("*checkpoint*"):
+        path.unlink()
+    expected = DeltaTable(plain).snapshot.adds()
+    assert len(expected) == 3
+    return DeltaTable(folder / "t"), expected
+
+
+def test_the_columns_of_a_small_checkpoint_are_decoded_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, expected = _adds_of_a_small_checkpoint(tmp_path)
+    decoded: list[tuple[str, ...]] = []
+    own = CheckpointPart._decoded
+
+    def counted(self: CheckpointPart, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
+        decoded.append(tuple(columns))
+        yield from own(self, columns, group, rows)
+
+    monkeypatch.setattr(CheckpointPart, "_decoded", counted)
+    table = DeltaTable(table.uri)
+    [part] = table.snapshot.checkpoint_parts
+    assert part.is_held
+    order = [("path", "ascending")]
+    for names in (
+        ["path"],
+        ["path", "size", "stats"],
+        ["partition_values", "path"],
+        ["tags", "path", "deletion_vector"],
+    ):
+        assert table.snapshot.adds(names).sort_by(order) == expected.select(names).sort_by(order)
+    assert table.scan("part = 'p0'").files().num_rows == 3
+    assert [columns for columns in decoded if "add.path" in columns] == [
+        (
+            "add.path", "add.partitionValues", "add.size", "add.modificationTime", "add.dataChange", "add.stats",
+            "add.tags", "add.deletionVector", "add.baseRowId", "add.defaultRowCommitVersion", "add.clusteringProvider",
+        )
+    ]  # fmt: skip
+
+
+def test_a_column_of_a_small_checkpoint_that_is_damaged_does_not_keep_others_from_being_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, expected = _adds_of_a_small_checkpoint(tmp_path)
+    own = CheckpointPart._decoded
+
+    def damaged(self: CheckpointPart, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
+        if "add.tags" in columns:
+            raise CorruptLog("The column tags is damaged.")
+        yield from own(self, columns, group, rows)
+
+    monkeypatch.setattr(CheckpointPart, "_decoded", damaged)
+    table = DeltaTable(table.uri)
+    names = ["path", "size", "partition_values"]
+    order = [("path", "ascending")]
+    assert table.snapshot.adds(names).sort_by(order) == expected.select(names).sort_by(order)
+    with pytest.raises(CorruptLog, match="tags is damaged"):
+        table.snapshot.adds(["tags"])

@@ -10,10 +10,12 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
+from deltaskip import sparkexpr
 from deltaskip.errors import PredicateError
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.bind import bind_expression
 from deltaskip.sparkexpr.nodes import Literal
+from deltaskip.sparkexpr.text.sql_text import quoted_text
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from tests.looped import looped
 
@@ -123,3 +125,26 @@ def test_spark_has_the_same_texts_and_numbers(expression_session: Any) -> None:
     forms += [f"CAST({literal} AS BIGINT)" for literal, value in VALUES.items() if value[1] is not None]
     row = expression_session.sql(f"SELECT {', '.join(forms)}").first()
     assert list(row) == [value_of(form) for form in forms]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("CAST(struct(INTERVAL '1' DAY AS x, n) AS STRING)", "{INTERVAL '1' DAY, 1}"),
+        ("CAST(struct(INTERVAL '-3' HOUR AS x, n) AS STRING)", "{INTERVAL '-03' HOUR, 1}"),
+        ("CAST(struct(INTERVAL '2-3' YEAR TO MONTH AS x, n) AS STRING)", "{INTERVAL '2-3' YEAR TO MONTH, 1}"),
+        (
+            "CAST(struct(INTERVAL '106751991 04:00:54.775807' DAY TO SECOND AS x, n) AS STRING)",
+            "{INTERVAL '106751991 04:00:54.775807' DAY TO SECOND, 1}",
+        ),
+        ("CAST(array(struct(INTERVAL '10.25' SECOND AS x, n)) AS STRING)", "[{INTERVAL '10.25' SECOND, 1}]"),
+        ("CAST(map(n, INTERVAL '4' YEAR) AS STRING)", "{1 -> INTERVAL '4' YEAR}"),
+        ("struct(INTERVAL '1' DAY AS x, n).n", 1),
+    ],
+)
+def test_intervals_beside_columns_in_nested_values(text: str, first: object) -> None:
+    """The texts are those of Spark 4.1.4."""
+    rows = pa.table({"n": [1, 2]})
+    assert sparkexpr.evaluate(text, rows).to_pylist()[0] == first
+    literal = str(first) if isinstance(first, int) else quoted_text(str(first))
+    assert sparkexpr.filter(f"{text} = {literal}", rows).to_pylist() == [{"n": 1}]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from deltaskip.recursion import deep
 from deltaskip.skipping.proofs.preimage.pull_back import FAR, ends_of, pull_back
 from deltaskip.skipping.proofs.preimage.value_sets import ValueSet, holds, intersect, merged
 from deltaskip.sparkexpr import EvaluationError
@@ -38,6 +39,7 @@ _MOST_TURNED = 64
 """Maximum number of spans of results that wrap around; with more, all arguments that overflow are in the set."""
 
 
+@deep
 def preimage(node: Node, results: ValueSet, time_zone: str) -> tuple[FieldRef, ValueSet] | None:
     """Return the column that `node` reads, and a set of its values; None if no rule derives them.
 

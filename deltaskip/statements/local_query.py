@@ -1,0 +1,315 @@
+"""Queries without a Spark session: a scan answers the simple ones, DuckDB all others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
+from deltaskip.reading.table_scan import TableScan
+from deltaskip.records import dataclass
+from deltaskip.redaction import redacted
+from deltaskip.sparkexpr import bound_parameters, parse_sql, with_parameters
+from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
+from deltaskip.sparkexpr.nodes import Column
+from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
+from deltaskip.sparkexpr.types import COLLATIONS_KEY, display_name, fold_name
+from deltaskip.statements.local_pushdown import sure_predicate
+from deltaskip.statements.queries import QuerySession
+from deltaskip.statements.reader import StatementTable, path_of
+from deltaskip.statements.references import Reference, references, renamed
+from deltaskip.table.table import DeltaTable
+
+# Functions with the same values in DuckDB and Spark. Not among them: upper ('ß'), round (1.005), concat (NULL).
+_SAME = frozenset(("abs", "ceil", "ceiling", "char_length", "coalesce", "floor", "greatest", "hour", "ifnull", "least",
+                   "length", "minute", "month", "nullif", "year"))  # fmt: skip
+# Expressions without a row in the table of functions: CAST rounds in DuckDB, ^ is a power and not XOR, and elements
+# count from 1.
+_OPERATORS = {"::": "cast", "^": "^", "[": "[]"}
+_OF_SPARK = {"cast", "try_cast", *FUNCTIONS, *REPLACED, *PRESENT, *ALIASES}
+# The query reads the tables that it names, and no file, variable or extension beside them.
+_CLOSED = ("python_enable_replacements = false", "enable_external_access = false", "lock_configuration = true")
+_SOURCE_WORDS = ("FROM", "JOIN")
+_NEXT_WORDS = ("GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "OFFSET")
+_EXAMPLE = "SELECT * FROM 'data/orders'"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalRows:
+    """The rows of a query.
+
+    Attributes:
+        batches: A reader of the rows, with the names of columns that Spark gives.
+        others: The functions and operators of Spark that have the meaning of DuckDB, which may be another one.
+        collated: The columns of the query whose strings DuckDB compares by their bytes, and Spark does not.
+    """
+
+    batches: pa.RecordBatchReader
+    others: tuple[str, ...] = ()
+    collated: tuple[str, ...] = ()
+
+    @property
+    def warning(self) -> str:
+        """The sentences about `others` and `collated`; "" if there are none."""
+        return " ".join(filter(None, (self._of_others(), self._of_collated())))
+
+    def _of_collated(self) -> str:
+        if not self.collated:
+            return ""
+        return f"DuckDB compares strings of {', '.join(self.collated)} by their bytes, and not by the collation."
+
+    def _of_others(self) -> str:
+        if not self.others:
+            return ""
+        names = " and ".join(filter(None, (", ".join(self.others[:-1]), self.others[-1])))
+        have = "has" if len(self.others) == 1 else "have"
+        return f"DuckDB runs this query, so that {names} {have} the meaning of DuckDB and not that of Spark."
+
+
+def local_rows(session: QuerySession, text: str, params: object = None, time_zone: str = "UTC") -> LocalRows:
+    """Return the rows of one SELECT over tables of a session without Spark.
+
+    A table is a path or URI in quotes, or a name that the session knows. Columns of one table with a WHERE in Spark SQL
+    and a LIMIT are read by a scan, which skips files; DuckDB runs any other query in its SQL, and reads only the
+    columns, files and row groups that its filters leave.
+
+    Args:
+        session: The tables by name.
+        text: The query.
+        params: Values of the parameters of the text, as in `DeltaTable.scan`.
+        time_zone: Time zone of the query.
+
+    Raises:
+        InvalidArgument: The text is not a query of tables, or needs DuckDB, which is not installed.
+        PredicateError: DuckDB refuses the query, or a predicate cannot be parsed.
+        TableNotFound: There is no table of a name.
+    """
+    text = text.strip().rstrip("; \n\t")
+    tokens = _tokens(text)
+    if not tokens or not tokens[0].is_word("SELECT", "WITH", "FROM"):
+        raise InvalidArgument(f"A query begins with SELECT, such as {_EXAMPLE} WHERE price > 10.")
+    if any(token.is_symbol(";") for token in tokens):
+        raise InvalidArgument("A query is one statement: leave out what follows the semicolon, or run it by itself.")
+    example = next(_quoted(text, tokens), None)
+    try:
+        found = references(text, paths=True)
+    except PredicateError:
+        if example is None:
+            raise
+        found = []
+    named = [ref for ref in found if session.has_table(ref.name.parts) or session.knows_names]
+    if not named:
+        raise InvalidArgument(f"The query names no table: put its path in quotes, as in: {example or _EXAMPLE}")
+    # A table that is named twice is read at one version.
+    tables = {name: session.table(name) for name in {ref.name: None for ref in named}}
+    known = _Known(session, tables, time_zone)
+    with_values = str(with_parameters(text, params))
+    simple = known.simple(with_values)
+    if simple is not None:
+        return LocalRows(simple)
+    scans = dict(zip(named, known.scans(with_values, named), strict=True))
+    rows = _by_duckdb(text, tokens, scans, params, time_zone)
+    return LocalRows(rows, tuple(_others(tokens)), tuple(_collated(tokens, tables.values())))
+
+
+def _tokens(text: str) -> list[SqlToken]:
+    try:
+        return sql_tokens(text)
+    except SchemaError as error:
+        raise InvalidArgument(f"The query cannot be read: {error}") from error
+
+
+def _others(tokens: Sequence[SqlToken]) -> list[str]:
+    """The functions and operators of Spark, each once, that may have other values in DuckDB."""
+    found: dict[str, None] = {}
+    for at, token in enumerate(tokens):
+        before = tokens[at - 1] if at else None
+        after = tokens[at + 1 : at + 3]
+        if token.kind == "symbol":
+            # A bracket after nothing that has elements begins a list.
+            is_list = token.text == "[" and (before is None or (before.kind == "symbol" and before.text not in ")]"))
+            if token.text in _OPERATORS and not is_list:
+                found[_OPERATORS[token.text]] = None
+        elif token.kind == "word" and after and after[0].is_symbol("("):
+            # EXISTS and FILTER look like functions, and so may types and aliases.
+            is_clause = len(after) == 2 and after[1].is_word("SELECT", "WITH", "FROM", "WHERE")
+            is_name = before is not None and (before.is_word("AS") or before.is_symbol("::"))
+            name = token.text.lower()
+            if not is_clause and not is_name and name not in _SAME and name in _OF_SPARK:
+                found[name] = None
+    return list(found)
+
+
+def _collated(tokens: Sequence[SqlToken], tables: Iterable[DeltaTable]) -> list[str]:
+    """The columns of the tables, each once, that have a collation and are named in the query."""
+    named = {fold_name(token.text) for token in tokens if token.kind != "symbol"}
+    found = (
+        field.name
+        for table in tables
+        for field in table.schema.fields
+        if field.metadata.get(COLLATIONS_KEY) and fold_name(field.name) in named
+    )
+    return list(dict.fromkeys(found))
+
+
+def _quoted(text: str, tokens: Sequence[SqlToken], exists: bool = False) -> Iterator[str]:
+    """The query with quotes around a path that has none; with `exists`, only around a folder that exists."""
+    for token in tokens:
+        path = re.match(r"\s+([\w./~:\-]+)", text[token.end :]) if token.is_word(*_SOURCE_WORDS) else None
+        if path is not None and (not exists or Path(path[1]).is_dir()):
+            yield f"{text[: token.end]} '{path[1]}'{text[token.end + path.end() :]}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The tables of a query, and how they are read.
+
+    Attributes:
+        session: The tables by name.
+        tables: Those that the query names, opened.
+        time_zone: Time zone of the query.
+    """
+
+    session: QuerySession
+    tables: Mapping[StatementTable, DeltaTable]
+    time_zone: str
+
+    def simple(self, text: str) -> pa.RecordBatchReader | None:
+        """The rows of `SELECT columns FROM table [WHERE predicate] [LIMIT n]`; None for any other query."""
+        tokens, found = _tokens(text), references(text, paths=True)
+        if len(found) != 1 or not tokens[0].is_word("SELECT"):
+            return None
+        [one] = found
+        before = [token for token in tokens[1:] if token.end <= one.start][:-1]
+        after = [token for token in tokens if token.start >= one.end]
+        columns = _columns(text, before)
+        if columns is None:
+            return None
+        where, limit = None, None
+        if after and after[0].is_word("WHERE"):
+            rest = next((i for i, token in enumerate(after[1:], 1) if token.is_word(*_NEXT_WORDS)), len(after))
+            where, after = text[after[0].end : after[rest - 1].end], after[rest:]
+            try:
+                parse_sql(where)
+            except PredicateError:
+                return None
+        if len(after) == 2 and after[0].is_word("LIMIT") and after[1].text.isdigit():
+            limit, after = int(after[1].text), []
+        if after:
+            return None
+        return self.scan(one.name, where, columns or None, limit).to_batches()
+
+    def scans(self, text: str, named: Sequence[Reference]) -> list[TableScan]:
+        """The scans of the tables of a query for DuckDB, in its order, by the predicates that mean the same in Spark.
+
+        text: The query with the values of its parameters.
+        """
+        tokens = _tokens(text)
+        by_place = [ref for ref in references(text, paths=True) if ref.name in self.tables]
+        assert [ref.name for ref in by_place] == [ref.name for ref in named]
+        return [
+            self.scan(ref.name, sure_predicate(text, tokens, ref, self.tables[ref.name].schema)) for ref in by_place
+        ]
+
+    def scan(
+        self, name: StatementTable, where: str | None, columns: Sequence[str] | None = None, limit: int | None = None
+    ) -> TableScan:
+        """The scan of a table by a predicate, and by that of the view which its name stands for."""
+        both = [f"({each})" for each in (self.session.condition(name), where) if each is not None]
+        return self.tables[name].scan(" AND ".join(both) or None, columns, limit, self.time_zone)
+
+
+def _columns(text: str, tokens: Sequence[SqlToken]) -> list[str] | None:
+    """The columns of a select list, [] for `*`; None if it has anything else."""
+    if len(tokens) == 1 and tokens[0].is_symbol("*"):
+        return []
+    found: list[str] = []
+    start = 0
+    for at in range(len(tokens) + 1):
+        if at < len(tokens) and not tokens[at].is_symbol(","):
+            continue
+        part = tokens[start:at]
+        if len(part) != 1 or part[0].kind not in ("word", "name"):
+            return None
+        try:
+            node = parse_sql(text[part[0].start : part[0].end])
+        except PredicateError:
+            return None
+        if not isinstance(node, Column):
+            return None
+        found.append(display_name(node.parts))
+        start = at + 1
+    return found
+
+
+def _by_duckdb(
+    text: str,
+    tokens: Sequence[SqlToken],
+    scans: Mapping[Reference, TableScan],
+    params: object,
+    time_zone: str,
+) -> pa.RecordBatchReader:
+    try:
+        import duckdb
+    except ImportError as error:
+        raise InvalidArgument(
+            "This query needs DuckDB: pip install duckdb. Without it, write SELECT columns FROM 'table' WHERE "
+            "predicate LIMIT n."
+        ) from error
+    prefix = "deltaskip_"
+    while prefix in text.lower():
+        prefix += "_"
+    views = {ref: f"{prefix}{number}" for number, ref in enumerate(scans)}
+    run = renamed(text, views, _identifier)
+    run, values = bound_parameters(run, params)
+    connection = duckdb.connect()
+    try:
+        connection.execute("SET TimeZone = ?", [time_zone])
+        for ref, scan in scans.items():
+            scan.to_duckdb(connection, views[ref])
+        for setting in _CLOSED:
+            connection.execute(f"SET {setting}")
+        if [each.type for each in connection.extract_statements(run)] != [duckdb.StatementType.SELECT]:
+            raise InvalidArgument("A query is one SELECT: other statements are not run.")
+        if re.search(r"""\\['"]""", text):
+            raise InvalidArgument(
+                "A backslash before a quote ends a string in DuckDB and continues it in Spark: write '' for a quote in "
+                "a string, or pass the string as a parameter."
+            )
+        found = pa.RecordBatchReader.from_stream(connection.sql(run, params=values or None))
+    except duckdb.Error as error:
+        raise _refused(error, text, tokens, views) from error
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from found
+        except (duckdb.Error, OSError, pa.ArrowException) as error:
+            raise PredicateError(f"DuckDB cannot finish the query: {redacted(str(error))}") from error
+
+    # The name of Spark, and of an answer from the log.
+    names = ["count(1)" if name == "count_star()" else name for name in found.schema.names]
+    schema = pa.schema([field.with_name(name) for field, name in zip(found.schema, names, strict=True)])
+    renamed_batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in batches())
+    return pa.RecordBatchReader.from_batches(schema, renamed_batches)
+
+
+def _refused(error: Exception, text: str, tokens: Sequence[SqlToken], views: Mapping[Reference, str]) -> PredicateError:
+    """The error for a query that DuckDB refuses, with the names of the query and what to write."""
+    said = redacted(str(error))
+    for ref, view in reversed(views.items()):
+        parts = ref.name.parts
+        path = path_of(parts)
+        shown = display_name(parts) if path is None else f"'{path.removeprefix('./')}'"
+        said = said.replace(f"{view} AS {_identifier(parts[-1])}", shown).replace(view, shown)
+    cure = next((f" Put the path in quotes: {each}" for each in _quoted(text, tokens, exists=True)), "")
+    cure += " Write AND for &&." if "&&" in text else ""
+    cure += ' DuckDB quotes names as "name".' if "`" in text else ""
+    return PredicateError(f"DuckDB refuses the query: {said}{cure}")
+
+
+def _identifier(name: str) -> str:
+    """A name in the quotes of DuckDB."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,238 @@
+"""Structs, lists and maps whose leaves the kernels decode are those that pyarrow reads from the same files."""
+
+from __future__ import annotations
+
+import io
+import random
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deltaskip as ds
+from deltaskip.errors import UnsupportedFeature
+from deltaskip.reading.column_chunks import decode_columns
+from deltaskip.stats.parquet_input import ParquetInput
+
+TEXT, NUMBER, DECIMAL = pa.string(), pa.int32(), pa.decimal128(12, 2)
+
+
+def struct(**fields: Any) -> pa.DataType:
+    return pa.struct([each if isinstance(each, pa.Field) else pa.field(name, each) for name, each in fields.items()])
+
+
+def required(name: str, kind: pa.DataType) -> pa.Field:
+    return pa.field(name, kind, nullable=False)
+
+
+DECODED: dict[str, pa.DataType] = {
+    "struct": struct(a=pa.int64(), t=TEXT),
+    "struct of one": struct(t=TEXT),
+    "deep struct": struct(a=struct(b=struct(c=NUMBER, t=TEXT)), d=pa.bool_()),
+    "required in a struct": struct(a=required("a", NUMBER), b=required("b", struct(c=TEXT))),
+    "list": pa.list_(NUMBER),
+    "list of required": pa.list_(required("element", NUMBER)),
+    "list of texts": pa.list_(TEXT),
+    "list of structs": pa.list_(struct(a=NUMBER, t=TEXT, s=struct(x=pa.float64()))),
+    "struct of lists": struct(a=pa.list_(NUMBER), b=pa.list_(TEXT), c=pa.bool_()),
+    "map": pa.map_(TEXT, NUMBER),
+    "map of structs": pa.map_(NUMBER, struct(t=TEXT, d=pa.date32())),
+    "struct of maps": struct(m=pa.map_(TEXT, TEXT), l=pa.list_(pa.bool_())),
+    "decimals": struct(d=DECIMAL, l=pa.list_(DECIMAL)),
+    "times": struct(t=pa.timestamp("us", "UTC"), l=pa.list_(pa.timestamp("us"))),
+    "bytes": pa.list_(pa.binary()),
+    "small numbers": struct(b=pa.int8(), l=pa.list_(pa.int16())),
+}
+LEFT: dict[str, pa.DataType] = {
+    "list of lists": pa.list_(pa.list_(NUMBER)),
+    "map of lists": pa.map_(TEXT, pa.list_(NUMBER)),
+    "list in a list": pa.list_(struct(a=pa.list_(NUMBER))),
+    "large list": pa.large_list(NUMBER),
+    "fixed list": pa.list_(NUMBER, 2),
+    "unsigned": struct(a=pa.uint8()),
+}
+
+
+def value_of(kind: pa.DataType, chance: random.Random, nullable: bool = True, nulls: float = 0.2) -> Any:
+    """A random value of a type."""
+    if nullable and chance.random() < nulls:
+        return None
+    if pa.types.is_struct(kind):
+        return {each.name: value_of(each.type, chance, each.nullable, nulls) for each in kind}
+    if pa.types.is_map(kind):
+        keys = {value_of(kind.key_type, chance, False) for _ in range(chance.choice([0, 0, 1, 2, 5]))}
+        return [(key, value_of(kind.item_type, chance, kind.item_field.nullable, nulls)) for key in keys]
+    if pa.types.is_nested(kind):
+        size = 2 if pa.types.is_fixed_size_list(kind) else chance.choice([0, 0, 1, 2, 5])
+        field = kind.value_field
+        return [value_of(field.type, chance, field.nullable, nulls) for _ in range(size)]
+    if kind == TEXT:
+        return chance.choice(["", "a", "twelve bytes", "more than twelve bytes", f"{chance.random()}", "\xe4\xf6"])
+    if pa.types.is_binary(kind):
+        return bytes(chance.randrange(256) for _ in range(chance.choice([0, 3, 20])))
+    if pa.types.is_boolean(kind):
+        return chance.random() < 0.5
+    if pa.types.is_decimal(kind):
+        return Decimal(chance.randrange(-(10**11), 10**11)).scaleb(-2)
+    if pa.types.is_floating(kind):
+        return chance.random()
+    number = chance.choice([0, 1, 7, 100, chance.randrange(100)])
+    return pa.scalar(number, pa.int32() if pa.types.is_date(kind) else pa.int64()).cast(kind).as_py()
+
+
+def written(array: pa.Array, **options: Any) -> bytes:
+    """A Parquet file of one column."""
+    file = io.BytesIO()
+    pq.write_table(pa.table({"c": array}), file, **options)
+    return file.getvalue()
+
+
+def decoded(data: bytes, paths: tuple[str, ...] = ("c",), views: bool = False) -> pa.Array | None:
+    """The column as the kernels decode it; None if pyarrow must read it."""
+    source = pa.BufferReader(data)
+    parquet = ParquetInput(source)
+    groups = list(range(parquet.num_row_groups))
+    found = decode_columns(
+        source,
+        parquet.metadata,
+        parquet.schema_arrow,
+        groups,
+        {},
+        None,
+        views=["c"] if views else [],
+        nested={"c": paths},
+    )
+    return found.get("c")
+
+
+def without_views(array: pa.Array) -> list[Any]:
+    array.validate(full=True)
+    found: list[Any] = array.to_pylist()
+    return found
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    st.sampled_from(sorted(DECODED)), st.integers(0, 10**6), st.sampled_from([1, 2, 7, 9, 300]),
+    st.sampled_from([0.0, 0.2, 0.9, 1.0]), st.booleans(), st.booleans(), st.sampled_from(["1.0", "2.0"]),
+    st.sampled_from(["none", "snappy", "zstd"]), st.booleans(),
+)  # fmt: skip
+def test_columns_are_those_that_pyarrow_reads(
+    name: str, seed: int, rows: int, nulls: float, dictionary: bool, views: bool, version: str, codec: str, small: bool
+) -> None:
+    chance = random.Random(seed)
+    array = pa.array([value_of(DECODED[name], chance, nulls=nulls) for _ in range(rows)], DECODED[name])
+    options: dict[str, Any] = {"data_page_size": 64, "write_batch_size": 16} if small else {}
+    data = written(
+        array, use_dictionary=dictionary, data_page_version=version, compression=codec,
+        row_group_size=max(1, rows // chance.choice([1, 1, 3])), **options,
+    )  # fmt: skip
+    found = decoded(data, views=views)
+    assert found is not None
+    assert without_views(found) == pq.read_table(pa.BufferReader(data))["c"].to_pylist() == array.to_pylist()
+    if not views:
+        assert found.type == pq.read_schema(pa.BufferReader(data)).field("c").type
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_columns_that_are_left_to_pyarrow(name: str) -> None:
+    chance = random.Random(1)
+    array = pa.array([value_of(LEFT[name], chance) for _ in range(20)], LEFT[name])
+    assert decoded(written(array)) is None
+
+
+@pytest.mark.parametrize(
+    "paths", [("c.a",), ("c.t",), ("c.s.x", "c.t"), ("c.l",), ("c.s",), ("c.s.y", "c.l"), ("c.m", "c.a"), ("c",)]
+)
+def test_parts_of_structs_are_those_that_pyarrow_reads(paths: tuple[str, ...]) -> None:
+    chance = random.Random(2)
+    kind = struct(
+        a=NUMBER, s=struct(x=pa.float64(), y=TEXT), t=TEXT, l=pa.list_(struct(p=NUMBER, q=TEXT)), m=pa.map_(TEXT, TEXT)
+    )
+    data = written(pa.array([value_of(kind, chance) for _ in range(50)], kind))
+    expected = pq.ParquetFile(pa.BufferReader(data)).read(columns=list(paths))["c"].combine_chunks()
+    found = decoded(data, paths)
+    assert found is not None
+    assert found.type == expected.type
+    assert without_views(found) == expected.to_pylist()
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(sorted(set(DECODED) - {"decimals"})), st.booleans())
+def test_damaged_pages_are_valid_or_left_to_pyarrow(seed: int, name: str, views: bool) -> None:
+    chance = random.Random(seed)
+    array = pa.array([value_of(DECODED[name], chance) for _ in range(40)], DECODED[name])
+    data = bytearray(written(array, compression="none", use_dictionary=chance.random() < 0.5))
+    length = int.from_bytes(data[-8:-4], "little")
+    for _ in range(chance.choice([1, 2, 8])):
+        data[chance.randrange(4, len(data) - 8 - length)] = chance.choice([0, 1, 2, 3, 127, 255, chance.randrange(256)])
+    found = decoded(bytes(data), views=views)
+    if found is not None:
+        assert len(found) == 40
+        found.validate(full=True)
+
+
+def test_levels_that_contradict_each_other_are_left_to_pyarrow() -> None:
+    """Levels of repetition of the keys or of the values of a map: 0, 1, 0 as a packed group of eight."""
+    rows = [[("a", 1), ("b", 2)], [("c", 3)]]
+    data = written(pa.array(rows, pa.map_(TEXT, NUMBER)), compression="none", use_dictionary=False)
+    levels = b"\2\0\0\0\3\2"
+    places = [at for at in range(len(data)) if data.startswith(levels, at)]
+    assert len(places) == 2
+    for at in places:
+        for wrong in (0, 1, 3, 4, 6):
+            changed = decoded(data[: at + 5] + bytes([wrong]) + data[at + 6 :])
+            if wrong == 4:
+                # Only the number of a row's entries differs.
+                assert changed is None or changed.to_pylist() == [rows[0][:1], [rows[0][1], rows[1][0]]]
+            else:
+                assert changed is None
+    assert decoded(data).to_pylist() == rows  # type: ignore[union-attr]
+
+
+def test_strings_in_nested_columns_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
+    for number, kind in enumerate((struct(t=TEXT), pa.list_(TEXT), pa.map_(TEXT, TEXT))):
+        rows: Any = [{"t": "good?"}] if number == 0 else [["good?"]] if number == 1 else [[("key", "good?")]]
+        data = written(pa.array(rows, kind), compression="none")
+        declared = ("STRUCT<t: STRING>", "ARRAY<STRING>", "MAP<STRING, STRING>")[number]
+        table = ds.DeltaTable.create(tmp_path / str(number), f"c {declared}")
+        (tmp_path / str(number) / "a.parquet").write_bytes(data.replace(b"good?", b"goo\xff?"))
+        table.add_files(["a.parquet"])
+        with pytest.raises(UnsupportedFeature, match="column 'c' that is not UTF-8"):
+            table.scan().to_arrow()
+
+
+def test_pyarrow_reads_none_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of files with several row groups, with and without a filter and deleted rows."""
+    chance = random.Random(5)
+    kinds = [kind for name, kind in DECODED.items() if "required" not in name]
+    columns = {f"c{number}": kind for number, kind in enumerate(kinds)}
+    rows = pa.table(
+        {
+            "id": np.arange(600),
+            **{name: pa.array([value_of(kind, chance) for _ in range(600)], kind) for name, kind in columns.items()},
+        }
+    )
+    nullable = pa.schema([pa.field(field.name, field.type) for field in rows.schema])
+    table = ds.DeltaTable.create(tmp_path / "t", nullable, properties={"delta.enableDeletionVectors": "true"})
+    table.append(rows)
+    table.delete("id % 10 = 3")
+    expected = [row for row in rows.to_pylist() if row["id"] % 10 != 3]
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("pyarrow reads columns")
+
+    monkeypatch.setattr("deltaskip.stats.parquet_input.ParquetInput.read_row_groups", refused)
+    monkeypatch.setattr("deltaskip.stats.parquet_input.ParquetInput.iter_batches", refused)
+    assert table.scan().to_arrow().to_pylist() == expected
+    assert table.scan("id < 100").to_arrow().to_pylist() == [row for row in expected if row["id"] < 100]
+    frame = pl.from_arrow(table.scan().to_arrow())
+    assert isinstance(frame, pl.DataFrame)
+    assert table.scan().to_polars().equals(frame)

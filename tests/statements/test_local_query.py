@@ -1,0 +1,232 @@
+"""`sql` without a session: DuckDB and scans answer, over paths, registered views and names of a catalog."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaskip as ds
+from deltaskip.reading.metrics import ScanMetrics
+from deltaskip.statements import views as views_module
+
+pytest.importorskip("duckdb")
+
+ROWS = [{"id": i, "day": date(2026, 1, 1 + i % 3), "name": f"n{i}", "price": Decimal(i) / 4} for i in range(12)]
+SCHEMA = "id BIGINT, day DATE, name STRING, price DECIMAL(9, 2)"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    orders = ds.DeltaTable.create("data/orders", SCHEMA, partition_by=["day"])
+    for start in (0, 6):
+        orders.append(ROWS[start : start + 6])
+    ds.write("names", [{"id": 1, "label": "one"}])
+    catalog = ds.catalog("warehouse:wh")
+    catalog.create_namespace("sales")
+    catalog.create_table("sales.orders", SCHEMA, ["day"]).append(ROWS)
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def no_views() -> Iterator[None]:
+    yield
+    views_module._VIEWS.clear()
+
+
+DOORS: dict[str, tuple[str, Callable[..., pa.Table]]] = {
+    "path": ("'data/orders'", lambda text, *more: ds.sql(text, *more)),
+    "path in double quotes": ('"data/orders"', lambda text, *more: ds.sql(text, *more)),
+    "delta": ("delta.`data/orders`", lambda text, *more: ds.sql(None, text, *more)),
+    "view": ("Seen", lambda text, *more: ds.sql(text, *more)),
+    "catalog": ("sales.orders", lambda text, *more: ds.catalog("warehouse:wh").sql(text, *more)),
+    "catalog, quoted": ('"sales"."orders"', lambda text, *more: ds.catalog("warehouse:wh").sql(None, text, *more)),
+}
+QUERIES: list[tuple[str, tuple[object, ...], list[tuple[Any, ...]]]] = [
+    ("SELECT id FROM {t} WHERE id >= 10", (), [(10,), (11,)]),
+    ("SELECT id, name FROM {t} WHERE name = 'n3' LIMIT 5", (), [(3, "n3")]),
+    ("SELECT day, count(*) AS n FROM {t} GROUP BY day ORDER BY day", (), [(date(2026, 1, i), 4) for i in (1, 2, 3)]),
+    ("SELECT count(*) FROM {t} a JOIN {t} b ON a.id = b.id + 1", (), [(11,)]),
+    ("SELECT sum(price) FROM {t} WHERE day = DATE '2026-01-02'", (), [(Decimal("5.50"),)]),
+    ("WITH x AS (SELECT max(id) AS m FROM {t}) SELECT m FROM x", (), [(11,)]),
+    ("FROM {t} SELECT min(id)", (), [(0,)]),
+    ("SELECT max(id) FROM {t} WHERE id < :top AND name IN (:names)", ({"top": 9, "names": ["n2", "n7"]},), [(7,)]),
+    ("SELECT max(id) FROM {t} WHERE day = ?", ([date(2026, 1, 1)],), [(9,)]),
+    ("SELECT id FROM {t} WHERE name = :n", ({"n": "n5' OR '1' = '1"},), []),
+    ("SELECT count(*) FROM {t} WHERE name || '' = :n", ({"n": "\\' OR true --"},), [(0,)]),
+    ("SELECT orders.id FROM {t} orders WHERE orders.id = 4 OR id + 1 = 1 ORDER BY 1;", (), [(0,), (4,)]),
+]
+
+
+def test_every_door_answers_every_query_by_itself(folder: Path) -> None:
+    ds.register_view(None, "seen", "data/orders")
+    for name, (table, run) in DOORS.items():
+        for text, more, expected in QUERIES:
+            found = run(text.format(t=table), *more)
+            rows = [tuple(row.values()) for row in found.to_pylist()]
+            assert rows == expected, (name, text)
+
+
+def test_the_name_of_a_table_qualifies_its_columns(folder: Path) -> None:
+    catalog = ds.catalog("warehouse:wh")
+    for text in (
+        "SELECT sales.orders.id + 0 AS i FROM sales.orders WHERE orders.id = 4",
+        "SELECT orders.id * 1 AS i FROM `sales`.`orders` WHERE sales.orders.name = 'n4'",
+    ):
+        assert catalog.sql(text).to_pylist() == [{"i": 4}]
+
+
+def test_only_the_files_row_groups_and_columns_of_a_query_are_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[ScanMetrics] = []
+    monkeypatch.setattr(ds.TableScan, "_finished", lambda self, metrics: read.append(metrics))
+    for text in (
+        "SELECT id FROM 'data/orders' WHERE day = '2026-01-02' AND id > 6",
+        "SELECT sum(id) FROM 'data/orders' WHERE day = DATE '2026-01-02' AND id > 6",
+        "SELECT count(id) FROM 'data/orders' WHERE id > 6 AND day IN (DATE '2026-01-02')",
+    ):
+        read.clear()
+        ds.sql(text)
+        [one] = read
+        assert one.files == 1, (text, one)
+
+
+TYPES = "id BIGINT, d DOUBLE, f FLOAT, s STRING, c STRING COLLATE UTF8_LCASE, ts TIMESTAMP, t TIMESTAMP_NTZ, day DATE"
+PUSHED = [
+    "d > 9", "d <> 0", "9.5 < d", "s LIKE 'n1%'", "starts_with(s, 'n1')", "CAST(ts AS DATE) = DATE '2026-01-04'",
+    "t::DATE >= DATE '2026-01-10'", "year(day) = 2027", "year(ts) > 2026", "s IS NOT DISTINCT FROM 'n3'",
+    "id IS NOT DISTINCT FROM 4", "x.d > 9.5 AND x.f > 0", "d BETWEEN 9 AND 10.5", "d > 9 AND CAST(f AS INT) = 9",
+    "CAST(f AS INT) = 9 AND s LIKE 'n9%'",
+]  # fmt: skip
+LEFT = [
+    "f > 9.1", "c LIKE 'n1%'", "c IS NOT DISTINCT FROM 'N3'", "s LIKE 'n_'", "d > 9 OR s LIKE 'n1%'", "NOT d > 3",
+    "CAST(f AS INT) = 9", "s LIKE 'n1%' COLLATE NOCASE", "NOT s LIKE 'n1%'", "s ILIKE 'N1%'", "d > '9'", "s > 'n5'",
+]  # fmt: skip
+
+
+def test_filters_that_duckdb_keeps_to_itself_skip_files_and_change_no_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import duckdb
+
+    monkeypatch.chdir(tmp_path)
+    table = ds.DeltaTable.create("x", TYPES)
+    for i in range(12):
+        day = date(2026 + i % 2, 1, 1 + i)
+        time = datetime(day.year, 1, 1 + i, 12)
+        numbers = {"id": i, "d": [float(i), float("nan")][i == 11], "f": i + 0.1}
+        table.append([{**numbers, "s": f"n{i}", "c": f"N{i}", "ts": time.replace(tzinfo=UTC), "t": time, "day": day}])
+    model, read = duckdb.connect(), []
+    model.execute("SET TimeZone = 'UTC'")
+    model.register("rows", table.scan().to_arrow())
+    model.execute("CREATE TABLE x AS FROM rows")
+    monkeypatch.setattr(ds.TableScan, "_finished", lambda self, metrics: read.append(metrics.files))
+    shapes = (
+        "SELECT count(*) FROM {t} x WHERE {p}",
+        "SELECT sum(id) AS n FROM (FROM {t} AS x WHERE {p} ORDER BY 1)",
+        "WITH y AS (SELECT * FROM {t} x WHERE {p}) SELECT max(a.id) FROM y a, y b WHERE a.id = b.id + 0",
+    )
+    for predicate in (*PUSHED, *LEFT):
+        for shape in shapes:
+            read.clear()
+            expected = model.sql(shape.format(t="x", p=predicate)).fetchall()
+            found = ds.sql(shape.format(t="'x'", p=predicate)).to_pylist()
+            assert [tuple(row.values()) for row in found] == expected, (predicate, shape)
+            if predicate in PUSHED:
+                assert read and max(read) < 12, (predicate, shape, read)
+    for text in (
+        "SELECT count(*) FROM 'x' a POSITIONAL JOIN 'x' b WHERE b.d > 9",
+        "SELECT count(*) FROM 'x' a LEFT JOIN (FROM 'x') b ON a.id = b.id + 100 WHERE a.d > 9",
+        "SELECT count(*) FROM 'x' a ASOF JOIN 'x' b ON a.id >= b.id WHERE b.s LIKE 'n1%'",
+        "SELECT count(*) FROM 'x' a WHERE EXISTS (FROM 'x' WHERE d > a.d AND s LIKE 'n1%')",
+    ):
+        found = ds.sql(text).to_pylist()
+        assert [tuple(row.values()) for row in found] == model.sql(text.replace("'x'", "x")).fetchall(), text
+
+
+def test_views_have_their_predicate_and_the_latest_version(folder: Path) -> None:
+    view = ds.register_view(None, "late", "data/orders", "id > 7")
+    assert ds.sql("SELECT count(*) AS n FROM late").to_pylist() == [{"n": 4}]
+    assert ds.sql("SELECT id FROM late WHERE id < 9").to_pylist() == [{"id": 8}]
+    ds.DeltaTable("data/orders").append([{"id": 20}])
+    assert ds.sql("SELECT max(id) AS m FROM late").to_pylist() == [{"m": 20}]
+    assert ds.sql("SELECT max(id) AS m FROM late VERSION AS OF 2").to_pylist() == [{"m": 11}]
+    assert view.refresh() and "RegisteredView('late'" in repr(view)
+    view.drop()
+    with pytest.raises(ds.TableNotFound, match="no registered view late"):
+        ds.sql("SELECT * FROM late")
+    with pytest.raises(ds.PredicateError):
+        ds.register_view(None, "wrong", "data/orders", "nope > 7")
+
+
+def test_counts_have_the_name_of_spark_from_the_log_and_from_duckdb(folder: Path) -> None:
+    catalog = ds.catalog("warehouse:wh")
+    names = {
+        text: catalog.sql(f"SELECT count(*) FROM sales.orders {text}").column_names
+        for text in ("", "WHERE id + 1 > 3", "GROUP BY day")
+    }
+    assert set(map(tuple, names.values())) == {("count(1)",)}
+
+
+def test_nothing_but_a_select_over_the_named_tables_is_run(folder: Path) -> None:
+    (folder / "secret.csv").write_text("a\n1\n")
+    written = folder / "written.csv"
+    for text, error, said in (
+        ("DELETE FROM 'data/orders'", ds.InvalidArgument, "queries only|begins with SELECT|not supported"),
+        ("SELECT id FROM 'data/orders'; SELECT 1", ds.PredicateError, "one statement"),
+        (f"SELECT 1 FROM 'data/orders' WHERE 'a' <> '\\'; COPY (SELECT 1) TO '{written}' --'", ds.InvalidArgument,
+         "one SELECT"),
+        ("SELECT count(*) FROM 'data/orders' WHERE name = 'a\\' --'", ds.InvalidArgument, "backslash before a quote"),
+        ("SELECT * FROM 'data/orders', read_csv('secret.csv')", ds.PredicateError, "disabled by configuration"),
+        ("SELECT * FROM 'data/orders', 'secret.csv'", ds.TableNotFound, "not a Delta table"),
+        ("SELECT max(content) FROM read_text('secret.csv') JOIN 'names' ON true", ds.PredicateError, "disabled"),
+        ("SELECT * FROM 'names', no_views", ds.TableNotFound, "no registered view no_views"),
+        ("SELECT * FROM 'nowhere' LIMIT 1", ds.TableNotFound, "nowhere"),
+        ("SELECT 1", ds.InvalidArgument, "names no table: put its path in quotes"),
+        ("SELECT nope(id) FROM 'names'", ds.PredicateError, "DuckDB refuses the query: .*nope"),
+        ("SELECT lable FROM 'names' ORDER BY 1", ds.PredicateError, "DuckDB refuses the query: .*lable"),
+        ("SELECT id FROM 'names' WHERE id = :x", ds.PredicateError, ":x|parse"),
+        ("EXPLAIN SELECT id FROM 'names'", ds.SparkUnavailable, "needs a Spark session"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=said):
+            ds.sql(text)
+    assert not written.exists()
+
+
+def test_functions_with_the_meaning_of_duckdb_are_named(folder: Path) -> None:
+    with pytest.warns(ds.PredicateWarning, match="so that upper has the meaning of DuckDB"):
+        ds.sql("SELECT upper(name) FROM 'data/orders'")
+    ds.DeltaTable.create("collated", "id INT, name STRING COLLATE UTF8_LCASE").append([{"id": 1, "name": "A"}])
+    assert ds.sql("SELECT id FROM 'collated' WHERE name = 'a'").num_rows == 1
+    with pytest.warns(ds.PredicateWarning, match="^DuckDB compares strings of name by their bytes"):
+        assert ds.sql("SELECT count(*) AS n FROM 'collated' WHERE name = 'a'").to_pylist() == [{"n": 0}]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ds.sql("SELECT count(*) FROM 'collated' WHERE id = 1")
+
+
+def test_the_time_zone_is_that_of_the_call(folder: Path) -> None:
+    midnight = datetime(2025, 12, 31, 15, tzinfo=UTC)
+    ds.write("times", {"t": [midnight]})
+    for text in ("SELECT t FROM 'times' WHERE t = '2026-01-01 00:00:00'",
+                 "SELECT max(t) AS t FROM 'times' WHERE t = TIMESTAMPTZ '2026-01-01 00:00:00'"):  # fmt: skip
+        [row] = ds.sql(text, time_zone="Asia/Tokyo").to_pylist()
+        assert (row["t"] is not None and row["t"].isoformat() == "2025-12-31T15:00:00+00:00") or row["t"].hour == 0
+        assert [each for each in ds.sql(text).to_pylist() if each["t"] is not None] == []
+    with pytest.raises(ds.InvalidArgument, match="Nowhere"):
+        ds.sql("SELECT 1 FROM 'times'", time_zone="Nowhere/Land")
+
+
+def test_a_missing_duckdb_says_what_to_install_and_what_works(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
+    assert ds.sql("SELECT id FROM 'names'").to_pylist() == [{"id": 1}]
+    with pytest.raises(ds.InvalidArgument, match="pip install duckdb"):
+        ds.sql("SELECT sum(id) FROM 'names'")
