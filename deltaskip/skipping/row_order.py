@@ -15,7 +15,7 @@ from deltaskip.engine import engine, is_column
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError
 from deltaskip.predicates import expression_node
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr import ColumnExpr, SortTerm, as_read, sort_texts, to_sql
+from deltaskip.sparkexpr import ColumnExpr, SortTerm, as_read, to_sql
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind_expression
@@ -94,7 +94,7 @@ def given_terms(scan: LogScan, by: object) -> tuple[SortTerm, ...]:
             if not each.strip():
                 raise InvalidArgument(f"by is empty: it must be {_FORMS}.")
             try:
-                for text, descending, nulls_first in sort_texts(each):
+                for text, descending, nulls_first in SortTerm.texts(each):
                     found.append(SortTerm(expression_node(text, meaning=scan.meaning), descending, nulls_first))
             except PredicateError as error:
                 raise PredicateError(f"by is not valid: {error}") from error

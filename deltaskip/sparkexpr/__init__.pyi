@@ -7,7 +7,7 @@ from .failures import PASS_SESSION, EvaluationError, Undecided, needs_session, p
 from .over_data import CheckedExpression, check, evaluate, filter
 from .padding import as_read, padded_column
 from .python_values import literal_node, shaped
-from .sort_terms import SortTerm, sort_texts
+from .sort_terms import SortTerm
 from .text.expressions import beyond_one_row, columns_in, is_valid_sql, parse_sql, type_of_text
 from .text.parameters import bound_parameters, parameter_names, with_parameters
 from .text.render import exact_sql, to_sql
@@ -42,7 +42,6 @@ __all__ = [
     "public_errors",
     "refused",
     "shaped",
-    "sort_texts",
     "sql_name",
     "to_node",
     "to_sql",

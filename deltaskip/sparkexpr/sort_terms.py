@@ -27,6 +27,11 @@ class SortTerm:
     descending: bool
     nulls_first: bool
 
+    @staticmethod
+    def texts(text: str) -> list[tuple[str, bool, bool]]:
+        """Return the parts of each term of ORDER BY, see `sort_texts`. text: Terms such as `ts DESC, id`."""
+        return sort_texts(text)
+
     def __str__(self) -> str:
         direction = "DESC" if self.descending else "ASC"
         return f"{to_sql(self.node)} {direction} NULLS {'FIRST' if self.nulls_first else 'LAST'}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from deltaskip.errors import DeltaSkipError, SchemaError
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr import sort_texts
+from deltaskip.sparkexpr import SortTerm
 from deltaskip.sparkexpr.text.sql_text import quoted_path
 from deltaskip.sparkexpr.types import fold_name
 from deltaskip.statements.reader import NameParts, StatementReader, StatementTable
@@ -130,7 +130,7 @@ def _parsed(reader: StatementReader) -> SimpleQuery | None:
     reader.finish()
     if (order is None) != (limit is None) or (where is not None and not _is_plain(where)):
         return None
-    terms = [] if order is None else sort_texts(order)
+    terms = [] if order is None else SortTerm.texts(order)
     paths = [_path(text) for text, _, _ in terms]
     # ORDER BY finds names of SELECT before columns of the table.
     if None in paths or (terms and any(item.name for item in items)):
