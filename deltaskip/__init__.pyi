@@ -95,7 +95,7 @@ from .maintenance.recompute.recomputed import ColumnPlan, Recomputed, RecomputeP
 from .maintenance.results import PartitioningResult, VacuumResult
 from .reading.distributed_scan import DistributedScan
 from .reading.metrics import ScanMetrics
-from .reading.table_scan import ScanPiece, TableScan
+from .reading.table_scan import ScanPiece, TableScan, TopScan
 from .settings import Options, options
 from .skipping.explain.report import Branch, Explain, LeafReport
 from .skipping.scan import Scan
@@ -104,6 +104,7 @@ from .sparkexpr.collations.collation_id import CollationId
 from .sparkexpr.collations.libraries import register_icu
 from .sparkexpr.collations.lookup import AvailableCollations, available_collations, collation
 from .sparkexpr.column import ColumnExpr, col, lit
+from .sparkexpr.sort_terms import SortTerm
 from .sparkexpr.types.data_types import (
     ArrayType,
     DataType,
@@ -222,6 +223,7 @@ __all__ = [
     "SetProperty",
     "Sidecar",
     "SortOrder",
+    "SortTerm",
     "SparkUnavailable",
     "StagedTable",
     "StatisticsWarning",
@@ -236,6 +238,7 @@ __all__ = [
     "TableDetail",
     "TableNotFound",
     "TableScan",
+    "TopScan",
     "TransactionalTableCatalog",
     "UnexpectedError",
     "UnknownType",

@@ -22,6 +22,7 @@ from deltaskip.sparkexpr.collations import installed_spark_version
 
 if TYPE_CHECKING:
     from deltaskip.log import Snapshot
+    from deltaskip.sparkexpr import SortTerm
     from deltaskip.sparkexpr.meaning import SessionMeaning
     from deltaskip.sparkexpr.nodes import Node
     from deltaskip.sparkexpr.types import StructType
@@ -76,6 +77,10 @@ class PlannedScan(Protocol):
 
 class ListedScan(PlannedScan, Protocol):
     """The members of a scan that an engine needs to read its rows; see `Scan`."""
+
+    @property
+    def order(self) -> Sequence[SortTerm]:
+        """The order whose first rows are returned, as many as the limit; empty for any rows."""
 
     def files(self) -> pa.Table:
         """The files that may contain matching rows."""
@@ -156,6 +161,12 @@ class Engine(Protocol):
         """The unbound predicate of an engine's column expression; `Opaque` for parts that have no node.
 
         read: Returns the node of SQL text in it; by default as without a session.
+        """
+
+    def column_to_term(self, column: Any, read: Callable[[str], Node] = ...) -> SortTerm:
+        """The term of an order that an engine's column expression stands for, such as `F.desc("ts")`.
+
+        read: See `column_to_node`.
         """
 
     def as_columns_of(self, column: Any, table: str, qualifier: str | None, source: Any = None) -> Any:

@@ -164,6 +164,8 @@ OWNERS: dict[type, Callable[[ds.DeltaTable], Any]] = {
 # Of parameters without a default, by name; those of a class by `Class.name`.
 VALID: dict[str, Any] = {
     "set": {"id": "id + 1"},
+    "by": "id DESC",
+    "n": 3,
     "namespace": ("db",),
     "NamespaceDescription.catalog": "c",
     "array": pa.array(["a", "b"]),
@@ -290,11 +292,12 @@ RESULTS = {
     "WrittenCheckpoint",
     "Collation",
     "DataType",
+    "SortTerm",
 }
 # Parameters whose values are not for users: see the docstrings.
 INTERNAL = {
     "StagedTable", "TableScan", "ChangeScan", "ChangeScan.replanned", "Scan.replanned", "Scan", "TableScan.replanned",
-    "ColumnExpr", "DistributedScan", "DistributedScan.replanned",
+    "ColumnExpr", "DistributedScan", "DistributedScan.replanned", "TopScan", "TopScan.replanned",
 }  # fmt: skip
 
 

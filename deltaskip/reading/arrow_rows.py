@@ -398,6 +398,26 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None], views: bo
         finished(metrics)
 
 
+def batches_of(
+    scan: Scan, files: pa.Table, counts: ReadCounts, done: Callable[[int], object] = lambda _: None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of some files that match a scan, in the order of the files.
+
+    Args:
+        scan: The scan; its limit does not count.
+        files: The files, with the columns READ_COLUMNS.
+        counts: Counts the row groups that are read and skipped.
+        done: Called with the bytes of files whose rows were taken.
+
+    Raises:
+        DeltaSkipError: As `arrow_batches`.
+    """
+    reader = RowReader.of(scan, len(files), counts)
+    remote = reader.rows.storage.remote
+    reads = _reads(reader, files, options.read_piece_bytes)
+    yield from read_ahead(reads, _FAR_AHEAD_BYTES if remote else _AHEAD_BYTES, done, remote)
+
+
 def _fields(scan: Scan) -> list[StructField]:
     fields = scan.snapshot.schema.fields
     if scan.columns is None:

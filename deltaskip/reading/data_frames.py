@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltaskip.as_frames import frame_of
-from deltaskip.reading.arrow_rows import arrow_batches, arrow_schema_of
+from deltaskip.reading.arrow_rows import arrow_schema_of
 from deltaskip.reading.pushed import pushed_polars_filter
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def data_frame(scan: TableScan) -> polars.DataFrame:
     """Return a DataFrame of the rows of a scan."""
     import polars
 
-    frames = [frame_of(pa.Table.from_batches([each])) for each in arrow_batches(scan, scan._finished, views=True)]
+    frames = [frame_of(pa.Table.from_batches([each])) for each in scan._batches(scan._finished, views=True)]
     return polars.concat(frames, rechunk=False) if frames else frame_of(arrow_schema_of(scan).empty_table())
 
 
@@ -50,7 +50,7 @@ def _frames(
     limited = rows is not None or scan.limit is not None
     pushed = None if predicate is None or limited else pushed_polars_filter(scan, predicate)
     narrowed = scan._narrowed(names, pushed, rows)
-    for batch in arrow_batches(narrowed, scan._finished, views=True):
+    for batch in narrowed._batches(scan._finished, views=True):
         frame = frame_of(pa.Table.from_batches([batch]))
         frame = frame if predicate is None else frame.filter(predicate)
         if batch_rows is None or frame.height <= batch_rows:

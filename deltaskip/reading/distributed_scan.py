@@ -21,6 +21,8 @@ _CURES = {
     "files": "call files_to_spark(spark), or file_batches() for the list piece by piece",
     "paths": "call files_to_spark(spark, columns=['path'])",
     "head": "call to_spark(spark).limit(n)",
+    "top": "call to_spark(spark).orderBy(…).limit(n)",
+    "aggregate": "call to_spark(spark).groupBy(…).agg(…)",
     **dict.fromkeys(("to_arrow", "to_batches", "__arrow_c_stream__", "to_pandas", "to_polars"), _ROWS),
     **dict.fromkeys(("to_duckdb", "to_dataset", "pieces"), _ROWS),
 }

@@ -38,6 +38,17 @@ class ScanMetrics(Shown):
         """Return the metrics as values that `json.dumps` accepts."""
         return asdict(self)
 
+    def answered(self, what: str) -> str:
+        """Return a sentence on what was read for an answer from the log. what: The answer."""
+        read = (
+            "no file was read"
+            if not self.files
+            else "1 file was read"
+            if self.files == 1
+            else (f"{self.files:,} files were read")
+        )
+        return f"{what}: {read} ({self.bytes:,} bytes), the log answers for the others"
+
     def __str__(self) -> str:
         return (
             f"{self.rows:,} rows of {self.files:,} files ({self.bytes:,} bytes; {self.files_skipped:,} files skipped) "

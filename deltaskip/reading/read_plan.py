@@ -25,6 +25,7 @@ from deltaskip.reading.stored_rows import listed_twice
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import physical_schema
 from deltaskip.settings import options
+from deltaskip.sparkexpr import SortTerm
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import columns_of
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
@@ -125,6 +126,7 @@ class ReadPlan:
         where: The predicate of the rows as the caller wrote it; None for every row.
         columns: Top-level columns to return, in their order; None for all.
         limit: The most rows to return; None for no limit.
+        order: The order whose first rows are returned; empty for any rows.
     """
 
     table: StoredTable
@@ -141,6 +143,7 @@ class ReadPlan:
     where: object = None
     columns: Sequence[str] | None = None
     limit: int | None = None
+    order: Sequence[SortTerm] = ()
 
     @classmethod
     def of(
@@ -236,7 +239,7 @@ def scan_plan(scan: ListedScan, session: SessionFacts, metadata: bool = False, f
         wanted, members = _with_metadata(snapshot, files, wanted)
     plan = ReadPlan.of(table, files, wanted, session.listing)
     where = scan.where if filtered else None
-    return replace(plan, metadata=members, where=where, columns=scan.columns, limit=scan.limit)
+    return replace(plan, metadata=members, where=where, columns=scan.columns, limit=scan.limit, order=scan.order)
 
 
 def own_metadata(schema: t.StructType) -> str | None:

@@ -10,7 +10,7 @@ import pyarrow.dataset as pds
 
 from deltaskip.doors import first_line
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, UnsupportedFeature
-from deltaskip.reading.arrow_rows import arrow_batches, arrow_schema_of
+from deltaskip.reading.arrow_rows import arrow_schema_of
 from deltaskip.reading.pushed import DuckDBFilter
 
 if TYPE_CHECKING:
@@ -97,8 +97,7 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
             wanted = {*columns, *read}
             names = [name for name in every if name in wanted]
         narrowed = scan._narrowed(names, found.predicate if scan.limit is None else None)
-        batches = arrow_batches(narrowed, scan._finished)
-        reader = pa.RecordBatchReader.from_batches(arrow_schema_of(narrowed), batches)
+        reader = pa.RecordBatchReader.from_batches(arrow_schema_of(narrowed), narrowed._batches(scan._finished))
         return ScanScanner(reader, columns, None if exact else filter, options)
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:

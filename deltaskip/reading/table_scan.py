@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, overload
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, overload
 
 from deltaskip import arguments
 from deltaskip.as_frames import AsFrames
 from deltaskip.doors import door
-from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable
+from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, NotProvable
+from deltaskip.fork_safety import cached_property
 from deltaskip.hints import no_elements
 from deltaskip.log import same_table
 from deltaskip.log.loading import of_one_table
 from deltaskip.reading.selected_columns import SelectingScan
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import ColumnExpr
+from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.nodes import And, Node
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     import pyarrow.dataset
 
     from deltaskip.reading.metrics import ScanMetrics
+    from deltaskip.skipping.explain.report import Explain
+    from deltaskip.skipping.row_order import OrderTerm
 
 _Call = tuple[str, tuple[Any, ...]]
 """A method of RowReader, and its arguments."""
@@ -52,6 +57,8 @@ OF_FRAMES = {
     "insert": "append(rows)",
     "upsert": "merge(rows, on)",
     "toDF": "scan().to_spark(spark)",
+    **dict.fromkeys(("sort", "sort_by", "orderBy", "order_by", "top_k", "nlargest"), "scan().top(n, by='ts DESC')"),
+    **dict.fromkeys(("agg", "groupBy", "group_by", "groupby"), "scan().aggregate(by=[…], n='count(*)')"),
     "to_pylist": "scan().to_arrow().to_pylist()",
     "to_dicts": "scan().to_arrow().to_pylist()",
     "rename_column": "alter(RenameColumn(name, new_name))",
@@ -133,6 +140,10 @@ class TableScan(SelectingScan, Scan, AsFrames):
             scan._plan(self.meaning, self.collation_version)
         return scan
 
+    def _also(self, condition: Node | None) -> Self:
+        """The scan of the rows that also satisfy a condition; None for every row."""
+        return self if condition is None else self._narrowed(list(self.paths_by_name), condition)
+
     @property
     def metrics(self) -> ScanMetrics | None:
         """Metrics of the last finished read in this process, with its time; None before the first.
@@ -141,6 +152,9 @@ class TableScan(SelectingScan, Scan, AsFrames):
         """
         found: ScanMetrics | None = self.__dict__.get("_metrics")
         return found
+
+    # What `explain` says of the last totals.
+    _answered = ""
 
     def _finished(self, metrics: ScanMetrics) -> None:
         self._metrics = metrics
@@ -157,6 +171,11 @@ class TableScan(SelectingScan, Scan, AsFrames):
                 of_table = " of the DeltaTable" if instead == OF_FRAMES[name] else ""
                 message = f"A scan has no {name}: write {instead}{of_table}."
                 raise AttributeError(message) from error
+
+    def explain(self) -> Explain:
+        """See `LogScan.explain`. After `aggregate`, the report also says what was read for it."""
+        found = super().explain()
+        return replace(found, answered=self._answered) if self._answered else found
 
     def __getitem__(self, key: object) -> NoReturn:
         """Raise InvalidArgumentType: columns and rows are chosen when the scan is made."""
@@ -186,6 +205,60 @@ class TableScan(SelectingScan, Scan, AsFrames):
                 raise
         return sum(batch.num_rows for batch in self._narrowed((), None).to_batches())
 
+    def top(self, n: int, by: object) -> TopScan:
+        """Return a scan of the first `n` rows in an order, as ORDER BY and LIMIT select them. Ties are in any order.
+
+        Files are read in the order of their bounds, until the rows that were read prove that no other file has one of
+        the first `n`; then the same holds for row groups and pages. `files`, `paths` and `to_spark` have the files that
+        the log does not rule out.
+
+        Args:
+            n: Number of rows.
+            by: The order: SQL text such as "ts DESC NULLS LAST, id", a Column of `deltaskip.col` such as
+                `col("ts").desc()`, a Column of PySpark, or a list of them. NULLs come first in ascending order and last
+                in descending, and NaN is the greatest number, as in Spark.
+
+        Raises:
+            PredicateError: A term does not parse, a column does not exist, or Spark does not sort its type.
+            InvalidArgument: `n` is negative, `by` names no column, or the scan has a limit.
+            InvalidArgumentType: An argument has the wrong type.
+        """
+        number = arguments.non_negative("n", n)
+        if number is None:
+            raise InvalidArgumentType.of("n", "an int", n)
+        if self.limit is not None:
+            raise InvalidArgument(
+                f"A scan with a limit or an order has no first rows, because it has any {self.limit:,} of its rows: "
+                f"call scan(where).top(n, by) without a limit (table {self.snapshot.table_root})."
+            )
+        return TopScan(self, number, by)
+
+    def aggregate(self, by: object = (), **aggregates: str) -> pa.Table:
+        """Return totals of the matching rows, from the log where it proves them.
+
+        Files of which every row matches are counted by their statistics. Only files that match in part, or whose
+        statistics do not decide, are read, and of these only the columns that are needed; for `min` and `max` only the
+        files whose bound is further out than the values that are known. `metrics` and `explain` then say what was read.
+
+        Args:
+            by: The groups: names of partition columns and expressions over them, as a list of SQL text or Columns, or
+                by the names of their columns in the answer. The default is one row for all rows.
+            aggregates: By name `count(*)`, `count(column)`, `min(column)`, `max(column)`, `count_if(column IS NULL)` or
+                `count_if(column IS NOT NULL)`, as SQL text.
+
+        Returns:
+            A table with the groups, in their order, and the aggregates; a group is there only if it has a row.
+
+        Raises:
+            UnsupportedFeature: Another aggregate, groups by other columns, or only Spark evaluates or reads something.
+            PredicateError: An expression does not parse, or a column does not exist.
+            InvalidArgument: Nothing is asked for, a name is used twice, or the scan has a limit.
+            InvalidArgumentType: An argument has the wrong type.
+        """
+        from deltaskip.reading.aggregation import aggregated
+
+        return aggregated(self, by, aggregates)
+
     def head(self, n: int = 5) -> pa.Table:
         """Return at most `n` rows as an Arrow table; which ones is not defined.
 
@@ -205,10 +278,9 @@ class TableScan(SelectingScan, Scan, AsFrames):
         """Return the rows that match the predicate as an Arrow table, with the selected columns and the limit."""
         import pyarrow as pa
 
-        from deltaskip.reading.arrow_rows import arrow_batches, arrow_schema_of
+        from deltaskip.reading.arrow_rows import arrow_schema_of
 
-        schema = arrow_schema_of(self)
-        return pa.Table.from_batches(arrow_batches(self, self._finished), schema)
+        return pa.Table.from_batches(self._batches(), arrow_schema_of(self))
 
     def to_batches(self) -> pa.RecordBatchReader:
         """Return a reader of the rows, which holds few of them in memory at a time.
@@ -217,9 +289,20 @@ class TableScan(SelectingScan, Scan, AsFrames):
         """
         import pyarrow as pa
 
-        from deltaskip.reading.arrow_rows import arrow_batches, arrow_schema_of
+        from deltaskip.reading.arrow_rows import arrow_schema_of
 
-        return pa.RecordBatchReader.from_batches(arrow_schema_of(self), arrow_batches(self, self._finished))
+        return pa.RecordBatchReader.from_batches(arrow_schema_of(self), self._batches())
+
+    def _batches(
+        self, finished: Callable[[ScanMetrics], None] | None = None, views: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows, in batches of `arrow_schema_of`.
+
+        finished: Takes the metrics; by default `metrics` has them. views: See `arrow_batches`.
+        """
+        from deltaskip.reading.arrow_rows import arrow_batches
+
+        return arrow_batches(self, finished or self._finished, views=views)
 
     @overload
     def to_polars(self, lazy: Literal[False] = False) -> polars.DataFrame: ...
@@ -303,6 +386,121 @@ class TableScan(SelectingScan, Scan, AsFrames):
             requested_schema: The schema that the consumer prefers, as a capsule.
         """
         return self.to_batches().__arrow_c_stream__(requested_schema)
+
+
+@door
+@of_one_table
+class TopScan(TableScan):
+    """A scan of the first rows of another scan in an order, made by `TableScan.top`.
+
+    Its rows come in that order. `files` returns the files that the log does not rule out, and the rows that are read in
+    this process rule out more of them.
+
+    Args:
+        rows: The scan of all rows.
+        number: How many rows to return.
+        by: The order, as `TableScan.top` takes it.
+    """
+
+    _planned_from: ClassVar[tuple[str, ...]] = (*TableScan._planned_from, "_rows", "_by", "order", "_terms")
+
+    # The attributes are those of the scan of all rows.
+    def __init__(self, rows: TableScan, number: int, by: object) -> None:
+        from deltaskip.skipping.row_order import bound_terms, given_terms
+
+        vars(self).update(vars(rows))
+        self._rows = rows
+        try:
+            each = [(given, given_terms(rows, given)) for given in (by if isinstance(by, list | tuple) else [by])]
+            # Text is read again in the meaning of another session. A Column of PySpark belongs to its session.
+            self._by = [given if isinstance(given, str) else term for given, terms in each for term in terms[:1]]
+            self.order = given_terms(rows, self._by)
+            self._terms: tuple[OrderTerm, ...] = bound_terms(rows, self.order)
+        except DeltaSkipError as error:
+            raise type(error)(f"{error} {self._at_version()}") from error
+        self.limit = number
+
+    def _given(self) -> dict[str, object]:
+        given = super()._given()
+        number = given.pop("limit")
+        return {**given, "top": number, "by": self._order_text}
+
+    @property
+    def _order_text(self) -> str:
+        return ", ".join(map(str, self.order))
+
+    @cached_property
+    def pruned(self) -> TableScan:
+        """The scan of the rows that the log does not rule out, in any order."""
+        return self._rows._also(self._certain)
+
+    @cached_property
+    def _certain(self) -> Node | None:
+        """The condition of these rows; None for every row."""
+        from deltaskip.skipping.top_files import certain_threshold
+
+        return certain_threshold(self._rows.compiled, self._terms[0], self.limit or 0)
+
+    def files(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the files that can contain one of the first rows, as `Scan.files` does."""
+        return self.pruned.files(stats, columns)
+
+    def file_batches(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+        """Return a reader of the files of `files`, see `LogScan.file_batches`."""
+        return self.pruned.file_batches(stats, columns)
+
+    def paths(self) -> list[str]:
+        """Return the paths of `files`, see `Scan.paths`."""
+        return self.pruned.paths()
+
+    def partitions(self) -> pa.Table:
+        """Return the partitions of `files`, see `LogScan.partitions`."""
+        return self.pruned.partitions()
+
+    def explain(self) -> Explain:
+        """Return how many files each part of the predicate skips.
+
+        The condition that the log proves for the first rows is one part of it. After the rows were read in this
+        process, the report also says how many files that took.
+        """
+        found, metrics = self.pruned.explain(), self.metrics
+        if metrics is None:
+            return found
+        return replace(found, answered=metrics.answered(f"the first {self.limit:,} by {self._order_text}"))
+
+    def estimated_rows(self) -> int:
+        """Return the estimated number of rows, at most the number of the first rows."""
+        return min(self._rows.estimated_rows(), self.limit or 0)
+
+    def negated(self) -> Self:
+        """Raise InvalidArgument: the other rows are not those that a predicate does not match."""
+        raise InvalidArgument(f"The rows behind the first {self.limit:,} are not a scan {self._at_version()}.")
+
+    def replanned(self, meaning: SessionMeaning, collation_version: str) -> Self:
+        """See `LogScan.replanned`. The order is understood as the session does, too."""
+        rows = self._rows.replanned(meaning, collation_version)
+        return self if rows is self._rows else type(self)(rows, self.limit or 0, self._by)
+
+    def at_one_time(self) -> Self:
+        """See `LogScan.at_one_time`."""
+        rows = self._rows.at_one_time()
+        return self if rows is self._rows else type(self)(rows, self.limit or 0, self._by)
+
+    def count(self, read: bool = True) -> int:
+        """Return the number of rows: of all matching ones, at most the number of the first. See `TableScan.count`."""
+        return min(self._rows.count(read), self.limit or 0)
+
+    def _narrowed(self, names: Sequence[str], predicate: Node | None, limit: int | None = None) -> Self:
+        assert predicate is None, "a filter applies to the first rows"
+        number = self.limit or 0
+        return type(self)(self._rows._narrowed(names, None), number if limit is None else min(number, limit), self._by)
+
+    def _batches(
+        self, finished: Callable[[ScanMetrics], None] | None = None, views: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        from deltaskip.reading.top_rows import top_batches
+
+        return top_batches(self, finished or self._finished)
 
 
 @door

@@ -24,7 +24,7 @@ from deltaskip.skipping.file_list import chosen_columns, files_schema
 from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredicate
 from deltaskip.skipping.partition_terms import PartitionAnswers
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
-from deltaskip.sparkexpr import ColumnExpr, as_read, parse_sql, to_sql
+from deltaskip.sparkexpr import ColumnExpr, SortTerm, as_read, parse_sql, to_sql
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind
 from deltaskip.sparkexpr.clock import at_time, reads_clock
@@ -82,6 +82,9 @@ class LogScan(Reopened):
         "where", "_planned_at", "_has_one_time", "limit", "_named", "columns", "given", "ansi", "meaning",
         "collation_version",
     )  # fmt: skip
+
+    # The order whose first rows are returned; empty for any rows.
+    order: tuple[SortTerm, ...] = ()
 
     def __init__(self, snapshot: Snapshot, options: ReadOptions = ALL_ROWS) -> None:
         self.snapshot = snapshot

@@ -80,7 +80,7 @@ def exact_extreme(predicate: CompiledPredicate, column: t.Resolved, side: Side) 
     in_partition = t.fold_name(column.logical[0]) in {t.fold_name(p) for p in snapshot.partition_columns}
     if char_type(snapshot.schema, column.logical) or t.collation_of(column) is not None:
         raise _refusal(snapshot, side, name, "its values are not compared in binary order")
-    reason = None if in_partition else _unfit(column)
+    reason = None if in_partition else unfit(stat_field(column))
     if reason is not None:
         raise _refusal(snapshot, side, name, reason)
     found = _Outermost(side=side)
@@ -107,13 +107,13 @@ def exact_extreme(predicate: CompiledPredicate, column: t.Resolved, side: Side) 
         raise _refusal(snapshot, side, name, reason) from None
 
 
-def _unfit(column: t.Resolved) -> str | None:
-    kind = _stat_field(column).kind
-    if kind is None:
-        return f"columns of type {t.simple_string(column.type)} have no min/max statistics"
-    if column.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+def unfit(statistic: StatField) -> str | None:
+    """Why no bound of a column is the value of a row, for messages; None if bounds may be."""
+    if statistic.kind is None:
+        return f"columns of type {t.simple_string(statistic.type)} have no min/max statistics"
+    if statistic.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         return "statistics contain timestamps truncated to milliseconds"
-    if kind is BoundKind.DOUBLE and widened_types(column.field.metadata):
+    if statistic.kind is BoundKind.DOUBLE and statistic.widened_from:
         return "older files contain it in a narrower type, which makes its bounds wide"
     return None
 
@@ -121,7 +121,44 @@ def _unfit(column: t.Resolved) -> str | None:
 def _bound_extreme(
     found: _Outermost, batch: FileBatch, kept: pa.Array, whole: pa.Array, rows: pa.Array, column: t.Resolved
 ) -> None:
-    stats, statistic, side = batch.statistics, _stat_field(column), found.side
+    facts = bound_facts(batch, kept, whole, rows, stat_field(column), found.side)
+    found.unknown += facts.unknown.true_count
+    inexact = pc.and_not(facts.counted, facts.exact)
+    attained, edges = facts.values.filter(facts.exact), facts.values.filter(inexact)
+    found.add(_outermost(attained, found.side), _outermost(edges, found.side))
+
+
+@dataclass(frozen=True, slots=True)
+class BoundFacts:
+    """What the log proves about the extreme of a column in each file.
+
+    Attributes:
+        values: The bound in the layout of the statistics: no matching row has a value beyond it. Null if unknown.
+        exact: Where a matching row certainly has this value.
+        counted: Where the file has rows in which the column is not NULL, as far as the log says.
+        unknown: Where it has such rows, and no usable bound.
+    """
+
+    values: pa.Array
+    exact: pa.BooleanArray
+    counted: pa.BooleanArray
+    unknown: pa.BooleanArray
+
+
+def bound_facts(
+    batch: FileBatch, kept: pa.Array, whole: pa.Array, rows: pa.Array, statistic: StatField, side: Side
+) -> BoundFacts:
+    """Return what the statistics of files prove about the extreme of a column that is not a partition column.
+
+    Args:
+        batch: The files.
+        kept: Positions of the files in the batch.
+        whole: Where every row of the file matches.
+        rows: How many rows the file has; null if that is not known.
+        statistic: The column, of a type with bounds.
+        side: Which extreme.
+    """
+    stats = batch.statistics
     values = stats.bound(statistic, side).take(kept)
     empty = pc.or_(
         is_true(pc.equal(rows, _ZERO)),
@@ -131,13 +168,11 @@ def _bound_extreme(
     unknown = pc.and_(counted, pc.is_null(values, nan_is_null=True))
     if statistic.kind is BoundKind.DOUBLE and side == "max":
         unknown = pc.and_(counted, pc.or_(unknown, pc.invert(stats.max_covers_nan(statistic).take(kept))))
-    found.unknown += unknown.true_count
     other = stats.bound(statistic, "max" if side == "min" else "min").take(kept)
     exact = pc.and_(pc.and_(whole, pc.is_valid(other)), _as_written(values, statistic))
     [vectors] = batch.rows(["deletion_vector"], kept)
     exact = pc.and_(pc.and_(exact, counted), are_tight(stats.tight().take(kept), vectors))
-    inexact = pc.and_(counted, pc.invert(exact))
-    found.add(_outermost(values.filter(exact), side), _outermost(values.filter(inexact), side))
+    return BoundFacts(values, exact, counted, unknown)
 
 
 def _partition_extreme(
@@ -214,7 +249,8 @@ def _partition_value(value: Any, column: t.Resolved) -> Any:
     return _public(value, column)
 
 
-def _stat_field(column: t.Resolved) -> StatField:
+def stat_field(column: t.Resolved) -> StatField:
+    """Return a column as statistics identify it."""
     label = t.display_name(column.logical)
     return StatField(column.physical, column.type, label, widened_types(column.field.metadata))
 

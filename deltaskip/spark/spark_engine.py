@@ -16,7 +16,7 @@ from deltaskip.engine import Engine, ListedScan
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.log import Snapshot
 from deltaskip.spark.columns.frame_columns import as_columns_of, remember_frame
-from deltaskip.spark.columns.from_column import column_to_node
+from deltaskip.spark.columns.from_column import column_to_node, column_to_term
 from deltaskip.spark.read.dataframe import scan_to_dataframe
 from deltaskip.spark.read.session_facts import active_collation_version, refuse_other_server, session_collation_version
 from deltaskip.spark.read.session_meaning import active_session_meaning, session_meaning, substituted
@@ -31,7 +31,7 @@ from deltaskip.spark.session.active import (
 from deltaskip.spark.session.checks import check_frame, checked, running_interpreter
 from deltaskip.spark.session.error_conversion import spark_errors_named
 from deltaskip.spark.session.session_settings import session_id
-from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr import SortTerm, parse_sql
 from deltaskip.sparkexpr.collations import UNKNOWN_VERSION
 from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.nodes import Node
@@ -151,6 +151,9 @@ class SparkEngine(Engine):
 
     def column_to_node(self, column: Column, read: Callable[[str], Node] = parse_sql) -> Node:
         return column_to_node(column, read)
+
+    def column_to_term(self, column: Column, read: Callable[[str], Node] = parse_sql) -> SortTerm:
+        return column_to_term(column, read)
 
     def check_frame(self, frame: DataFrame, name: str) -> None:
         """Raise InvalidArgument if the session of a DataFrame was stopped."""

@@ -7,6 +7,7 @@ from .failures import PASS_SESSION, EvaluationError, Undecided, needs_session, p
 from .over_data import CheckedExpression, check, evaluate, filter
 from .padding import as_read, padded_column
 from .python_values import literal_node, shaped
+from .sort_terms import SortTerm
 from .text.expressions import beyond_one_row, columns_in, is_valid_sql, parse_sql, type_of_text
 from .text.parameters import bound_parameters, parameter_names, with_parameters
 from .text.render import exact_sql, to_sql
@@ -19,6 +20,7 @@ __all__ = [
     "ColumnExpr",
     "EvaluationError",
     "Inexact",
+    "SortTerm",
     "Undecided",
     "as_read",
     "beyond_one_row",

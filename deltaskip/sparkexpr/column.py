@@ -9,6 +9,7 @@ from deltaskip.errors import InvalidArgumentType, PredicateError, nearest
 from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.python_values import is_listed, list_of, literal_node, long_list
+from deltaskip.sparkexpr.sort_terms import SortTerm
 from deltaskip.sparkexpr.text.type_names import type_named
 from deltaskip.sparkexpr.types.data_types import DataType
 
@@ -266,6 +267,22 @@ class ColumnExpr:
         if not isinstance(collation, str):
             raise InvalidArgumentType.of("collation", "a str such as 'UNICODE_CI'", collation)
         return ColumnExpr(n.Collate(self.node, collation))
+
+    def asc(self) -> SortTerm:
+        """Return the ascending order by this expression, NULLs first, as in Spark: for `TableScan.top`."""
+        return SortTerm(self.node, False, True)
+
+    def asc_nulls_last(self) -> SortTerm:
+        """Return the ascending order by this expression, NULLs last."""
+        return SortTerm(self.node, False, False)
+
+    def desc(self) -> SortTerm:
+        """Return the descending order by this expression, NULLs last, as in Spark: for `TableScan.top`."""
+        return SortTerm(self.node, True, False)
+
+    def desc_nulls_first(self) -> SortTerm:
+        """Return the descending order by this expression, NULLs first."""
+        return SortTerm(self.node, True, True)
 
     def _compare(self, op: str, other: object) -> ColumnExpr:
         return ColumnExpr(n.Compare(op, self.node, to_node(other)))

@@ -1,4 +1,4 @@
-"""Queries; the log answers some: COUNT(*), MIN and MAX of columns, and DISTINCT values of partition columns.
+"""Queries; the log answers some: totals, DISTINCT values of partition columns, and the first rows of an order.
 
 # SPIP Spark API for Table Metadata, Transform API: metadata-only queries
 """
@@ -9,32 +9,25 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.errors import DeltaSkipError, SchemaError
+from deltaskip.errors import DeltaSkipError
+from deltaskip.reading.aggregation import aggregated
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.types import StructField, arrow_type, fold_name
-from deltaskip.statements.reader import NameParts, StatementReader, StatementTable
-from deltaskip.statements.statement import ReadStatement, StatementSession, qualifiers
+from deltaskip.schema.relations import unqualified_text
+from deltaskip.sparkexpr.text.sql_text import quoted_name
+from deltaskip.sparkexpr.types import StructField, fold_name
+from deltaskip.statements.queries import QuerySession
+from deltaskip.statements.reader import NameParts, StatementReader, qualifiers
+from deltaskip.statements.simple_query import QueryItem, SimpleQuery, order_text, simple_query, unqualified
+from deltaskip.statements.statement import ReadStatement, StatementSession
+from deltaskip.table.table import DeltaTable
+
+_MOST_BYTES = 64 << 20
+"""Up to so many bytes of files, this process reads what the log does not decide, although there is a session."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """A column of the answer: COUNT(*), the MIN or MAX of a column, or a column. name: from AS; None for Spark's."""
-
-    function: str
-    column: NameParts = ()
-    name: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Query:
-    """SELECT items FROM table [WHERE where], or with DISTINCT."""
-
-    items: tuple[_Item, ...]
-    distinct: bool
-    table: StatementTable
-    alias: str | None
-    where: str | None
+class _Unknown(Exception):
+    """A query that is answered by Spark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +46,7 @@ class Query(ReadStatement):
 
     def from_log(self, session: StatementSession) -> pa.Table | None:
         """The rows if the log alone proves them; None if it is another query, or the log does not."""
-        return _answer_from_log(session, self.text)
+        return log_answer(session, self.text)
 
     @property
     def explains(self) -> bool:
@@ -61,136 +54,111 @@ class Query(ReadStatement):
         return StatementReader(self.text).peek_word("EXPLAIN")
 
 
-def _answer_from_log(session: StatementSession, text: str) -> pa.Table | None:
-    """Return the rows of a query if the log alone proves them; None if it is another query, or the log does not.
+def log_answer(session: QuerySession, text: str) -> pa.Table | None:
+    """Return the rows of a query that the log answers, with Spark's names and types; None for another query.
 
-    The columns have Spark's names and types.
+    Without a session, this process reads the files that the log does not decide; with a session, only a few.
+
+    Args:
+        session: The tables by name.
+        text: The query.
     """
-    query = _read(text)
+    query = simple_query(text)
     if query is None or not session.has_table(query.table.parts):
         return None
     table = session.table(query.table)
-    where = None if query.where is None else session.own(query.where, query.table.parts, query.alias, table)
-    fields = {fold_name(field.name): field for field in table.schema.fields}
-    columns = []
-    for item in query.items:
-        path = _unqualified(item.column, query, fields)
-        if item.column and (len(path) != 1 or fold_name(path[0]) not in fields):
-            return None
-        columns.append(fields[fold_name(path[0])] if path else None)
+    own = (
+        []
+        if query.where is None
+        else [unqualified_text(query.where, table.schema, qualifiers(query.table.parts, query.alias))]
+    )
+    condition = session.condition(query.table)
+    where = [*([] if condition is None else [condition]), *own]
     try:
-        scan = table.scan(where, time_zone=session.time_zone)
-        if query.distinct:
+        scan = table.scan(" AND ".join(f"({each})" for each in where) or None, time_zone=session.time_zone)
+        if query.is_top:
+            return _first_rows(scan, query) if session.spark is None else None
+        columns = [_field(item.column, query, table) if item.column else None for item in query.items]
+        if query.distinct and not (query.group_by or query.order):
             return _distinct(scan, query.items, [field for field in columns if field is not None])
-        return _aggregates(scan, query.items, columns)
-    except DeltaSkipError:
+        return _totals(scan, query, columns, None if session.spark is None else _MOST_BYTES)
+    except (DeltaSkipError, _Unknown):
         # Spark answers, or raises the error.
         return None
 
 
-def _aggregates(scan: TableScan, items: tuple[_Item, ...], columns: list[StructField | None]) -> pa.Table:
-    """One row. Raises NotProvable."""
-    names, arrays = [], []
-    for item, field in zip(items, columns, strict=True):
-        if field is None:
-            names.append(item.name or "count(1)")
-            arrays.append(pa.array([scan.count(read=False)], pa.int64()))
+def _first_rows(scan: TableScan, query: SimpleQuery) -> pa.Table:
+    """The first rows of an order. Raises _Unknown for other columns than those of the table."""
+    own = qualifiers(query.table.parts, query.alias)
+    shown = list(scan.paths_by_name)
+    order = order_text(query, own, shown)
+    if order is None or query.limit is None:
+        raise _Unknown
+    fields = {fold_name(name): name for name in shown}
+    names = []
+    for item in query.items:
+        path = unqualified(item.column, own, shown)
+        if len(path) != 1 or fold_name(path[0]) not in fields or fields[fold_name(path[0])] in names:
+            raise _Unknown
+        names.append(fields[fold_name(path[0])])
+    return scan._narrowed(names or shown, None).top(query.limit, order).to_arrow()
+
+
+def _totals(scan: TableScan, query: SimpleQuery, columns: list[StructField | None], most_bytes: int | None) -> pa.Table:
+    """The totals of groups. Raises NotProvable if more than that many bytes of files must be read."""
+    if not query.is_total:
+        raise _Unknown
+    own = qualifiers(query.table.parts, query.alias)
+    grouped = [unqualified(path, own, scan.snapshot.schema.names) for path in query.group_by]
+    aggregates, by, names = {}, {}, []
+    for number, (item, field) in enumerate(zip(query.items, columns, strict=True)):
+        key = f"{number}"
+        if not item.function:
+            assert field is not None
+            if [fold_name(field.name)] not in [[*map(fold_name, path)] for path in grouped]:
+                raise _Unknown
+            by[key] = _quoted(field)
         else:
-            least = item.function == "MIN"
-            value = scan.min(_quoted(field)) if least else scan.max(_quoted(field))
-            names.append(item.name or f"{item.function.lower()}({field.name})")
-            arrays.append(pa.array([value], arrow_type(field.type)))
-    return pa.table(arrays, names=names)
+            aggregates[key] = _aggregate_text(item, field)
+        names.append(item.name or _spark_name(item, field))
+    if {*by.values()} != {_quoted(_field(path, query, scan)) for path in grouped}:
+        raise _Unknown
+    found = aggregated(scan, by, aggregates, most_bytes)
+    return found.select([f"{number}" for number in range(len(names))]).rename_columns(names)
 
 
-def _distinct(scan: TableScan, items: tuple[_Item, ...], fields: list[StructField]) -> pa.Table:
+def _aggregate_text(item: QueryItem, field: StructField | None) -> str:
+    if field is None:
+        return "count(*)"
+    test = "" if item.function != "COUNT_IF" else " IS NOT NULL" if item.negated else " IS NULL"
+    return f"{item.function}({_quoted(field)}{test})"
+
+
+def _spark_name(item: QueryItem, field: StructField | None) -> str:
+    if not item.function:
+        assert field is not None
+        return field.name
+    return "count(1)" if field is None else f"{item.function.lower()}({field.name})"
+
+
+def _distinct(scan: TableScan, items: tuple[QueryItem, ...], fields: list[StructField]) -> pa.Table:
     """The distinct values of partition columns, or combinations of them. Raises NotProvable, also for other columns."""
+    if len(fields) < len(items) or not items or any(item.function for item in items):
+        raise _Unknown
     found = scan.distinct(*map(_quoted, fields))
     columns = [found[field.name] for field in fields]
     return pa.table(columns, names=[item.name or field.name for item, field in zip(items, fields, strict=True)])
 
 
+def _field(path: NameParts, query: SimpleQuery, table: DeltaTable | TableScan) -> StructField:
+    """The top-level column of a path. Raises _Unknown for another expression."""
+    schema = table.snapshot.schema
+    plain = unqualified(path, qualifiers(query.table.parts, query.alias), schema.names)
+    fields = {fold_name(field.name): field for field in schema.fields}
+    if len(plain) != 1 or fold_name(plain[0]) not in fields:
+        raise _Unknown
+    return fields[fold_name(plain[0])]
+
+
 def _quoted(field: StructField) -> str:
-    return "`" + field.name.replace("`", "``") + "`"
-
-
-def _unqualified(path: NameParts, query: _Query, fields: dict[str, StructField]) -> NameParts:
-    """The path of a column without the name or alias of the table."""
-    if len(path) < 2 or fold_name(path[0]) in fields:
-        return path
-    for each in qualifiers(query.table.parts, query.alias):
-        if [*map(fold_name, path[:-1])] == [*map(fold_name, each)]:
-            return path[-1:]
-    return path
-
-
-def _read(text: str) -> _Query | None:
-    """The query, if it is of this kind."""
-    try:
-        return _parsed(StatementReader(text))
-    except (SchemaError, IndexError):
-        return None
-
-
-def _parsed(reader: StatementReader) -> _Query | None:
-    if not reader.take_words("SELECT"):
-        return None
-    distinct = reader.take_words("DISTINCT")
-    items = []
-    while True:
-        item = _column(reader) if distinct else _aggregate(reader)
-        if item is None:
-            return None
-        items.append(item)
-        if not reader.peek_symbol(","):
-            break
-        reader.at += 1
-    if not reader.take_words("FROM") or reader.at_end or reader.tokens[reader.at].kind not in ("word", "name"):
-        return None
-    table = reader.table_name()
-    alias = None
-    if reader.take_words("AS") or not (reader.at_end or reader.peek_word("WHERE")):
-        alias = reader.name("an alias")
-    where = reader.rest("the predicate") if reader.take_words("WHERE") else None
-    if not reader.at_end or (where is not None and not _is_plain(where)):
-        return None
-    return _Query(tuple(items), distinct, table, alias, where)
-
-
-def _aggregate(reader: StatementReader) -> _Item | None:
-    """COUNT(*), MIN(column) or MAX(column), with a name."""
-    function = reader.take_one("COUNT", "MIN", "MAX")
-    if function is None or not reader.peek_symbol("("):
-        return None
-    reader.at += 1
-    column: NameParts = ()
-    if function == "COUNT":
-        if not (reader.peek_symbol("*") or reader.tokens[reader.at].text == "1"):
-            return None
-        reader.at += 1
-    else:
-        column = reader.path()
-    if not reader.peek_symbol(")"):
-        return None
-    reader.at += 1
-    return _Item(function, column, _name(reader))
-
-
-def _column(reader: StatementReader) -> _Item | None:
-    """A column with a name."""
-    column = reader.path()
-    return None if reader.peek_symbol("(") else _Item("", column, _name(reader))
-
-
-def _name(reader: StatementReader) -> str | None:
-    if reader.take_words("AS"):
-        return reader.name("a name")
-    return None if reader.peek_symbol(",") or reader.peek_word("FROM") else reader.name("a name")
-
-
-def _is_plain(where: str) -> bool:
-    """Whether no other clause follows a predicate, and it contains no query."""
-    tokens = StatementReader(where).tokens
-    clauses = ("SELECT", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW",
-               "QUALIFY", "UNION", "EXCEPT", "INTERSECT", "MINUS", "LATERAL")  # fmt: skip
-    return not any(token.is_word(*clauses) for token in tokens)
+    return quoted_name(field.name)

@@ -12,13 +12,15 @@ from deltaskip.errors import CatalogError, DeltaSkipError, PredicateError, Spark
 from deltaskip.extras import install_command
 from deltaskip.reading.read_plan import METADATA
 from deltaskip.records import dataclass
+from deltaskip.schema.relations import unqualified_text
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.nodes import Cast, Literal, Node
 from deltaskip.sparkexpr.types import TIMESTAMP, fold_name
 from deltaskip.sparkexpr.values.calendar import EPOCH, parse_timestamp, zone_of
-from deltaskip.statements.reader import NameParts, StatementTable, path_of
+from deltaskip.statements.reader import NameParts, StatementTable, path_of, qualifiers
 from deltaskip.statements.references import Reference, names_metadata, query_template, references
+from deltaskip.statements.simple_query import order_text, simple_query
 from deltaskip.table.table import DeltaTable
 
 # Other versions of sqlglot may produce other trees (statements.pushdown).
@@ -125,7 +127,8 @@ class QuerySession(ABC):
         scans = {}
         for ref, name in names.items():
             own = [conditions[name]] if name in conditions else []
-            scans[name] = self.scan(tables[ref], [*own, *wanted.get(name, [])])
+            first = self.first_rows(text, tables[ref], own) if len(names) == 1 else None
+            scans[name] = first or self.scan(tables[ref], [*own, *wanted.get(name, [])])
         # A table's own column of this name hides Spark's.
         wanted_by = names if names_metadata(text) else ()
         metadata = [ref for ref in wanted_by if METADATA not in map(fold_name, tables[ref].schema.names)]
@@ -146,6 +149,26 @@ class QuerySession(ABC):
             return {}
         columns = {name: tables[ref].scan().columns or tables[ref].schema.names for ref, name in names.items()}
         return _required(query_template(text, names).format_map({name: name for name in columns}), columns)
+
+    def first_rows(self, text: str, table: DeltaTable, own: Sequence[str]) -> Scan | None:
+        """The scan of a query of the first rows of an order, without the files that have none of them; None for others.
+
+        own: The predicates of the rows that the name of the table stands for.
+        """
+        query = simple_query(text)
+        if query is None or not query.is_top or not engine("A query").meaning(self.spark).reads(text):
+            return None
+        names = qualifiers(query.table.parts, query.alias)
+        order = order_text(query, names, table.schema.names)
+        if order is None or query.limit is None:
+            return None
+        # Rows count only if they certainly satisfy the whole predicate.
+        where = [*own] if query.where is None else [*own, unqualified_text(query.where, table.schema, names)]
+        try:
+            scan = table.scan(" AND ".join(f"({each})" for each in where) or None, time_zone=self.time_zone)
+            return scan.top(query.limit, order).pruned
+        except DeltaSkipError:
+            return None
 
     def scan(self, table: DeltaTable, wanted: list[str]) -> Scan:
         """The scan of a table by the predicates that can be bound; the others are left to Spark."""

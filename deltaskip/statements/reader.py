@@ -26,6 +26,11 @@ def path_of(parts: NameParts) -> str | None:
     return parts[1] if is_path else None
 
 
+def qualifiers(parts: NameParts, alias: str | None) -> list[NameParts]:
+    """The qualifiers of a table's columns: its alias, or its name with all or some of its namespaces."""
+    return [parts[i:] for i in range(len(parts))] if alias is None else [(alias,)]
+
+
 @dataclass(frozen=True, slots=True)
 class StatementTable:
     """The name of a table in a statement.

@@ -17,9 +17,9 @@ from deltaskip.sparkexpr.text.sql_text import quoted_name, quoted_path, sql_erro
 from deltaskip.sparkexpr.types import VOID, StructField, StructType, display_name
 from deltaskip.statements.answers import NO_ROWS, rows
 from deltaskip.statements.inserting import partition_predicate
-from deltaskip.statements.reader import NameParts, PartitionValue, StatementReader
+from deltaskip.statements.reader import NameParts, PartitionValue, StatementReader, qualifiers
 from deltaskip.statements.references import references
-from deltaskip.statements.statement import Statement, StatementSession, qualifiers
+from deltaskip.statements.statement import Statement, StatementSession
 from deltaskip.table.delta_rows import AFFECTED, MERGED, merged_row
 
 _MOST_VALUES = 10_000

@@ -13,7 +13,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.relations import unqualified_text
 from deltaskip.sparkexpr.types import display_name
 from deltaskip.statements.queries import QuerySession
-from deltaskip.statements.reader import NameParts, path_of
+from deltaskip.statements.reader import NameParts, path_of, qualifiers
 from deltaskip.table.table import DeltaTable
 
 
@@ -54,11 +54,6 @@ class StatementSession(QuerySession):
     def own(self, text: str, parts: NameParts, alias: str | None, table: DeltaTable) -> str:
         """An expression over the columns of a table, without its name or alias as qualifier."""
         return unqualified_text(text, table.schema, qualifiers(parts, alias))
-
-
-def qualifiers(parts: NameParts, alias: str | None) -> list[NameParts]:
-    """The qualifiers of a table's columns: its alias, or its name with all or some of its namespaces."""
-    return [parts[i:] for i in range(len(parts))] if alias is None else [(alias,)]
 
 
 def catalog_name(session: StatementSession, parts: NameParts) -> CatalogIdentifier:

@@ -71,6 +71,10 @@ class CollatedBounds:
         """Size of the bounds and of their future keys in bytes."""
         return int(self._values.nbytes) * 4 + 8 * len(self._values)
 
+    def sort_keys(self) -> pa.Array:
+        """Return the sort key of each bound, for an order of files; null without a bound."""
+        return self._collation.sort_keys(self._values)
+
     def keep(self, op: Op, value: str) -> Lane:
         """Return the keep mask of `bound op value`."""
         if self._values.null_count == len(self._values):

@@ -351,6 +351,7 @@ def checkpoint_schema(schema: StructType, partition: tuple[str, ...], with_struc
         bounds = arrow_type(data)
         counts = _counts_type(data)
         parsed = [("numRecords", pa.int64()), ("minValues", bounds), ("maxValues", bounds), ("nullCount", counts)]
+        parsed.append(("tightBounds", pa.bool_()))
         add.append(("stats_parsed", pa.struct(parsed)))
     features = pa.list_(pa.string())
     protocol = [("minReaderVersion", pa.int32()), ("minWriterVersion", pa.int32())]
@@ -399,6 +400,7 @@ def _parsed(stats: dict[str, Any], schema: StructType) -> dict[str, Any]:
         "minValues": _typed(stats.get("minValues", {}), schema),
         "maxValues": _typed(stats.get("maxValues", {}), schema),
         "nullCount": stats.get("nullCount", {}),
+        "tightBounds": stats.get("tightBounds"),
     }
 
 

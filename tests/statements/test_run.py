@@ -330,9 +330,14 @@ def test_random_damage_changes_the_catalog_by_statements_or_raises_errors_of_our
         ("SELECT DISTINCT p FROM db.t", {"p": [1, None]}),
         ("SELECT DISTINCT t.p AS q FROM db.t VERSION AS OF 1", {"q": [1, None]}),
         ("SELECT DISTINCT p, p AS q FROM db.t WHERE p = 1", {"p": [1], "q": [1]}),
+        ("SELECT count(*) FROM db.t WHERE id + 1 = 2", {"count(1)": [1]}),
+        ("SELECT count(id), count_if(p IS NULL) AS none FROM db.t", {"count(id)": [3], "none": [1]}),
+        ("SELECT max(id), t.p FROM db.t WHERE id < 3 GROUP BY p;", {"max(id)": [2], "p": [1]}),
+        ("SELECT id, p FROM db.t AS t ORDER BY t.id DESC NULLS FIRST LIMIT 1", {"id": [3], "p": [None]}),
+        ("SELECT * FROM db.t WHERE id > 1 ORDER BY p NULLS LAST LIMIT 1", {"id": [2], "s": ["b"], "p": [1]}),
     ],
 )
-def test_the_log_answers_count_min_max_and_distinct_partitions(
+def test_the_log_answers_totals_distinct_partitions_and_first_rows(
     catalog: MemoryCatalog, text: str, expected: dict[str, list[Any]]
 ) -> None:
     found = catalog.sql(None, text)
@@ -342,8 +347,11 @@ def test_the_log_answers_count_min_max_and_distinct_partitions(
 @looped(
     "text",
     [
-        "SELECT count(*) FROM db.t WHERE id + 1 = 2", "SELECT count(id) FROM db.t", "SELECT DISTINCT id FROM db.t",
-        "SELECT count(*) FROM db.t GROUP BY p", "SELECT count(*) FROM db.t, db.t AS u", "SELECT min(s), 1 FROM db.t",
+        "SELECT sum(id) FROM db.t", "SELECT count(DISTINCT id) FROM db.t", "SELECT DISTINCT id FROM db.t",
+        "SELECT count(*) FROM db.t GROUP BY s", "SELECT count(*) FROM db.t, db.t AS u", "SELECT min(s), 1 FROM db.t",
+        "SELECT id FROM db.t ORDER BY 1 LIMIT 1", "SELECT id AS p FROM db.t ORDER BY p LIMIT 1",
+        "SELECT id FROM db.t ORDER BY id", "SELECT s FROM db.t ORDER BY id LIMIT 1 OFFSET 1",
+        "SELECT p, count(*) FROM db.t GROUP BY p, id", "SELECT id, count(*) FROM db.t GROUP BY p",
         "SELECT DISTINCT p FROM db.t WHERE id = 1", "SELECT count(*) FROM db.t LIMIT 0", "SELECT max(p) + 1 FROM db.t",
         "SELECT count(*) FROM db.t WHERE p = 1 LIMIT 0", "SELECT DISTINCT upper(s) FROM db.t",
         "SELECT max(x) FROM db.t",

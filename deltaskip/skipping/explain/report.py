@@ -106,6 +106,7 @@ class Explain:
         leaves: A report for each leaf of the predicate, left to right.
         tree: How AND and OR combine the leaves.
         matrix: Data of the plot.
+        answered: What the log answered, and what was read, of the totals or first rows that were asked for last.
     """
 
     table_root: str
@@ -117,6 +118,7 @@ class Explain:
     leaves: tuple[LeafReport, ...]
     tree: Tree
     matrix: Matrix = field(compare=False, repr=False)
+    answered: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as values that `json.dumps` accepts; `tree` contains ordinals of `leaves`."""
@@ -129,6 +131,7 @@ class Explain:
             "kept_bytes": self.kept_bytes,
             "leaves": [leaf.to_dict() for leaf in self.leaves],
             "tree": _tree_dict(self.tree),
+            **({"answered": self.answered} if self.answered else {}),
         }
 
     @property
@@ -188,6 +191,8 @@ class Explain:
             else:
                 lines.append(indent + self.leaves[part].predicate)
                 lines += [f"{indent}  {note}" for note in _notes(self.leaves[part])]
+        if self.answered:
+            lines.append(f"  {self.answered}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -200,7 +205,8 @@ class Explain:
         for depth, part in self.lines():
             cells = (part, "", "", "") if isinstance(part, str) else _cells(self.leaves[part])
             rows.append(_html_row(cells, "td", depth))
-        table = f"<table><caption>{escaped(self.summary())}</caption>{''.join(rows)}</table>"
+        caption = f"{self.summary()}. {self.answered}" if self.answered else self.summary()
+        table = f"<table><caption>{escaped(caption)}</caption>{''.join(rows)}</table>"
         # As an image, so that the styles of the page do not apply to it.
         picture = base64.b64encode(plot_svg(self.matrix, self.summary(), self._legend()).encode()).decode()
         return f'<div>{table}<img alt="files kept and skipped" src="data:image/svg+xml;base64,{picture}"/></div>'

@@ -29,8 +29,8 @@ from deltaskip.spark.columns.column_parts import (
     texts_read_by,
 )
 from deltaskip.spark.columns.from_expression import expression_to_node
+from deltaskip.sparkexpr import SortTerm, parse_sql, to_node, type_named
 from deltaskip.sparkexpr import nodes as n
-from deltaskip.sparkexpr import parse_sql, to_node, type_named
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.types import parse_type
 
@@ -54,6 +54,39 @@ def column_to_node(column: Column, read: Callable[[str], Node] = parse_sql) -> N
     """
     with texts_read_by(read):
         return _converted(column)
+
+
+def column_to_term(column: Column, read: Callable[[str], Node] = parse_sql) -> SortTerm:
+    """The term of an order, of a Column such as `F.desc("ts")`. A Column without an order ascends, NULLs first.
+
+    column and read: See `column_to_node`.
+    """
+    with texts_read_by(read):
+        try:
+            found = _term(column)
+        except (AttributeError, Py4JError, RecursionError):
+            found = None
+    return SortTerm(column_to_node(column, read), False, True) if found is None else found
+
+
+def _term(column: Column) -> SortTerm | None:
+    """The term of a Column with an order; None for another Column."""
+    java = getattr(column, "_jc", None)
+    if java is None:
+        tree = column._expr
+        if type(tree).__name__ != "SortOrder":
+            return None
+        return SortTerm(_connect(tree._child), not tree._ascending, tree._nullsFirst)
+    tree = java.expr() if _CATALYST else java.node()
+    if tree.getClass().getSimpleName() != "SortOrder":
+        return None
+    direction = tree.direction() if _CATALYST else tree.sortDirection()
+    child = expression_to_node(tree.child()) if _CATALYST else _classic(tree.child())
+    descending, first = (
+        word in each.getClass().getName()
+        for word, each in (("Descending", direction), ("NullsFirst", tree.nullOrdering()))
+    )
+    return SortTerm(child, descending, first)
 
 
 def _converted(column: Column) -> Node:

@@ -22,7 +22,7 @@ from deltaskip.spark.read.session_facts import other_server, refuse_other_server
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
 from deltaskip.spark.session.own_texts import check_functions, selected
-from deltaskip.sparkexpr import ColumnExpr, to_node
+from deltaskip.sparkexpr import ColumnExpr, SortTerm, to_node
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.nodes import Node
@@ -69,6 +69,10 @@ def plan_to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
     if plan.metadata:
         members = ", ".join(f"{text} AS {name}" for name, text in plan.metadata.items())
         frame = selected(frame, *map(quoted_name, schema.names), f"struct({members}) AS {METADATA}")
+    if plan.order:
+        frame = matching(frame, plan.table.root, schema, plan.where, None, beside)
+        frame = frame.orderBy(*map(_sorted_by, plan.order)).limit(plan.limit or 0)
+        return _selected(frame, schema, plan.columns, beside)
     frame = matching(frame, plan.table.root, schema, plan.where, plan.columns, beside)
     return frame if plan.limit is None else frame.limit(plan.limit)
 
@@ -99,10 +103,23 @@ def matching(
     if where is not None:
         with predicate_errors_named(table_root):
             frame = frame.where(_condition(where))
+    return _selected(frame, schema, columns, beside)
+
+
+def _selected(
+    frame: DataFrame, schema: t.StructType, columns: Sequence[str] | None, beside: Sequence[Column]
+) -> DataFrame:
     if columns is None:
         return frame
     names = (t.resolve(schema, [name]).logical[0] for name in columns)
     return frame.select(*(F.col(quoted_name(name)) for name in names), *beside)
+
+
+def _sorted_by(term: SortTerm) -> Column:
+    column = to_column(term.node)
+    if term.descending:
+        return column.desc_nulls_first() if term.nulls_first else column.desc_nulls_last()
+    return column.asc_nulls_first() if term.nulls_first else column.asc_nulls_last()
 
 
 def with_declared_lengths(frame: DataFrame, struct: t.StructType, beside: Sequence[Column] = ()) -> DataFrame:

@@ -7,7 +7,7 @@ from .hashes import SPARK_SEED, iceberg_bucket, spark_hash
 from .interval_types import INTERVALS
 from .intervals import interval_text
 from .numerals import EXACT, context, decimal_of, exactly, integer_of, of_unscaled
-from .vectors import ordered_floats
+from .vectors import floats_of_order, ordered_floats
 
 __all__ = [
     "EXACT",
@@ -20,6 +20,7 @@ __all__ = [
     "decimal_of",
     "equal_rows",
     "exactly",
+    "floats_of_order",
     "iceberg_bucket",
     "integer_of",
     "interval_text",

@@ -248,6 +248,14 @@ def ordered_floats(values: pa.Array) -> pa.Array:
     return made(ordered, pa.int64(), doubles)
 
 
+def floats_of_order(ordered: pa.Array) -> pa.Array:
+    """The doubles of which `ordered_floats` has made int64."""
+    bits = np.array(numbers(ordered))
+    found = np.where(bits < 0, -bits | ~_MAGNITUDE, bits).view(np.float64)
+    found[bits == _NAN] = np.nan
+    return made(found, pa.float64(), ordered)
+
+
 def none_of(type_: pa.DataType) -> pa.Scalar:
     """NULL of a type."""
     return arrow_values.arrow_scalar(None, type_)

@@ -1,0 +1,151 @@
+"""The first rows of a scan in an order, read in this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from deltaskip.doors import door
+from deltaskip.log import same_table
+from deltaskip.progress import LOGGER, Progress, table_name
+from deltaskip.reading.arrow_rows import READ_COLUMNS, arrow_schema_of, batches_of
+from deltaskip.reading.metrics import ReadCounts, ScanMetrics
+from deltaskip.reading.selected_columns import nested_value
+from deltaskip.reading.sort_keys import SortKey, first_rows
+from deltaskip.skipping.row_order import OrderTerm
+from deltaskip.skipping.top_files import ordered_files, parts_of
+from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr.values.arrow_values import domain_values, exact_sum, one_chunk
+
+if TYPE_CHECKING:
+    from deltaskip.reading.table_scan import TableScan, TopScan
+
+_LEAST_HELD = 1 << 14
+"""Rows that are held before those that are not among the first are dropped."""
+
+
+class _FirstRows:
+    """The first rows among those that were added.
+
+    Args:
+        keys: The terms of the order.
+        count: How many rows are wanted.
+        schema: The schema of the rows.
+    """
+
+    def __init__(self, keys: Sequence[SortKey], count: int, schema: pa.Schema) -> None:
+        self._keys = keys
+        self._count = count
+        self._schema = schema
+        self._held: list[pa.Table] = []
+        self._rows = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add rows."""
+        values = [key.values(batch) for key in self._keys]
+        keys = [key.keys(each) for key, each in zip(self._keys, values, strict=True)]
+        # Columns are found by their places, because the table's may have any names.
+        self._held.append(pa.table([*batch.columns, *keys, values[0]], [""] * (batch.num_columns + len(keys) + 1)))
+        self._rows += batch.num_rows
+        if self._rows > 2 * max(self._count, _LEAST_HELD):
+            self._shrink()
+
+    def _shrink(self) -> pa.Table | None:
+        """Drop the rows that are not among the first, and return the others in their order."""
+        if not self._held:
+            return None
+        table = pa.concat_tables(self._held).combine_chunks()
+        start = len(self._schema)
+        keys = [one_chunk(column) for column in table.columns[start : start + len(self._keys)]]
+        found = first_rows(self._keys, keys, self._count)
+        self._held = [table.take(found)]
+        self._rows = len(found)
+        return self._held[0]
+
+    def last(self) -> pa.Array | None:
+        """Return the value of the first term in the last wanted row, as an array; None if there are fewer rows."""
+        table = self._shrink()
+        if table is None or len(table) < self._count:
+            return None
+        return one_chunk(table.columns[-1].slice(len(table) - 1))
+
+    def table(self) -> pa.Table:
+        """Return the first rows in their order."""
+        table = self._shrink()
+        if table is None:
+            return self._schema.empty_table()
+        return pa.table(table.columns[: len(self._schema)], schema=self._schema)
+
+
+@door
+def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the scan in their order."""
+    number = scan.limit or 0
+    if not number:
+        return
+    begun, counts = time.perf_counter(), ReadCounts()
+    snapshot, rows = scan.snapshot, _of_columns(scan)
+    keys = [SortKey.of(rows, term) for term in scan._terms]
+    left = ordered_files(scan.pruned.compiled, scan._terms[0])
+    planned = time.perf_counter()
+    found = _FirstRows(keys, number, arrow_schema_of(rows))
+    every = current = rows._also(scan._certain)
+    read = size = 0
+    with (
+        same_table(snapshot),
+        Progress(f"Reading {table_name(snapshot.table_root)}", len(left), unit="files") as bar,
+    ):
+        for count in parts_of(left, number):
+            files, left = left.split(count, READ_COLUMNS)
+            read, size = read + len(files), size + exact_sum(files["size"])
+            for batch in batches_of(current, files, counts):
+                if batch.num_rows:
+                    found.add(batch)
+            bar.advance(len(files))
+            last = found.last() if len(left) else None
+            threshold = _threshold(scan._terms, last)
+            if threshold is not None:
+                current = every._also(threshold)
+                left = left.kept_by(current.compiled)
+            if not len(left):
+                break
+    table = found.table()
+    times = planned - begun, time.perf_counter() - planned
+    metrics = ScanMetrics(read, snapshot.num_files - read, size, counts.row_groups, counts.skipped, len(table), *times)
+    LOGGER.info("Read the first rows of %s at version %s: %s", snapshot.table_root, snapshot.version, metrics)
+    finished(metrics)
+    yield from _selected(scan, table)
+
+
+def _of_columns(scan: TopScan) -> TableScan:
+    """The scan of all rows with the top-level columns that are returned, and those of the order."""
+    rows = copy(scan._rows.at_one_time())
+    names = [path[0] for path in rows.paths_by_name.values()]
+    for term in scan._terms:
+        names += sorted(n.top_level_columns(term.node))
+    rows._paths = None
+    rows.columns = rows._named = tuple(dict.fromkeys(names))
+    return rows
+
+
+def _threshold(terms: Sequence[OrderTerm], last: pa.Array | None) -> n.Node | None:
+    """The condition of the rows that can be among the first, if `last` has the last value; None for every row."""
+    if last is None or not terms[0].prunes:
+        return None
+    [value] = domain_values(last)
+    return terms[0].not_behind(value, strict=len(terms) == 1)
+
+
+def _selected(scan: TopScan, table: pa.Table) -> Iterator[pa.RecordBatch]:
+    schema = arrow_schema_of(scan)
+    paths = scan.paths_by_name.values()
+    for batch in table.to_batches():
+        arrays = [nested_value(batch.column(path[0]), path[1:]) for path in paths]
+        if arrays:
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        else:
+            yield pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), batch.num_rows, [None]))
