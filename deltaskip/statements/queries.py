@@ -156,7 +156,8 @@ class QuerySession(ABC):
         own: The predicates of the rows that the name of the table stands for.
         """
         query = simple_query(text)
-        if query is None or not query.is_top or not engine("A query").meaning(self.spark).reads(text):
+        meaning = engine("A query").meaning(self.spark)
+        if query is None or not query.is_top or meaning is None or not meaning.reads(text):
             return None
         names = qualifiers(query.table.parts, query.alias)
         order = order_text(query, names, table.schema.names)
