@@ -105,10 +105,10 @@ class HintedMethod:
     """
 
     def __init__(self, function: Callable[..., Any], instead: Mapping[str, str]) -> None:
-        self._function, self._instead = function, instead
+        self.func, self._instead = function, instead
 
     def __get__(self, of: object, owner: type | None = None) -> Any:
-        return self._function if of is None else _Bound(self._function, of, self._instead)
+        return self.func if of is None else _Bound(self.func, of, self._instead)
 
 
 class _Bound:

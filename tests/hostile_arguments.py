@@ -370,6 +370,8 @@ def _run(
             positional.append(given)
         else:
             named[parameter.name] = given
+    if name == "TableScan.aggregate":
+        named["n"] = "count(*)"
     table = with_feed(folder) if name == "DeltaTable.changes" else _opened(folder)
     result = bound(table)(*positional, **named)
     return _used(result)

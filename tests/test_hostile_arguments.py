@@ -77,7 +77,12 @@ WORDS = {
     "spark": ("sql text",),
 }
 # What needs a session before anything else.
-READS_FILES = ("DeltaTable.update", "DeltaTable.replace_partitioning", "DeltaTable.recompute_stats")
+READS_FILES = (
+    "TableScan.aggregate",
+    "DeltaTable.update",
+    "DeltaTable.replace_partitioning",
+    "DeltaTable.recompute_stats",
+)
 OF_A_SESSION = (
     ".recompute_stats", ".to_spark", ".files_to_spark", ".read_stream", "install_catalog", "register_format",
     "register_view", "sql",

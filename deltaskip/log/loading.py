@@ -246,8 +246,11 @@ def is_fresh(snapshot: Snapshot) -> bool:
     if is_managed(snapshot.storage) or snapshot.table_properties.log_retention_ms < _CLEANED_UP_LATER_MS:
         return False
     recent = time.monotonic() - snapshot.listed < _FRESH_SECONDS[snapshot.storage.remote]
-    # A local file is also checked: the folder may now contain another table.
-    return recent and (snapshot.storage.remote or _is_there(snapshot))
+    if not recent or snapshot.storage.remote:
+        return recent
+    # A local folder may now contain another table, or lack the next version and have later ones.
+    changed = _log_changed(snapshot.storage, snapshot.root)
+    return snapshot.log_changed in (None, changed) and _is_there(snapshot)
 
 
 def _following(latest: Snapshot, snapshot: Snapshot) -> Snapshot:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from deltaskip.doors import door
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.nodes import Node
@@ -13,6 +14,7 @@ from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
 _OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class SortTerm:
     """An expression by whose values rows are sorted.

@@ -56,7 +56,7 @@ def write(
             new table, and those of an existing one.
         schema_mode: What happens with other columns than those of an existing table, as for `DeltaTable.append` and
             `DeltaTable.overwrite`.
-        properties: Properties of a new table, such as `{"delta.columnMapping.mode": "name"}`, with which names of
+        properties: Properties of a new table, such as `{'delta.columnMapping.mode': 'name'}`, with which names of
             columns may have blanks. An existing table keeps its own.
         txn: Application id and version, for exactly-once writes, as for `DeltaTable.append`.
         user_metadata: Text to record with the commit in the table's history.

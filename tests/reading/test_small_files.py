@@ -21,7 +21,7 @@ from deltaskip.reading.arrow_rows import RowReader
 from deltaskip.reading.small_files import SmallFiles
 from tests.each import each
 from tests.extent import extent
-from tests.reading.test_column_chunks import LEFT, OPTIONS, VALUES, columns
+from tests.reading.test_column_chunks import LEFT, OPTIONS, VALUES, columns, decoded
 
 
 @settings(max_examples=extent(30, 200), deadline=None)
@@ -64,7 +64,7 @@ def check(opened: SmallFiles, expected: pa.Table, data: st.DataObject, refused: 
         assert field.type in VALUES
         found[field.name].validate(full=True)
         column = expected[field.name] if wanted is None else expected[field.name].take(pa.array(wanted))
-        assert found[field.name].equals(column.combine_chunks()), field
+        assert found[field.name].equals(decoded(column)), field
 
 
 def table_of(path: Path, files: list[pa.Table], **properties: str) -> ds.DeltaTable:

@@ -196,6 +196,8 @@ class _Evaluation:
         if not is_cast or not any(isinstance(other, n.Literal) and other.value is not None for other in others):
             return self.value(node)
         assert isinstance(node, n.Cast)
+        if type_of(node.child) not in t.DATETIMES:
+            return self.value(node)
         value = self.value(node.child)
         found = self.cast_of(node, value)
         self.check_clock(node, value)
