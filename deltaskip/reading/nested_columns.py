@@ -160,7 +160,11 @@ class NestedColumn:
 
     def _made(self, entries: Mapping[int, Entries]) -> pa.Array | None:
         if self.leaf is not None:
-            return entries[self.leaf.column.number].array
+            values = entries[self.leaf.column.number].array
+            if self.field.nullable or not values.null_count:
+                return values
+            # A value is null only where its parent is. Arrow converts no type with other nulls in such a field.
+            return pa.Array.from_buffers(values.type, len(values), [None, *values.buffers()[1:]], 0, values.offset)
         parts = [made for part in self.parts if (made := part._made(entries)) is not None]
         first = entries[next(self.leaves).column.number]
         if len(parts) < len(self.parts):
@@ -171,7 +175,8 @@ class NestedColumn:
             rows, validity = first.validity(self.slot, self.defined)
             if any(len(part) != rows for part in parts):
                 return None
-            return pa.Array.from_buffers(pa.struct(typed), rows, [validity], children=parts)
+            held = validity if self.field.nullable else None
+            return pa.Array.from_buffers(pa.struct(typed), rows, [held], children=parts)
         offsets = first.offsets(self.defined)
         if offsets is None or any(len(part) != offsets[-1] for part in parts):
             return None

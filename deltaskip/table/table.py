@@ -207,7 +207,9 @@ class DeltaTable(
         arguments.choice("mode", mode, "error", "ignore", "replace")
         options = arguments.storage_settings(storage_options)
         storage, root = open_storage(arguments.path("table", table), options)
-        rows, zone = rows_or_none(schema, "schema"), time_zone_argument(time_zone, root)
+        rows = rows_or_none(schema, "schema")
+        # A session is asked only if there are rows.
+        zone = time_zone if rows is None and time_zone is SESSION_ZONE else time_zone_argument(time_zone, root)
         definition = new.TableDefinition(
             schema_of(schema) if rows is None else new.columns_of_rows(rows, root),
             transforms_of(partition_by),

@@ -236,3 +236,21 @@ def test_pyarrow_reads_none_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     frame = pl.from_arrow(table.scan().to_arrow())
     assert isinstance(frame, pl.DataFrame)
     assert table.scan().to_polars().equals(frame)
+
+
+def test_required_fields_below_null_parents_can_be_converted(tmp_path: Path) -> None:
+    """Such as the two fields of a variant in an array of structs."""
+    pair = pa.struct([pa.field("value", pa.binary(), False), pa.field("number", pa.int32(), False)])
+    inner = pa.struct([pa.field("v", pair), pa.field("w", pa.struct([pa.field("x", pair, False)]))])
+    rows = [[{"v": {"value": b"a", "number": 1}, "w": None}], [{"v": None, "w": {"x": {"value": b"b", "number": 2}}}]]
+    column = pa.array(rows, pa.list_(pa.field("element", inner, False)))
+    pq.write_table(pa.table({"c": column}), tmp_path / "f.parquet")
+    table = ds.DeltaTable.create(tmp_path / "t", pa.schema([pa.field("c", pa.list_(_all_nullable(inner)))]))
+    table.add_files([str(tmp_path / "f.parquet")])
+    assert table.scan().to_arrow()["c"].to_pylist() == rows
+
+
+def _all_nullable(kind: pa.DataType) -> pa.DataType:
+    if not pa.types.is_struct(kind):
+        return kind
+    return pa.struct([pa.field(each.name, _all_nullable(each.type)) for each in kind])
