@@ -6,10 +6,9 @@ import io
 import random
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,6 +19,11 @@ import deltaskip as ds
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.reading.column_chunks import decode_columns
 from deltaskip.stats.parquet_input import ParquetInput
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = pytest.importorskip("polars")
 
 TEXT, NUMBER, DECIMAL = pa.string(), pa.int32(), pa.decimal128(12, 2)
 

@@ -230,6 +230,7 @@ READS: dict[str, Callable[[ds.DeltaTable], object]] = {
 
 @looped("read", READS)
 def test_a_string_that_is_not_utf8_is_refused_by_name_before_anything_reads_it(tmp_path: Path, read: str) -> None:
+    pytest.importorskip("polars")
     table = table_of(tmp_path, "c STRING, n BIGINT", pa.table({"c": broken(), "n": [1, 2, 3]}))
     with pytest.raises(
         ds.UnsupportedFeature, match=r"f\.parquet has a value in the column 'c' that is not UTF-8.*Spark"

@@ -102,8 +102,7 @@ def ids(rows: Any) -> list[int]:
 
 
 def test_every_door_returns_the_rows_in_order(table: ds.DeltaTable) -> None:
-    import duckdb
-    import polars as pl
+    duckdb, pl = pytest.importorskip("duckdb"), pytest.importorskip("polars")
 
     scan = table.scan("id < 95", columns=["id", "x", "st.b"]).top(3, "id DESC")
     assert scan.to_arrow().to_pydict() == {"id": [94, 93, 92], "x": [23.5, 23.25, 23.0], "b": ["b94", "b93", "b92"]}

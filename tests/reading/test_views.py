@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +18,11 @@ from deltaskip.reading.plain_columns import rows_at
 from deltaskip.reading.stored_columns import without_views
 from deltaskip.settings import options
 from tests.each import each
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = pytest.importorskip("polars")
 
 SCHEMA = (
     "id BIGINT, s STRING, few STRING, b BINARY, c CHAR(4), n STRUCT<t: STRING, v: VOID>, part STRING, l ARRAY<STRING>"
