@@ -78,13 +78,13 @@ def matching_rows(scan: Scan, group: FileGroup) -> Iterator[npt.NDArray[np.bool_
     files = group.files.append_column("deletion_vector", [group.deleted])
     for number in range(len(files)):
         file, masks = files.slice(number, 1), [np.zeros(0, np.bool_)]
-        for batch in _chosen(rows, file, None if group.positions is None else group.positions[number]):
+        for batch in chosen_rows(rows, file, None if group.positions is None else group.positions[number]):
             masks.append(matching.mask(StoredBatch(batch.rows, {**batch.columns, **_feed_columns(file, batch)})))
         yield np.concatenate(masks)
 
 
-def _chosen(rows: StoredRows, file: pa.Table, positions: pa.Int64Array | None) -> Iterator[StoredBatch]:
-    """The live rows of a file at the positions; all live rows if they are None."""
+def chosen_rows(rows: StoredRows, file: pa.Table, positions: pa.Int64Array | None) -> Iterator[StoredBatch]:
+    """Yield the live rows of a file at the positions; all live rows if they are None."""
     chosen = None if positions is None else positions.to_numpy(zero_copy_only=False)
     for _, each in rows.live(file):
         batch = each if chosen is None else each.filter(np.isin(each.positions, chosen))
@@ -120,7 +120,7 @@ def _of_file(
     chars: Mapping[str, DataType],
     voids: Mapping[str, DataType],
 ) -> Iterator[pa.RecordBatch]:
-    for batch in _chosen(rows, file, positions):
+    for batch in chosen_rows(rows, file, positions):
         batch = StoredBatch(batch.rows, {**batch.columns, **_feed_columns(file, batch)})
         if matching is not None:
             batch = batch.filter(matching.mask(batch))

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths, dv_ids
 from deltaskip.as_frames import AsFrames
-from deltaskip.change_feed.changed_rows_by_id import ComparedFiles, Rows, as_entries, net, order_of
 from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files
 from deltaskip.change_feed.states import Source, check_removed_rows, check_states
 from deltaskip.change_feed.version_range import VersionRange
@@ -44,6 +43,7 @@ from deltaskip.sparkexpr.types import StructType, schema_to_json
 from deltaskip.sparkexpr.values import arrow_values
 
 if TYPE_CHECKING:
+    from deltaskip.change_feed.changed_rows_by_id import ComparedFiles, Rows
     from deltaskip.reading.read_ahead import Reads
 
 _LISTED = ("path", "uri", "size", "partition_values", "num_records")
@@ -266,6 +266,10 @@ class ChangeScan(AsFrames, Reopened):
     def _rows_by_id(self) -> FileGroup:
         """The changed rows of versions without a feed, where one of a row's images matches the predicate."""
         of_files = self._found.by_rows
+        if of_files is None:
+            return FileGroup(self._found.files.slice(0, 0), pa.nulls(0, DELETION_VECTOR), is_chosen=True)
+        from deltaskip.change_feed.changed_rows_by_id import net
+
         rows = of_files.changed(self.snapshot)
         if self._net:
             rows = net(rows, lambda some: self._values(of_files.files, some))
@@ -275,6 +279,8 @@ class ChangeScan(AsFrames, Reopened):
 
     def _group(self, files: pa.Table, rows: Rows) -> FileGroup:
         """The group of changed rows; files: those that the rows name."""
+        from deltaskip.change_feed.changed_rows_by_id import as_entries
+
         numbers, versions, types, positions = as_entries(rows)
         entries = files.take(arrow_values.arrow_array(numbers, pa.int64())).select(self._found.files.column_names)
         stamps = np.array([self._times[version] for version in versions.tolist()], np.int64)
@@ -291,6 +297,7 @@ class ChangeScan(AsFrames, Reopened):
     def _matching(self, files: pa.Table, rows: Rows) -> np.ndarray[Any, Any]:
         """A mask of the rows that match the predicate, or whose other image does."""
         from deltaskip.change_feed.change_rows import matching_rows
+        from deltaskip.change_feed.changed_rows_by_id import order_of
 
         order = order_of(rows)
         found = np.concatenate(list(matching_rows(self._scan, self._group(files, rows))))
@@ -305,13 +312,12 @@ class ChangeScan(AsFrames, Reopened):
     def _values(self, files: pa.Table, rows: Rows) -> pa.Table:
         """The values of rows in all columns of the table, in the order of the rows."""
         from deltaskip.change_feed.change_rows import arrow_rows
+        from deltaskip.change_feed.changed_rows_by_id import order_of
 
         order = order_of(rows)
         every = Scan(self.snapshot, ReadOptions(time_zone=self.time_zone, hidden=True))
         found = arrow_rows(every, [self._group(files, rows)]).read_all().drop_columns(list(FEED_NAMES))
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        return found.take(arrow_values.arrow_array(place, pa.int64())).combine_chunks()
+        return found.take(arrow_values.arrow_array(np.argsort(order), pa.int64())).combine_chunks()
 
     def _kept(self, batch: FileBatch) -> tuple[pa.Table, pa.Int64Array]:
         """The listed columns of the entries that can contain matching changes, and their indexes.
@@ -337,7 +343,7 @@ class _FilesByReading:
     change_files: FileGroup
     whole: FileGroup
     partly: FileGroup
-    by_rows: ComparedFiles
+    by_rows: ComparedFiles | None
 
     @classmethod
     def of(
@@ -364,7 +370,9 @@ class _FilesByReading:
         }
         files = pa.table(columns).combine_chunks()
         ids = np.isin(arrow_values.numpy_values(changes.versions), list(by_rows))
-        of_rows = _rows_of_files(files, changes, gone, np.flatnonzero(ids), np.flatnonzero(part), positions)
+        compared = None
+        if ids.any():
+            compared = _compared(files, changes, gone, np.flatnonzero(ids), np.flatnonzero(part), positions)
         some = np.ones(len(files), np.bool_)
         some[part] = np.array(positions.counts, np.int64) > 0
         some &= ~ids
@@ -379,11 +387,11 @@ class _FilesByReading:
             FileGroup(_where(files, ~typed), pa.nulls(int((~typed).sum()), DELETION_VECTOR)),
             FileGroup(_where(files, whole), gone.filter(arrow_values.arrow_array(whole, pa.bool_()))),
             partly,
-            of_rows,
+            compared,
         )
 
 
-def _rows_of_files(
+def _compared(
     files: pa.Table,
     changes: FeedFiles,
     gone: pa.StructArray,
@@ -392,17 +400,17 @@ def _rows_of_files(
     positions: RowPositions,
 ) -> ComparedFiles:
     """The entries whose changes are found by row ids. ids: their indexes. part: those of entries with positions."""
+    from deltaskip.change_feed.changed_rows_by_id import ComparedFiles
+
     at = arrow_values.arrow_array(ids, pa.int64())
-    adds = changes.adds.take(at)
-    own = files.take(at)
+    own, adds = files.take(at), changes.adds.take(at)
     for name in ("base_row_id", "default_row_commit_version"):
         own = own.append_column(name, adds[name])
-    place = {entry: number for number, entry in enumerate(part.tolist())}
-    of_part = [place.get(entry) for entry in ids.tolist()]
-    deleted = gone.take(at)
-    rows = [None if number is None else positions[number] for number in of_part]
-    whole = arrow_values.arrow_array([number is None for number in of_part], pa.bool_())
-    return ComparedFiles(own, pc.if_else(whole, deleted, pa.nulls(len(own), DELETION_VECTOR)), rows)
+    places = np.full(len(files), -1, np.int64)
+    places[part] = np.arange(len(part))
+    whole = arrow_values.arrow_array(places[ids] < 0, pa.bool_())
+    deleted = pc.if_else(whole, gone.take(at), pa.nulls(len(own), DELETION_VECTOR))
+    return ComparedFiles(own, deleted, places[ids], positions)
 
 
 def _read(versions: VersionRange, source: Source) -> tuple[FeedFiles, dict[int, int], frozenset[int]]:

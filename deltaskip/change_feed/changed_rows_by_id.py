@@ -9,7 +9,8 @@ otherwise only moved to another file, as the unchanged rows of an UPDATE are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.change_feed.change_rows import chosen_rows
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import InvalidArgument
 from deltaskip.features.row_tracking import stable_commit_versions, stable_row_ids
@@ -74,85 +76,90 @@ class ComparedFiles:
     Attributes:
         files: Rows of `ChangeScan.files()`, with the columns `base_row_id` and `default_row_commit_version`.
         deleted: For each file the deletion vector of rows that are no such rows; null for a file without such rows.
-        positions: The positions of the rows, for files of which only some rows come or go; None for all live rows.
+        places: For each file the index of its positions; -1 for a file of which all live rows come or go.
+        positions: The positions of the rows of other files.
     """
 
     files: pa.Table
     deleted: pa.StructArray
-    positions: Sequence[pa.Int64Array | None]
+    places: npt.NDArray[np.int64]
+    positions: RowPositions
 
     def changed(self, snapshot: Snapshot) -> Rows:
         """Return the changed rows, in the order of their versions.
 
         Raises InvalidArgument if a row has no id.
         """
-        if not len(self.files):
-            return Rows.joined([])
         versions = numpy_values(one_chunk(self.files["version"]))
         inserts = numpy_values(pc.equal(one_chunk(self.files["change_type"]), arrow_scalar("insert", pa.string())))
+        reader = _IdReader(snapshot)
         found = []
         for version in np.unique(versions).tolist():
             sides = [
-                self._side(snapshot, np.flatnonzero((versions == version) & (inserts == added)), kind)
+                self._side(reader, np.flatnonzero((versions == version) & (inserts == added)), kind)
                 for added, kind in ((True, _INSERT), (False, _DELETE))
             ]
             found.append(_of_version(version, *sides))
         return Rows.joined(found)
 
-    def _side(self, snapshot: Snapshot, numbers: npt.NDArray[np.intp], kind: int) -> Rows:
+    def _side(self, reader: _IdReader, numbers: npt.NDArray[np.intp], kind: int) -> Rows:
         """The rows of files, with their row commit versions as versions."""
-        reader, names = _id_reader(snapshot)
         table = self.files.append_column("deletion_vector", [self.deleted])
         parts = []
         for number in numbers.tolist():
-            file, chosen = table.slice(number, 1), self.positions[number]
-            base = arrow_scalar(file["base_row_id"][0].as_py(), pa.int64())
-            default = arrow_scalar(file["default_row_commit_version"][0].as_py(), pa.int64())
-            for _, each in reader.live(file):
-                batch = each if chosen is None else each.filter(np.isin(each.positions, numpy_values(chosen)))
-                positions = batch.positions
-                if not len(positions):
-                    continue
-                ids, versions = (batch.columns[name] for name in names)
-                ids = stable_row_ids(ids, base, arrow_array(positions, pa.int64()))
-                versions = stable_commit_versions(versions, default)
-                if ids.null_count or versions.null_count:
-                    raise InvalidArgument(
-                        f"Rows of {file['path'][0].as_py()}, which version {file['version'][0].as_py()} of "
-                        f"{snapshot.root} {'adds' if kind == _INSERT else 'removes'}, have no row ids, so its changes "
-                        f"are not known: read the changes of later versions."
-                    )
+            place = int(self.places[number])
+            chosen = None if place < 0 else self.positions[place]
+            for ids, versions, positions in reader.rows(table.slice(number, 1), chosen):
                 rows = len(positions)
-                numbered = numpy_values(ids), numpy_values(versions), np.full(rows, kind), np.full(rows, number)
-                parts.append(Rows(*numbered, positions.astype(np.int64)))
+                parts.append(Rows(ids, versions, np.full(rows, kind), np.full(rows, number), positions))
         return Rows.joined(parts)
 
 
-def _id_reader(snapshot: Snapshot) -> tuple[StoredRows, tuple[str, str]]:
-    """A reader of the columns with row ids and row commit versions, and their names."""
-    names = tuple(
-        snapshot.metadata.configuration.get(each.name) or f"no {each.name}"
-        for each in (TableProperties.row_id_column, TableProperties.row_commit_version_column)
-    )
-    extra = [StructField(name, LONG) for name in names]
-    return StoredRows(snapshot, StructType(()), snapshot.mapping_mode, (), extra, cure=_CURE), (names[0], names[1])
+class _IdReader:
+    """Reads row ids and row commit versions."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._root = snapshot.root
+        self._names = [
+            snapshot.metadata.configuration.get(each.name) or f"no {each.name}"
+            for each in (TableProperties.row_id_column, TableProperties.row_commit_version_column)
+        ]
+        extra = [StructField(name, LONG) for name in self._names]
+        self._stored = StoredRows(snapshot, StructType(()), snapshot.mapping_mode, (), extra, cure=_CURE)
+
+    def rows(self, file: pa.Table, positions: pa.Int64Array | None) -> Iterator[tuple[_Ints, _Ints, _Ints]]:
+        """Yield the ids, row commit versions and positions of rows of a file, as `chosen_rows` does."""
+        base, default = (
+            arrow_scalar(file[name][0].as_py(), pa.int64()) for name in ("base_row_id", "default_row_commit_version")
+        )
+        for batch in chosen_rows(self._stored, file, positions):
+            places = batch.positions.astype(np.int64)
+            ids, versions = (batch.columns[name] for name in self._names)
+            ids = stable_row_ids(ids, base, arrow_array(places, pa.int64()))
+            versions = stable_commit_versions(versions, default)
+            if ids.null_count or versions.null_count:
+                act = "adds" if file["change_type"][0].as_py() == "insert" else "removes"
+                raise InvalidArgument(
+                    f"Rows of {file['path'][0].as_py()}, which version {file['version'][0].as_py()} of {self._root} "
+                    f"{act}, have no row ids, so its changes are not known: read the changes of later versions."
+                )
+            yield numpy_values(ids), numpy_values(versions), places
 
 
 def _of_version(version: int, added: Rows, removed: Rows) -> Rows:
     """The changed rows among the rows of a version's files."""
     _, new, old = np.intersect1d(added.ids, removed.ids, return_indices=True)
-    differ = added.versions[new] != removed.versions[old]
-    types_added, types_removed = added.types.copy(), removed.types.copy()
-    types_added[new], types_removed[old] = _POSTIMAGE, _PREIMAGE
-    keep_added, keep_removed = np.ones(len(added.ids), np.bool_), np.ones(len(removed.ids), np.bool_)
-    keep_added[new], keep_removed[old] = differ, differ
-    sides = ((added, types_added, keep_added), (removed, types_removed, keep_removed))
-    return Rows.joined(
-        [
-            Rows(side.ids, np.full(len(side.ids), version), types, side.files, side.positions).take(keep)
-            for side, types, keep in sides
-        ]
-    )
+    moved = added.versions[new] == removed.versions[old]
+    sides = (_paired(added, new, _POSTIMAGE, moved), _paired(removed, old, _PREIMAGE, moved))
+    changed = Rows.joined(sides)
+    return replace(changed, versions=np.full(len(changed.ids), version))
+
+
+def _paired(rows: Rows, places: npt.NDArray[np.intp], kind: int, left_out: npt.NDArray[np.bool_]) -> Rows:
+    """The rows, of which those at places are images of updates, without some of these."""
+    types, keep = rows.types.copy(), np.ones(len(rows.ids), np.bool_)
+    types[places], keep[places[left_out]] = kind, False
+    return replace(rows, types=types).take(keep)
 
 
 def net(rows: Rows, table: Callable[[Rows], pa.Table]) -> Rows:
@@ -164,37 +171,19 @@ def net(rows: Rows, table: Callable[[Rows], pa.Table]) -> Rows:
         rows: The changes of each version.
         table: Reads rows: their columns, in the same order.
     """
-    before = rows.take((rows.types == _DELETE) | (rows.types == _PREIMAGE))
-    after = rows.take((rows.types == _INSERT) | (rows.types == _POSTIMAGE))
-    ids, last_version = _last_versions(rows)
-    # Whether the first change of a row has an image before it, and its last change one after it.
-    first_version = np.full(len(ids), np.iinfo(np.int64).max)
-    np.minimum.at(first_version, np.searchsorted(ids, rows.ids), rows.versions)
-    firsts = before.take(before.versions == first_version[np.searchsorted(ids, before.ids)])
-    lasts = after.take(after.versions == last_version[np.searchsorted(ids, after.ids)])
-    old, new = _sorted(firsts), _sorted(lasts)
-    _, i, j = np.intersect1d(old.ids, new.ids, assume_unique=True, return_indices=True)
-    same = np.zeros(len(i), np.bool_)
-    if len(i):
-        same = _are_equal(table(old.take(i)), table(new.take(j)))
-    old_types, new_types = np.full(len(old.ids), _DELETE), np.full(len(new.ids), _INSERT)
-    old_types[i], new_types[j] = _PREIMAGE, _POSTIMAGE
-    keep_old, keep_new = np.ones(len(old.ids), np.bool_), np.ones(len(new.ids), np.bool_)
-    keep_old[i[same]], keep_new[j[same]] = False, False
-    return Rows.joined(
-        [
-            Rows(side.ids, last_version[np.searchsorted(ids, side.ids)], types, side.files, side.positions).take(keep)
-            for side, types, keep in ((old, old_types, keep_old), (new, new_types, keep_new))
-        ]
-    )
-
-
-def _last_versions(rows: Rows) -> tuple[_Ints, _Ints]:
-    """The ids, ascending, and the version of the last change of each."""
     ids, at = np.unique(rows.ids, return_inverse=True)
-    versions = np.full(len(ids), -1, np.int64)
-    np.maximum.at(versions, at, rows.versions)
-    return ids, versions
+    first, last = np.full(len(ids), np.iinfo(np.int64).max), np.full(len(ids), -1, np.int64)
+    np.minimum.at(first, at, rows.versions)
+    np.maximum.at(last, at, rows.versions)
+    is_before = np.isin(rows.types, (_DELETE, _PREIMAGE))
+    told = replace(rows, versions=last[at])
+    # The image before the first change of each row, and the one after its last.
+    old = _sorted(told.take(is_before & (rows.versions == first[at])))
+    new = _sorted(told.take(~is_before & (rows.versions == last[at])))
+    _, i, j = np.intersect1d(old.ids, new.ids, assume_unique=True, return_indices=True)
+    same = _are_equal(table(old.take(i)), table(new.take(j))) if len(i) else np.zeros(0, np.bool_)
+    old, new = (replace(each, types=np.full(len(each.ids), kind)) for each, kind in ((old, _DELETE), (new, _INSERT)))
+    return Rows.joined([_paired(old, i, _PREIMAGE, same), _paired(new, j, _POSTIMAGE, same)])
 
 
 def _sorted(rows: Rows) -> Rows:

@@ -13,23 +13,17 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.errors import InvalidArgument
+from tests.change_feed.test_change_rows import FEED, INSERTS, VECTORS, counted
 from tests.dml.tables import DDL, rows, rows_of
 from tests.extent import some
 
 IDS = {"delta.enableRowTracking": "true"}
-FEED = {"delta.enableChangeDataFeed": "true"}
-VECTORS = {"delta.enableDeletionVectors": "true"}
-NAMES = ("id", "p", "x", "st")
-INSERTS, DELETES = ("insert", "update_postimage"), ("delete", "update_preimage")
+DELETES = ("delete", "update_preimage")
 
 
 def made(folder: Path, *properties: dict[str, str], partitioned: bool = False) -> DeltaTable:
     joined = dict(pair for each in (IDS, *properties) for pair in each.items())
     return DeltaTable.create(folder, DDL, ["p"] if partitioned else [], properties=joined)
-
-
-def counted(found: list[dict[str, Any]]) -> Counter[str]:
-    return Counter(str([row[name] for name in NAMES]) for row in found)
 
 
 def changes(table: DeltaTable, *bounds: int, **chosen: Any) -> list[dict[str, Any]]:
