@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -142,37 +143,15 @@ def decode_columns(
         if not footer_fits(own.data):
             return {}
         size = source.size()
+        column_of = partial(_column, own, footer, schema, groups, file_bytes=size)
         found = [
-            _column(
-                own,
-                footer,
-                schema,
-                groups,
-                name,
-                number,
-                file_bytes=size,
-                encoded=name in encoded,
-                views=positions is None and name in views,
-            )
+            column_of(name, number, encoded=name in encoded, views=positions is None and name in views)
             for name, number in leaves.items()
             if name not in encoded or len(groups) == 1
         ]
         wholes = _nested_columns(footer, schema, nested if positions is None and nested else {})
         for name, whole in wholes.items():
-            parts = [
-                _column(
-                    own,
-                    footer,
-                    schema,
-                    groups,
-                    name,
-                    leaf.column.number,
-                    file_bytes=size,
-                    views=name in views,
-                    leaf=leaf,
-                )
-                for leaf in whole.leaves
-            ]
+            parts = [column_of(name, leaf.column.number, views=name in views, leaf=leaf) for leaf in whole.leaves]
             found += parts if None not in parts else ()
     except (StorageError, UnsupportedFeature, *DAMAGE):
         return {}

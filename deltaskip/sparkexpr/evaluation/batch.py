@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from deltaskip.sparkexpr.coerce import is_nested, same_type, type_of
 from deltaskip.sparkexpr.collations.collation import Collation
 from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_collated
 from deltaskip.sparkexpr.evaluation.row_columns import Columns, column_at, encoded_dates, has_few_values, taken_rows
-from deltaskip.sparkexpr.evaluation.rows import evaluate
+from deltaskip.sparkexpr.evaluation.rows import evaluate, is_given, mixes_clocks
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.by_name import FUNCTIONS
 from deltaskip.sparkexpr.literal_list import LiteralList, nodes_in
@@ -264,7 +264,7 @@ class Batch:
             if choice is not None:
                 return self.choice(choice)
         for side, other in ((node.left, node.right), (node.right, node.left)):
-            if _mixes_clocks(side, other) and id(side.child) not in self._shared:
+            if mixes_clocks(side) and is_given(other) and id(side.child) not in self._shared:
                 with self.shared(side.child):
                     return self.comparison(node)
         left = self.value(node.left)
@@ -304,7 +304,7 @@ class Batch:
         In a comparison with a constant, Spark's optimizer casts the constant instead of the column
         (UnwrapCastInBinaryComparison). The result then differs in a repeated or skipped hour.
         """
-        if not _mixes_clocks(node, other) or self.zone.rules is None:
+        if not mixes_clocks(node) or not is_given(other) or self.zone.rules is None:
             return
         micros = v.numbers(v.as_array(self.value(node.child), self.rows)).astype(np.int64)
         if type_of(node.child) == t.DATE:
@@ -652,15 +652,6 @@ class Batch:
                 operands = map(_operand, n.children_of(node), literals)
                 known[key] = evaluate(_with_operands(node, operands), {}, self.time_zone, order)
             yield known[key]
-
-
-def _mixes_clocks(node: n.Node, other: n.Node) -> TypeGuard[n.Cast]:
-    """Whether a cast of an expression between instants and local times is compared with a constant."""
-    if not isinstance(node, n.Cast) or not isinstance(other, n.Literal) or isinstance(node.child, n.Literal):
-        return False
-    source = type_of(node.child)
-    mixes = source in t.DATETIMES and t.TIMESTAMP in (source, node.type)
-    return mixes and node.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ) and other.value is not None
 
 
 def _is_double_of_float(node: n.Cast) -> bool:

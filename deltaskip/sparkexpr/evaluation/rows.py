@@ -6,6 +6,7 @@ Evaluation is lazy, as in Spark: AND and OR stop at FALSE and TRUE, and a NULL o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeGuard
 
 from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
@@ -192,11 +193,7 @@ class _Evaluation:
 
     def compared_operand(self, node: n.Node, *others: n.Node) -> object:
         """The value of an operand that is compared with others."""
-        is_cast = isinstance(node, n.Cast) and not isinstance(node.child, n.Literal)
-        if not is_cast or not any(isinstance(other, n.Literal) and other.value is not None for other in others):
-            return self.value(node)
-        assert isinstance(node, n.Cast)
-        if type_of(node.child) not in t.DATETIMES:
+        if not mixes_clocks(node) or not any(map(is_given, others)):
             return self.value(node)
         value = self.value(node.child)
         found = self.cast_of(node, value)
@@ -270,17 +267,15 @@ class _Evaluation:
         return (try_cast_value if node.safe else cast_value)(value, source, node.type, self.zone)
 
     def check_clock(self, node: n.Cast, value: object) -> None:
-        """Raise Undecided for a cast of a value between instants and local times near a clock change.
+        """Raise Undecided for a cast that `mixes_clocks` of a value near a clock change.
 
         In a comparison with a constant, Spark's optimizer casts the constant instead of the column
         (UnwrapCastInBinaryComparison). The result then differs in a repeated or skipped hour.
         """
-        source = type_of(node.child)
-        if source not in t.DATETIMES or not isinstance(value, int):
+        if not isinstance(value, int):
             return
-        micros = value * MICROS_PER_DAY if source == t.DATE else value
-        mixes = t.TIMESTAMP in (source, node.type) and node.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ)
-        if mixes and near_clock_change(micros, self.zone):
+        micros = value * MICROS_PER_DAY if type_of(node.child) == t.DATE else value
+        if near_clock_change(micros, self.zone):
             raise Undecided("A local time near a clock change is left to Spark.")
 
     def function(self, node: n.Lambda) -> Callable[..., object]:
@@ -312,3 +307,17 @@ class _Evaluation:
         if function.null_in_null_out and None in values:
             return None
         return function.compute(tuple(values), node, self.zone)
+
+
+def mixes_clocks(node: n.Node) -> TypeGuard[n.Cast]:
+    """Return whether a node casts an expression between instants and local times."""
+    if not isinstance(node, n.Cast) or isinstance(node.child, n.Literal):
+        return False
+    source = type_of(node.child)
+    mixes = source in t.DATETIMES and t.TIMESTAMP in (source, node.type)
+    return mixes and node.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ)
+
+
+def is_given(node: n.Node) -> bool:
+    """Return whether a node is a constant other than NULL."""
+    return isinstance(node, n.Literal) and node.value is not None
