@@ -5,6 +5,8 @@
 
 import lazy_loader
 
+import deltaskip.compiled  # noqa: F401
+
 __version__ = "0.3.0"
 
 _listed, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

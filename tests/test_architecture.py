@@ -17,6 +17,7 @@ PACKAGE = ROOT / "deltaskip"
 # A room may import from the rooms of lower levels only; rooms of one level do not know each other.
 LEVELS = {
     "records": -1,
+    "compiled": -3,
     "recursion": -2,
     "arguments": 1,
     "doors": 1,
@@ -535,8 +536,8 @@ def test_locks_and_lasting_threads_are_new_in_a_forked_child() -> None:
 
 
 # Files of the machine, whose names only Python gives and takes; the command line runs in UTF-8 mode.
-_OF_MACHINE = ("catalogs/configuration.py", "cli/", "demo.py", "path_bytes.py", "sparkexpr/collations/",
-               "sparkexpr/kernels/compiled.py", "spark/session/", "warning.py")  # fmt: skip
+_OF_MACHINE = ("catalogs/configuration.py", "cli/", "compiled.py", "demo.py", "path_bytes.py", "sparkexpr/collations/",
+               "spark/session/", "warning.py")  # fmt: skip
 _TAKES_NAME = re.compile(
     r"os\.(stat|lstat|open|scandir|listdir|walk|unlink|remove|rename|replace|link|symlink|readlink|mkdir|makedirs|rmdir"
     r"|chmod|utime|access|truncate|statvfs|fsencode|fsdecode|getcwd)"

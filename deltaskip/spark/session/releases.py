@@ -98,12 +98,14 @@ def counted_rows(frame: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]
 
 
 def _has_arrived(observation: Any) -> bool:
-    """Whether an observation of the JVM has its metrics. In Spark 3.5 only a private field tells without waiting."""
+    """Whether an observation of the JVM has its metrics, which only a private field tells before Spark 3.5.8."""
     if not _SPARK_3:
         return bool(observation.future().isCompleted())
-    metrics = observation.getClass().getDeclaredField("metrics")
-    metrics.setAccessible(True)
-    return bool(metrics.get(observation).isDefined())
+    for field in observation.getClass().getDeclaredFields():
+        if field.getName() == "metrics":
+            field.setAccessible(True)
+            return bool(field.get(observation).isDefined())
+    return bool(observation.future().isCompleted())
 
 
 @contextmanager
