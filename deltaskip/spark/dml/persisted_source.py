@@ -16,6 +16,7 @@ from deltaskip.lazy_regex import regex
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.session_settings import described_jobs
+from deltaskip.sparkexpr import ColumnExpr, to_node
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.values import exactly
@@ -44,10 +45,20 @@ class PersistedSource:
         data: The DataFrame.
         alias: The name of the source in expressions; None for the DataFrame's alias.
         table: The table that is merged into, for messages.
+        as_literals: Returns an expression in which strings of the source are compared as literals are; None where
+            they are compared as those of other DataFrames.
     """
 
-    def __init__(self, session: SparkSession, data: DataFrame, alias: str | None, table: str) -> None:
+    def __init__(
+        self,
+        session: SparkSession,
+        data: DataFrame,
+        alias: str | None,
+        table: str,
+        as_literals: Callable[[Any], Node] | None = None,
+    ) -> None:
         self.session = session
+        self._as_literals = as_literals
         self._table = table
         self._data = data
         self._alias = alias
@@ -67,6 +78,17 @@ class PersistedSource:
     def named(self, rows: DataFrame) -> DataFrame:
         """Return rows under the alias of the source."""
         return rows if self._alias is None else rows.alias(self._alias)
+
+    def column(self, value: Any) -> Column:
+        """Return an expression of the caller as a Column."""
+        if self._as_literals is not None:
+            value = self._as_literals(value)
+        if isinstance(value, str):
+            return F.expr(value)
+        if isinstance(value, ColumnExpr | Node):
+            return to_column(to_node(value))
+        found: Column = value
+        return found
 
     def kept(self, frame: DataFrame) -> DataFrame:
         """Return the frame, persisted until `release`."""
