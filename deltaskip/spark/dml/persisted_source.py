@@ -45,8 +45,7 @@ class PersistedSource:
         data: The DataFrame.
         alias: The name of the source in expressions; None for the DataFrame's alias.
         table: The table that is merged into, for messages.
-        as_literals: Returns an expression in which strings of the source are compared as literals are; None where
-            they are compared as those of other DataFrames.
+        as_literals: Returns an expression that compares strings of the source as literals; None for no change.
     """
 
     def __init__(
@@ -81,13 +80,10 @@ class PersistedSource:
 
     def column(self, value: Any) -> Column:
         """Return an expression of the caller as a Column."""
-        if self._as_literals is not None:
-            value = self._as_literals(value)
+        value = value if self._as_literals is None else self._as_literals(value)
         if isinstance(value, str):
             return F.expr(value)
-        if isinstance(value, ColumnExpr | Node):
-            return to_column(to_node(value))
-        found: Column = value
+        found: Column = to_column(to_node(value)) if isinstance(value, ColumnExpr | Node) else value
         return found
 
     def kept(self, frame: DataFrame) -> DataFrame:
