@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial, wraps
 from itertools import islice
 from typing import Any, TypeVar
@@ -56,6 +56,10 @@ _FRESH_SECONDS = {False: 1.0, True: 5.0}
 _CLEANED_UP_LATER_MS = 60_000
 # A snapshot with more commits than this is read again from a newer checkpoint.
 _MOST_COMMITS = 100
+# The files of the latest versions of local tables that this process has read or written last, by location, each with
+# the time at which the names in its log had changed.
+_SEGMENTS: dict[str, tuple[int, LogSegment]] = {}
+_MOST_SEGMENTS = 64
 _C = TypeVar("_C", bound=type)
 _MARK = "_of_one_table"
 # These methods read nothing, or warn with their caller's line and check for a dropped table themselves.
@@ -78,15 +82,63 @@ def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Sn
         StorageError: The storage failed.
     """
     started, changed = time.monotonic(), _log_changed(storage, root)
-    found = _loaded(storage, root, version)
+    hint, listed = _hint(storage, root)
+    listing = None if version is not None or changed is None else _remembered(storage, root, changed, hint)
+    found = None if listing is None else _loaded_from(storage, listing)
+    if found is None:
+        found = _loaded(storage, root, version, hint, listed)
     if version is None:
         # An operation of a handle that was just opened need not list the log again.
         found.listed, found.log_changed = started, changed
+        _remember(found)
     return found
 
 
-def _loaded(storage: Storage, root: str, version: int | None) -> Snapshot:
-    hint, listed = _hint(storage, root)
+def _remember(snapshot: Snapshot) -> None:
+    """Let handles that are opened in this process list a local log only if it has changed since a snapshot was read."""
+    if snapshot.log_changed is not None and not is_managed(snapshot.storage):
+        _SEGMENTS.pop(snapshot.root, None)
+        _SEGMENTS[snapshot.root] = snapshot.log_changed, snapshot.segment
+        while len(_SEGMENTS) > _MOST_SEGMENTS:
+            _SEGMENTS.pop(next(iter(_SEGMENTS), None), None)
+
+
+def _remembered(storage: Storage, root: str, changed: int, hint: int | None) -> LogListing | None:
+    """The files of the latest version from the checkpoint of the hint on, if the log is unchanged."""
+    known, segment = _SEGMENTS.get(root, (None, None))
+    if known != changed or segment is None or hint is None or hint > segment.version or is_managed(storage):
+        return None
+    checkpoint = segment.checkpoint
+    if not _is_latest(storage, segment) or (checkpoint is not None and checkpoint.version > hint):
+        return None
+
+    def file(kind: Kind, version: int, suffix: str) -> LogFile:
+        return LogFile(kind, version, storage.info(join(root, LOG_FOLDER, f"{version_prefix(version)}.{suffix}")))
+
+    checksums = {}
+    with suppress(FileNotFoundError, NotADirectoryError, errors.StorageError):
+        checksums[segment.version] = file(Kind.CHECKSUM, segment.version, "crc")
+    try:
+        if checkpoint is None or checkpoint.version < hint:
+            checkpoint = CheckpointRef(hint, (file(Kind.CLASSIC_CHECKPOINT, hint, "checkpoint.parquet"),))
+    except (FileNotFoundError, NotADirectoryError, errors.StorageError):
+        return None
+    commits = {each.version: each for each in (*segment.commits, segment.own_commit) if each is not None}
+    return LogListing(root, commits, {hint: (checkpoint,)}, segment.compactions, checksums, {})
+
+
+def _loaded_from(storage: Storage, listing: LogListing) -> Snapshot | None:
+    """The snapshot of a remembered listing; None if its files cannot be read."""
+    try:
+        found = _load(storage, listing, None)
+    except (errors.CorruptLog, errors.VersionNotFound, CutShort, FileNotFoundError, NotADirectoryError):
+        return None
+    return found if _is_whole(found) else None
+
+
+def _loaded(
+    storage: Storage, root: str, version: int | None, hint: int | None, listed: Callable[[str], list[FileInfo]]
+) -> Snapshot:
     if hint is not None and (version is None or hint <= version):
         # If the files that the hint leads to are unusable, the whole log is listed.
         try:
@@ -156,7 +208,11 @@ def refresh(snapshot: Snapshot, own: bytes | None = None) -> Snapshot:
     own: The text of the next version, if this process has just created it, so that it need not be read.
     """
     listed, changed = time.monotonic(), _log_changed(snapshot.storage, snapshot.root)
-    is_latest = snapshot.log_changed is not None and snapshot.log_changed == changed and _is_latest(snapshot)
+    is_latest = (
+        snapshot.log_changed is not None
+        and snapshot.log_changed == changed
+        and _is_latest(snapshot.storage, snapshot.segment)
+    )
     latest = snapshot if is_latest else _refreshed(snapshot, own)
     latest.listed, latest.log_changed = listed, changed
     return latest if latest is snapshot else _following(latest, snapshot)
@@ -216,6 +272,7 @@ def at_checkpoint(snapshot: Snapshot) -> Snapshot | None:
 def note_log(snapshot: Snapshot) -> None:
     """Let the next refresh of a snapshot that was just committed list the log only if it changes until then."""
     snapshot.log_changed = _log_changed(snapshot.storage, snapshot.root)
+    _remember(snapshot)
 
 
 def _log_changed(storage: Storage, root: str) -> int | None:
@@ -228,14 +285,14 @@ def _log_changed(storage: Storage, root: str) -> int | None:
         return None
 
 
-def _is_latest(snapshot: Snapshot) -> bool:
+def _is_latest(storage: Storage, segment: LogSegment) -> bool:
     """Whether a log whose folder is unchanged has no later version: a listing of many commits takes longer to tell.
 
     The time of the folder alone would not tell, since several changes may have the same time.
     """
-    following = join(snapshot.root, LOG_FOLDER, commit_name(snapshot.version + 1))
-    there = snapshot.segment.own_commit is not None and _is_there(snapshot)
-    return there and not snapshot.storage.exists(following) and not _is_gone(snapshot.storage, snapshot.segment)
+    following = join(segment.root, LOG_FOLDER, commit_name(segment.version + 1))
+    there = segment.own_commit is not None and _is_there(storage, segment)
+    return there and not storage.exists(following) and not _is_gone(storage, segment)
 
 
 def is_fresh(snapshot: Snapshot) -> bool:
@@ -250,7 +307,7 @@ def is_fresh(snapshot: Snapshot) -> bool:
         return recent
     # A local folder may now contain another table, or lack the next version and have later ones.
     changed = _log_changed(snapshot.storage, snapshot.root)
-    return snapshot.log_changed in (None, changed) and _is_there(snapshot)
+    return snapshot.log_changed in (None, changed) and _is_there(snapshot.storage, snapshot.segment)
 
 
 def _following(latest: Snapshot, snapshot: Snapshot) -> Snapshot:
@@ -331,7 +388,9 @@ def _is_read_again(snapshot: Snapshot) -> bool:
         return False
     hint = read_hint(snapshot.storage, join(snapshot.root, LOG_FOLDER))
     return (
-        hint is not None and hint > (-1 if old.checkpoint is None else old.checkpoint.version) and _is_there(snapshot)
+        hint is not None
+        and hint > (-1 if old.checkpoint is None else old.checkpoint.version)
+        and _is_there(snapshot.storage, snapshot.segment)
     )
 
 
@@ -341,7 +400,7 @@ def check_same_table(snapshot: Snapshot) -> None:
     For operations that read or write files of the log that the snapshot has not read. Requests one file of the log if
     it exists, and lists the log otherwise.
     """
-    if not _is_there(snapshot):
+    if not _is_there(snapshot.storage, snapshot.segment):
         refresh(snapshot)
 
 
@@ -372,12 +431,12 @@ def _is_whole(snapshot: Snapshot) -> bool:
     In an object store, where it takes a request to know, the contents decide alone.
     """
     is_unknown = snapshot.storage.remote or is_managed(snapshot.storage) or snapshot.segment.anchor is None
-    return is_unknown or _is_there(snapshot)
+    return is_unknown or _is_there(snapshot.storage, snapshot.segment)
 
 
-def _is_there(snapshot: Snapshot) -> bool:
-    """Whether the file that identifies a snapshot still exists as it was listed."""
-    storage, anchor = snapshot.storage, snapshot.segment.anchor
+def _is_there(storage: Storage, segment: LogSegment) -> bool:
+    """Whether the file that identifies a version still exists as it was listed."""
+    anchor = segment.anchor
     if anchor is None or is_managed(storage):
         return False
     try:
