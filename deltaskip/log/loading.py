@@ -99,8 +99,8 @@ def _remember(snapshot: Snapshot) -> None:
     if snapshot.log_changed is not None and not is_managed(snapshot.storage):
         _SEGMENTS.pop(snapshot.root, None)
         _SEGMENTS[snapshot.root] = snapshot.log_changed, snapshot.segment
-        while len(_SEGMENTS) > _MOST_SEGMENTS:
-            _SEGMENTS.pop(next(iter(_SEGMENTS), None), None)
+        for root in list(_SEGMENTS)[:-_MOST_SEGMENTS]:
+            _SEGMENTS.pop(root, None)
 
 
 def _remembered(storage: Storage, root: str, changed: int, hint: int | None) -> LogListing | None:
