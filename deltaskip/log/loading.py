@@ -28,7 +28,7 @@ from deltaskip.log.segment import CheckpointRef, LogListing, LogSegment, candida
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.state_actions import StateChange
 from deltaskip.log.tail import Tail, deferred_tail, tail_of
-from deltaskip.path_bytes import absolute_path, decoded, encoded
+from deltaskip.path_bytes import decoded, encoded, working_directory
 from deltaskip.progress import Progress, table_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.settings import options
@@ -634,7 +634,7 @@ def _in_catalog(root: str) -> str:
     """A hint for a catalog name, such as sales.orders, that was given as a path; empty for other paths."""
     folder, _, name = root.rpartition("/")
     parts = name.split(".")
-    if folder != absolute_path(".") or not 2 <= len(parts) <= 3 or not all(map(str.isidentifier, parts)):
+    if folder != working_directory() or not 2 <= len(parts) <= 3 or not all(map(str.isidentifier, parts)):
         return ""
     return f" Is {name} a name in a catalog? Then open it with ds.catalog(…).load_table({name!r})."
 
