@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from deltaskip import errors
 from deltaskip.log.catalog_commits import is_managed
-from deltaskip.log.checkpoint.read import open_checkpoint
+from deltaskip.log.checkpoint.read import Checkpoint, open_checkpoint
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.commit import parse_contents, read_commits
 from deltaskip.log.compaction import cover
@@ -60,6 +60,10 @@ _MOST_COMMITS = 100
 # the time at which the names in its log had changed.
 _SEGMENTS: dict[str, tuple[int, LogSegment]] = {}
 _MOST_SEGMENTS = 64
+# The checkpoints that were opened last, each one local file of at most 20,480 rows: their paths and sizes are decoded
+# once for all commits, which takes at most 5 MB each.
+_OPENED: dict[CheckpointRef, Checkpoint] = {}
+_MOST_OPENED = 4
 _C = TypeVar("_C", bound=type)
 _MARK = "_of_one_table"
 # These methods read nothing, or warn with their caller's line and check for a dropped table themselves.
@@ -508,7 +512,7 @@ def _load(storage: Storage, listing: LogListing, version: int | None) -> Snapsho
             checkpoint = None
             if segment.checkpoint is not None:
                 try:
-                    checkpoint = open_checkpoint(storage, segment.root, segment.checkpoint, progress.advance)
+                    checkpoint = _opened(storage, segment.root, segment.checkpoint, progress.advance)
                 except errors.CorruptLog as error:
                     unusable = unusable or error
                     damaged += 1
@@ -517,6 +521,24 @@ def _load(storage: Storage, listing: LogListing, version: int | None) -> Snapsho
         return Snapshot(storage, segment, checkpoint, tail, checksum)
     assert unusable is not None, "candidate_segments yields or raises"
     raise unusable
+
+
+def _opened(storage: Storage, root: str, ref: CheckpointRef, done: Callable[[int], object]) -> Checkpoint:
+    """The open checkpoint, which was opened before if its file is unchanged. Raises CorruptLog if it is damaged."""
+    if type(storage) is not LocalStorage or len(ref.files) > 1:
+        return open_checkpoint(storage, root, ref, done)
+    found = _OPENED.get(ref)
+    if found is not None:
+        with suppress(FileNotFoundError, NotADirectoryError, errors.StorageError):
+            if storage.info(ref.files[0].path) == ref.files[0].file:
+                done(1)
+                return found
+    found = open_checkpoint(storage, root, ref, done)
+    if not found.sidecars and all(part.is_counted for part in (*found.parts, *found.remove_parts)):
+        _OPENED[ref] = found
+        for old in list(_OPENED)[:-_MOST_OPENED]:
+            _OPENED.pop(old, None)
+    return found
 
 
 def _bytes_of(files: Sequence[LogFile]) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
@@ -211,7 +212,7 @@ def test_handles_that_are_opened_anew_list_an_unchanged_log_once(tmp_path: Path,
     assert lists
 
 
-@pytest.mark.parametrize("change", ["commit", "gap", "replaced", "checkpoint gone", "cut"])
+@pytest.mark.parametrize("change", ["commit", "gap", "replaced", "checkpoint gone", "other checkpoint", "cut"])
 def test_a_log_that_has_changed_is_listed_by_the_next_handle(tmp_path: Path, change: str) -> None:
     path = tmp_path / "t"
     ds.DeltaTable.create(path, "id BIGINT", properties={"delta.checkpointInterval": "3"})
@@ -228,6 +229,12 @@ def test_a_log_that_has_changed_is_listed_by_the_next_handle(tmp_path: Path, cha
         appended_anew(path, 1)
     elif change == "checkpoint gone":
         (log / log_name(3, "checkpoint.parquet")).unlink()
+    elif change == "other checkpoint":
+        # Its folder does not change.
+        rows = pq.read_table(log / log_name(3, "checkpoint.parquet"))
+        chosen = [row for row, add in enumerate(rows["add"].to_pylist()) if add is None or '"id":1' not in add["stats"]]
+        pq.write_table(rows.take(chosen), log / log_name(3, "checkpoint.parquet"))
+        (log / log_name(4, "crc")).unlink()
     else:
         text = (log / log_name(4, "json")).read_text()
         (log / log_name(4, "json")).write_text(text[: text.index("\n") + 1])
@@ -240,4 +247,4 @@ def test_a_log_that_has_changed_is_listed_by_the_next_handle(tmp_path: Path, cha
         return
     table = ds.DeltaTable(path)
     assert table.version == {"commit": 5, "replaced": 1}.get(change, 4)
-    assert table.scan().to_arrow().num_rows == {"replaced": 1, "cut": 3}.get(change, 4)
+    assert table.scan().to_arrow().num_rows == {"replaced": 1, "cut": 3, "other checkpoint": 3}.get(change, 4)
