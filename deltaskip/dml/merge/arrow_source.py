@@ -16,12 +16,12 @@ from deltaskip.dml.little_data import is_little_to_read
 from deltaskip.dml.merge.arrow_merge import ArrowMerge, SourceColumns, columns_of_table, needed_columns
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows
 from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
-from deltaskip.dml.merge.name_resolution import Names
-from deltaskip.dml.merge.source_keys import KeyValues, SourceKey, key_literals, most_values
 from deltaskip.errors import DeltaSkipError
 from deltaskip.features.registry import writes_deletion_vectors
 from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
+from deltaskip.skipping.joins.name_resolution import Names
+from deltaskip.skipping.joins.source_keys import KeyValues, SourceKey, key_literals, most_values
 from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.types import FLOATING, StructType
 from deltaskip.sparkexpr.values.arrow_values import domain_values

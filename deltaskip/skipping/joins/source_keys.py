@@ -16,11 +16,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.errors import PredicateError, PredicateWarning
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.recursion import deep
+from deltaskip.skipping.joins.name_resolution import Names
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import nodes as n
