@@ -110,16 +110,15 @@ class KeyJoin(n.Deferred):
         found = t.resolve(snapshot.schema, path, snapshot.mapping_mode)
         column = t.StructField("t", found.type, found.nullable, dict(t.rekeyed_metadata(found.field, "t")))
         scope = t.StructType((column, field))
-        shown = f"{t.display_name(path)} = {self.label}" if t.display_name(path) != self.label else self.label
         try:
             equal = n.Compare("=", n.Column(("t",)), n.UncollatedColumn((field.name,)))
             bound = bind_expression(equal, scope, time_zone=time_zone, ansi=ansi)
         except PredicateError as error:
-            raise PredicateError(f"The keys of a semi-join on {shown} cannot be compared: {error}") from error
+            raise PredicateError(f"The keys of a semi-join on {self.label} cannot be compared: {error}") from error
         met = type_of(bound.left) if isinstance(bound, n.Compare) else None
         if not isinstance(bound, n.Compare) or met is None or not _is_comparable(met, column, field):
             raise UnsupportedFeature(
-                f"The types {t.simple_string(column.type)} and {t.simple_string(field.type)} of a semi-join on {shown} "
+                f"The types {t.simple_string(column.type)} and {t.simple_string(field.type)} of a semi-join on {self.label} "
                 f"with {snapshot.root} are compared by Spark alone. {_CURE}"
             )
         place = EvaluationPlace(snapshot.root, _CURE, "", what="The key of a semi-join")

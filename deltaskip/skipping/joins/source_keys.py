@@ -176,7 +176,7 @@ def key_values(values: pa.Array, key: SourceKey, distinct: bool) -> KeyValues:
         return KeyValues(None, None, values.null_count > 0)
     least, greatest = _extremes(known)
     # If nearly all keys of a large source are distinct, its first rows show that.
-    listed, most = distinct and key.equal and key.type not in t.FLOATING, most_values(key.type)
+    listed, most = distinct and key.equal, most_values(key.type)
     listed = listed and len(known.slice(0, 2 * most).unique()) <= most
     literals = key_literals(known.unique(), key.type, domain_values) if listed else None
     return KeyValues(least, greatest, values.null_count > 0, literals)
