@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
+from deltaskip.lazy_regex import regex
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.redaction import redacted
@@ -17,8 +18,9 @@ from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
 from deltaskip.sparkexpr.nodes import Column
 from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
 from deltaskip.sparkexpr.types import COLLATIONS_KEY, display_name, fold_name
-from deltaskip.statements.local_pushdown import sure_predicate
-from deltaskip.statements.queries import QuerySession
+from deltaskip.statements.join_pruning import without_partnerless
+from deltaskip.statements.local_pushdown import join_predicates, sure_predicate
+from deltaskip.statements.queries import QuerySession, required_locally
 from deltaskip.statements.reader import StatementTable, path_of
 from deltaskip.statements.references import Reference, references, renamed
 from deltaskip.table.table import DeltaTable
@@ -32,6 +34,7 @@ _OPERATORS = {"::": "cast", "^": "^", "[": "[]"}
 _OF_SPARK = {"cast", "try_cast", *FUNCTIONS, *REPLACED, *PRESENT, *ALIASES}
 # The query reads the tables that it names, and no file, variable or extension beside them.
 _CLOSED = ("python_enable_replacements = false", "enable_external_access = false", "lock_configuration = true")
+_SAMPLE = regex(r"(?i)\bSAMPLE|\bTABLESAMPLE")
 _SOURCE_WORDS = ("FROM", "JOIN")
 _NEXT_WORDS = ("GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "OFFSET")
 _EXAMPLE = "SELECT * FROM 'data/orders'"
@@ -110,7 +113,7 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
     simple = known.simple(with_values)
     if simple is not None:
         return LocalRows(simple)
-    scans = dict(zip(named, known.scans(with_values, named), strict=True))
+    scans = known.without_partnerless(with_values, dict(zip(named, known.scans(with_values, named), strict=True)))
     rows = _by_duckdb(text, tokens, scans, params, time_zone)
     return LocalRows(rows, tuple(_others(tokens)), tuple(_collated(tokens, tables.values())))
 
@@ -214,6 +217,32 @@ class _Known:
             self.scan(ref.name, sure_predicate(text, tokens, ref, self.tables[ref.name].schema)) for ref in by_place
         ]
 
+    def without_partnerless(self, text: str, scans: Mapping[Reference, TableScan]) -> dict[Reference, TableScan]:
+        """The scans of a query without files whose rows have no partner in its joins.
+
+        text: The query with the values of its parameters.
+        """
+        # Strings with backslashes are others in DuckDB, and names may stand in double quotes.
+        if len(scans) < 2 or "\\" in text or '"' in text or _SAMPLE.search(text):
+            return dict(scans)
+        by_place = [ref for ref in references(text, paths=True) if ref.name in self.tables]
+        names = {ref: f"deltaskip_{number}" for number, ref in enumerate(by_place)}
+        if "deltaskip_" in text.lower():
+            return dict(scans)
+        given = dict(zip(names.values(), scans.values(), strict=True))
+        required = required_locally(
+            renamed(text, names, _plain), {name: [*each.paths_by_name] for name, each in given.items()}
+        )
+        if not required.joins:
+            return dict(scans)
+        for ref, name in names.items():
+            predicates = join_predicates(required.predicates.get(name, []), self.tables[ref.name].schema)
+            if predicates:
+                given[name] = given[name]._also(parse_sql(" AND ".join(f"({each})" for each in predicates)))
+        aliases = {name: ref.alias for ref, name in names.items()}
+        narrowed = without_partnerless(given, required.joins, aliases, same_types=True)
+        return dict(zip(scans, narrowed.values(), strict=True))
+
     def scan(
         self, name: StatementTable, where: str | None, columns: Sequence[str] | None = None, limit: int | None = None
     ) -> TableScan:
@@ -308,6 +337,11 @@ def _refused(error: Exception, text: str, tokens: Sequence[SqlToken], views: Map
     cure += " Write AND for &&." if "&&" in text else ""
     cure += ' DuckDB quotes names as "name".' if "`" in text else ""
     return PredicateError(f"DuckDB refuses the query: {said}{cure}")
+
+
+def _plain(name: str) -> str:
+    """A name without quotes, by which no column of a query can be qualified if it would need them."""
+    return name if name.isidentifier() else f"deltaskip_{name.encode().hex()}"
 
 
 def _identifier(name: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from deltaskip.errors import CatalogError, PredicateError
 from deltaskip.statements import queries
-from deltaskip.statements.pushdown import predicates_of
+from deltaskip.statements.pushdown import required_of
 from deltaskip.statements.references import query_template, references
 from tests.looped import looped
 
@@ -251,7 +251,7 @@ def test_queries_that_would_show_the_metadata_column_are_refused(text: str) -> N
 
 @looped("text, required", PREDICATES)
 def test_predicates_that_rows_of_a_table_must_satisfy(text: str, required: dict[str, list[str]]) -> None:
-    assert {name: found for name, found in predicates_of(text, TABLES).items() if found} == required
+    assert {name: found for name, found in required_of(text, TABLES).predicates.items() if found} == required
 
 
 def test_a_query_without_sqlglot_or_with_another_version_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,8 +118,8 @@ class KeyJoin(n.Deferred):
         met = type_of(bound.left) if isinstance(bound, n.Compare) else None
         if not isinstance(bound, n.Compare) or met is None or not _is_comparable(met, column, field):
             raise UnsupportedFeature(
-                f"The types {t.simple_string(column.type)} and {t.simple_string(field.type)} of a semi-join on {self.label} "
-                f"with {snapshot.root} are compared by Spark alone. {_CURE}"
+                f"The types {t.simple_string(column.type)} and {t.simple_string(field.type)} of a semi-join on "
+                f"{self.label} with {snapshot.root} are compared by Spark alone. {_CURE}"
             )
         place = EvaluationPlace(snapshot.root, _CURE, "", what="The key of a semi-join")
         right = LocalExpression(bound.right, scope, place, time_zone=time_zone, ansi=ansi)
