@@ -64,7 +64,9 @@ def log_answer(session: QuerySession, text: str) -> pa.Table | None:
         text: The query.
     """
     query = simple_query(text)
-    if query is None or not session.has_table(query.table.parts):
+    if query is None or query.is_any or (query.in_quotes and session.spark is not None):
+        return None
+    if not session.has_table(query.table.parts):
         return None
     table = session.table(query.table)
     own = (
@@ -79,7 +81,7 @@ def log_answer(session: QuerySession, text: str) -> pa.Table | None:
         if query.is_top:
             return _first_rows(scan, query) if session.spark is None else None
         columns = [_field(item.column, query, table) if item.column else None for item in query.items]
-        if query.distinct and not (query.group_by or query.order):
+        if query.distinct and not query.group_by and query.limit is None:
             return _distinct(scan, query.items, [field for field in columns if field is not None])
         return _totals(scan, query, columns, None if session.spark is None else _MOST_BYTES)
     except (DeltaSkipError, _Unknown):

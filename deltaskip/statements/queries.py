@@ -167,13 +167,18 @@ class QuerySession(ABC):
         return _required(_explained(query_template(text, names).format_map({name: name for name in columns})), columns)
 
     def first_rows(self, text: str, table: DeltaTable, own: Sequence[str]) -> TableScan | None:
-        """The scan of a query of the first rows of an order, without the files that have none of them; None for others.
+        """The scan of a query with LIMIT, without the files of which it needs no row; None for other queries.
 
         own: The predicates of the rows that the name of the table stands for.
         """
         query = simple_query(text)
         meaning = engine("A query").meaning(self.spark)
-        if query is None or not query.is_top or meaning is None or not meaning.reads(text):
+        if query is None or query.limit is None or meaning is None or not meaning.reads(text):
+            return None
+        if query.is_any and query.where is None and not own:
+            # Spark limits the rows of files that certainly have so many.
+            return table.scan(limit=query.limit, time_zone=self.time_zone)
+        if not query.is_top:
             return None
         names = qualifiers(query.table.parts, query.alias)
         order = order_text(query, names, table.schema.names)

@@ -169,12 +169,13 @@ def sql(
     Warns:
         PredicateWarning: DuckDB runs the query, and functions in it may have another meaning there than in Spark.
     """
-    from deltaskip.statements.from_the_log import Query
+    from deltaskip.statements.from_the_log import Query, log_answer
     from deltaskip.statements.run import answer_locally, parse_statement, text_first
     from deltaskip.table.methods import time_zone_argument
 
     spark, text, params = text_first(spark, text, params)
-    session = _ViewSession(spark, _views(spark), arguments.storage_settings(storage_options))
+    zone = None if spark is not None else time_zone_argument(time_zone, "a query")
+    session = _ViewSession(spark, _views(spark), arguments.storage_settings(storage_options), zone)
     read = text if spark is None else engine("A query").substituted(spark, text)
     statement = parse_statement(str(with_parameters(read, params)))
     if not isinstance(statement, Query):
@@ -182,8 +183,12 @@ def sql(
             "deltaskip.sql runs queries only: for all else use methods of DeltaTable, such as history() or delete(), "
             "or the method sql of a catalog, which runs statements."
         )
-    if spark is None and not statement.explains:
-        return answer_locally(session, text, params, time_zone_argument(time_zone, "a query"))
+    # A backslash before a quote does not end a string in Spark, and does in DuckDB.
+    proved = log_answer(session, statement.text) if spark is not None or "\\" not in text else None
+    if proved is not None:
+        return proved if spark is None else engine("The answer of a query").arrow_to_dataframe(spark, proved)
+    if zone is not None and not statement.explains:
+        return answer_locally(session, text, params, zone)
     return session.query(statement.text)
 
 
@@ -200,10 +205,17 @@ class _ViewSession(QuerySession):
         spark: The session, classic or Connect; None for none.
         views: The views by their folded names.
         options: Options of object stores for tables by path.
+        zone: The time zone of queries without a session; None with one.
     """
 
     views: Mapping[str, RegisteredView]
     options: Mapping[str, str] | None
+    zone: str | None = None
+
+    @property
+    def time_zone(self) -> str:
+        """The time zone of queries."""
+        return super().time_zone if self.zone is None else self.zone
 
     @property
     def storage_options(self) -> Mapping[str, str] | None:
