@@ -77,8 +77,13 @@ class QuerySession(ABC):
 
     @property
     def time_zone(self) -> str:
-        """The session's time zone; UTC without a session."""
-        return "UTC" if self.spark is None else str(self.spark.conf.get("spark.sql.session.timeZone"))
+        """The session's time zone, or without a session that of its queries."""
+        return self.own_zone if self.spark is None else str(self.spark.conf.get("spark.sql.session.timeZone"))
+
+    @property
+    def own_zone(self) -> str:
+        """The time zone of queries without a session."""
+        return "UTC"
 
     def moment(self, text: str) -> datetime:
         """The time of an SQL expression. Raises PredicateError if it is not a time, or needs a session."""

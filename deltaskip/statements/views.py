@@ -174,7 +174,7 @@ def sql(
     from deltaskip.table.methods import time_zone_argument
 
     spark, text, params = text_first(spark, text, params)
-    zone = None if spark is not None else time_zone_argument(time_zone, "a query")
+    zone = "UTC" if spark is not None else time_zone_argument(time_zone, "a query")
     session = _ViewSession(spark, _views(spark), arguments.storage_settings(storage_options), zone)
     read = text if spark is None else engine("A query").substituted(spark, text)
     statement = parse_statement(str(with_parameters(read, params)))
@@ -187,7 +187,7 @@ def sql(
     proved = log_answer(session, statement.text) if spark is not None or "\\" not in text else None
     if proved is not None:
         return proved if spark is None else engine("The answer of a query").arrow_to_dataframe(spark, proved)
-    if zone is not None and not statement.explains:
+    if spark is None and not statement.explains:
         return answer_locally(session, text, params, zone)
     return session.query(statement.text)
 
@@ -205,17 +205,16 @@ class _ViewSession(QuerySession):
         spark: The session, classic or Connect; None for none.
         views: The views by their folded names.
         options: Options of object stores for tables by path.
-        zone: The time zone of queries without a session; None with one.
+        zone: The time zone of queries without a session.
     """
 
     views: Mapping[str, RegisteredView]
     options: Mapping[str, str] | None
-    zone: str | None = None
+    zone: str = "UTC"
 
     @property
-    def time_zone(self) -> str:
-        """The time zone of queries."""
-        return super().time_zone if self.zone is None else self.zone
+    def own_zone(self) -> str:
+        return self.zone
 
     @property
     def storage_options(self) -> Mapping[str, str] | None:
