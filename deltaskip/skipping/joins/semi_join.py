@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.log import Snapshot
+from deltaskip.recursion import deep
 from deltaskip.skipping.joins.source_keys import SourceKey, compared, key_values
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import types as t
@@ -149,6 +150,7 @@ def _is_exact(node: n.Node) -> bool:
     return node == FALSE_LITERAL or isinstance(node, n.In) or (isinstance(node, n.Compare) and node.op == "=")
 
 
+@deep
 def _over(node: n.Node, path: tuple[str, ...]) -> n.Node:
     """A bound cast of a column, over the column of the table, not bound."""
     return n.Column(path) if isinstance(node, n.FieldRef) else n.transform(node, lambda child: _over(child, path))
