@@ -23,10 +23,10 @@ from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.statements.required import JoinEquality
 
 # A table with fewer files is read as it is. The keys of another one are read if that are at most so many bytes of
-# columns, and a small share of the bytes of the table that they narrow.
+# columns, and a small share of the bytes of the table that they narrow, or little in any case.
 _FEWEST_FILES = 2
-_MOST_BYTES = 64 << 20
-_SMALL_SHARE = 1 / 4
+_MOST_BYTES, _LITTLE_BYTES = 64 << 20, 256 << 10
+_SMALL_SHARE = 1 / 10
 # Most rows whose keys are held.
 _MOST_ROWS = 10_000_000
 
@@ -112,7 +112,7 @@ def _is_worth(keys: _Table, target: _Table, equal: Sequence[JoinEquality]) -> bo
         # The query has its own time.
         return False
     size = keys.key_bytes([each.other_column for each in equal])
-    small = min(_MOST_BYTES, int(target.size_bytes * _SMALL_SHARE))
+    small = min(_MOST_BYTES, max(_LITTLE_BYTES, int(target.size_bytes * _SMALL_SHARE)))
     if keys.scan.where is None and size * 8 > small:
         # All rows of a table that is not small have most keys of the other one.
         return False

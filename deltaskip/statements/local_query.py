@@ -34,7 +34,10 @@ _OPERATORS = {"::": "cast", "^": "^", "[": "[]"}
 _OF_SPARK = {"cast", "try_cast", *FUNCTIONS, *REPLACED, *PRESENT, *ALIASES}
 # The query reads the tables that it names, and no file, variable or extension beside them.
 _CLOSED = ("python_enable_replacements = false", "enable_external_access = false", "lock_configuration = true")
-_SAMPLE = regex(r"(?i)\bSAMPLE|\bTABLESAMPLE")
+# Words with which a row of the result depends on more rows of a table than its partners.
+_OF_MANY_ROWS = regex(r"(?i)\b(?:SAMPLE|TABLESAMPLE|POSITIONAL|ASOF)\b")
+# Fewer files are read in the time that reading the query takes.
+_FEWEST_FILES = 4
 _SOURCE_WORDS = ("FROM", "JOIN")
 _NEXT_WORDS = ("GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "OFFSET")
 _EXAMPLE = "SELECT * FROM 'data/orders'"
@@ -223,7 +226,9 @@ class _Known:
         text: The query with the values of its parameters.
         """
         # Strings with backslashes are others in DuckDB, and names may stand in double quotes.
-        if len(scans) < 2 or "\\" in text or '"' in text or _SAMPLE.search(text):
+        if len(scans) < 2 or "\\" in text or '"' in text or _OF_MANY_ROWS.search(text):
+            return dict(scans)
+        if max(scan.total_files() for scan in scans.values()) < _FEWEST_FILES:
             return dict(scans)
         by_place = [ref for ref in references(text, paths=True) if ref.name in self.tables]
         names = {ref: f"deltaskip_{number}" for number, ref in enumerate(by_place)}

@@ -16,7 +16,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.reading.table_scan import TableScan
-from deltaskip.statements import join_pruning
+from deltaskip.statements import join_pruning, local_query
 from deltaskip.statements.pushdown import required_of
 from tests.extent import extent, seed
 from tests.statements.random_joins import COLUMNS, Tables, random_query
@@ -29,6 +29,7 @@ QUERIES = extent(25, 100)
 def every_join(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Joins leave out files even where reading keys would not pay off."""
     monkeypatch.setattr(join_pruning, "_is_worth", lambda *_: True)
+    monkeypatch.setattr(local_query, "_FEWEST_FILES", 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -106,3 +107,13 @@ def test_queries_without_a_session_have_the_rows_of_a_query_over_all_rows(tmp_pa
             assert rows_of(ds.sql(text)) == run(plain, made.rows), plain
             compared += 1
     assert compared > 40
+
+
+def test_joins_by_position_and_samples_lose_no_file(tmp_path: Path) -> None:
+    made = Tables(random.Random(1), tmp_path)
+    tables = {name: f"'{tmp_path / name}'" for name in made.tables}
+    for text in (
+        "SELECT a.i, b.l FROM {t0} a POSITIONAL JOIN {t1} b WHERE a.i = b.i",
+        "SELECT a.i, b.l FROM {t2} a ASOF JOIN {t3} b ON a.l = b.l AND a.i >= b.i",
+    ):
+        assert rows_of(ds.sql(text.format(**tables))) == run(text.format(**{name: name for name in tables}), made.rows)
