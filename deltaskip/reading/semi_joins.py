@@ -56,11 +56,8 @@ def semi_joined(scan: TableScan, rows: object, on: object) -> TableScan:
     if given.frame is not None:
         given = GivenRows(_collected(given.frame, [theirs for _, theirs in named]), "rows")
     schema = given.schema_for(snapshot.schema)
-    try:
-        own = [_path(name, snapshot.schema) for name, _ in named]
-        theirs = [_resolved(name, schema) for _, name in named]
-    except PredicateError as error:
-        raise PredicateError(f"on is not valid: {error} {at}") from error
+    own = [_resolved(name, snapshot.schema, "on is not valid: ", at).logical for name, _ in named]
+    theirs = [_resolved(name, schema, "on is not valid for rows: ", at) for _, name in named]
     data = given.table(snapshot.root)
     columns = [nested_value(one_chunk(data[each.logical[0]]), each.logical[1:]) for each in theirs]
     fields = [t.StructField(f"k{at}", e.type, e.nullable, dict(e.field.metadata)) for at, e in enumerate(theirs)]
@@ -94,18 +91,17 @@ def _pairs(on: object) -> list[tuple[str, str]]:
     return [(arguments.text("on", ours), arguments.text("on", theirs)) for ours, theirs in found]
 
 
-def _path(name: str, schema: t.StructType) -> tuple[str, ...]:
-    return _resolved(name, schema).logical
-
-
-def _resolved(name: str, schema: t.StructType) -> t.Resolved:
-    """The column of a name, which may have dots."""
-    if t.fold_name(name) in map(t.fold_name, schema.names):
-        return t.resolve(schema, (name,))
-    found = t.parse_names(name, "on", PredicateError)
-    if len(found) != 1:
-        raise PredicateError(f"{name!r} is not the name of one column: give several as a list.")
-    return t.resolve(schema, found[0])
+def _resolved(name: str, schema: t.StructType, what: str, at: str) -> t.Resolved:
+    """The column of a name, which may have dots. what and at: The beginning and the end of errors."""
+    try:
+        if t.fold_name(name) in map(t.fold_name, schema.names):
+            return t.resolve(schema, (name,))
+        found = t.parse_names(name, "on", PredicateError)
+        if len(found) != 1:
+            raise PredicateError(f"{name!r} is not the name of one column: give several as a list.")
+        return t.resolve(schema, found[0])
+    except PredicateError as error:
+        raise PredicateError(f"{what}{error} {at}") from error
 
 
 def _collected(frame: Any, names: Sequence[str]) -> pa.Table:
