@@ -240,7 +240,7 @@ class TableScan(SelectingScan, Scan, AsFrames):
             )
         return TopScan(self, number, by)
 
-    def semi_join(self, rows: object, on: str | Sequence[str] | Mapping[str, str]) -> Self:
+    def semi_join(self, rows: object, on: str | Sequence[str] | Mapping[str, str]) -> TableScan:
         """Return a scan of the rows whose key is among the keys of other rows, each once. It is a scan like any other.
 
         The keys become a predicate, by which files, row groups and pages are skipped: single values while they are few,

@@ -7,7 +7,7 @@ import random
 import tempfile
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 import pyarrow as pa
@@ -212,7 +212,7 @@ def test_wrong_arguments_are_refused_by_name(table: ds.DeltaTable) -> None:
     with pytest.raises(ds.InvalidArgument, match="on names no column"):
         table.scan().semi_join(keys, [])
     with pytest.raises(ds.InvalidArgumentType, match="on must be the name of a column"):
-        table.scan().semi_join(keys, 3)  # type: ignore[arg-type]
+        table.scan().semi_join(keys, cast(Any, 3))
     with pytest.raises(ds.InvalidArgumentType, match="rows must be"):
         table.scan().semi_join(3, "id")
     with pytest.raises(ds.PredicateError, match="semi-join on n = id cannot be compared"):
@@ -220,7 +220,7 @@ def test_wrong_arguments_are_refused_by_name(table: ds.DeltaTable) -> None:
     with pytest.raises(ds.PredicateError, match="key of a semi-join"):
         table.scan().semi_join(pa.table({"id": ["twelve"]}), "id")
     with pytest.raises(AttributeError, match=r"write semi_join\(rows, on\)"):
-        table.scan().join(keys, "id")
+        cast(Any, table.scan()).join(keys, "id")
 
 
 def test_keys_of_char_are_left_to_spark(tmp_path: Path) -> None:

@@ -85,9 +85,9 @@ class KeyJoin(n.Deferred):
         children, keys, types = [], [], []
         valid = np.ones(len(self.rows), np.bool_)
         for path, field in zip(self.paths, self.schema.fields, strict=True):
-            child, values, met = self._compared(snapshot, path, field, time_zone, ansi)
+            side, values, met = self._compared(snapshot, path, field, time_zone, ansi)
             valid &= numpy_values(values.is_valid())
-            children.append(child)
+            children.append(side)
             keys.append(values)
             types.append(met)
         if not valid.all():
