@@ -17,7 +17,7 @@ from deltaskip.schema.relations import unqualified_text
 from deltaskip.sparkexpr.text.sql_text import quoted_name
 from deltaskip.sparkexpr.types import StructField, fold_name
 from deltaskip.statements.queries import QuerySession
-from deltaskip.statements.reader import NameParts, StatementReader, qualifiers
+from deltaskip.statements.reader import NameParts, qualifiers
 from deltaskip.statements.simple_query import QueryItem, SimpleQuery, order_text, simple_query, unqualified
 from deltaskip.statements.statement import ReadStatement, StatementSession
 from deltaskip.table.table import DeltaTable
@@ -47,11 +47,6 @@ class Query(ReadStatement):
     def from_log(self, session: StatementSession) -> pa.Table | None:
         """The rows if the log alone proves them; None if it is another query, or the log does not."""
         return log_answer(session, self.text)
-
-    @property
-    def explains(self) -> bool:
-        """Whether it is EXPLAIN of a query."""
-        return StatementReader(self.text).peek_word("EXPLAIN")
 
 
 def log_answer(session: QuerySession, text: str) -> pa.Table | None:

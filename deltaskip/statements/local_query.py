@@ -93,6 +93,30 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
         PredicateError: DuckDB refuses the query, or a predicate cannot be parsed.
         TableNotFound: There is no table of a name.
     """
+    text, tokens, named, known = _read(session, text, time_zone)
+    with_values = str(with_parameters(text, params))
+    simple = known.simple(with_values)
+    if simple is not None:
+        return LocalRows(simple.to_batches())
+    scans = known.scans(with_values, named)
+    rows = _by_duckdb(text, tokens, scans, params, time_zone)
+    return LocalRows(rows, tuple(_others(tokens)), tuple(_collated(tokens, known.tables.values())))
+
+
+def local_plan(session: QuerySession, text: str, params: object = None, time_zone: str = "UTC") -> pa.Table:
+    """Return which files a query without a session reads of each of its tables, and why, as the answer of EXPLAIN.
+
+    For arguments and errors, see `local_rows`.
+    """
+    text, _, named, known = _read(session, text, time_zone)
+    with_values = str(with_parameters(text, params))
+    simple = known.simple(with_values)
+    scans = [*known.scans(with_values, named).values()] if simple is None else [simple]
+    return pa.table({"plan": ["\n\n".join(str(scan.explain()) for scan in scans)]})
+
+
+def _read(session: QuerySession, text: str, time_zone: str) -> tuple[str, list[SqlToken], list[Reference], _Known]:
+    """A query without what follows it, its tokens, its tables in the order of the text, and how they are read."""
     text = text.strip().rstrip("; \n\t")
     tokens = _tokens(text)
     if not tokens or not tokens[0].is_word("SELECT", "WITH", "FROM"):
@@ -111,14 +135,7 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
         raise InvalidArgument(f"The query names no table: put its path in quotes, as in: {example or _EXAMPLE}")
     # A table that is named twice is read at one version.
     tables = {name: session.table(name) for name in {ref.name: None for ref in named}}
-    known = _Known(session, tables, time_zone)
-    with_values = str(with_parameters(text, params))
-    simple = known.simple(with_values)
-    if simple is not None:
-        return LocalRows(simple)
-    scans = known.without_partnerless(with_values, dict(zip(named, known.scans(with_values, named), strict=True)))
-    rows = _by_duckdb(text, tokens, scans, params, time_zone)
-    return LocalRows(rows, tuple(_others(tokens)), tuple(_collated(tokens, tables.values())))
+    return text, tokens, named, _Known(session, tables, time_zone)
 
 
 def _tokens(text: str) -> list[SqlToken]:
@@ -183,8 +200,8 @@ class _Known:
     tables: Mapping[StatementTable, DeltaTable]
     time_zone: str
 
-    def simple(self, text: str) -> pa.RecordBatchReader | None:
-        """The rows of `SELECT columns FROM table [WHERE predicate] [LIMIT n]`; None for any other query."""
+    def simple(self, text: str) -> TableScan | None:
+        """The scan of `SELECT columns FROM table [WHERE predicate] [LIMIT n]`; None for any other query."""
         tokens, found = _tokens(text), references(text, paths=True)
         if len(found) != 1 or not tokens[0].is_word("SELECT"):
             return None
@@ -206,19 +223,20 @@ class _Known:
             limit, after = int(after[1].text), []
         if after:
             return None
-        return self.scan(one.name, where, columns or None, limit).to_batches()
+        return self.scan(one.name, where, columns or None, limit)
 
-    def scans(self, text: str, named: Sequence[Reference]) -> list[TableScan]:
-        """The scans of the tables of a query for DuckDB, in its order, by the predicates that mean the same in Spark.
+    def scans(self, text: str, named: Sequence[Reference]) -> dict[Reference, TableScan]:
+        """The scans of the tables of a query for DuckDB, by what mean the same in Spark: predicates, and joins.
 
         text: The query with the values of its parameters.
         """
         tokens = _tokens(text)
         by_place = [ref for ref in references(text, paths=True) if ref.name in self.tables]
         assert [ref.name for ref in by_place] == [ref.name for ref in named]
-        return [
+        found = [
             self.scan(ref.name, sure_predicate(text, tokens, ref, self.tables[ref.name].schema)) for ref in by_place
         ]
+        return self.without_partnerless(text, dict(zip(named, found, strict=True)))
 
     def without_partnerless(self, text: str, scans: Mapping[Reference, TableScan]) -> dict[Reference, TableScan]:
         """The scans of a query without files whose rows have no partner in its joins.

@@ -117,11 +117,7 @@ class QuerySession(ABC):
         Each table is read through a separate scan, which skips files by the conditions of the query on its rows.
         """
         frame, scans = self.read(text)
-        said = (
-            [each for scan in scans for each in scan.explain().joins]
-            if StatementReader(text).peek_word("EXPLAIN")
-            else []
-        )
+        said = [] if explained(text) is None else [each for scan in scans for each in scan.explain().joins]
         if not said:
             return frame
         # The plan of Spark has no place for it.
@@ -169,7 +165,8 @@ class QuerySession(ABC):
         if meaning is None or not meaning.reads(text):
             return Required({})
         columns = {name: tables[ref].scan().columns or tables[ref].schema.names for ref, name in names.items()}
-        return _required(_explained(query_template(text, names).format_map({name: name for name in columns})), columns)
+        plain = query_template(text, names).format_map({name: name for name in columns})
+        return _required(explained(plain) or plain, columns)
 
     def first_rows(self, text: str, table: DeltaTable, own: Sequence[str]) -> TableScan | None:
         """The scan of a query with LIMIT, without the files of which it needs no row; None for other queries.
@@ -219,13 +216,13 @@ def _constant(node: Node) -> str | None:
     return None
 
 
-def _explained(text: str) -> str:
-    """A query, also of EXPLAIN."""
+def explained(text: str) -> str | None:
+    """Return the query of EXPLAIN; None for another text. Raises SchemaError for text that Spark cannot read."""
     reader = StatementReader(text)
     if not reader.take_words("EXPLAIN"):
-        return text
+        return None
     reader.take_one(*EXPLAINED)
-    return text if reader.at_end else text[reader.tokens[reader.at].start :]
+    return "" if reader.at_end else text[reader.tokens[reader.at].start :]
 
 
 def _required(text: str, columns: Mapping[str, Sequence[str]]) -> Required:

@@ -187,7 +187,7 @@ def sql(
     proved = log_answer(session, statement.text) if spark is not None or "\\" not in text else None
     if proved is not None:
         return proved if spark is None else engine("The answer of a query").arrow_to_dataframe(spark, proved)
-    if spark is None and not statement.explains:
+    if spark is None:
         return answer_locally(session, text, params, zone)
     return session.query(statement.text)
 

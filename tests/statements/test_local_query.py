@@ -212,7 +212,7 @@ def test_nothing_but_a_select_over_the_named_tables_is_run(folder: Path) -> None
         ("SELECT nope(id) FROM 'names'", ds.PredicateError, "DuckDB refuses the query: .*nope"),
         ("SELECT lable FROM 'names' ORDER BY 1", ds.PredicateError, "DuckDB refuses the query: .*lable"),
         ("SELECT id FROM 'names' WHERE id = :x", ds.PredicateError, ":x|parse"),
-        ("EXPLAIN SELECT id FROM 'names'", ds.SparkUnavailable, "needs a Spark session"),
+        ("EXPLAIN DELETE FROM 'names'", ds.DeltaSkipError, "."),
     ):  # fmt: skip
         with pytest.raises(error, match=said):
             ds.sql(text)
@@ -250,3 +250,14 @@ def test_a_missing_duckdb_says_what_to_install_and_what_works(folder: Path, monk
     assert ds.sql("SELECT id FROM 'names'").to_pylist() == [{"id": 1}]
     with pytest.raises(ds.InvalidArgument, match="pip install duckdb"):
         ds.sql("SELECT sum(id) FROM 'names'")
+
+
+def test_explain_names_the_files_of_each_table_and_what_joins_save(folder: Path) -> None:
+    ds.write("keys", [{"id": number, "label": f"l{number}"} for number in range(12)])
+    text = "EXPLAIN SELECT o.id FROM {t} o JOIN 'keys' k ON o.id = k.id WHERE k.label = 'l7'"
+    [plan] = ds.sql(text.format(t="'data/orders'"))["plan"].to_pylist()
+    assert "The join on o.id = k.id with 1 key saves 4 files." in plan
+    assert "2 of 6 files kept" in plan
+    assert "label = 'l7'" in plan
+    assert "files kept" in ds.catalog("warehouse:wh").sql("EXPLAIN SELECT id FROM sales.orders")["plan"][0].as_py()
+    assert "id > 7" in ds.sql("EXPLAIN SELECT id FROM 'data/orders' WHERE id > 7 LIMIT 1")["plan"][0].as_py()
