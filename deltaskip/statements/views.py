@@ -146,8 +146,11 @@ def sql(
     Spark runs the query as typed.
 
     Without a session, a path may also be in quotes, as in `SELECT * FROM 'data/orders'`. Columns of one table with a
-    WHERE in Spark SQL and a LIMIT are read by a scan; DuckDB runs any other SELECT in its SQL, and reads only the
-    columns, files and row groups that the query needs, and nothing but the tables that it names.
+    WHERE in Spark SQL, ORDER BY and LIMIT are read by a scan, and totals are answered from the log as far as it proves
+    them; DuckDB runs any other SELECT in its SQL, and reads only the columns, files and row groups that the query
+    needs, and nothing but the tables that it names.
+
+    In a join, the keys of a table that is small or filtered skip files of the others. EXPLAIN says how many.
 
     Args:
         spark: The session of the views, or None. It may be left out, so that the text comes first.
