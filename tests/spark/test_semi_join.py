@@ -198,3 +198,29 @@ def test_a_filtered_side_leaves_out_files_of_the_other_and_explain_says_so(spark
     assert "The join on f.k = n.k with 2 keys saves 10 files." in plan
     assert "Physical Plan" in plan
     assert "Joins of deltaskip" not in ds.sql(spark, "EXPLAIN SELECT * FROM {facts}".format(**paths)).collect()[0][0]
+
+
+def test_limits_and_totals_of_queries_take_few_files(spark: Any, tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "k INT, p STRING", ["p"])
+    for number in range(10):
+        keys = pa.array(range(number * 10, number * 10 + 10), pa.int32())
+        table.append(pa.table({"k": keys, "p": ["ab"[number % 2]] * 10}))
+    name = f"deltaskip.`{tmp_path / 't'}`"
+    for text, rows, files in [
+        (f"SELECT k FROM {name} LIMIT 3", 3, 1),
+        (f"SELECT * FROM {name} t LIMIT 15", 15, 2),
+        (f"SELECT k FROM {name} WHERE k >= 85 LIMIT 30", 15, 2),
+        (f"SELECT k FROM {name} LIMIT 0", 0, 0),
+    ]:
+        found = ds.sql(spark, text)
+        assert (len(found.collect()), files_read(found)) == (rows, files), text
+    ds.DeltaTable(tmp_path / "t").scan().to_spark(spark).createOrReplaceTempView("every_row")
+    for text, wanted in [
+        (f"SELECT count(*), max(k) FROM {name} WHERE p = 'a'", [(50, 89)]),
+        (f"SELECT p, count(*) AS n FROM {name} GROUP BY p", [("a", 50), ("b", 50)]),
+        (f"SELECT DISTINCT p FROM {name}", [("a",), ("b",)]),
+    ]:
+        found = ds.sql(spark, text)
+        assert sorted(map(tuple, found.collect())) == wanted
+        assert found.columns == spark.sql(text.replace(name, "every_row")).columns
+        assert files_read(found) == 0
