@@ -205,6 +205,15 @@ class InstalledScan(Unmeasured, Proxy):
         narrowed = None if found is None else _narrowed(pushed.scan, found)
         self._batch = self._made(pushed if narrowed is None else replace(pushed, scan=narrowed))
 
+    @answers()
+    def pushedPredicates(self) -> Any:
+        """SupportsRuntimeV2Filtering of Spark 4.2: no predicates, since Spark must evaluate all of them."""
+        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.expressions.filter.Predicate, ())
+
+    def supportsIterativePushdown(self) -> bool:
+        """SupportsRuntimeV2Filtering of Spark 4.2: all predicates come at once."""
+        return False
+
     @cached_property
     def _size_bytes(self) -> int:
         total = exact_sum(self._pushed.scan.files(columns=["size"])["size"])
