@@ -27,8 +27,8 @@ from deltaskip.statements.required import JoinEquality
 _FEWEST_FILES = 2
 _MOST_BYTES, _LITTLE_BYTES = 64 << 20, 256 << 10
 _SMALL_SHARE = 1 / 10
-# Most rows whose keys are held.
-_MOST_ROWS = 10_000_000
+# Most rows whose keys are held, and keys that are compared with rows although they leave out no file.
+_MOST_ROWS, _FEW_KEYS = 10_000_000, 1_000
 
 
 @dataclass(slots=True)
@@ -82,9 +82,9 @@ def without_partnerless(
             equal = pairs.get((name, target))
             if equal is not None and _is_worth(tables[name], tables[target], equal):
                 scan = _narrowed(tables[name].scan, tables[target].scan, equal, names)
-                if scan is not None:
-                    tables[target] = _Table.of(scan)
-                    found[target] = scan
+                narrowed = None if scan is None else _Table.of(scan)
+                if scan is not None and narrowed is not None and _saves(tables[target], narrowed):
+                    tables[target], found[target] = narrowed, scan
     return found
 
 
@@ -113,10 +113,14 @@ def _is_worth(keys: _Table, target: _Table, equal: Sequence[JoinEquality]) -> bo
         return False
     size = keys.key_bytes([each.other_column for each in equal])
     small = min(_MOST_BYTES, max(_LITTLE_BYTES, int(target.size_bytes * _SMALL_SHARE)))
-    if keys.scan.where is None and size * 8 > small:
-        # All rows of a table that is not small have most keys of the other one.
-        return False
-    return size <= small and keys.scan.estimated_rows() <= _MOST_ROWS
+    # Every file may have a key of a whole table, unless that has fewer rows than there are files.
+    most = target.files if keys.scan.where is None else _MOST_ROWS
+    return size <= small and keys.scan.estimated_rows() <= most
+
+
+def _saves(before: _Table, after: _Table) -> bool:
+    """Whether keys leave out files, or are so few that they cost nothing and may leave out rows."""
+    return after.files < before.files or len(after.scan._joins[-1].join.rows) <= _FEW_KEYS
 
 
 def _narrowed(
