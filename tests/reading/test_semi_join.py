@@ -219,6 +219,8 @@ def test_wrong_arguments_are_refused_by_name(table: ds.DeltaTable) -> None:
         table.scan().semi_join(keys, {"n": "id"})
     with pytest.raises(ds.PredicateError, match="key of a semi-join"):
         table.scan().semi_join(pa.table({"id": ["twelve"]}), "id")
+    with pytest.raises(ds.UnsupportedFeature, match=r"join\(rows, on, 'left_semi'\)"):
+        cast(Any, table.scan(engine="spark")).semi_join(keys, "id")
     with pytest.raises(AttributeError, match=r"write semi_join\(rows, on\)"):
         cast(Any, table.scan()).join(keys, "id")
 
@@ -245,3 +247,23 @@ def test_many_keys_are_one_set_and_not_a_list(table: ds.DeltaTable) -> None:
     scan = table.scan().semi_join(rows, ["id", "k"])
     assert ids(scan.to_arrow()) == [*range(50, 100)]
     assert len(scan.files()) == 5
+
+
+def test_keys_of_structs_and_lists_are_compared_by_their_values(tmp_path: Path) -> None:
+    kind = pa.struct([("a", pa.int32()), ("b", pa.string())])
+    table = ds.DeltaTable.create(tmp_path / "t", "id INT, st STRUCT<a: INT, b: STRING>, ar ARRAY<DOUBLE>")
+    structs = [{"a": 1, "b": None}, {"a": 1, "b": ""}, None, {"a": 12, "b": "3"}, {"a": 1, "b": "23"}]
+    lists = [[0.0], [-0.0, None], [float("nan")], None, []]
+    columns = [pa.array(range(5), pa.int32()), pa.array(structs, kind), pa.array(lists, pa.list_(pa.float64()))]
+    table.append(pa.table(columns, ["id", "st", "ar"]))
+    scan = ds.DeltaTable(tmp_path / "t").scan()
+    assert ids(scan.semi_join(pa.table({"st": pa.array([structs[0], structs[4], None], kind)}), "st").to_arrow()) == [
+        0,
+        4,
+    ]
+    keys = pa.table({"ar": pa.array([[0.0, None], [float("nan")], None], pa.list_(pa.float64()))})
+    assert ids(scan.semi_join(keys, "ar").to_arrow()) == [1, 2]
+    both = pa.table(
+        {"st": pa.array([structs[1], structs[3]], kind), "ar": pa.array([lists[1], []], pa.list_(pa.float64()))}
+    )
+    assert ids(scan.semi_join(both, ["st", "ar"]).to_arrow()) == [1]
