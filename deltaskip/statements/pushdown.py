@@ -12,7 +12,7 @@ that only select and rename columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlglot
@@ -23,7 +23,6 @@ from deltaskip.errors import SchemaError
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_path, sql_tokens
 from deltaskip.sparkexpr.types import fold_name
-from deltaskip.statements.required import JoinEquality, Required
 
 _ENDS = (
     *("WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW", "QUALIFY"),
@@ -32,15 +31,15 @@ _ENDS = (
 )
 _OPENING, _CLOSING = ("(", "["), (")", "]")
 # The parts that make the rows of a query depend on more than one row of its source.
-_NOT_ROW_BY_ROW = (exp.AggFunc, exp.Window, exp.Explode, exp.Posexplode, exp.Inline, exp.UDTF)
-_BEYOND_ROWS = (
+NOT_ROW_BY_ROW = (exp.AggFunc, exp.Window, exp.Explode, exp.Posexplode, exp.Inline, exp.UDTF)
+BEYOND_ROWS = (
     *("group", "having", "limit", "offset", "qualify", "windows", "laterals", "distinct", "pivots", "sample"),
     *("sort", "cluster", "distribute", "connect", "match", "kind", "prewhere", "operation_modifiers"),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class _Conjunct:
+class Conjunct:
     """A predicate: pieces of text with columns between them, each by the parts of its name."""
 
     pieces: tuple[str | tuple[str, ...], ...]
@@ -54,13 +53,13 @@ class _Conjunct:
         """The predicate as SQL text."""
         return "".join(piece if isinstance(piece, str) else quoted_path(piece) for piece in self.pieces)
 
-    def renamed(self, names: Mapping[tuple[str, ...], tuple[str, ...]]) -> _Conjunct:
+    def renamed(self, names: Mapping[tuple[str, ...], tuple[str, ...]]) -> Conjunct:
         """The predicate over other columns."""
-        return _Conjunct(tuple(names[piece] if isinstance(piece, tuple) else piece for piece in self.pieces))
+        return Conjunct(tuple(names[piece] if isinstance(piece, tuple) else piece for piece in self.pieces))
 
 
 @dataclass(slots=True)
-class _Relation:
+class QueryRelation:
     """A relation in FROM: a table with known columns, or a query.
 
     Attributes:
@@ -80,31 +79,7 @@ class _Relation:
     hidden: bool = False
 
 
-def required_of(text: str, tables: Mapping[str, Sequence[str]], dialect: str = "spark") -> Required:
-    """Return what rows of each table must satisfy to matter.
-
-    Args:
-        text: The query, in which each table has one name that occurs once.
-        tables: Names of the columns of each table.
-        dialect: The dialect of sqlglot.
-    """
-    nothing = Required({})
-    try:
-        trees = sqlglot.parse(text, dialect=dialect)
-        search = _Search(text, sql_tokens(text), tables, dialect)
-    except (SqlglotError, SchemaError, RecursionError):
-        return nothing
-    # sqlglot rewrites the operators of a pipe, which changes their order.
-    if len(trees) != 1 or not isinstance(trees[0], exp.Query) or "|>" in text:
-        return nothing
-    try:
-        search.query(trees[0], (), {})
-    except RecursionError:
-        return nothing
-    return Required(search.found, tuple(dict.fromkeys(search.equalities)))
-
-
-class _Search:
+class QuerySearch:
     """A walk over the tree of a query, with the predicates that rows of each part must satisfy."""
 
     def __init__(self, text: str, tokens: list[SqlToken], tables: Mapping[str, Sequence[str]], dialect: str) -> None:
@@ -113,9 +88,8 @@ class _Search:
         self.tables = {name: frozenset(map(fold_name, columns)) for name, columns in tables.items()}
         self.spans = list(_spans(tokens, 0, len(tokens)))
         self.found: dict[str, list[str]] = {}
-        self.equalities: list[JoinEquality] = []
 
-    def query(self, node: Any, required: Sequence[_Conjunct], names: Mapping[str, exp.CTE]) -> None:
+    def query(self, node: Any, required: Sequence[Conjunct], names: Mapping[str, exp.CTE]) -> None:
         """Search a query. required: conjuncts over its columns. names: the names of WITH around it."""
         visible = dict(names)
         with_ = node.args.get("with_") if isinstance(node, exp.Expression) else None
@@ -142,17 +116,17 @@ class _Search:
         """Whether a name of WITH occurs once below a node."""
         return sum(fold_name(each.name) == fold_name(alias) for each in node.find_all(exp.Table)) == 1
 
-    def select(self, node: exp.Select, required: Sequence[_Conjunct], names: Mapping[str, exp.CTE]) -> None:
+    def select(self, node: exp.Select, required: Sequence[Conjunct], names: Mapping[str, exp.CTE]) -> None:
         """Search a SELECT, and the queries inside of it."""
         relations = self.relations(node, names)
-        pushed: dict[int, list[_Conjunct]] = {}
+        pushed: dict[int, list[Conjunct]] = {}
         if relations is not None:
             inside = self.through(node, required, relations)
             where = node.args.get("where")
             for conjunct in (*self.conjuncts(where.this if where is not None else None), *inside):
                 self.put(conjunct, relations, pushed, lambda each: not each.supplied and not each.hidden)
             self.joins(node, relations, pushed)
-            self.equal_columns(node, relations, names)
+            self.related(node, relations, names)
         searched: set[int] = set()
         for i, relation in enumerate(relations or ()):
             conjuncts = pushed.get(i, [])
@@ -170,7 +144,7 @@ class _Search:
                 if cte is not None:
                     self.query(cte.this, (), names)
 
-    def relations(self, node: exp.Select, names: Mapping[str, exp.CTE]) -> list[_Relation] | None:
+    def relations(self, node: exp.Select, names: Mapping[str, exp.CTE]) -> list[QueryRelation] | None:
         """The relations of FROM with its joins; None if something about them is not known."""
         start = node.args.get("from_")
         if start is None or any(node.args.get(key) for key in ("laterals", "match", "connect", "pivots")):
@@ -193,7 +167,7 @@ class _Search:
         aliases = [each.alias for each in found]
         return found if len(set(aliases)) == len(aliases) else None
 
-    def relation(self, node: exp.Expression, names: Mapping[str, exp.CTE]) -> _Relation:
+    def relation(self, node: exp.Expression, names: Mapping[str, exp.CTE]) -> QueryRelation:
         """A relation of FROM."""
         alias = node.args.get("alias")
         name = fold_name(node.alias_or_name)
@@ -201,14 +175,14 @@ class _Search:
         plain = plain and (alias is None or not alias.args.get("columns"))
         match node:
             case exp.Table() if plain and isinstance(node.this, exp.Identifier) and node.name in self.tables:
-                return _Relation(name, self.tables[node.name], table=node.name)
+                return QueryRelation(name, self.tables[node.name], table=node.name)
             case exp.Table() if plain and fold_name(node.name) in names and not node.args.get("db"):
                 query = names[fold_name(node.name)]
                 if not query.args["alias"].args.get("columns"):
-                    return _Relation(name, self.outputs(query.this, names), query=query.this)
+                    return QueryRelation(name, self.outputs(query.this, names), query=query.this)
             case exp.Subquery() if plain and not any(node.args.get(key) for key in ("limit", "offset")):
-                return _Relation(name, self.outputs(node.this, names), query=node.this)
-        return _Relation(name, None)
+                return QueryRelation(name, self.outputs(node.this, names), query=node.this)
+        return QueryRelation(name, None)
 
     def outputs(self, node: Any, names: Mapping[str, exp.CTE]) -> frozenset[str] | None:
         """The names of a query's columns, if they are all known and different."""
@@ -244,12 +218,12 @@ class _Search:
         return found
 
     def through(
-        self, node: exp.Select, required: Sequence[_Conjunct], relations: Sequence[_Relation]
-    ) -> Iterator[_Conjunct]:
+        self, node: exp.Select, required: Sequence[Conjunct], relations: Sequence[QueryRelation]
+    ) -> Iterator[Conjunct]:
         """Conjuncts over the columns of a SELECT as conjuncts over the columns of its relations."""
-        if not required or any(node.args.get(key) for key in _BEYOND_ROWS) or node.args.get("with_"):
+        if not required or any(node.args.get(key) for key in BEYOND_ROWS) or node.args.get("with_"):
             return
-        if any(each.find(*_NOT_ROW_BY_ROW, exp.Anonymous) for each in node.expressions):
+        if any(each.find(*NOT_ROW_BY_ROW, exp.Anonymous) for each in node.expressions):
             return
         columns = self.projections(node, {})
         if columns is None:
@@ -265,7 +239,7 @@ class _Search:
             else:
                 yield conjunct.renamed(names)
 
-    def joins(self, node: exp.Select, relations: list[_Relation], pushed: dict[int, list[_Conjunct]]) -> None:
+    def joins(self, node: exp.Select, relations: list[QueryRelation], pushed: dict[int, list[Conjunct]]) -> None:
         """Assign conjuncts of ON to the relations of their columns."""
         supplied = {id(relations[0]): False}
         for i, join in enumerate(node.args.get("joins") or (), 1):
@@ -275,8 +249,8 @@ class _Search:
             right = inner or joined.hidden or side == "LEFT"
 
             def fits(
-                each: _Relation,
-                joined: _Relation = joined,
+                each: QueryRelation,
+                joined: QueryRelation = joined,
                 inner: bool = inner,
                 right: bool = right,
                 supplied: Mapping[int, bool] = dict(supplied),
@@ -290,157 +264,17 @@ class _Search:
                 supplied = dict.fromkeys(supplied, True)
             supplied[id(joined)] = joined.supplied
 
-    def equal_columns(self, node: exp.Select, relations: list[_Relation], names: Mapping[str, exp.CTE]) -> None:
-        """Find the equalities between columns of relations, and of those in IN and EXISTS."""
-        where = node.args.get("where")
-        for part in _conjuncts(where.this if where is not None else None):
-            match part:
-                case exp.EQ(this=exp.Column() as one, expression=exp.Column() as other):
-                    self.equal(_parts(one), _parts(other), relations, _is_kept, names)
-                case exp.In(this=exp.Column() as column) if part.args.get("query") is not None:
-                    self.in_query(_parts(column), part.args["query"], relations, names)
-                case exp.Exists():
-                    self.exists(part.this, relations, names)
-        supplied = {id(relations[0]): False}
-        for i, join in enumerate(node.args.get("joins") or (), 1):
-            joined, before = relations[i], relations[:i]
-            side, kind = (join.side or "").upper(), (join.kind or "").upper()
-            inner = side == "" and kind in ("", "INNER", "CROSS")
-
-            def drops(
-                each: _Relation,
-                joined: _Relation = joined,
-                right: bool = inner or joined.hidden or side == "LEFT",
-                left: bool = inner or (side == "RIGHT" and not joined.hidden) or kind == "SEMI",
-                supplied: Mapping[int, bool] = dict(supplied),
-            ) -> bool:
-                """Whether the join drops rows of a relation that have no partner."""
-                return right if each is joined else left and not supplied.get(id(each), True) and not each.hidden
-
-            for part in _conjuncts(join.args.get("on")):
-                if (
-                    isinstance(part, exp.EQ)
-                    and isinstance(part.this, exp.Column)
-                    and isinstance(part.expression, exp.Column)
-                ):
-                    self.equal(_parts(part.this), _parts(part.expression), relations[: i + 1], drops, names)
-            for name in join.args.get("using") or ():
-                owner, _ = _owner((name.name,), [each for each in before if not each.hidden])
-                if owner is not None and joined.columns is not None and fold_name(name.name) in joined.columns:
-                    left_of = [each for each in before if not each.hidden][owner]
-                    self.add(left_of, (name.name,), joined, (name.name,), drops, names)
-            if side in ("RIGHT", "FULL") and not joined.hidden:
-                supplied = dict.fromkeys(supplied, True)
-            supplied[id(joined)] = joined.supplied
-
-    def equal(
-        self,
-        one: tuple[str, ...],
-        other: tuple[str, ...],
-        relations: Sequence[_Relation],
-        drops: Callable[[_Relation], bool],
-        names: Mapping[str, exp.CTE],
-    ) -> None:
-        """Add an equality of two columns of different relations."""
-        (first, path), (second, other_path) = _owner(one, relations), _owner(other, relations)
-        if first is not None and second is not None and first != second:
-            self.add(relations[first], path, relations[second], other_path, drops, names)
-
-    def add(
-        self,
-        one: _Relation,
-        path: tuple[str, ...],
-        other: _Relation,
-        other_path: tuple[str, ...],
-        drops: Callable[[_Relation], bool],
-        names: Mapping[str, exp.CTE],
-    ) -> None:
-        """Add the equality of columns of two relations for each of them whose rows without a partner are dropped."""
-        for dropped, own, keys, key in ((one, path, other, other_path), (other, other_path, one, path)):
-            source = self.source(keys, key, names)
-            if dropped.table is not None and len(own) == 1 and source is not None and drops(dropped):
-                self.equalities.append(JoinEquality(dropped.table, fold_name(own[0]), *source))
-
-    def source(
-        self, relation: _Relation, path: tuple[str, ...], names: Mapping[str, exp.CTE]
-    ) -> tuple[str, str] | None:
-        """The table and column that have every value of a column of a relation; None if that is not certain."""
-        if len(path) != 1:
-            return None
-        if relation.table is not None:
-            return relation.table, fold_name(path[0])
-        query = relation.query
-        if not isinstance(query, exp.Select) or query.args.get("with_"):
-            return None
-        relations, columns = self.relations(query, names), self.projections(query, names)
-        inner = None if columns is None else columns.get(fold_name(path[0]))
-        # Functions such as explode add rows, and none of them changes a column.
-        return None if relations is None or inner is None else self.owned(inner, relations, names)
-
-    def owned(
-        self, path: tuple[str, ...], relations: Sequence[_Relation], names: Mapping[str, exp.CTE]
-    ) -> tuple[str, str] | None:
-        """See `source`, for a column of several relations."""
-        owner, inner = _owner(path, relations)
-        return None if owner is None else self.source(relations[owner], inner, names)
-
-    def in_query(
-        self, path: tuple[str, ...], query: Any, relations: Sequence[_Relation], names: Mapping[str, exp.CTE]
-    ) -> None:
-        """Add the equality of `column IN (SELECT column …)`."""
-        inner = query.this if isinstance(query, exp.Subquery) else query
-        owner, own = _owner(path, relations)
-        if owner is None or not isinstance(inner, exp.Select) or inner.args.get("with_") or len(inner.expressions) != 1:
-            return
-        [shown] = inner.expressions
-        column = shown.this if isinstance(shown, exp.Alias) else shown
-        below = self.relations(inner, names)
-        if below is None or not isinstance(column, exp.Column) or isinstance(column.this, exp.Star):
-            return
-        place, its = _owner(_parts(column), below)
-        if place is not None:
-            row_by_row = _is_row_by_row(inner)
-            self.add(
-                relations[owner],
-                own,
-                below[place],
-                its,
-                lambda each: _is_kept(each) and (each is relations[owner] or row_by_row),
-                names,
-            )
-
-    def exists(self, query: Any, relations: Sequence[_Relation], names: Mapping[str, exp.CTE]) -> None:
-        """Add the equalities of `EXISTS (SELECT … WHERE inner column = outer column)`."""
-        inner = query.this if isinstance(query, exp.Subquery) else query
-        if not isinstance(inner, exp.Select) or inner.args.get("with_") or not _is_row_by_row(inner):
-            return
-        below, where = self.relations(inner, names), inner.args.get("where")
-        if below is None or where is None or any(each.columns is None for each in below):
-            return
-        for part in _conjuncts(where.this):
-            if not (
-                isinstance(part, exp.EQ)
-                and isinstance(part.this, exp.Column)
-                and isinstance(part.expression, exp.Column)
-            ):
-                continue
-            for one, other in ((part.this, part.expression), (part.expression, part.this)):
-                place, its = _owner(_parts(one), below)
-                outer = _parts(other)
-                if place is None or _may_belong(outer, below):
-                    continue
-                owner, own = _owner(outer, relations)
-                if owner is not None:
-                    self.add(relations[owner], own, below[place], its, _is_kept, names)
+    def related(self, node: exp.Select, relations: list[QueryRelation], names: Mapping[str, exp.CTE]) -> None:
+        """Search a SELECT for what holds between its relations; a subclass does."""
 
     def put(
-        self, conjunct: _Conjunct, relations: Sequence[_Relation], pushed: dict[int, list[_Conjunct]], fits: Any
+        self, conjunct: Conjunct, relations: Sequence[QueryRelation], pushed: dict[int, list[Conjunct]], fits: Any
     ) -> None:
         """Assign a conjunct to the relation of all its columns, if there is one."""
         owners: set[int] = set()
         names: dict[tuple[str, ...], tuple[str, ...]] = {}
         for path in conjunct.columns:
-            owner, inner = _owner(path, relations)
+            owner, inner = owner_of(path, relations)
             if owner is None:
                 return
             owners.add(owner)
@@ -448,7 +282,7 @@ class _Search:
         if len(owners) == 1 and fits(relations[next(iter(owners))]):
             pushed.setdefault(owners.pop(), []).append(conjunct.renamed(names))
 
-    def conjuncts(self, node: Any) -> Iterator[_Conjunct]:
+    def conjuncts(self, node: Any) -> Iterator[Conjunct]:
         """The conjuncts of a predicate that have columns and no query, as they stand in the text."""
         if node is None:
             return
@@ -459,7 +293,7 @@ class _Search:
             if found is not None:
                 yield found
 
-    def sliced(self, columns: list[exp.Column]) -> _Conjunct | None:
+    def sliced(self, columns: list[exp.Column]) -> Conjunct | None:
         """The conjunct of the text that has these columns and no others; None if it is not certain which."""
         places: list[tuple[int, int, tuple[str, ...]]] = []
         for column in columns:
@@ -483,7 +317,7 @@ class _Search:
                 return None
             pieces += self.text[at:begin], parts
             at = stop
-        conjunct = _Conjunct((*pieces, self.text[at:end]))
+        conjunct = Conjunct((*pieces, self.text[at:end]))
         return conjunct if self.has_only(start, end, len(places)) else None
 
     def has_only(self, start: int, end: int, columns: int) -> bool:
@@ -495,36 +329,7 @@ class _Search:
         return tree.find(exp.Query) is None and sum(1 for _ in tree.find_all(exp.Column)) == columns
 
 
-def _conjuncts(node: Any) -> Iterator[Any]:
-    """The parts of a predicate between its ANDs."""
-    if node is not None:
-        for part in node.flatten() if isinstance(node, exp.And) else (node,):
-            yield part.unnest()
-
-
-def _parts(column: exp.Column) -> tuple[str, ...]:
-    return tuple(part.name for part in column.parts)
-
-
-def _is_kept(relation: _Relation) -> bool:
-    """Whether each row of a relation is in rows of the result only together with its columns."""
-    return not relation.supplied and not relation.hidden
-
-
-def _is_row_by_row(node: exp.Select) -> bool:
-    """Whether a SELECT returns each row of its relations that satisfies its predicates, and nothing else."""
-    if any(node.args.get(key) for key in _BEYOND_ROWS if key != "distinct"):
-        return False
-    return not any(each.find(*_NOT_ROW_BY_ROW, exp.Anonymous) for each in node.expressions)
-
-
-def _may_belong(path: tuple[str, ...], relations: Sequence[_Relation]) -> bool:
-    """Whether a name may be a column of one of the relations, or a qualifier of one."""
-    first = fold_name(path[0])
-    return any(each.alias == first or first in (each.columns or ()) for each in relations)
-
-
-def _owner(path: tuple[str, ...], relations: Sequence[_Relation]) -> tuple[int | None, tuple[str, ...]]:
+def owner_of(path: tuple[str, ...], relations: Sequence[QueryRelation]) -> tuple[int | None, tuple[str, ...]]:
     """The relation that a column belongs to, and its path there; None if it is not certain.
 
     # Spark 4.1, AttributeSeq.resolve: a qualifier takes precedence over a column of this name

@@ -229,7 +229,7 @@ def _required(text: str, columns: Mapping[str, Sequence[str]]) -> Required:
     """See `required_of`. Raises CatalogError without sqlglot, or with another version of it."""
     found = _sqlglot_version()
     if found is not None and found.partition(".")[0] == _SQLGLOT:
-        from deltaskip.statements.pushdown import required_of
+        from deltaskip.statements.join_equalities import required_of
 
         return required_of(text, columns)
     raise CatalogError(
@@ -248,7 +248,7 @@ def required_locally(text: str, columns: Mapping[str, Sequence[str]]) -> Require
     found = _sqlglot_version()
     if found is None or found.partition(".")[0] != _SQLGLOT:
         return Required({})
-    from deltaskip.statements.pushdown import required_of
+    from deltaskip.statements.join_equalities import required_of
 
     return required_of(text, columns, "duckdb")
 

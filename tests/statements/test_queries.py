@@ -9,7 +9,7 @@ import pytest
 
 from deltaskip.errors import CatalogError, PredicateError
 from deltaskip.statements import queries
-from deltaskip.statements.pushdown import required_of
+from deltaskip.statements.join_equalities import required_of
 from deltaskip.statements.references import query_template, references
 from tests.looped import looped
 

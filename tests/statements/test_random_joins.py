@@ -17,7 +17,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.statements import join_pruning, local_query
-from deltaskip.statements.pushdown import required_of
+from deltaskip.statements.join_equalities import required_of
 from tests.extent import extent, seed
 from tests.statements.random_joins import COLUMNS, Tables, random_query
 
