@@ -62,7 +62,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "rows": 4_000,
     "schema": 450,
     "skipping": 7_350,
-    "spark": 13_650,
+    "spark": 13_700,
     "sparkexpr": 18_400,
     "statements": 1_550,
     "stats": 2_550,
