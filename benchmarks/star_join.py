@@ -124,7 +124,7 @@ def measure(folder: Path, files: int, rounds: int, only: Sequence[str], engines:
                 start = time.perf_counter()
                 found = answer(folder, case.text)
                 taken = time.perf_counter() - start
-                answers.append(sorted(map(str, map(list, map(dict.values, found.to_pylist())))))
+                answers.append(sorted(tuple(map(int, row.values())) for row in found.to_pylist()))
                 if turn:
                     seconds[name].append(taken)
             assert all(each == answers[0] for each in answers), f"{case.name}: {answers}"
