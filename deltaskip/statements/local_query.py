@@ -18,6 +18,7 @@ from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
 from deltaskip.sparkexpr.nodes import Column
 from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
 from deltaskip.sparkexpr.types import COLLATIONS_KEY, display_name, fold_name
+from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.statements.join_pruning import without_partnerless
 from deltaskip.statements.local_pushdown import join_predicates, sure_predicate
 from deltaskip.statements.queries import QuerySession, required_locally
@@ -36,8 +37,8 @@ _OF_SPARK = {"cast", "try_cast", *FUNCTIONS, *REPLACED, *PRESENT, *ALIASES}
 _CLOSED = ("python_enable_replacements = false", "enable_external_access = false", "lock_configuration = true")
 # Words with which a row of the result depends on more rows of a table than its partners.
 _OF_MANY_ROWS = regex(r"(?i)\b(?:SAMPLE|TABLESAMPLE|POSITIONAL|ASOF)\b")
-# Fewer files are read in the time that reading the query takes.
-_FEWEST_FILES = 4
+# Smaller tables are read in the time that finding the joins of a query, and reading keys, takes.
+_LEAST_BYTES = 8 << 20
 _SOURCE_WORDS = ("FROM", "JOIN")
 _NEXT_WORDS = ("GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "OFFSET")
 _EXAMPLE = "SELECT * FROM 'data/orders'"
@@ -246,7 +247,8 @@ class _Known:
         # Strings with backslashes are others in DuckDB, and names may stand in double quotes.
         if len(scans) < 2 or "\\" in text or '"' in text or _OF_MANY_ROWS.search(text):
             return dict(scans)
-        if max(scan.total_files() for scan in scans.values()) < _FEWEST_FILES:
+        sizes = [exact_sum(scan.files(columns=["size"])["size"]) for scan in scans.values() if scan.total_files() > 1]
+        if max(sizes, default=0) < _LEAST_BYTES:
             return dict(scans)
         by_place = [ref for ref in references(text, paths=True) if ref.name in self.tables]
         names = {ref: f"deltaskip_{number}" for number, ref in enumerate(by_place)}

@@ -29,7 +29,7 @@ QUERIES = extent(25, 100)
 def every_join(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Joins leave out files even where reading keys would not pay off."""
     monkeypatch.setattr(join_pruning, "_is_worth", lambda *_: True)
-    monkeypatch.setattr(local_query, "_FEWEST_FILES", 0)
+    monkeypatch.setattr(local_query, "_LEAST_BYTES", 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
