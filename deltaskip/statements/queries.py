@@ -7,19 +7,22 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
+
 from deltaskip.engine import engine
 from deltaskip.errors import CatalogError, DeltaSkipError, PredicateError, SparkUnavailable
 from deltaskip.extras import install_command
 from deltaskip.reading.read_plan import METADATA
+from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.schema.relations import unqualified_text
-from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.nodes import Cast, Literal, Node
 from deltaskip.sparkexpr.types import TIMESTAMP, fold_name
 from deltaskip.sparkexpr.values.calendar import EPOCH, parse_timestamp, zone_of
-from deltaskip.statements.reader import NameParts, StatementTable, path_of, qualifiers
-from deltaskip.statements.references import Reference, names_metadata, query_template, references
+from deltaskip.statements.reader import NameParts, StatementReader, StatementTable, path_of, qualifiers
+from deltaskip.statements.references import EXPLAINED, Reference, names_metadata, query_template, references
+from deltaskip.statements.required import Required
 from deltaskip.statements.simple_query import order_text, simple_query
 from deltaskip.table.table import DeltaTable
 
@@ -74,8 +77,13 @@ class QuerySession(ABC):
 
     @property
     def time_zone(self) -> str:
-        """The session's time zone; UTC without a session."""
-        return "UTC" if self.spark is None else str(self.spark.conf.get("spark.sql.session.timeZone"))
+        """The session's time zone, or without a session that of its queries."""
+        return self.own_zone if self.spark is None else str(self.spark.conf.get("spark.sql.session.timeZone"))
+
+    @property
+    def own_zone(self) -> str:
+        """The time zone of queries without a session."""
+        return "UTC"
 
     def moment(self, text: str) -> datetime:
         """The time of an SQL expression. Raises PredicateError if it is not a time, or needs a session."""
@@ -108,9 +116,15 @@ class QuerySession(ABC):
 
         Each table is read through a separate scan, which skips files by the conditions of the query on its rows.
         """
-        return self.read(text)[0]
+        frame, scans = self.read(text)
+        said = [] if explained(text) is None else [each for scan in scans for each in scan.explain().joins]
+        if not said:
+            return frame
+        # The plan of Spark has no place for it.
+        plan = "\n".join([frame.collect()[0][0].rstrip(), "", "== Joins of deltaskip ==", *said, ""])
+        return engine("The answer of a statement").arrow_to_dataframe(self.spark, pa.table({"plan": [plan]}))
 
-    def read(self, text: str) -> tuple[Any, list[Scan]]:
+    def read(self, text: str) -> tuple[Any, list[TableScan]]:
         """The DataFrame of a query, and the scans through which it reads the latest version of tables."""
         spark = self.needed("A query")
         named = [ref for ref in references(text) if self.has_table(ref.name.parts)]
@@ -122,13 +136,18 @@ class QuerySession(ABC):
         while prefix in text.lower():
             prefix += "_"
         names = {ref: f"{prefix}{i}" for i, ref in enumerate(named)}
-        wanted = self.predicates(text, tables, names)
+        required = self.required(text, tables, names)
         conditions = {name: found for ref, name in names.items() if (found := self.condition(ref.name)) is not None}
         scans = {}
         for ref, name in names.items():
             own = [conditions[name]] if name in conditions else []
             first = self.first_rows(text, tables[ref], own) if len(names) == 1 else None
-            scans[name] = first or self.scan(tables[ref], [*own, *wanted.get(name, [])])
+            scans[name] = first or self.scan(tables[ref], [*own, *required.predicates.get(name, [])])
+        if required.joins:
+            from deltaskip.statements.join_pruning import without_partnerless
+
+            aliases = {name: ref.alias for ref, name in names.items()}
+            scans = without_partnerless(scans, required.joins, aliases)
         # A table's own column of this name hides Spark's.
         wanted_by = names if names_metadata(text) else ()
         metadata = [ref for ref in wanted_by if METADATA not in map(fold_name, tables[ref].schema.names)]
@@ -137,27 +156,31 @@ class QuerySession(ABC):
             scans[name] for ref, name in names.items() if ref.name.version is None and ref.name.timestamp is None
         ]
 
-    def predicates(
-        self, text: str, tables: Mapping[Reference, DeltaTable], names: Mapping[Reference, str]
-    ) -> dict[str, list[str]]:
-        """The predicates of a query on the rows of each table, by the name of its reference.
+    def required(self, text: str, tables: Mapping[Reference, DeltaTable], names: Mapping[Reference, str]) -> Required:
+        """What a query requires of the rows of each table, by the name of its reference.
 
-        There are no predicates if the session reads the text otherwise under its settings.
+        That is nothing if the session reads the text otherwise under its settings.
         """
         meaning = engine("A query").meaning(self.spark)
         if meaning is None or not meaning.reads(text):
-            return {}
+            return Required({})
         columns = {name: tables[ref].scan().columns or tables[ref].schema.names for ref, name in names.items()}
-        return _required(query_template(text, names).format_map({name: name for name in columns}), columns)
+        plain = query_template(text, names).format_map({name: name for name in columns})
+        return _required(explained(plain) or plain, columns)
 
-    def first_rows(self, text: str, table: DeltaTable, own: Sequence[str]) -> Scan | None:
-        """The scan of a query of the first rows of an order, without the files that have none of them; None for others.
+    def first_rows(self, text: str, table: DeltaTable, own: Sequence[str]) -> TableScan | None:
+        """The scan of a query with LIMIT, without the files of which it needs no row; None for other queries.
 
         own: The predicates of the rows that the name of the table stands for.
         """
         query = simple_query(text)
         meaning = engine("A query").meaning(self.spark)
-        if query is None or not query.is_top or meaning is None or not meaning.reads(text):
+        if query is None or query.limit is None or meaning is None or not meaning.reads(text):
+            return None
+        if query.is_any and query.where is None and not own:
+            # Spark limits the rows of files that certainly have so many.
+            return table.scan(limit=query.limit, time_zone=self.time_zone)
+        if not query.is_top:
             return None
         names = qualifiers(query.table.parts, query.alias)
         order = order_text(query, names, table.schema.names)
@@ -171,7 +194,7 @@ class QuerySession(ABC):
         except DeltaSkipError:
             return None
 
-    def scan(self, table: DeltaTable, wanted: list[str]) -> Scan:
+    def scan(self, table: DeltaTable, wanted: list[str]) -> TableScan:
         """The scan of a table by the predicates that can be bound; the others are left to Spark."""
         zone, bound = self.time_zone, []
         for text in wanted:
@@ -193,21 +216,49 @@ def _constant(node: Node) -> str | None:
     return None
 
 
-def _required(text: str, columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """See `predicates_of`. Raises CatalogError without sqlglot, or with another version of it."""
-    found = ""
+def explained(text: str) -> str | None:
+    """Return the query of EXPLAIN; None for another text. Raises SchemaError for text that Spark cannot read."""
+    reader = StatementReader(text)
+    if not reader.take_words("EXPLAIN"):
+        return None
+    reader.take_one(*EXPLAINED)
+    return "" if reader.at_end else text[reader.tokens[reader.at].start :]
+
+
+def _required(text: str, columns: Mapping[str, Sequence[str]]) -> Required:
+    """See `required_of`. Raises CatalogError without sqlglot, or with another version of it."""
+    found = _sqlglot_version()
+    if found is not None and found.partition(".")[0] == _SQLGLOT:
+        from deltaskip.statements.join_equalities import required_of
+
+        return required_of(text, columns)
+    raise CatalogError(
+        f"A query needs sqlglot {_SQLGLOT}, by which it is known which files to read"
+        f"{'' if found is None else f', not {found}'}: {install_command('sql', 'sqlglot')}."
+    )
+
+
+def required_locally(text: str, columns: Mapping[str, Sequence[str]]) -> Required:
+    """Return `required_of` for a query of DuckDB; nothing without sqlglot, which such a query does not need.
+
+    Args:
+        text: The query, in which each table has one name that occurs once.
+        columns: Names of the columns of each table.
+    """
+    found = _sqlglot_version()
+    if found is None or found.partition(".")[0] != _SQLGLOT:
+        return Required({})
+    from deltaskip.statements.join_equalities import required_of
+
+    return required_of(text, columns, "duckdb")
+
+
+def _sqlglot_version() -> str | None:
+    """The version of sqlglot; None if it is not installed."""
     try:
         import sqlglot
-
-        found = f", not {sqlglot.__version__}"
-        if sqlglot.__version__.partition(".")[0] == _SQLGLOT:
-            from deltaskip.statements.pushdown import predicates_of
-
-            return predicates_of(text, columns)
     except ModuleNotFoundError as error:
         if error.name != "sqlglot":
             raise
-    raise CatalogError(
-        f"A query needs sqlglot {_SQLGLOT}, by which it is known which files to read{found}: "
-        f"{install_command('sql', 'sqlglot')}."
-    )
+        return None
+    return str(sqlglot.__version__)

@@ -24,6 +24,8 @@ _NO_ALIAS = (
     *("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ON", "USING", "LATERAL"),
     *("PIVOT", "UNPIVOT", "TABLESAMPLE", "INSERT", "VALUES", "FROM", "AGGREGATE", "EXTEND", "SET", "DROP"),
 )
+EXPLAINED = ("EXTENDED", "CODEGEN", "COST", "FORMATTED")
+"""Words that may follow EXPLAIN."""
 _BEFORE_TABLE = ("UNION", "ALL", "DISTINCT", "EXCEPT", "INTERSECT", "MINUS", "AS", "EXPLAIN", "EXTENDED", "FORMATTED")
 
 
@@ -172,7 +174,7 @@ def _walked(text: str, paths: bool = False) -> _References:
     """The walk over a query. Raises SchemaError for a parenthesis that is not closed."""
     reader = _References(text, paths)
     if reader.take_words("EXPLAIN"):
-        reader.take_one("EXTENDED", "CODEGEN", "COST", "FORMATTED")
+        reader.take_one(*EXPLAINED)
     reader.level(len(reader.tokens), frozenset(), query=True)
     return reader
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import reduce
 from inspect import signature
+from operator import and_
 from typing import Any
 from uuid import uuid4
 
@@ -13,6 +15,7 @@ from pyspark.sql import functions as F
 from deltaskip.engine import ListedScan, is_column
 from deltaskip.errors import DeltaSkipError, InvalidArgumentType, PredicateError
 from deltaskip.reading.read_plan import METADATA, ReadPlan, scan_plan
+from deltaskip.skipping.joins.semi_join import KeyJoin, without_joins
 from deltaskip.spark.columns.arrow_frame import arrow_frame
 from deltaskip.spark.columns.spark_types import has_type, with_declarations
 from deltaskip.spark.columns.to_column import to_column
@@ -24,6 +27,8 @@ from deltaskip.spark.session.error_conversion import first_reason, predicate_err
 from deltaskip.spark.session.own_texts import check_functions, selected
 from deltaskip.sparkexpr import ColumnExpr, SortTerm, to_node
 from deltaskip.sparkexpr import types as t
+from deltaskip.sparkexpr.collations import spark_collation
+from deltaskip.sparkexpr.comparison_collation import is_binary
 from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.text.sql_text import quoted_name
@@ -100,9 +105,12 @@ def matching(
     Raises PredicateError for a column that does not exist.
     """
     frame = with_declared_lengths(frame, schema, beside)
+    where, joins = _with_joins(where)
     if where is not None:
         with predicate_errors_named(table_root):
             frame = frame.where(_condition(where))
+    for join in joins:
+        frame = _semi_joined(frame, join, schema)
     return _selected(frame, schema, columns, beside)
 
 
@@ -148,6 +156,25 @@ def can_read(spark: SparkSession, schema: t.StructType, uris: Iterable[str]) -> 
     if not all(map(has_type, schema.fields)) or widened(spark, schema) is not None:
         return False
     return not any(map(is_hidden, uris))
+
+
+def _with_joins(where: Any) -> tuple[Any, list[KeyJoin]]:
+    """A predicate without its semi-joins, and these."""
+    return without_joins(to_node(where)) if isinstance(where, ColumnExpr | Node) else (where, [])
+
+
+def _semi_joined(frame: DataFrame, join: KeyJoin, schema: t.StructType) -> DataFrame:
+    """The rows of a frame that have a key of a semi-join, which Spark compares by `=`."""
+    names = [f"__deltaskip_key_{place}" for place in range(len(join.paths))]
+    keys = arrow_frame(frame.sparkSession, join.rows.rename_columns(names))
+    conditions = []
+    for path, name in zip(join.paths, names, strict=True):
+        key, collation = F.col(name), t.collation_of(t.resolve(schema, path))
+        if collation is not None and not is_binary(collation):
+            # As a literal, the key has the collation of the column.
+            key = F.collate(key, spark_collation(collation) or collation)
+        conditions.append(F.col(".".join(map(quoted_name, path))) == key)
+    return frame.join(keys, reduce(and_, conditions), "left_semi")
 
 
 def _condition(where: Any) -> str | Column:
