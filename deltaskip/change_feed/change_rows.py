@@ -17,12 +17,13 @@ from deltaskip.reading.arrow_rows import row_type
 from deltaskip.reading.completed_columns import void_columns, with_void_fields
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.read_ahead import Reads, read_ahead
+from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.nodes import top_level_columns
 from deltaskip.sparkexpr.types import STRING, DataType, StructField, StructType
 from deltaskip.sparkexpr.types.lengths import char_columns, char_padded
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
 
 # Threads read small files ahead, at most this number of bytes.
 _AHEAD_BYTES = 64 << 20
@@ -84,12 +85,13 @@ def matching_rows(scan: Scan, group: FileGroup) -> Iterator[npt.NDArray[np.bool_
 
 
 def chosen_rows(rows: StoredRows, file: pa.Table, positions: pa.Int64Array | None) -> Iterator[StoredBatch]:
-    """Yield the live rows of a file at the positions; all live rows if they are None."""
-    chosen = None if positions is None else positions.to_numpy(zero_copy_only=False)
-    for _, each in rows.live(file):
-        batch = each if chosen is None else each.filter(np.isin(each.positions, chosen))
-        if len(batch):
-            yield batch
+    """Yield the rows of a file at the positions, ascending; all live rows if they are None."""
+    if positions is None:
+        yield from (batch for _, batch in rows.live(file))
+    elif len(positions):
+        chosen = numpy_values(positions)
+        with rows.open(file) as opened:
+            yield from rows.at(file, RowGroups.of(opened.parquet.metadata).with_rows(chosen), chosen, opened)
 
 
 def _reads(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 import numpy as np
@@ -13,8 +14,15 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths, dv_ids
 from deltaskip.as_frames import AsFrames
-from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files
-from deltaskip.change_feed.states import Source, check_removed_rows, check_states
+from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files, files_of_state, joined
+from deltaskip.change_feed.states import (
+    EVERY_CHANGE,
+    ComparedVersions,
+    WantedChanges,
+    check_removed_rows,
+    check_states,
+    state_at,
+)
 from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.doors import door
@@ -43,7 +51,8 @@ from deltaskip.sparkexpr.types import StructType, schema_to_json
 from deltaskip.sparkexpr.values import arrow_values
 
 if TYPE_CHECKING:
-    from deltaskip.change_feed.changed_rows_by_id import ComparedFiles, Rows
+    from deltaskip.change_feed.changed_rows import Rows
+    from deltaskip.change_feed.compared_files import ComparedFiles
     from deltaskip.reading.read_ahead import Reads
 
 _LISTED = ("path", "uri", "size", "partition_values", "num_records")
@@ -70,24 +79,21 @@ class ChangeScan(AsFrames, Reopened):
         versions: The range.
         options: The changes to read. The predicate may use the columns of the feed; `columns` are columns of the
             table, and there is no limit.
-        source: Where changes come from.
-        net: Whether to return one change of each row for all versions together.
+        wanted: Which changes are read, and where they come from.
     """
 
     limit = None
 
     def __init__(
-        self, versions: VersionRange, options: ReadOptions = ALL_ROWS, source: Source = "auto", net: bool = False
+        self, versions: VersionRange, options: ReadOptions = ALL_ROWS, wanted: WantedChanges = EVERY_CHANGE
     ) -> None:
-        self._versions, self._source, self._net = versions, source, net
+        self._versions, self._wanted = versions, wanted
         base = versions.snapshot
         metadata = _feed_metadata(base)
-        commits = versions.commits
-        # The files of the feed do not have the ids of their rows.
-        found = _read(versions, "rows" if net else source) if commits else (None, {}, frozenset[int]())
-        changes, self._times, self._by_rows = found
+        found = _read(versions, wanted) if versions.commits else (None, {}, ComparedVersions())
+        changes, self._times, self._compared = found
         if changes is not None and _reads_statistics(options.where, options.params, base):
-            changes = _with_older_statistics(changes, base, versions.start)
+            changes = _with_older_statistics(changes, base, versions.start + wanted.snapshot_first)
         self._changes = changes or _nothing()
         snapshot = Snapshot.of_files(base, metadata, self._changes.adds)
         self._scan = Scan(snapshot, options)
@@ -96,7 +102,7 @@ class ChangeScan(AsFrames, Reopened):
     def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
         options = replace(chosen_by(self._scan), hidden=self._hidden)
         reference = SnapshotReference.of(self._versions.snapshot)
-        return _restored, (reference, self.start, self.end, options, self._source, self._net)
+        return _restored, (reference, self.start, self.end, options, self._wanted)
 
     @property
     def start(self) -> int:
@@ -176,10 +182,10 @@ class ChangeScan(AsFrames, Reopened):
             CorruptLog: A path, partition value or deletion vector cannot be read.
             DataFileMissing: The file of a deletion vector does not exist.
         """
-        by_id = self._rows_by_id.files
-        if not len(by_id):
+        chosen = self._chosen_rows.files
+        if not len(chosen):
             return self._found.files
-        return pa.concat_tables([self._found.files, by_id]).sort_by("version").combine_chunks()
+        return pa.concat_tables([self._found.files, chosen]).sort_by("version").combine_chunks()
 
     def explain(self) -> Explain:
         """Return how many files each part of the predicate skips, and why a part skips none.
@@ -247,39 +253,41 @@ class ChangeScan(AsFrames, Reopened):
     def rows(self) -> tuple[FileGroup, FileGroup, FileGroup, FileGroup]:
         """The files of `files()` by how they are read.
 
-        Change data files, whole files, some rows of files, and rows that were found by their ids, which match.
+        Change data files, whole files, some rows of files, and rows that were found by comparison, which match.
         """
         found = self._found
-        return found.change_files, found.whole, found.partly, self._rows_by_id
+        return found.change_files, found.whole, found.partly, self._chosen_rows
 
     @cached_property
     def _found(self) -> _FilesByReading:
         chosen = list(each_candidate(self.snapshot, self._scan.compiled.program, self._kept))
         if not chosen:
             listed, rows = files_schema(self.snapshot, _LISTED).empty_table(), arrow_values.arrow_array([], pa.int64())
+            may = np.zeros(0, np.bool_)
         else:
-            [(listed, rows)] = chosen
+            [(listed, rows, may)] = chosen
         changes = _taken(self._changes, rows)
-        return _FilesByReading.of(self.snapshot, listed, changes, self._times, self._by_rows)
+        return _FilesByReading.of(self.snapshot, listed, changes, self._times, self._compared, may)
 
     @cached_property
-    def _rows_by_id(self) -> FileGroup:
-        """The changed rows of versions without a feed, where one of a row's images matches the predicate."""
-        of_files = self._found.by_rows
-        if of_files is None:
+    def _chosen_rows(self) -> FileGroup:
+        """The changed rows of versions that are read by comparison, where one of a row's images matches."""
+        compared = self._found.compared
+        if compared is None:
             return FileGroup(self._found.files.slice(0, 0), pa.nulls(0, DELETION_VECTOR), is_chosen=True)
-        from deltaskip.change_feed.changed_rows_by_id import net
+        from deltaskip.change_feed import changed_rows
 
-        rows = of_files.changed(self.snapshot)
-        if self._net:
-            rows = net(rows, lambda some: self._values(of_files.files, some))
+        values = partial(self._values, compared.files)
+        rows = compared.changed(self.snapshot, values)
+        if self._wanted.net:
+            rows = (changed_rows.net_of_values if compared.by_values else changed_rows.net)(rows, values)
         if self._scan.where is not None and len(rows.ids):
-            rows = rows.take(self._matching(of_files.files, rows))
-        return self._group(of_files.files, rows)
+            rows = rows.take(self._matching(compared, rows))
+        return self._group(compared.files, rows)
 
     def _group(self, files: pa.Table, rows: Rows) -> FileGroup:
         """The group of changed rows; files: those that the rows name."""
-        from deltaskip.change_feed.changed_rows_by_id import as_entries
+        from deltaskip.change_feed.changed_rows import as_entries
 
         numbers, versions, types, positions = as_entries(rows)
         entries = files.take(arrow_values.arrow_array(numbers, pa.int64())).select(self._found.files.column_names)
@@ -294,15 +302,20 @@ class ChangeScan(AsFrames, Reopened):
         none = pa.nulls(len(entries), DELETION_VECTOR)
         return FileGroup(pa.table(columns, entries.schema).combine_chunks(), none, positions, is_chosen=True)
 
-    def _matching(self, files: pa.Table, rows: Rows) -> np.ndarray[Any, Any]:
+    def _matching(self, compared: ComparedFiles, rows: Rows) -> np.ndarray[Any, Any]:
         """A mask of the rows that match the predicate, or whose other image does."""
         from deltaskip.change_feed.change_rows import matching_rows
-        from deltaskip.change_feed.changed_rows_by_id import order_of
+        from deltaskip.change_feed.changed_rows import order_of
 
         order = order_of(rows)
-        found = np.concatenate(list(matching_rows(self._scan, self._group(files, rows))))
+        # Of a file that cannot have a matching row, no row is read.
+        order = order[compared.may[rows.files[order]]]
         mask = np.zeros(len(rows.ids), np.bool_)
-        mask[order] = found
+        if len(order):
+            group = self._group(compared.files, rows.take(order))
+            mask[order] = np.concatenate(list(matching_rows(self._scan, group)))
+        if compared.by_values:
+            return mask
         keys = np.stack([rows.ids, rows.versions], axis=1)
         _, at = np.unique(keys, axis=0, return_inverse=True)
         matches = np.zeros(len(keys), np.bool_)
@@ -312,27 +325,28 @@ class ChangeScan(AsFrames, Reopened):
     def _values(self, files: pa.Table, rows: Rows) -> pa.Table:
         """The values of rows in all columns of the table, in the order of the rows."""
         from deltaskip.change_feed.change_rows import arrow_rows
-        from deltaskip.change_feed.changed_rows_by_id import order_of
+        from deltaskip.change_feed.changed_rows import order_of
 
         order = order_of(rows)
         every = Scan(self.snapshot, ReadOptions(time_zone=self.time_zone, hidden=True))
         found = arrow_rows(every, [self._group(files, rows)]).read_all().drop_columns(list(FEED_NAMES))
         return found.take(arrow_values.arrow_array(np.argsort(order), pa.int64())).combine_chunks()
 
-    def _kept(self, batch: FileBatch) -> tuple[pa.Table, pa.Int64Array]:
-        """The listed columns of the entries that can contain matching changes, and their indexes.
+    def _kept(self, batch: FileBatch) -> tuple[pa.Table, pa.Int64Array, np.ndarray[Any, Any]]:
+        """The listed columns of the entries to read, their indexes, and whether each can contain matching changes.
 
-        If one entry of a version that is read by row ids can, all entries of the version are listed.
+        If one entry of a version that is read by comparison can, all entries of the version are listed.
         """
         indices = self._scan.compiled.kept(batch).indices()
-        if self._by_rows:
+        may = np.zeros(len(self._changes.versions), np.bool_)
+        may[arrow_values.numpy_values(indices)] = True
+        if self._compared.every:
             versions = arrow_values.numpy_values(self._changes.versions)
-            kept = np.zeros(len(versions), np.bool_)
-            kept[arrow_values.numpy_values(indices)] = True
-            by_rows = np.isin(versions, list(self._by_rows))
-            kept |= by_rows & (self._net | np.isin(versions, versions[kept]))
+            compared = np.isin(versions, list(self._compared.every))
+            kept = may | (compared & (self._wanted.net | np.isin(versions, versions[may])))
             indices = arrow_values.arrow_array(np.flatnonzero(kept), indices.type)
-        return batch_files(batch, indices, _LISTED, self._scan.time_zone), indices.cast(pa.int64())
+        files = batch_files(batch, indices, _LISTED, self._scan.time_zone)
+        return files, indices.cast(pa.int64()), may[arrow_values.numpy_values(indices)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,13 +357,19 @@ class _FilesByReading:
     change_files: FileGroup
     whole: FileGroup
     partly: FileGroup
-    by_rows: ComparedFiles | None
+    compared: ComparedFiles | None
 
     @classmethod
     def of(
-        cls, snapshot: Snapshot, listed: pa.Table, changes: FeedFiles, times: dict[int, int], by_rows: Set[int]
+        cls,
+        snapshot: Snapshot,
+        listed: pa.Table,
+        changes: FeedFiles,
+        times: dict[int, int],
+        versions: ComparedVersions,
+        may: np.ndarray[Any, Any],
     ) -> _FilesByReading:
-        """The files of entries. listed: their columns of `_LISTED`."""
+        """The files of entries. listed: their columns of `_LISTED`. may: whether each can contain matching changes."""
         inserts = arrow_values.true_rows(pc.equal(changes.types, arrow_values.arrow_scalar("insert", pa.string())))
         typed = arrow_values.numpy_values(changes.types.is_valid())
         before, after = (arrow_values.numpy_values(each.is_valid()) for each in (changes.before, changes.after))
@@ -369,10 +389,12 @@ class _FilesByReading:
             "deletion_vector_after": changes.after,
         }
         files = pa.table(columns).combine_chunks()
-        ids = np.isin(arrow_values.numpy_values(changes.versions), list(by_rows))
+        ids = np.isin(arrow_values.numpy_values(changes.versions), list(versions.every))
         compared = None
         if ids.any():
-            compared = _compared(files, changes, gone, np.flatnonzero(ids), np.flatnonzero(part), positions)
+            at = np.flatnonzero(ids)
+            of_versions = may[at], versions.by_values
+            compared = _compared(files, changes, gone, at, np.flatnonzero(part), positions, *of_versions)
         some = np.ones(len(files), np.bool_)
         some[part] = np.array(positions.counts, np.int64) > 0
         some &= ~ids
@@ -398,9 +420,11 @@ def _compared(
     ids: np.ndarray[Any, Any],
     part: np.ndarray[Any, Any],
     positions: RowPositions,
+    may: np.ndarray[Any, Any],
+    by_values: frozenset[int],
 ) -> ComparedFiles:
-    """The entries whose changes are found by row ids. ids: their indexes. part: those of entries with positions."""
-    from deltaskip.change_feed.changed_rows_by_id import ComparedFiles
+    """The entries whose rows are compared. ids: their indexes. part: those of entries with positions."""
+    from deltaskip.change_feed.compared_files import ComparedFiles
 
     at = arrow_values.arrow_array(ids, pa.int64())
     own, adds = files.take(at), changes.adds.take(at)
@@ -410,29 +434,43 @@ def _compared(
     places[part] = np.arange(len(part))
     whole = arrow_values.arrow_array(places[ids] < 0, pa.bool_())
     deleted = pc.if_else(whole, gone.take(at), pa.nulls(len(own), DELETION_VECTOR))
-    return ComparedFiles(own, deleted, places[ids], positions)
+    return ComparedFiles(own, deleted, places[ids], positions, may, by_values)
 
 
-def _read(versions: VersionRange, source: Source) -> tuple[FeedFiles, dict[int, int], frozenset[int]]:
-    """The files with the changes of a range, which is not empty, the commit times, and the versions read by row ids."""
+def _read(versions: VersionRange, wanted: WantedChanges) -> tuple[FeedFiles, dict[int, int], ComparedVersions]:
+    """The files with the changes of a range, which is not empty, the commit times, and the versions to compare."""
     snapshot = versions.snapshot
-    commits = read_commits(snapshot.storage, snapshot.root, versions.commits, also=(CHANGE_FILE,))
-    by_rows = check_states(commits, snapshot, source)
-    changes = feed_files(commits, snapshot, by_rows)
-    first = pc.equal(changes.versions, commits.files[0].version)
-    if pc.any(pc.and_(first, pc.equal(changes.types, "delete"))).as_py():
-        check_removed_rows(commits, snapshot)
-    return changes, _times(versions, commits), by_rows
+    files = versions.commits[wanted.snapshot_first :]
+    commits = read_commits(snapshot.storage, snapshot.root, files, also=(CHANGE_FILE,))
+    first = state_at(snapshot, versions.start) if wanted.snapshot_first else None
+    compared = check_states(commits, snapshot, wanted, first)
+    parts = [] if first is None else [files_of_state(first)]
+    if files:
+        changes = feed_files(commits, snapshot, compared.every)
+        at_first = pc.equal(changes.versions, files[0].version)
+        if pc.any(pc.and_(at_first, pc.equal(changes.types, "delete"))).as_py():
+            check_removed_rows(commits, snapshot)
+        if not wanted.net:
+            compared = compared.without(_one_sided(changes))
+        parts.append(changes)
+    return joined(parts), _times(versions, commits), compared
+
+
+def _one_sided(changes: FeedFiles) -> set[int]:
+    """The versions that only insert rows, or only delete rows, of which none can be a row that only moved."""
+    numbers, at = np.unique(arrow_values.numpy_values(changes.versions), return_inverse=True)
+    inserts = np.bincount(at, pc.fill_null(pc.equal(changes.types, "insert"), False).cast(pa.int64()).to_numpy())
+    total = np.bincount(at, minlength=len(numbers))
+    return set(numbers[(inserts == 0) | (inserts == total)].tolist())
 
 
 def _times(versions: VersionRange, commits: Commits) -> dict[int, int]:
     snapshot = versions.snapshot
-    numbers = [file.version for file in commits.files]
-    infos = dict(zip(numbers, commit_infos(commits), strict=True))
+    infos = dict(zip((file.version for file in commits.files), commit_infos(commits), strict=True))
     listed = [version for version in sorted(versions.listing.commits) if version <= versions.end]
     properties = snapshot.table_properties
     times = CommitTimes(snapshot.storage, snapshot.root, versions.listing, listed, infos, properties)
-    return {version: times[version] for version in numbers}
+    return {file.version: times[file.version] for file in versions.commits}
 
 
 def _differences(snapshot: Snapshot, changes: FeedFiles, rows: np.ndarray[Any, Any]) -> Iterator[pa.Int64Array]:
@@ -493,13 +531,13 @@ def _nothing() -> FeedFiles:
 
 
 def _restored(
-    reference: SnapshotReference, start: int, end: int, options: ReadOptions, source: Source, net: bool
+    reference: SnapshotReference, start: int, end: int, options: ReadOptions, wanted: WantedChanges
 ) -> dict[str, Any]:
     """The attributes of a pickled scan."""
     snapshot = reference.opened()
     # Times depend on the commits before the first one.
     versions = VersionRange(start, end, snapshot, list_log(snapshot.storage, snapshot.root))
-    return vars(ChangeScan(versions, options, source, net))
+    return vars(ChangeScan(versions, options, wanted))
 
 
 # A remove action seldom has statistics. The statistics of the add that returns with another deletion vector are not
