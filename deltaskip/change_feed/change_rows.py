@@ -12,16 +12,16 @@ import pyarrow as pa
 from deltaskip.change_feed.feed_files import FileGroup
 from deltaskip.doors import door
 from deltaskip.features.change_data_feed import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_NAMES
-from deltaskip.log import same_table
+from deltaskip.log import Snapshot, same_table
 from deltaskip.reading.arrow_rows import row_type
 from deltaskip.reading.completed_columns import void_columns, with_void_fields
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.read_ahead import Reads, read_ahead
-from deltaskip.reading.row_groups import RowGroups
+from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.nodes import top_level_columns
-from deltaskip.sparkexpr.types import STRING, DataType, StructField, StructType
+from deltaskip.sparkexpr.types import STRING, DataType, MappingMode, StructField, StructType
 from deltaskip.sparkexpr.types.lengths import char_columns, char_padded
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
 
@@ -59,29 +59,47 @@ def change_reads(scan: Scan, groups: Sequence[FileGroup]) -> tuple[pa.Schema, Re
     fields = {field.name: field for field in scan.snapshot.schema.fields}
     names = list(fields) if scan.columns is None else list(dict.fromkeys((*scan.columns, *FEED_NAMES)))
     needed = {*names, *top_level_columns(scan.predicate)}
-    bound = scan.predicate, scan.snapshot.schema, scan.snapshot.root, scan.time_zone or "UTC"
-    matching = MatchingRows(*bound, _CURE, collation_version=scan.collation_version, ansi=scan.in_ansi)
+    matching = matching_of(scan)
     schema = pa.schema([pa.field(name, row_type(fields[name], scan)) for name in names])
     return schema, _reads(scan, groups, needed, schema, matching)
 
 
+def matching_of(scan: Scan) -> MatchingRows:
+    """Return the evaluation of the predicate of a scan. Raises UnsupportedFeature if only Spark can evaluate it."""
+    bound = scan.predicate, scan.snapshot.schema, scan.snapshot.root, scan.time_zone or "UTC"
+    return MatchingRows(*bound, _CURE, collation_version=scan.collation_version, ansi=scan.in_ansi)
+
+
 def matching_rows(scan: Scan, group: FileGroup) -> Iterator[npt.NDArray[np.bool_]]:
-    """Yield for each file of a group whether each of its rows matches the predicate of a scan, in their order.
+    """Yield for each file of a group whether each of its rows at the positions matches the predicate of a scan.
 
     Raises as `arrow_rows`.
     """
     scan = scan.at_one_time()
-    snapshot, needed = scan.snapshot, set(top_level_columns(scan.predicate))
-    bound = scan.predicate, snapshot.schema, snapshot.root, scan.time_zone or "UTC"
-    matching = MatchingRows(*bound, _CURE, collation_version=scan.collation_version, ansi=scan.in_ansi)
-    schema = StructType(tuple(field for field in snapshot.schema.fields if field.name not in FEED_NAMES))
-    rows = StoredRows(snapshot, schema, snapshot.mapping_mode, needed)
+    matching, pruning = matching_of(scan), _pruning(scan)
+    rows = StoredRows(*_stored(scan), set(top_level_columns(scan.predicate)), pruning=pruning)
     files = group.files.append_column("deletion_vector", [group.deleted])
+    assert group.positions is not None
     for number in range(len(files)):
-        file, masks = files.slice(number, 1), [np.zeros(0, np.bool_)]
-        for batch in chosen_rows(rows, file, None if group.positions is None else group.positions[number]):
-            masks.append(matching.mask(StoredBatch(batch.rows, {**batch.columns, **_feed_columns(file, batch)})))
-        yield np.concatenate(masks)
+        file, positions = files.slice(number, 1), group.positions[number]
+        found, places = np.zeros(len(positions), np.bool_), numpy_values(positions)
+        for batch in chosen_rows(rows, file, positions):
+            mask = matching.mask(StoredBatch(batch.rows, {**batch.columns, **_feed_columns(file, batch)}))
+            found[np.searchsorted(places, batch.positions)] = mask
+        yield found
+
+
+def _pruning(scan: Scan) -> RowGroupPruning | None:
+    """The pruning of row groups by a predicate; None if it needs columns of the feed, which files do not have."""
+    names = top_level_columns(scan.predicate)
+    return None if scan.where is None or not names.isdisjoint(FEED_NAMES) else RowGroupPruning.of(scan)
+
+
+def _stored(scan: Scan) -> tuple[Snapshot, StructType, MappingMode]:
+    """The table, and its columns without those of the feed."""
+    snapshot = scan.snapshot
+    schema = StructType(tuple(field for field in snapshot.schema.fields if field.name not in FEED_NAMES))
+    return snapshot, schema, snapshot.mapping_mode
 
 
 def chosen_rows(rows: StoredRows, file: pa.Table, positions: pa.Int64Array | None) -> Iterator[StoredBatch]:
@@ -91,15 +109,14 @@ def chosen_rows(rows: StoredRows, file: pa.Table, positions: pa.Int64Array | Non
     elif len(positions):
         chosen = numpy_values(positions)
         with rows.open(file) as opened:
-            yield from rows.at(file, RowGroups.of(opened.parquet.metadata).with_rows(chosen), chosen, opened)
+            yield from rows.at(file, rows.row_groups_of(opened).with_rows(chosen), chosen, opened)
 
 
 def _reads(
     scan: Scan, groups: Sequence[FileGroup], wanted: set[str], result: pa.Schema, matching: MatchingRows
 ) -> Reads:
-    snapshot = scan.snapshot
-    schema = StructType(tuple(field for field in snapshot.schema.fields if field.name not in FEED_NAMES))
-    shown = [field for field in schema.fields if field.name in result.names]
+    table, pruning = _stored(scan), _pruning(scan)
+    shown = [field for field in table[1].fields if field.name in result.names]
     inside = char_columns(shown), void_columns(shown)
     for group in groups:
         files = group.files.append_column("deletion_vector", [group.deleted])
@@ -107,7 +124,7 @@ def _reads(
             file = files.slice(number, 1)
             written = file["change_type"][0].as_py() is None
             extra = (StructField(CHANGE_TYPE, STRING),) if written else ()
-            rows = StoredRows(snapshot, schema, snapshot.mapping_mode, wanted, extra)
+            rows = StoredRows(*table, wanted, extra, pruning=None if group.is_chosen else pruning)
             positions = None if group.positions is None else group.positions[number]
             predicate = None if group.is_chosen else matching
             yield file["size"][0].as_py() or 0, partial(_of_file, predicate, rows, file, positions, result, *inside)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.doors import door
 from deltaskip.engine import engine, is_column
-from deltaskip.errors import CorruptLog, DeltaSkipError, SchemaError, VersionNotFound
+from deltaskip.errors import CorruptLog, DeltaSkipError, SchemaError, UnsupportedFeature, VersionNotFound
 from deltaskip.features.change_data_feed import FEED_FIELDS, FEED_NAMES
 from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot, load_snapshot
@@ -59,6 +59,9 @@ _LISTED = ("path", "uri", "size", "partition_values", "num_records")
 _VECTORS_AT_ONCE = 64
 _BATCH_ROWS = 1 << 16
 _COPIED = ("stats", "tags", "deletion_vector")
+
+Matches: TypeAlias = Callable[[FileGroup], Iterable[np.ndarray[Any, Any]]]
+"""Finds for each file of a group whether each of its rows at the positions matches a predicate."""
 
 
 class ChangeFeedEngine(Protocol):
@@ -250,13 +253,30 @@ class ChangeScan(AsFrames, Reopened):
 
         return change_reads(self._scan, self.rows())
 
-    def rows(self) -> tuple[FileGroup, FileGroup, FileGroup, FileGroup]:
+    def read_directly(self) -> tuple[FileGroup, FileGroup, FileGroup]:
+        """Change data files, whole files, and some rows of files, all without a comparison of rows."""
+        found = self._found
+        return found.change_files, found.whole, found.partly
+
+    def evaluates_here(self) -> bool:
+        """Whether this process can evaluate the predicate for every row. Without ANSI mode it does not."""
+        from deltaskip.change_feed.change_rows import matching_of
+
+        try:
+            matching_of(self._scan)
+        except UnsupportedFeature:
+            return False
+        return self._scan.in_ansi
+
+    def rows(self, matches: Matches | None = None) -> tuple[FileGroup, FileGroup, FileGroup, FileGroup]:
         """The files of `files()` by how they are read.
 
         Change data files, whole files, some rows of files, and rows that were found by comparison, which match.
+
+        Args:
+            matches: Finds the rows that match the predicate. The default is this process.
         """
-        found = self._found
-        return found.change_files, found.whole, found.partly, self._chosen_rows
+        return *self.read_directly(), self._chosen_rows if matches is None else self._choose(matches)
 
     @cached_property
     def _found(self) -> _FilesByReading:
@@ -271,6 +291,9 @@ class ChangeScan(AsFrames, Reopened):
 
     @cached_property
     def _chosen_rows(self) -> FileGroup:
+        return self._choose(None)
+
+    def _choose(self, matches: Matches | None) -> FileGroup:
         """The changed rows of versions that are read by comparison, where one of a row's images matches."""
         compared = self._found.compared
         if compared is None:
@@ -282,7 +305,7 @@ class ChangeScan(AsFrames, Reopened):
         if self._wanted.net:
             rows = (changed_rows.net_of_values if compared.by_values else changed_rows.net)(rows, values)
         if self._scan.where is not None and len(rows.ids):
-            rows = rows.take(self._matching(compared, rows))
+            rows = rows.take(self._matching(compared, rows, matches))
         return self._group(compared.files, rows)
 
     def _group(self, files: pa.Table, rows: Rows) -> FileGroup:
@@ -302,7 +325,7 @@ class ChangeScan(AsFrames, Reopened):
         none = pa.nulls(len(entries), DELETION_VECTOR)
         return FileGroup(pa.table(columns, entries.schema).combine_chunks(), none, positions, is_chosen=True)
 
-    def _matching(self, compared: ComparedFiles, rows: Rows) -> np.ndarray[Any, Any]:
+    def _matching(self, compared: ComparedFiles, rows: Rows, matches: Matches | None) -> np.ndarray[Any, Any]:
         """A mask of the rows that match the predicate, or whose other image does."""
         from deltaskip.change_feed.change_rows import matching_rows
         from deltaskip.change_feed.changed_rows import order_of
@@ -313,7 +336,7 @@ class ChangeScan(AsFrames, Reopened):
         mask = np.zeros(len(rows.ids), np.bool_)
         if len(order):
             group = self._group(compared.files, rows.take(order))
-            mask[order] = np.concatenate(list(matching_rows(self._scan, group)))
+            mask[order] = np.concatenate(list((matches or partial(matching_rows, self._scan))(group)))
         if compared.by_values:
             return mask
         keys = np.stack([rows.ids, rows.versions], axis=1)
