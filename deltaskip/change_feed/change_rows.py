@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -13,7 +13,7 @@ from deltaskip.change_feed.feed_files import FileGroup
 from deltaskip.doors import door
 from deltaskip.features.change_data_feed import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_NAMES
 from deltaskip.log import Snapshot, same_table
-from deltaskip.reading.arrow_rows import row_type
+from deltaskip.reading.arrow_rows import record_batch, row_type
 from deltaskip.reading.completed_columns import void_columns, with_void_fields
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.read_ahead import Reads, read_ahead
@@ -30,8 +30,13 @@ _AHEAD_BYTES = 64 << 20
 _CURE = "Read the changes with to_spark instead."
 
 
-def arrow_rows(scan: Scan, groups: Sequence[FileGroup]) -> pa.RecordBatchReader:
-    """Return a reader of the changes in these files that match the predicate of a scan, in its columns.
+def arrow_rows(scan: Scan, groups: Iterable[FileGroup], names: Sequence[str]) -> pa.RecordBatchReader:
+    """Return a reader of the changes in these files that match the predicate of a scan.
+
+    Args:
+        scan: The scan.
+        groups: The files; they may be found while the rows of others are read.
+        names: The columns of the table and of the feed to return.
 
     Raises:
         UnsupportedFeature: Only Spark can read a file or evaluate the predicate.
@@ -39,7 +44,7 @@ def arrow_rows(scan: Scan, groups: Sequence[FileGroup]) -> pa.RecordBatchReader:
         DataFileMissing: A file does not exist.
         StorageError: A file cannot be read.
     """
-    schema, reads = change_reads(scan, groups)
+    schema, reads = change_reads(scan, groups, names)
     return pa.RecordBatchReader.from_batches(schema, _read_ahead(scan, reads))
 
 
@@ -50,18 +55,16 @@ def _read_ahead(scan: Scan, reads: Reads) -> Iterator[pa.RecordBatch]:
         yield from read_ahead(reads, _AHEAD_BYTES, remote=scan.snapshot.storage.remote)
 
 
-def change_reads(scan: Scan, groups: Sequence[FileGroup]) -> tuple[pa.Schema, Reads]:
+def change_reads(scan: Scan, groups: Iterable[FileGroup], names: Sequence[str]) -> tuple[pa.Schema, Reads]:
     """Return the schema of the changes in these files, and a reader of each file, which can be pickled.
 
     Raises as `arrow_rows`.
     """
     scan = scan.at_one_time()
     fields = {field.name: field for field in scan.snapshot.schema.fields}
-    names = list(fields) if scan.columns is None else list(dict.fromkeys((*scan.columns, *FEED_NAMES)))
     needed = {*names, *top_level_columns(scan.predicate)}
-    matching = matching_of(scan)
     schema = pa.schema([pa.field(name, row_type(fields[name], scan)) for name in names])
-    return schema, _reads(scan, groups, needed, schema, matching)
+    return schema, _reads(scan, groups, needed, schema, matching_of(scan))
 
 
 def matching_of(scan: Scan) -> MatchingRows:
@@ -113,7 +116,7 @@ def chosen_rows(rows: StoredRows, file: pa.Table, positions: pa.Int64Array | Non
 
 
 def _reads(
-    scan: Scan, groups: Sequence[FileGroup], wanted: set[str], result: pa.Schema, matching: MatchingRows
+    scan: Scan, groups: Iterable[FileGroup], wanted: set[str], result: pa.Schema, matching: MatchingRows
 ) -> Reads:
     table, pruning = _stored(scan), _pruning(scan)
     shown = [field for field in table[1].fields if field.name in result.names]
@@ -150,7 +153,7 @@ def _of_file(
             # In pyarrow 26, a cast between equal types fails for lists with void inside.
             pairs = zip(columns.values(), schema.types, strict=True)
             arrays = [array if array.type == wanted else array.cast(wanted) for array, wanted in pairs]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            yield record_batch(arrays, schema, len(batch))
 
 
 def _feed_columns(file: pa.Table, batch: StoredBatch) -> dict[str, pa.Array]:

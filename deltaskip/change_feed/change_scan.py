@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias, cast, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip import arguments
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths, dv_ids
 from deltaskip.as_frames import AsFrames
 from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files, files_of_state, joined
@@ -45,12 +46,16 @@ from deltaskip.skipping.file_list import batch_files, files_schema
 from deltaskip.skipping.log_scan import chosen_by
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr import ColumnExpr
 from deltaskip.sparkexpr.meaning import SessionMeaning
-from deltaskip.sparkexpr.nodes import Node, columns_of
+from deltaskip.sparkexpr.nodes import And, Node, columns_of
 from deltaskip.sparkexpr.types import StructType, schema_to_json
 from deltaskip.sparkexpr.values import arrow_values
 
 if TYPE_CHECKING:
+    import duckdb
+    import polars
+
     from deltaskip.change_feed.changed_rows import Rows
     from deltaskip.change_feed.compared_files import ComparedFiles
     from deltaskip.reading.read_ahead import Reads
@@ -85,7 +90,8 @@ class ChangeScan(AsFrames, Reopened):
         wanted: Which changes are read, and where they come from.
     """
 
-    limit = None
+    limit: int | None = None
+    _shown: tuple[str, ...] | None = None
 
     def __init__(
         self, versions: VersionRange, options: ReadOptions = ALL_ROWS, wanted: WantedChanges = EVERY_CHANGE
@@ -135,8 +141,16 @@ class ChangeScan(AsFrames, Reopened):
     @property
     def columns(self) -> Sequence[str] | None:
         """The columns to read, with the columns of the feed last; None for all."""
+        if self._shown is not None:
+            return self._shown
         chosen = self._scan.columns
         return None if chosen is None else (*chosen, *(name for name in FEED_NAMES if name not in chosen))
+
+    @property
+    def paths_by_name(self) -> Mapping[str, tuple[str, ...]]:
+        """The path of each column that the rows have."""
+        names = self.snapshot.schema.names if self.columns is None else self.columns
+        return {name: (name,) for name in dict.fromkeys(names)}
 
     @property
     def predicate(self) -> Node:
@@ -158,9 +172,34 @@ class ChangeScan(AsFrames, Reopened):
         scan = self._scan.replanned(meaning, collation_version)
         if scan is self._scan:
             return self
+        return self._copied(scan)
+
+    def _copied(self, scan: Scan) -> Self:
         found = copy(self)
-        found.__dict__.pop("_found", None)
+        for name in ("_found", "_chosen_rows"):
+            found.__dict__.pop(name, None)
         found._scan = scan
+        return found
+
+    def _narrowed(self, names: Sequence[str], predicate: Node | None, limit: int | None = None) -> Self:
+        """A scan of some of the columns, and of all changes for which the predicate is TRUE, and perhaps others.
+
+        Of rows that are compared, both images of a change are read if one of them matches the predicate of the scan.
+        The other one may match the narrower predicate alone, so that this one is then not pushed down.
+
+        Args:
+            names: Columns of this scan.
+            predicate: Not bound; None for every change.
+            limit: The most rows; None for those of this scan.
+        """
+        given = self._scan._parsed
+        if predicate is None or (self._compared.every and given is not None):
+            found = self._copied(self._scan)
+        else:
+            where = ColumnExpr(predicate if given is None else And((given, predicate)))
+            found = self._copied(Scan(self.snapshot, replace(chosen_by(self._scan), where=where, params=None)))
+        found._shown = tuple(names)
+        found.limit = self.limit if limit is None else min(limit, self.limit or limit)
         return found
 
     def __repr__(self) -> str:
@@ -230,11 +269,75 @@ class ChangeScan(AsFrames, Reopened):
     def to_batches(self) -> pa.RecordBatchReader:
         """Return a reader of the rows of `to_arrow`, which holds few of them in memory at a time.
 
+        Versions whose rows are compared are compared one after the other; of each, the ids of the rows in its files are
+        in memory. With `net`, the changes of all versions are.
+
         Raises as `to_arrow` does, while it is read.
         """
+        return pa.RecordBatchReader.from_batches(self._arrow_schema(), self._batches())
+
+    def _arrow_schema(self) -> pa.Schema:
+        from deltaskip.reading.arrow_rows import arrow_schema_of
+
+        return arrow_schema_of(cast(Any, self))
+
+    def _batches(self, finished: object = None, views: bool = False) -> Iterator[pa.RecordBatch]:
+        """The rows in batches. finished, views: See `TableScan`; there are neither metrics nor views."""
         from deltaskip.change_feed.change_rows import arrow_rows
 
-        return arrow_rows(self._scan, self.rows())
+        left = self.limit
+        for batch in arrow_rows(self._scan, self._groups(), list(self.paths_by_name)):
+            yield batch if left is None else batch.slice(0, left)
+            left = None if left is None else max(0, left - len(batch))
+            if left == 0:
+                return
+
+    @property
+    def _filters_rows(self) -> bool:
+        """Whether `_narrowed` leaves out every row that does not match."""
+        return not self._compared.every
+
+    def _finished(self, metrics: object) -> None:
+        """Take the metrics of a read, of which there are none."""
+
+    @overload
+    def to_polars(self, lazy: Literal[False] = False) -> polars.DataFrame: ...
+
+    @overload
+    def to_polars(self, lazy: Literal[True]) -> polars.LazyFrame: ...
+
+    def to_polars(self, lazy: bool = False) -> polars.DataFrame | polars.LazyFrame:
+        """Return the changes as a Polars DataFrame, or as a LazyFrame, which reads the columns and files of its query.
+
+        A filter is pushed down, unless rows are compared and the scan has a predicate; see `TableScan.to_polars`.
+
+        Args:
+            lazy: Whether to return a LazyFrame.
+
+        Raises:
+            UnsupportedFeature: Polars is not installed.
+        """
+        from deltaskip.reading.data_frames import lazy_frame
+
+        return lazy_frame(cast(Any, self)) if arguments.flag("lazy", lazy) else super().to_polars()
+
+    def to_duckdb(self, connection: Any = None, name: str | None = None) -> duckdb.DuckDBPyRelation:
+        """Return the changes as a relation of DuckDB, and make a view of them if a name is given.
+
+        A query over it reads the columns and files that it needs, as with `TableScan.to_duckdb`.
+
+        Args:
+            connection: The connection. The default is DuckDB's default connection.
+            name: Name of a temporary view to create in the connection; a view of this name is replaced.
+
+        Raises:
+            UnsupportedFeature: DuckDB is not installed.
+            InvalidArgument: `name` is empty, or a table of the connection has that name.
+            InvalidArgumentType: `connection` is not a connection of DuckDB, or `name` is not a str.
+        """
+        from deltaskip.reading.scan_dataset import duckdb_relation
+
+        return duckdb_relation(cast(Any, self), connection, arguments.text_or_none("name", name))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the rows of `to_arrow` as a stream of the Arrow PyCapsule interface.
@@ -251,7 +354,7 @@ class ChangeScan(AsFrames, Reopened):
         """
         from deltaskip.change_feed.change_rows import change_reads
 
-        return change_reads(self._scan, self.rows())
+        return change_reads(self._scan, self.rows(), list(self.paths_by_name))
 
     def read_directly(self) -> tuple[FileGroup, FileGroup, FileGroup]:
         """Change data files, whole files, and some rows of files, all without a comparison of rows."""
@@ -295,18 +398,36 @@ class ChangeScan(AsFrames, Reopened):
 
     def _choose(self, matches: Matches | None) -> FileGroup:
         """The changed rows of versions that are read by comparison, where one of a row's images matches."""
+        from deltaskip.change_feed.changed_rows import Rows
+
+        found = self._found
+        if found.compared is None:
+            return FileGroup(found.files.slice(0, 0), pa.nulls(0, DELETION_VECTOR), is_chosen=True)
+        return self._group(found.compared.files, Rows.joined(list(self._compare(found.compared, matches))))
+
+    def _groups(self) -> Iterator[FileGroup]:
+        """The groups of `rows`. Versions are compared when the rows of the ones before have been read."""
+        yield from self.read_directly()
         compared = self._found.compared
-        if compared is None:
-            return FileGroup(self._found.files.slice(0, 0), pa.nulls(0, DELETION_VECTOR), is_chosen=True)
+        if compared is not None and "_chosen_rows" in self.__dict__:
+            yield self._chosen_rows
+        elif compared is not None:
+            for rows in self._compare(compared, None):
+                yield self._group(compared.files, rows)
+
+    def _compare(self, compared: ComparedFiles, matches: Matches | None) -> Iterator[Rows]:
+        """The changed rows where one image matches: of each version, or of all for net changes."""
         from deltaskip.change_feed import changed_rows
 
         values = partial(self._values, compared.files)
-        rows = compared.changed(self.snapshot, values)
+        found = compared.changed(self.snapshot, values)
         if self._wanted.net:
-            rows = (changed_rows.net_of_values if compared.by_values else changed_rows.net)(rows, values)
-        if self._scan.where is not None and len(rows.ids):
-            rows = rows.take(self._matching(compared, rows, matches))
-        return self._group(compared.files, rows)
+            net = changed_rows.net_of_values if compared.by_values else changed_rows.net
+            found = iter([net(changed_rows.Rows.joined(list(found)), values)])
+        for rows in found:
+            if self._scan.where is not None and len(rows.ids):
+                rows = rows.take(self._matching(compared, rows, matches))
+            yield rows
 
     def _group(self, files: pa.Table, rows: Rows) -> FileGroup:
         """The group of changed rows; files: those that the rows name."""
@@ -352,7 +473,8 @@ class ChangeScan(AsFrames, Reopened):
 
         order = order_of(rows)
         every = Scan(self.snapshot, ReadOptions(time_zone=self.time_zone, hidden=True))
-        found = arrow_rows(every, [self._group(files, rows)]).read_all().drop_columns(list(FEED_NAMES))
+        names = [name for name in self.snapshot.schema.names if name not in FEED_NAMES]
+        found = arrow_rows(every, [self._group(files, rows)], names).read_all()
         return found.take(arrow_values.arrow_array(np.argsort(order), pa.int64())).combine_chunks()
 
     def _kept(self, batch: FileBatch) -> tuple[pa.Table, pa.Int64Array, np.ndarray[Any, Any]]:

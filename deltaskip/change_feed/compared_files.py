@@ -55,8 +55,8 @@ class ComparedFiles:
     may: npt.NDArray[np.bool_]
     by_values: Set[int]
 
-    def changed(self, snapshot: Snapshot, values: changed_rows.Values) -> Rows:
-        """Return the changed rows, in the order of their versions.
+    def changed(self, snapshot: Snapshot, values: changed_rows.Values) -> Iterator[Rows]:
+        """Yield the changed rows of each version, in the order of the versions.
 
         Of versions that are compared by values, rows of files that cannot match are left out on both sides.
 
@@ -68,7 +68,6 @@ class ComparedFiles:
         """
         versions = numpy_values(one_chunk(self.files["version"]))
         inserts = numpy_values(pc.equal(one_chunk(self.files["change_type"]), arrow_scalar("insert", pa.string())))
-        found = []
         for version in np.unique(versions).tolist():
             by_values = version in self.by_values
             reader = _ValueReader(snapshot) if by_values else _IdReader(snapshot)
@@ -77,10 +76,7 @@ class ComparedFiles:
                 self._side(reader, np.flatnonzero(chosen & (inserts == added)), kind)
                 for added, kind in ((True, INSERT), (False, DELETE))
             ]
-            found.append(
-                changed_rows.without_equal(*sides, values) if by_values else changed_rows.of_ids(version, *sides)
-            )
-        return Rows.joined(found)
+            yield changed_rows.without_equal(*sides, values) if by_values else changed_rows.of_ids(version, *sides)
 
     def _side(self, reader: _IdReader | _ValueReader, numbers: npt.NDArray[np.intp], kind: int) -> Rows:
         """The rows of files."""
