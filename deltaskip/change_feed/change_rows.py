@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltaskip.change_feed.feed_files import FileGroup
 from deltaskip.doors import door
@@ -23,20 +24,23 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.nodes import top_level_columns
 from deltaskip.sparkexpr.types import STRING, DataType, MappingMode, StructField, StructType
 from deltaskip.sparkexpr.types.lengths import char_columns, char_padded
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
 
 # Threads read small files ahead, at most this number of bytes.
 _AHEAD_BYTES = 64 << 20
 _CURE = "Read the changes with to_spark instead."
 
 
-def arrow_rows(scan: Scan, groups: Iterable[FileGroup], names: Sequence[str]) -> pa.RecordBatchReader:
+def arrow_rows(
+    scan: Scan, groups: Iterable[FileGroup], names: Sequence[str], updates: bool = True
+) -> pa.RecordBatchReader:
     """Return a reader of the changes in these files that match the predicate of a scan.
 
     Args:
         scan: The scan.
         groups: The files; they may be found while the rows of others are read.
         names: The columns of the table and of the feed to return.
+        updates: See `WantedChanges`.
 
     Raises:
         UnsupportedFeature: Only Spark can read a file or evaluate the predicate.
@@ -44,7 +48,7 @@ def arrow_rows(scan: Scan, groups: Iterable[FileGroup], names: Sequence[str]) ->
         DataFileMissing: A file does not exist.
         StorageError: A file cannot be read.
     """
-    schema, reads = change_reads(scan, groups, names)
+    schema, reads = change_reads(scan, groups, names, updates)
     return pa.RecordBatchReader.from_batches(schema, _read_ahead(scan, reads))
 
 
@@ -55,7 +59,9 @@ def _read_ahead(scan: Scan, reads: Reads) -> Iterator[pa.RecordBatch]:
         yield from read_ahead(reads, _AHEAD_BYTES, remote=scan.snapshot.storage.remote)
 
 
-def change_reads(scan: Scan, groups: Iterable[FileGroup], names: Sequence[str]) -> tuple[pa.Schema, Reads]:
+def change_reads(
+    scan: Scan, groups: Iterable[FileGroup], names: Sequence[str], updates: bool = True
+) -> tuple[pa.Schema, Reads]:
     """Return the schema of the changes in these files, and a reader of each file, which can be pickled.
 
     Raises as `arrow_rows`.
@@ -64,7 +70,7 @@ def change_reads(scan: Scan, groups: Iterable[FileGroup], names: Sequence[str]) 
     fields = {field.name: field for field in scan.snapshot.schema.fields}
     needed = {*names, *top_level_columns(scan.predicate)}
     schema = pa.schema([pa.field(name, row_type(fields[name], scan)) for name in names])
-    return schema, _reads(scan, groups, needed, schema, matching_of(scan))
+    return schema, _reads(scan, groups, needed, schema, matching_of(scan), updates)
 
 
 def matching_of(scan: Scan) -> MatchingRows:
@@ -116,7 +122,12 @@ def chosen_rows(rows: StoredRows, file: pa.Table, positions: pa.Int64Array | Non
 
 
 def _reads(
-    scan: Scan, groups: Iterable[FileGroup], wanted: set[str], result: pa.Schema, matching: MatchingRows
+    scan: Scan,
+    groups: Iterable[FileGroup],
+    wanted: set[str],
+    result: pa.Schema,
+    matching: MatchingRows,
+    updates: bool,
 ) -> Reads:
     table, pruning = _stored(scan), _pruning(scan)
     shown = [field for field in table[1].fields if field.name in result.names]
@@ -130,7 +141,10 @@ def _reads(
             rows = StoredRows(*table, wanted, extra, pruning=None if group.is_chosen else pruning)
             positions = None if group.positions is None else group.positions[number]
             predicate = None if group.is_chosen else matching
-            yield file["size"][0].as_py() or 0, partial(_of_file, predicate, rows, file, positions, result, *inside)
+            yield (
+                file["size"][0].as_py() or 0,
+                partial(_of_file, predicate, rows, file, positions, result, *inside, updates),
+            )
 
 
 def _of_file(
@@ -141,9 +155,10 @@ def _of_file(
     schema: pa.Schema,
     chars: Mapping[str, DataType],
     voids: Mapping[str, DataType],
+    updates: bool,
 ) -> Iterator[pa.RecordBatch]:
     for batch in chosen_rows(rows, file, positions):
-        batch = StoredBatch(batch.rows, {**batch.columns, **_feed_columns(file, batch)})
+        batch = StoredBatch(batch.rows, {**batch.columns, **_feed_columns(file, batch, updates)})
         if matching is not None:
             batch = batch.filter(matching.mask(batch))
         if len(batch):
@@ -156,10 +171,20 @@ def _of_file(
             yield record_batch(arrays, schema, len(batch))
 
 
-def _feed_columns(file: pa.Table, batch: StoredBatch) -> dict[str, pa.Array]:
+def _feed_columns(file: pa.Table, batch: StoredBatch, updates: bool = True) -> dict[str, pa.Array]:
     """The columns of the feed; a change data file contains the change types of its rows."""
     nothing = arrow_array(np.zeros(len(batch), np.int64))
-    names = ("version", "timestamp", "change_type")
-    version, time, kind = (one_chunk(file[name]).take(nothing) for name in names)
-    columns = {COMMIT_VERSION: version, COMMIT_TIMESTAMP: time.cast(pa.timestamp("us", "UTC"))}
-    return columns if CHANGE_TYPE in batch.columns else {CHANGE_TYPE: kind, **columns}
+    version, time = (one_chunk(file[name]).take(nothing) for name in ("version", "timestamp"))
+    kind = batch.columns.get(CHANGE_TYPE)
+    if kind is None:
+        kind = one_chunk(file["change_type"]).take(nothing)
+    if not updates:
+        kind = without_updates(kind)
+    return {CHANGE_TYPE: kind, COMMIT_VERSION: version, COMMIT_TIMESTAMP: time.cast(pa.timestamp("us", "UTC"))}
+
+
+def without_updates(kinds: pa.StringArray) -> pa.StringArray:
+    """Return change types with a delete in place of a preimage, and an insert in place of a postimage."""
+    for image, kind in (("update_preimage", "delete"), ("update_postimage", "insert")):
+        kinds = pc.if_else(pc.equal(kinds, arrow_scalar(image, pa.string())), arrow_scalar(kind, pa.string()), kinds)
+    return kinds

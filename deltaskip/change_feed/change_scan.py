@@ -182,24 +182,44 @@ class ChangeScan(AsFrames, Reopened):
         return found
 
     def _narrowed(self, names: Sequence[str], predicate: Node | None, limit: int | None = None) -> Self:
-        """A scan of some of the columns, and of all changes for which the predicate is TRUE, and perhaps others.
+        """A scan of some of the columns, and of the changes whose rows also match another predicate.
 
-        Of rows that are compared, both images of a change are read if one of them matches the predicate of the scan.
-        The other one may match the narrower predicate alone, so that this one is then not pushed down.
+        If the scan has a predicate that one image of a change matches, and the other image may match the narrower
+        predicate alone, then this one is not pushed down.
 
         Args:
             names: Columns of this scan.
             predicate: Not bound; None for every change.
             limit: The most rows; None for those of this scan.
         """
-        given = self._scan._parsed
-        if predicate is None or (self._compared.every and given is not None):
-            found = self._copied(self._scan)
-        else:
+        found = self._copied(self._scan)
+        if predicate is not None and self._filters_rows:
+            given = self._scan._parsed
             where = ColumnExpr(predicate if given is None else And((given, predicate)))
             found = self._copied(Scan(self.snapshot, replace(chosen_by(self._scan), where=where, params=None)))
+            found._wanted = replace(self._wanted, images=False)
         found._shown = tuple(names)
         found.limit = self.limit if limit is None else min(limit, self.limit or limit)
+        return found
+
+    @property
+    def _filters_rows(self) -> bool:
+        """Whether `_narrowed` leaves out every row that does not match."""
+        return not (self._compared.every and self._wanted.images and self.where is not None)
+
+    @property
+    def tells_updates(self) -> bool:
+        """Whether images of updates are told as such; otherwise as a delete and an insert."""
+        return self._wanted.updates
+
+    def row_by_row(self, updates: bool = True) -> Self:
+        """Return the scan of the changed rows that match the predicate, without other images of them.
+
+        Args:
+            updates: Whether images of updates are told as such; otherwise as a delete and an insert.
+        """
+        found = self._copied(self._scan)
+        found._wanted = replace(self._wanted, images=False, updates=updates)
         return found
 
     def __repr__(self) -> str:
@@ -286,16 +306,11 @@ class ChangeScan(AsFrames, Reopened):
         from deltaskip.change_feed.change_rows import arrow_rows
 
         left = self.limit
-        for batch in arrow_rows(self._scan, self._groups(), list(self.paths_by_name)):
+        for batch in arrow_rows(self._scan, self._groups(), list(self.paths_by_name), self._wanted.updates):
             yield batch if left is None else batch.slice(0, left)
             left = None if left is None else max(0, left - len(batch))
             if left == 0:
                 return
-
-    @property
-    def _filters_rows(self) -> bool:
-        """Whether `_narrowed` leaves out every row that does not match."""
-        return not self._compared.every
 
     def _finished(self, metrics: object) -> None:
         """Take the metrics of a read, of which there are none."""
@@ -354,7 +369,7 @@ class ChangeScan(AsFrames, Reopened):
         """
         from deltaskip.change_feed.change_rows import change_reads
 
-        return change_reads(self._scan, self.rows(), list(self.paths_by_name))
+        return change_reads(self._scan, self.rows(), list(self.paths_by_name), self._wanted.updates)
 
     def read_directly(self) -> tuple[FileGroup, FileGroup, FileGroup]:
         """Change data files, whole files, and some rows of files, all without a comparison of rows."""
@@ -431,15 +446,19 @@ class ChangeScan(AsFrames, Reopened):
 
     def _group(self, files: pa.Table, rows: Rows) -> FileGroup:
         """The group of changed rows; files: those that the rows name."""
+        from deltaskip.change_feed.change_rows import without_updates
         from deltaskip.change_feed.changed_rows import as_entries
 
         numbers, versions, types, positions = as_entries(rows)
         entries = files.take(arrow_values.arrow_array(numbers, pa.int64())).select(self._found.files.column_names)
         stamps = np.array([self._times[version] for version in versions.tolist()], np.int64)
+        kinds = arrow_values.arrow_array(types, pa.string())
+        if not self._wanted.updates:
+            kinds = without_updates(kinds)
         replaced = {
             "version": arrow_values.arrow_array(versions, pa.int64()),
             "timestamp": arrow_values.arrow_array(stamps, pa.int64()).cast(pa.timestamp("ms", "UTC")),
-            "change_type": arrow_values.arrow_array(types, pa.string()),
+            "change_type": kinds,
             "num_rows": arrow_values.arrow_array(list(positions.counts), pa.int64()),
         }
         columns = {name: replaced.get(name, entries[name]) for name in entries.column_names}
@@ -458,7 +477,7 @@ class ChangeScan(AsFrames, Reopened):
         if len(order):
             group = self._group(compared.files, rows.take(order))
             mask[order] = np.concatenate(list((matches or partial(matching_rows, self._scan))(group)))
-        if compared.by_values:
+        if compared.by_values or not self._wanted.images:
             return mask
         keys = np.stack([rows.ids, rows.versions], axis=1)
         _, at = np.unique(keys, axis=0, return_inverse=True)

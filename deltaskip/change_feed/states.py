@@ -29,11 +29,16 @@ class WantedChanges:
         source: Where they come from. "auto" does not compare rows without ids.
         net: Whether one change of each row is read for all versions together.
         snapshot_first: Whether the rows of the first version are read as inserts, in place of its changes.
+        images: Whether both images of a change are read if one matches the predicate; otherwise only rows that match.
+            Only rows that are compared have their other image.
+        updates: Whether images of updates are told as such; otherwise as a delete and an insert.
     """
 
     source: Source = "auto"
     net: bool = False
     snapshot_first: bool = False
+    images: bool = True
+    updates: bool = True
 
 
 EVERY_CHANGE = WantedChanges()

@@ -64,7 +64,7 @@ def log_answer(session: QuerySession, text: str) -> pa.Table | None:
         text: The query.
     """
     query = simple_query(text)
-    if query is None or not session.has_table(query.table.parts):
+    if query is None or query.table.changes is not None or not session.has_table(query.table.parts):
         return None
     table = session.table(query.table)
     own = (

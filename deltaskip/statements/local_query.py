@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
+from deltaskip.change_feed.change_scan import ChangeScan
+from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, meant
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.redaction import redacted
@@ -97,7 +98,7 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
     try:
         found = references(text, paths=True)
     except PredicateError:
-        if example is None:
+        if example is None or any(token.is_word("CHANGES") for token in tokens):
             raise
         found = []
     named = [ref for ref in found if session.has_table(ref.name.parts) or session.knows_names]
@@ -202,7 +203,7 @@ class _Known:
             return None
         return self.scan(one.name, where, columns or None, limit).to_batches()
 
-    def scans(self, text: str, named: Sequence[Reference]) -> list[TableScan]:
+    def scans(self, text: str, named: Sequence[Reference]) -> list[TableScan | ChangeScan]:
         """The scans of the tables of a query for DuckDB, in its order, by the predicates that mean the same in Spark.
 
         text: The query with the values of its parameters.
@@ -216,9 +217,20 @@ class _Known:
 
     def scan(
         self, name: StatementTable, where: str | None, columns: Sequence[str] | None = None, limit: int | None = None
-    ) -> TableScan:
+    ) -> TableScan | ChangeScan:
         """The scan of a table by a predicate, and by that of the view which its name stands for."""
         both = [f"({each})" for each in (self.session.condition(name), where) if each is not None]
+        if name.changes is not None:
+            found = self.session.changes(name, self.tables[name], both, self.time_zone)
+            shown = list(found.paths_by_name)
+            by_name = {fold_name(each): each for each in shown}
+            names = shown if columns is None else columns
+            for each in names:
+                if fold_name(each) not in by_name:
+                    raise PredicateError(
+                        f"The changes of {found.snapshot.table_root} have no column {each}.{meant(each, shown)}"
+                    )
+            return found._narrowed([by_name[fold_name(each)] for each in names], None, limit)
         return self.tables[name].scan(" AND ".join(both) or None, columns, limit, self.time_zone)
 
 
@@ -248,7 +260,7 @@ def _columns(text: str, tokens: Sequence[SqlToken]) -> list[str] | None:
 def _by_duckdb(
     text: str,
     tokens: Sequence[SqlToken],
-    scans: Mapping[Reference, TableScan],
+    scans: Mapping[Reference, TableScan | ChangeScan],
     params: object,
     time_zone: str,
 ) -> pa.RecordBatchReader:

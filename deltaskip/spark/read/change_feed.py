@@ -34,6 +34,10 @@ from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, n
 _CONSTANT_SCAN_BYTES = 64 << 20
 _MOST_CONSTANT_SCANS = 8
 _NOTHING = arrow_scalar(0, pa.int64())
+_WITHOUT_UPDATES = (
+    f"CASE {CHANGE_TYPE} WHEN 'update_preimage' THEN 'delete' WHEN 'update_postimage' THEN 'insert' "
+    f"ELSE {CHANGE_TYPE} END"
+)
 _FILE = "__deltaskip_file"
 _POSITION = "__deltaskip_position"
 
@@ -58,6 +62,8 @@ def changes_to_dataframe(spark: SparkSession, scan: ChangeScan) -> DataFrame:
     chosen = [scanned_rows(spark, _partly(scan, session.listing, found))] if len(found.files) else []
     if frames or not chosen:
         frame = union_of_frames(frames) if frames else spark.createDataFrame([], spark_schema(schema))
+        if not scan.tells_updates:
+            frame = frame.withColumn(CHANGE_TYPE, F.expr(_WITHOUT_UPDATES))
         frames = [matching(frame, snapshot.table_root, schema, scan.where, scan.columns)]
     # These rows were chosen by the predicate, or with another image of them.
     frames += [matching(frame, snapshot.table_root, schema, None, scan.columns) for frame in chosen]
