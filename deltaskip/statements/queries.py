@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -205,27 +206,47 @@ class QuerySession(ABC):
 
         Raises PredicateError for an option that does not exist, and as `DeltaTable.changes` does.
         """
-        clause, zone = name.changes, zone or self.time_zone
+        clause = name.changes
         assert clause is not None
-        mode, updates, source = _changes_options(clause)
-        step = timedelta(milliseconds=1)
         start, end = (self.moment(each) if isinstance(each, str) else each for each in (clause.start, clause.end))
-        if clause.after_start:
-            start = start + step if isinstance(start, datetime) else start + 1
-        if clause.before_end and end is not None:
-            end = end - step if isinstance(end, datetime) else end - 1
-        given: dict[str, Any] = {"source": source, "net": mode == "netchanges", "time_zone": zone}
-        if clause.after_start:
-            given["allow_out_of_range"] = True
-        bound = [f"({text})" for text in wanted] if self.spark is None else []
-        for text in wanted if self.spark is not None else ():
-            try:
-                scan = table.changes(start, end, text, **given)
-            except PredicateError:
-                continue
-            if scan.evaluates_here():
-                bound.append(f"({text})")
-        return table.changes(start, end, " AND ".join(bound) or None, **given).row_by_row(updates)
+        timed = replace(clause, start=start, end=end)
+        return changed_rows(timed, table, wanted, zone or self.time_zone, exact=self.spark is None)
+
+
+def changed_rows(
+    clause: StatementChanges, table: DeltaTable, wanted: Sequence[str], zone: str, exact: bool = False
+) -> ChangeScan:
+    """Return the changed rows of a table.
+
+    Args:
+        clause: The changes, with times instead of SQL text.
+        table: The table.
+        wanted: Predicates of the rows as SQL text.
+        zone: The time zone.
+        exact: Whether all predicates are evaluated; otherwise those are left out that this process cannot evaluate.
+
+    Raises PredicateError for an option that does not exist, and as `DeltaTable.changes` does.
+    """
+    mode, updates, source = _changes_options(clause)
+    step = timedelta(milliseconds=1)
+    start, end = clause.start, clause.end
+    assert not (isinstance(start, str) or isinstance(end, str))
+    if clause.after_start:
+        start = start + step if isinstance(start, datetime) else start + 1
+    if clause.before_end and end is not None:
+        end = end - step if isinstance(end, datetime) else end - 1
+    given: dict[str, Any] = {"source": source, "net": mode == "netchanges", "time_zone": zone}
+    if clause.after_start:
+        given["allow_out_of_range"] = True
+    bound = [f"({text})" for text in wanted if exact]
+    for text in () if exact else wanted:
+        try:
+            scan = table.changes(start, end, text, **given)
+        except PredicateError:
+            continue
+        if scan.evaluates_here():
+            bound.append(f"({text})")
+    return table.changes(start, end, " AND ".join(bound) or None, **given).row_by_row(updates)
 
 
 def _changes_options(clause: StatementChanges) -> tuple[str, bool, Any]:

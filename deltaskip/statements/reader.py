@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Literal
 
 from deltaskip.alter.alter_sql import AlterParser
@@ -37,16 +38,16 @@ class StatementChanges:
     """The changes of a table in a query.
 
     Attributes:
-        start: The first version, or SQL text of the time from which on versions are read.
-        end: The last version, or SQL text of a time; None for the latest.
+        start: The first version, or the time from which on versions are read, also as SQL text.
+        end: The last version, or a time; None for the latest.
         after_start: Whether `start` itself is left out.
         before_end: Whether `end` itself is left out.
         options: The options of WITH, by their names in lower case.
         updates: Whether images of updates are told as such; otherwise as a delete and an insert.
     """
 
-    start: int | str
-    end: int | str | None = None
+    start: int | str | datetime
+    end: int | str | datetime | None = None
     after_start: bool = False
     before_end: bool = False
     options: tuple[tuple[str, str], ...] = ()

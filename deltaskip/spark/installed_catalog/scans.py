@@ -292,6 +292,18 @@ def _python_batch(jvm: Jvm, scan: TableScan, schema: Any, members: Sequence[t.St
         raise UnsupportedFeature(
             f"{error} Through Spark's own SQL the table cannot be read: use sql() of the catalog."
         ) from error
+    return planned_batch(jvm, parts, schema)
+
+
+def planned_batch(jvm: Jvm, parts: Sequence[FilePartition], schema: Any) -> Any:
+    """Return the batch of Spark's Python data source that reads partitions.
+
+    Args:
+        jvm: The session's JVM.
+        parts: The partitions.
+        schema: The columns, as a schema of the JVM.
+    """
+    spark = jvm.spark
     with running_interpreter(spark):
         spark.dataSource.register(_planned_rows(_KEY))
     jvm.activate()
