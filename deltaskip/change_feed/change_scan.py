@@ -212,6 +212,19 @@ class ChangeScan(AsFrames, Reopened):
         """Whether images of updates are told as such; otherwise as a delete and an insert."""
         return self._wanted.updates
 
+    def entries(self) -> tuple[pa.Int64Array, pa.StringArray, pa.Int64Array]:
+        """Return the version, path and bytes of each file with changes, whether they match the predicate or not."""
+        adds = self._changes.adds
+        return self._changes.versions, *(arrow_values.one_chunk(adds[name]) for name in ("path", "size"))
+
+    def only(self, entries: pa.BooleanArray) -> Self:
+        """Return the scan of some of the files. entries: whether to read each of `entries`."""
+        changes = _taken(self._changes, pc.indices_nonzero(entries).cast(pa.int64()))
+        base = self._versions.snapshot
+        found = self._copied(Scan(Snapshot.of_files(base, _feed_metadata(base), changes.adds), chosen_by(self._scan)))
+        found._changes = changes
+        return found
+
     def row_by_row(self, updates: bool = True) -> Self:
         """Return the scan of the changed rows that match the predicate, without other images of them.
 

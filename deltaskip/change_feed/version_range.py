@@ -12,7 +12,7 @@ from deltaskip.log.segment import LogListing
 from deltaskip.records import dataclass
 
 # File times are adjusted to ascend with the versions, starting this many versions before the range, as in delta-spark.
-_VERSIONS_BEFORE = 100
+VERSIONS_BEFORE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def version_range(
     else:
         check_same_table(snapshot)
     storage, root = latest.storage, latest.root
-    from_version = 0 if by_time or first.version is None else max(0, first.version - _VERSIONS_BEFORE)
+    from_version = 0 if by_time or first.version is None else max(0, first.version - VERSIONS_BEFORE)
     if first.version is not None and first.version > latest.version:
         if not allow_out_of_range:
             raise VersionNotFound(

@@ -223,6 +223,14 @@ class InstalledChanges(Unmeasured, Proxy):
         return planned_batch(self.jvm, parts, self._schema)
 
     @answers()
+    def toMicroBatchStream(self, _checkpoint: Any) -> Any:
+        """Scan: refuse streams, whose offsets Spark would keep for objects of this process."""
+        raise UnsupportedFeature(
+            f"A stream of changes is read by the path of the table: write spark.readStream.format('deltaskip')"
+            f".option('readChangeFeed', 'true').load({self._scan.snapshot.table_root!r})."
+        )
+
+    @answers()
     def columnarSupportMode(self) -> Any:
         """Scan: each partition decides whether its readers return columnar batches."""
         modes = getattr(self.jvm.view.org.apache.spark.sql.connector.read, "Scan$ColumnarSupportMode")

@@ -284,7 +284,7 @@ def _python_batch(jvm: Jvm, scan: TableScan, schema: Any, members: Sequence[t.St
 
     Raises UnsupportedFeature for files that pyarrow cannot read as Spark would.
     """
-    spark, most = jvm.spark, int(jvm.spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
+    most = int(jvm.spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
     every = TableScan(scan.snapshot, ReadOptions(columns=scan.columns, time_zone=scan.time_zone))
     try:
         parts = partitions_of(_reads(jvm, every, scan, members, most), most)
