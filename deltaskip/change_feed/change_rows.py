@@ -131,7 +131,7 @@ def _reads(
 ) -> Reads:
     table, pruning = _stored(scan), _pruning(scan)
     shown = [field for field in table[1].fields if field.name in result.names]
-    inside = char_columns(shown), void_columns(shown)
+    chars, voids = char_columns(shown), void_columns(shown)
     for group in groups:
         files = group.files.append_column("deletion_vector", [group.deleted])
         for number in range(len(files)):
@@ -140,11 +140,9 @@ def _reads(
             extra = (StructField(CHANGE_TYPE, STRING),) if written else ()
             rows = StoredRows(*table, wanted, extra, pruning=None if group.is_chosen else pruning)
             positions = None if group.positions is None else group.positions[number]
-            predicate = None if group.is_chosen else matching
-            yield (
-                file["size"][0].as_py() or 0,
-                partial(_of_file, predicate, rows, file, positions, result, *inside, updates),
-            )
+            given = None if group.is_chosen else matching, rows, file, positions, result
+            read = partial(_of_file, *given, chars=chars, voids=voids, updates=updates)
+            yield file["size"][0].as_py() or 0, read
 
 
 def _of_file(
@@ -153,6 +151,7 @@ def _of_file(
     file: pa.Table,
     positions: pa.Int64Array | None,
     schema: pa.Schema,
+    *,
     chars: Mapping[str, DataType],
     voids: Mapping[str, DataType],
     updates: bool,

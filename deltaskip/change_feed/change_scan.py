@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     import duckdb
     import polars
 
-    from deltaskip.change_feed.changed_rows import Rows
     from deltaskip.change_feed.compared_files import ComparedFiles
+    from deltaskip.change_feed.row_changes import Rows
     from deltaskip.reading.read_ahead import Reads
 
 _LISTED = ("path", "uri", "size", "partition_values", "num_records")
@@ -426,7 +426,7 @@ class ChangeScan(AsFrames, Reopened):
 
     def _choose(self, matches: Matches | None) -> FileGroup:
         """The changed rows of versions that are read by comparison, where one of a row's images matches."""
-        from deltaskip.change_feed.changed_rows import Rows
+        from deltaskip.change_feed.row_changes import Rows
 
         found = self._found
         if found.compared is None:
@@ -445,13 +445,13 @@ class ChangeScan(AsFrames, Reopened):
 
     def _compare(self, compared: ComparedFiles, matches: Matches | None) -> Iterator[Rows]:
         """The changed rows where one image matches: of each version, or of all for net changes."""
-        from deltaskip.change_feed import changed_rows
+        from deltaskip.change_feed import row_changes
 
         values = partial(self._values, compared.files)
         found = compared.changed(self.snapshot, values)
         if self._wanted.net:
-            net = changed_rows.net_of_values if compared.by_values else changed_rows.net
-            found = iter([net(changed_rows.Rows.joined(list(found)), values)])
+            net = row_changes.net_of_values if compared.by_values else row_changes.net
+            found = iter([net(row_changes.Rows.joined(list(found)), values)])
         for rows in found:
             if self._scan.where is not None and len(rows.ids):
                 rows = rows.take(self._matching(compared, rows, matches))
@@ -460,7 +460,7 @@ class ChangeScan(AsFrames, Reopened):
     def _group(self, files: pa.Table, rows: Rows) -> FileGroup:
         """The group of changed rows; files: those that the rows name."""
         from deltaskip.change_feed.change_rows import without_updates
-        from deltaskip.change_feed.changed_rows import as_entries
+        from deltaskip.change_feed.row_changes import as_entries
 
         numbers, versions, types, positions = as_entries(rows)
         entries = files.take(arrow_values.arrow_array(numbers, pa.int64())).select(self._found.files.column_names)
@@ -481,7 +481,7 @@ class ChangeScan(AsFrames, Reopened):
     def _matching(self, compared: ComparedFiles, rows: Rows, matches: Matches | None) -> np.ndarray[Any, Any]:
         """A mask of the rows that match the predicate, or whose other image does."""
         from deltaskip.change_feed.change_rows import matching_rows
-        from deltaskip.change_feed.changed_rows import order_of
+        from deltaskip.change_feed.row_changes import order_of
 
         order = order_of(rows)
         # Of a file that cannot have a matching row, no row is read.
@@ -501,7 +501,7 @@ class ChangeScan(AsFrames, Reopened):
     def _values(self, files: pa.Table, rows: Rows) -> pa.Table:
         """The values of rows in all columns of the table, in the order of the rows."""
         from deltaskip.change_feed.change_rows import arrow_rows
-        from deltaskip.change_feed.changed_rows import order_of
+        from deltaskip.change_feed.row_changes import order_of
 
         order = order_of(rows)
         every = Scan(self.snapshot, ReadOptions(time_zone=self.time_zone, hidden=True))
@@ -570,8 +570,8 @@ class _FilesByReading:
         compared = None
         if ids.any():
             at = np.flatnonzero(ids)
-            of_versions = may[at], versions.by_values
-            compared = _compared(files, changes, gone, at, np.flatnonzero(part), positions, *of_versions)
+            named = {"may": may[at], "by_values": versions.by_values}
+            compared = _compared(files, changes, gone, at, np.flatnonzero(part), positions, **named)
         some = np.ones(len(files), np.bool_)
         some[part] = np.array(positions.counts, np.int64) > 0
         some &= ~ids
@@ -597,6 +597,7 @@ def _compared(
     ids: np.ndarray[Any, Any],
     part: np.ndarray[Any, Any],
     positions: RowPositions,
+    *,
     may: np.ndarray[Any, Any],
     by_values: frozenset[int],
 ) -> ComparedFiles:

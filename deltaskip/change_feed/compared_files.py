@@ -17,9 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.change_feed import changed_rows
+from deltaskip.change_feed import row_changes
 from deltaskip.change_feed.change_rows import chosen_rows
-from deltaskip.change_feed.changed_rows import DELETE, INSERT, Ints, Rows
+from deltaskip.change_feed.row_changes import DELETE, INSERT, Ints, Rows
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import InvalidArgument
 from deltaskip.features.change_data_feed import FEED_NAMES
@@ -29,8 +29,8 @@ from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.types import LONG, StructField, StructType
+from deltaskip.sparkexpr.values import row_hashes
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
-from deltaskip.sparkexpr.values.row_hashes import row_hashes
 
 _CURE = "Read the changes of versions with the change data feed instead."
 
@@ -55,7 +55,7 @@ class ComparedFiles:
     may: npt.NDArray[np.bool_]
     by_values: Set[int]
 
-    def changed(self, snapshot: Snapshot, values: changed_rows.Values) -> Iterator[Rows]:
+    def changed(self, snapshot: Snapshot, values: row_changes.Values) -> Iterator[Rows]:
         """Yield the changed rows of each version, in the order of the versions.
 
         Of versions that are compared by values, rows of files that cannot match are left out on both sides.
@@ -76,7 +76,7 @@ class ComparedFiles:
                 self._side(reader, np.flatnonzero(chosen & (inserts == added)), kind)
                 for added, kind in ((True, INSERT), (False, DELETE))
             ]
-            yield changed_rows.without_equal(*sides, values) if by_values else changed_rows.of_ids(version, *sides)
+            yield row_changes.without_equal(*sides, values) if by_values else row_changes.of_ids(version, *sides)
 
     def _side(self, reader: _IdReader | _ValueReader, numbers: npt.NDArray[np.intp], kind: int) -> Rows:
         """The rows of files."""

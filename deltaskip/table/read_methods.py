@@ -154,6 +154,9 @@ class ReadingMethods(TableMethods):
         max_files_per_trigger: int | None = None,
         ignore_deletes: bool = False,
         skip_change_commits: bool = False,
+        max_bytes_per_trigger: int | None = None,
+        changes: bool = False,
+        source: Literal["auto", "feed", "rows"] = "auto",
         params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> Any:
         """Return a streaming DataFrame of the rows of the table, and then of new rows.
@@ -173,7 +176,13 @@ class ReadingMethods(TableMethods):
                 a date or ISO 8601 text. A time without a time zone is in UTC.
             max_files_per_trigger: Maximum number of files of a micro-batch. The default is all available files.
             ignore_deletes: Whether to skip versions that only delete files.
-            skip_change_commits: Whether to skip versions that delete or change rows, with the rows that they write.
+            skip_change_commits: Whether to skip versions that delete, change or restore rows, with the rows that they
+                write.
+            max_bytes_per_trigger: Bytes of files of a micro-batch, which has at least one file. The default is all
+                available files.
+            changes: Whether to follow the changes of the table, as `changes` returns them, after the rows of the latest
+                version as inserts, or from the given start on. A micro-batch has all changes of a version or none.
+            source: Where changes come from, as for `changes`.
             params: Values of the parameters of `where`, as for `scan`.
 
         Raises:
@@ -201,6 +210,9 @@ class ReadingMethods(TableMethods):
             "startingVersion": "latest" if latest else first,
             "startingTimestamp": starting_timestamp,
             "maxFilesPerTrigger": arguments.non_negative("max_files_per_trigger", max_files_per_trigger),
+            "maxBytesPerTrigger": arguments.non_negative("max_bytes_per_trigger", max_bytes_per_trigger),
+            "readChangeFeed": "true" if arguments.flag("changes", changes) else None,
+            "changeSource": arguments.choice("source", source, "auto", "feed", "rows") if changes else None,
             "ignoreDeletes": "true" if arguments.flag("ignore_deletes", ignore_deletes) else None,
             "skipChangeCommits": "true" if arguments.flag("skip_change_commits", skip_change_commits) else None,
         }

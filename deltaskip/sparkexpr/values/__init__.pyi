@@ -7,6 +7,7 @@ from .hashes import SPARK_SEED, iceberg_bucket, spark_hash
 from .interval_types import INTERVALS
 from .intervals import interval_text
 from .numerals import EXACT, context, decimal_of, exactly, integer_of, of_unscaled
+from .row_hashes import row_hashes
 from .vectors import floats_of_order, ordered_floats
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "nearest_float",
     "of_unscaled",
     "ordered_floats",
+    "row_hashes",
     "spark_hash",
     "to_float",
 ]
