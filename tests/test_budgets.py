@@ -63,7 +63,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "schema": 450,
     "skipping": 6_900,
     "spark": 13_700,
-    "sparkexpr": 18_400,
+    "sparkexpr": 18_500,
     "statements": 1_300,
     "stats": 2_550,
     "storage": 2_700,

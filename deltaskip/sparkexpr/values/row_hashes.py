@@ -44,7 +44,8 @@ def _with(values: pa.Array, seeds: _Hashes) -> _Hashes:
     if pa.types.is_null(kind):
         return seeds
     if pa.types.is_struct(kind):
-        found = seeds
+        # A struct of NULLs is not NULL.
+        found = _mixed(np.zeros(len(values), np.int64), seeds)
         for field in values.flatten():
             found = _with(field, found)
     elif pa.types.is_list(kind) or pa.types.is_map(kind):
