@@ -111,7 +111,7 @@ class ChangeScan(AsFrames, Reopened):
     def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
         options = replace(chosen_by(self._scan), hidden=self._hidden)
         reference = SnapshotReference.of(self._versions.snapshot)
-        return _restored, (reference, self.start, self.end, options, self._wanted)
+        return _restored, (reference, (self.start, self.end), options, self._wanted, self._shown, self.limit)
 
     @property
     def start(self) -> int:
@@ -709,13 +709,18 @@ def _nothing() -> FeedFiles:
 
 
 def _restored(
-    reference: SnapshotReference, start: int, end: int, options: ReadOptions, wanted: WantedChanges
+    reference: SnapshotReference,
+    bounds: tuple[int, int],
+    options: ReadOptions,
+    wanted: WantedChanges,
+    shown: tuple[str, ...] | None,
+    limit: int | None,
 ) -> dict[str, Any]:
     """The attributes of a pickled scan."""
     snapshot = reference.opened()
     # Times depend on the commits before the first one.
-    versions = VersionRange(start, end, snapshot, list_log(snapshot.storage, snapshot.root))
-    return vars(ChangeScan(versions, options, wanted))
+    versions = VersionRange(*bounds, snapshot, list_log(snapshot.storage, snapshot.root))
+    return {**vars(ChangeScan(versions, options, wanted)), "_shown": shown, "limit": limit}
 
 
 # A remove action seldom has statistics. The statistics of the add that returns with another deletion vector are not
