@@ -9,11 +9,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltaskip.dml.positions import RowPositions
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.values import equal_rows
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
 
 ChangeType = Literal["insert", "delete", "update_preimage", "update_postimage"]
 _TYPES: tuple[ChangeType, ...] = ("insert", "delete", "update_preimage", "update_postimage")
@@ -60,7 +61,7 @@ Values: TypeAlias = Callable[[Rows], pa.Table]
 
 def of_ids(version: int, added: Rows, removed: Rows) -> Rows:
     """Return the changed rows among the rows of a version's files, which have row commit versions as versions."""
-    _, new, old = np.intersect1d(added.ids, removed.ids, return_indices=True)
+    new, old = _matched(added.ids, removed.ids)
     moved = added.versions[new] == removed.versions[old]
     sides = (_paired(added, new, POSTIMAGE, moved), _paired(removed, old, PREIMAGE, moved))
     changed = Rows.joined(sides)
@@ -77,13 +78,7 @@ def without_equal(added: Rows, removed: Rows, values: Values) -> Rows:
         removed: The others.
         values: Reads rows.
     """
-    every, codes = np.unique(np.concatenate([added.ids, removed.ids]), return_inverse=True)
-    ranks = [_ranks(each) for each in (codes[: len(added.ids)], codes[len(added.ids) :])]
-    keys = [
-        rank * len(every) + code
-        for rank, code in zip(ranks, (codes[: len(added.ids)], codes[len(added.ids) :]), strict=True)
-    ]
-    _, new, old = np.intersect1d(*keys, assume_unique=True, return_indices=True)
+    new, old = _pairs(added.ids, removed.ids)
     order = np.lexsort((added.positions[new], added.files[new]))
     new, old = new[order], old[order]
     keep = [np.ones(len(each.ids), np.bool_) for each in (added, removed)]
@@ -95,14 +90,37 @@ def without_equal(added: Rows, removed: Rows, values: Values) -> Rows:
     return Rows.joined([added.take(keep[0]), removed.take(keep[1])])
 
 
-def _ranks(codes: npt.NDArray[np.intp]) -> Ints:
-    """The number of each among the equal ones before it."""
-    order = np.argsort(codes, kind="stable")
+def _pairs(left: Ints, right: Ints) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The indexes of equal numbers on both sides, each number as often as the side has it that has it less often."""
+    coded = arrow_array(np.concatenate([left, right]), pa.int64()).dictionary_encode()
+    codes = numpy_values(coded.indices).astype(np.int64)
+    sides = codes[: len(left)], codes[len(left) :]
+    counts = [np.bincount(side, minlength=len(coded.dictionary)) for side in sides]
+    # A place for the first occurrence of each number, and after them for the further ones.
+    starts = np.cumsum(np.maximum(*counts)) - np.maximum(*counts)
+    places = [np.full(int(starts[-1] + np.maximum(*counts)[-1]) if len(starts) else 0, -1, np.int64) for _ in sides]
+    for place, side, count in zip(places, sides, counts, strict=True):
+        place[starts[side] + _ranks(side, count)] = np.arange(len(side))
+    both = np.flatnonzero((places[0] >= 0) & (places[1] >= 0))
+    return places[0][both], places[1][both]
+
+
+def _ranks(codes: Ints, counts: npt.NDArray[np.intp]) -> Ints:
+    """The number of each code among the equal ones before it. counts: How often there is each code."""
+    ranks = np.zeros(len(codes), np.int64)
+    several = np.flatnonzero(counts[codes] > 1)
+    order = several[np.argsort(codes[several], kind="stable")]
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    lengths = np.diff(np.append(starts, len(codes)))
-    ranks = np.empty(len(codes), np.int64)
-    ranks[order] = np.arange(len(codes)) - np.repeat(starts, lengths)
+    lengths = np.diff(np.append(starts, len(order)))
+    ranks[order] = np.arange(len(order)) - np.repeat(starts, lengths)
     return ranks
+
+
+def _matched(left: Ints, right: Ints) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The indexes of equal numbers on both sides, which each side has once."""
+    found = pc.index_in(arrow_array(left, pa.int64()), value_set=arrow_array(right, pa.int64()))
+    at = np.flatnonzero(numpy_values(found.is_valid()))
+    return at, numpy_values(found.drop_null()).astype(np.intp)
 
 
 def _paired(rows: Rows, places: npt.NDArray[np.intp], kind: int, left_out: npt.NDArray[np.bool_]) -> Rows:
@@ -130,7 +148,7 @@ def net(rows: Rows, values: Values) -> Rows:
     # The image before the first change of each row, and the one after its last.
     old = _sorted(told.take(is_before & (rows.versions == first[at])))
     new = _sorted(told.take(~is_before & (rows.versions == last[at])))
-    _, i, j = np.intersect1d(old.ids, new.ids, assume_unique=True, return_indices=True)
+    i, j = _matched(old.ids, new.ids)
     same = _are_equal(values(old.take(i)), values(new.take(j))) if len(i) else np.zeros(0, np.bool_)
     old, new = (replace(each, types=np.full(len(each.ids), kind)) for each, kind in ((old, DELETE), (new, INSERT)))
     return Rows.joined([_paired(old, i, PREIMAGE, same), _paired(new, j, POSTIMAGE, same)])
