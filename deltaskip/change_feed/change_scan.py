@@ -494,9 +494,9 @@ class ChangeScan(AsFrames, Reopened):
             return mask
         keys = np.stack([rows.ids, rows.versions], axis=1)
         _, at = np.unique(keys, axis=0, return_inverse=True)
-        matches = np.zeros(len(keys), np.bool_)
-        np.logical_or.at(matches, at.ravel(), mask)
-        return matches[at.ravel()]
+        either = np.zeros(len(keys), np.bool_)
+        np.logical_or.at(either, at.ravel(), mask)
+        return np.asarray(either[at.ravel()])
 
     def _values(self, files: pa.Table, rows: Rows) -> pa.Table:
         """The values of rows in all columns of the table, in the order of the rows."""
@@ -570,8 +570,8 @@ class _FilesByReading:
         compared = None
         if ids.any():
             at = np.flatnonzero(ids)
-            named = {"may": may[at], "by_values": versions.by_values}
-            compared = _compared(files, changes, gone, at, np.flatnonzero(part), positions, **named)
+            places = np.flatnonzero(part)
+            compared = _compared(files, changes, gone, at, places, positions, may=may[at], by_values=versions.by_values)
         some = np.ones(len(files), np.bool_)
         some[part] = np.array(positions.counts, np.int64) > 0
         some &= ~ids

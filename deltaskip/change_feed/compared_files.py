@@ -72,11 +72,12 @@ class ComparedFiles:
             by_values = version in self.by_values
             reader = _ValueReader(snapshot) if by_values else _IdReader(snapshot)
             chosen = (versions == version) & (self.may | (not by_values))
-            sides = [
-                self._side(reader, np.flatnonzero(chosen & (inserts == added)), kind)
-                for added, kind in ((True, INSERT), (False, DELETE))
-            ]
-            yield row_changes.without_equal(*sides, values) if by_values else row_changes.of_ids(version, *sides)
+            added = self._side(reader, np.flatnonzero(chosen & inserts), INSERT)
+            removed = self._side(reader, np.flatnonzero(chosen & ~inserts), DELETE)
+            if by_values:
+                yield row_changes.without_equal(added, removed, values)
+            else:
+                yield row_changes.of_ids(version, added, removed)
 
     def _side(self, reader: _IdReader | _ValueReader, numbers: npt.NDArray[np.intp], kind: int) -> Rows:
         """The rows of files."""

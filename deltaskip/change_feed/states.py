@@ -126,9 +126,9 @@ def check_states(
     last_version = commits.files[-1].version if commits.files else states[-1].version
     ends = [*(state.version for state in states[1:]), last_version + 1]
     of_ids, of_values = set[int](), set[int]()
-    for state, end, on, ids in zip(states, ends, fed, with_ids, strict=True):
+    for state, end, on, has_ids in zip(states, ends, fed, with_ids, strict=True):
         if not on:
-            (of_ids if ids else of_values).update(range(state.version, end))
+            (of_ids if has_ids else of_values).update(range(state.version, end))
     if wanted.net and of_values:
         # One row is followed through all versions by the same means.
         return ComparedVersions(by_values=frozenset(of_ids | of_values))

@@ -68,8 +68,8 @@ def _changes(
     """
     strict = chosen.pop("strict")
     bounds = bound(start), bound(end)
-    which: dict[str, Any] = {"source": changes_from, "net": net, "snapshot_first": snapshot_first}
-    scan = source.open().changes(*bounds, **chosen, allow_out_of_range=allow_out_of_range, strict=strict, **which)
+    chosen |= {"strict": strict, "source": changes_from, "net": net, "snapshot_first": snapshot_first}
+    scan = source.open().changes(*bounds, allow_out_of_range=allow_out_of_range, **chosen)
     if as_json:
         files = scan.files()
         write_files_json(

@@ -157,7 +157,9 @@ class QuerySession(ABC):
         meaning = engine("A query").meaning(self.spark)
         if meaning is None or not meaning.reads(text):
             return {}
-        columns = {name: tables[ref].scan().columns or tables[ref].schema.names for ref, name in names.items()}
+        columns: dict[str, Sequence[str]] = {
+            name: tables[ref].scan().columns or tables[ref].schema.names for ref, name in names.items()
+        }
         columns |= {name: [*columns[name], *FEED_NAMES] for ref, name in names.items() if ref.name.changes is not None}
         return _required(query_template(text, names).format_map({name: name for name in columns}), columns)
 
@@ -208,7 +210,8 @@ class QuerySession(ABC):
         """
         clause = name.changes
         assert clause is not None
-        start, end = (self.moment(each) if isinstance(each, str) else each for each in (clause.start, clause.end))
+        start = self.moment(clause.start) if isinstance(clause.start, str) else clause.start
+        end = self.moment(clause.end) if isinstance(clause.end, str) else clause.end
         timed = replace(clause, start=start, end=end)
         return changed_rows(timed, table, wanted, zone or self.time_zone, exact=self.spark is None)
 

@@ -202,7 +202,7 @@ class StatementReader(AlterParser):
             if self.take_one(*words) is None:
                 raise self.error(f"{words[0]} is expected here, as after FROM")
             last, before = read(), self.take_one("INCLUSIVE", "EXCLUSIVE") == "EXCLUSIVE"
-        options = ()
+        options: tuple[tuple[str, str], ...] = ()
         if self.take_words("WITH"):
             options = tuple(
                 (each.property.lower(), each.value) for each in self.parenthesized_list(self.property_with_value)
@@ -220,7 +220,7 @@ class StatementReader(AlterParser):
         self.at = closing + 1
         if not known or any(token.kind not in ("number", "string") for token in tokens[1:]):
             return None
-        bounds = []
+        bounds: list[int | str] = []
         for token in tokens[1:]:
             is_version = token.kind == "number" and token.text.isascii() and token.text.isdigit()
             bounds.append(int(token.text) if is_version else self.text[token.start : token.end])
@@ -229,7 +229,7 @@ class StatementReader(AlterParser):
             parts: NameParts = "delta", path if "/" in path else f"./{path}"
         else:
             [parts] = (tuple(each) for each in parse_names(tokens[0].text, "table_changes", SchemaError))
-        return StatementTable(parts, changes=StatementChanges(*bounds, updates=True))
+        return StatementTable(parts, changes=StatementChanges(bounds[0], (*bounds[1:], None)[0], updates=True))
 
     def operand(self) -> str:
         """The text of a value without surrounding words, such as `current_timestamp() - INTERVAL 1 DAY`."""

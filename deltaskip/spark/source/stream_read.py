@@ -217,11 +217,11 @@ class ChangeStreamReader(StreamReader):
             first += 1
         if first < end["version"]:
             scans.append(options.changes_between(first, end["version"] - 1, snapshot))
-        found = []
+        found: list[Any] = []
         for scan in scans:
             self._check_schema(scan)
             found += scan.only(pc.invert(self._excluded(scan.entries()[1]))).reads()[1]
-        return found
+        return iter(found)
 
     def _units(self, snapshot: Snapshot, start: Offset, end: Offset) -> _Units:
         first = start["version"]
