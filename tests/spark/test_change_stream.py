@@ -221,9 +221,6 @@ def test_options_that_a_stream_of_changes_does_not_take_are_refused(
 
 @pytest.mark.long
 def test_a_query_of_spark_reads_the_state_and_then_the_changes(spark: Any, tmp_path: Path) -> None:
-    from deltaskip.spark.source.data_source import DeltaSkipDataSource
-
-    spark.dataSource.register(DeltaSkipDataSource)
     table = made(tmp_path / "t", VECTORS)
     table.append(rows(range(6)))
     found: list[dict[str, Any]] = []
@@ -234,7 +231,7 @@ def test_a_query_of_spark_reads_the_state_and_then_the_changes(spark: Any, tmp_p
     for change in (None, lambda: table.update({"x": "x + 1"}, "id = 3"), lambda: table.delete("id = 4")):
         if change is not None:
             change()
-        stream = spark.readStream.format("deltaskip").option("readChangeFeed", "true").load(table.uri)
+        stream = table.read_stream(spark, changes=True, source="rows", max_bytes_per_trigger=1 << 20)
         writer = stream.writeStream.foreachBatch(keep).option("checkpointLocation", str(tmp_path / "c"))
         query = writer.trigger(availableNow=True).start()
         query.awaitTermination()
