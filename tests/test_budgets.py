@@ -62,7 +62,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "rows": 4_000,
     "schema": 450,
     "skipping": 6_900,
-    "spark": 13_700,
+    "spark": 13_800,
     "sparkexpr": 18_500,
     "statements": 1_300,
     "stats": 2_550,
