@@ -621,7 +621,7 @@ def _read(versions: VersionRange, wanted: WantedChanges) -> tuple[FeedFiles, dic
     files = versions.commits[wanted.snapshot_first :]
     commits = read_commits(snapshot.storage, snapshot.root, files, also=(CHANGE_FILE,))
     first = state_at(snapshot, versions.start) if wanted.snapshot_first else None
-    compared = check_states(commits, snapshot, wanted, first)
+    compared = check_states(commits, snapshot, wanted, first, versions.at_end)
     parts = [] if first is None else [files_of_state(first)]
     if files:
         changes = feed_files(commits, snapshot, compared.every)
@@ -719,7 +719,9 @@ def _restored(
     """The attributes of a pickled scan."""
     snapshot = reference.opened()
     # Times depend on the commits before the first one.
-    versions = VersionRange(*bounds, snapshot, list_log(snapshot.storage, snapshot.root))
+    start, end = bounds
+    at_end = state_at(snapshot, end) if start <= end < snapshot.version else None
+    versions = VersionRange(start, end, snapshot, list_log(snapshot.storage, snapshot.root), at_end)
     return {**vars(ChangeScan(versions, options, wanted)), "_shown": shown, "limit": limit}
 
 

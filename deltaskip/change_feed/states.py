@@ -72,7 +72,11 @@ class _VersionState:
 
 
 def check_states(
-    commits: Commits, snapshot: Snapshot, wanted: WantedChanges, first: Snapshot | None = None
+    commits: Commits,
+    snapshot: Snapshot,
+    wanted: WantedChanges,
+    first: Snapshot | None = None,
+    at_end: Snapshot | None = None,
 ) -> ComparedVersions:
     """Check that the changes of every version of a range are known, and can be read with the last schema.
 
@@ -82,9 +86,10 @@ def check_states(
 
     Args:
         commits: The commits of the range, at least one unless there is `first`.
-        snapshot: The snapshot of its last version.
+        snapshot: The snapshot whose schema the rows have.
         wanted: Which changes are read.
         first: The version before the commits whose rows are read as inserts; None for no such version.
+        at_end: A snapshot with the protocol and metadata of the last version; None if `snapshot` has them.
 
     Raises:
         InvalidArgument: A version has no feed, or no row ids; the message names it and the versions that can be read.
@@ -92,7 +97,7 @@ def check_states(
         SchemaError: A column was dropped and created again, or its type was changed other than by widening.
         VersionNotFound: The schema changed in the range, and the state of its first version cannot be read.
     """
-    states = list(_states(commits, snapshot)) if commits.files else []
+    states = list(_states(commits, at_end or snapshot)) if commits.files else []
     root, source = snapshot.root, "rows" if wanted.net and wanted.source != "rows" else wanted.source
     if first is not None:
         states.insert(0, _VersionState(first.version, first.protocol, first.metadata))

@@ -36,12 +36,14 @@ class VersionRange:
         snapshot: The snapshot whose schema the rows have: the last version, or a later one with the same schema, or the
             table's if there is none.
         listing: The log from some version before the range on.
+        at_end: A snapshot with the protocol and metadata of the last version; None if `snapshot` has them.
     """
 
     start: int
     end: int
     snapshot: Snapshot
     listing: LogListing
+    at_end: Snapshot | None = None
 
     @property
     def commits(self) -> list[LogFile]:

@@ -133,6 +133,20 @@ def test_a_version_between_the_first_questions_is_read(tmp_path: Path) -> None:
             assert first in found and first + 1 not in found, (options, changes)
 
 
+def test_each_version_is_read_as_its_own_properties_say(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", VECTORS)
+    table.append(rows(range(5)))
+    table.update({"x": "x + 1"}, "id = 3")
+    for on in ("true", "false", "true"):
+        table.alter_sql(f"SET TBLPROPERTIES ('delta.enableChangeDataFeed' = '{on}')")
+        table.update({"x": "x + 1"}, "id = 3")
+    table.alter_sql("ADD COLUMN z INT")
+    for options in ({"maxFilesPerTrigger": "1"}, {}):
+        stream = Stream(table, readChangeFeed="true", startingVersion="1", **options)
+        stream.run()
+        assert keys(stream.rows) == keys(table.refresh().changes(1).to_arrow().to_pylist())
+
+
 def test_restored_files_are_not_read_twice(tmp_path: Path) -> None:
     table = made(tmp_path / "t", VECTORS)
     table.append(rows(range(5)))

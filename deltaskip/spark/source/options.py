@@ -300,7 +300,8 @@ class SourceOptions:
         listing = list_log(latest.storage, latest.root, max(0, first - VERSIONS_BEFORE))
         if not self.flag("failOnDataLoss", "true"):
             first = max(first, min(listing.commits, default=first))
-        versions = VersionRange(first, last, latest, listing)
+        at_end = self.table_at(last).snapshot if first <= last < latest.version else None
+        versions = VersionRange(first, last, latest, listing, at_end)
         chosen = self.given.get("where"), self.columns()
         options = ReadOptions(*chosen, time_zone=self.time_zone, ansi=self.ansi)
         return ChangeScan(versions, options, WantedChanges(self.change_source, snapshot_first=snapshot_first))
