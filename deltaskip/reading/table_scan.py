@@ -155,6 +155,9 @@ class TableScan(SelectingScan, Scan, AsFrames):
         found: ScanMetrics | None = self.__dict__.get("_metrics")
         return found
 
+    # Whether `_narrowed` leaves out every row that does not match.
+    _filters_rows = True
+
     # What `explain` says of the last totals, and the semi-joins.
     _answered = ""
     _joins: tuple[ScanJoin, ...] = ()

@@ -59,7 +59,12 @@ def log_answer(session: QuerySession, text: str) -> pa.Table | None:
         text: The query.
     """
     query = simple_query(text)
-    if query is None or query.is_any or (query.in_quotes and session.spark is not None):
+    if (
+        query is None
+        or query.table.changes is not None
+        or query.is_any
+        or (query.in_quotes and session.spark is not None)
+    ):
         return None
     if not session.has_table(query.table.parts):
         return None

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
+from deltaskip.change_feed.change_scan import ChangeScan
+from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, meant
 from deltaskip.lazy_regex import regex
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
@@ -128,7 +129,7 @@ def _read(session: QuerySession, text: str, time_zone: str) -> tuple[str, list[S
     try:
         found = references(text, paths=True)
     except PredicateError:
-        if example is None:
+        if example is None or any(token.is_word("CHANGES") for token in tokens):
             raise
         found = []
     named = [ref for ref in found if session.has_table(ref.name.parts) or session.knows_names]
@@ -201,7 +202,7 @@ class _Known:
     tables: Mapping[StatementTable, DeltaTable]
     time_zone: str
 
-    def simple(self, text: str) -> TableScan | None:
+    def simple(self, text: str) -> TableScan | ChangeScan | None:
         """The scan of `SELECT columns FROM table [WHERE predicate] [LIMIT n]`; None for any other query."""
         tokens, found = _tokens(text), references(text, paths=True)
         if len(found) != 1 or not tokens[0].is_word("SELECT"):
@@ -226,7 +227,7 @@ class _Known:
             return None
         return self.scan(one.name, where, columns or None, limit)
 
-    def scans(self, text: str, named: Sequence[Reference]) -> dict[Reference, TableScan]:
+    def scans(self, text: str, named: Sequence[Reference]) -> dict[Reference, TableScan | ChangeScan]:
         """The scans of the tables of a query for DuckDB, by what mean the same in Spark: predicates, and joins.
 
         text: The query with the values of its parameters.
@@ -239,7 +240,9 @@ class _Known:
         ]
         return self.without_partnerless(text, dict(zip(named, found, strict=True)))
 
-    def without_partnerless(self, text: str, scans: Mapping[Reference, TableScan]) -> dict[Reference, TableScan]:
+    def without_partnerless(
+        self, text: str, scans: Mapping[Reference, TableScan | ChangeScan]
+    ) -> dict[Reference, TableScan | ChangeScan]:
         """The scans of a query without files whose rows have no partner in its joins.
 
         text: The query with the values of its parameters.
@@ -247,14 +250,17 @@ class _Known:
         # Strings with backslashes are others in DuckDB, and names may stand in double quotes.
         if len(scans) < 2 or "\\" in text or '"' in text or _OF_MANY_ROWS.search(text):
             return dict(scans)
-        sizes = [exact_sum(scan.files(columns=["size"])["size"]) for scan in scans.values() if scan.total_files() > 1]
+        tables = {ref: scan for ref, scan in scans.items() if isinstance(scan, TableScan)}
+        if len(tables) < len(scans):
+            return dict(scans)
+        sizes = [exact_sum(each.files(columns=["size"])["size"]) for each in tables.values() if each.total_files() > 1]
         if max(sizes, default=0) < _LEAST_BYTES:
             return dict(scans)
         by_place = [ref for ref in references(text, paths=True) if ref.name in self.tables]
         names = {ref: f"deltaskip_{number}" for number, ref in enumerate(by_place)}
         if "deltaskip_" in text.lower():
             return dict(scans)
-        given = dict(zip(names.values(), scans.values(), strict=True))
+        given = dict(zip(names.values(), tables.values(), strict=True))
         required = required_locally(
             renamed(text, names, _plain), {name: [*each.paths_by_name] for name, each in given.items()}
         )
@@ -270,9 +276,20 @@ class _Known:
 
     def scan(
         self, name: StatementTable, where: str | None, columns: Sequence[str] | None = None, limit: int | None = None
-    ) -> TableScan:
+    ) -> TableScan | ChangeScan:
         """The scan of a table by a predicate, and by that of the view which its name stands for."""
         both = [f"({each})" for each in (self.session.condition(name), where) if each is not None]
+        if name.changes is not None:
+            found = self.session.changes(name, self.tables[name], both, self.time_zone)
+            shown = list(found.paths_by_name)
+            by_name = {fold_name(each): each for each in shown}
+            names = shown if columns is None else columns
+            for each in names:
+                if fold_name(each) not in by_name:
+                    raise PredicateError(
+                        f"The changes of {found.snapshot.table_root} have no column {each}.{meant(each, shown)}"
+                    )
+            return found._narrowed([by_name[fold_name(each)] for each in names], None, limit)
         return self.tables[name].scan(" AND ".join(both) or None, columns, limit, self.time_zone)
 
 
@@ -302,7 +319,7 @@ def _columns(text: str, tokens: Sequence[SqlToken]) -> list[str] | None:
 def _by_duckdb(
     text: str,
     tokens: Sequence[SqlToken],
-    scans: Mapping[Reference, TableScan],
+    scans: Mapping[Reference, TableScan | ChangeScan],
     params: object,
     time_zone: str,
 ) -> pa.RecordBatchReader:

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 
+from deltaskip.change_feed.change_scan import ChangeScan
 from deltaskip.engine import engine
 from deltaskip.errors import CatalogError, DeltaSkipError, PredicateError, SparkUnavailable
 from deltaskip.extras import install_command
+from deltaskip.features.change_data_feed import FEED_NAMES
 from deltaskip.reading.read_plan import METADATA
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.schema.relations import unqualified_text
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.nodes import Cast, Literal, Node
-from deltaskip.sparkexpr.types import TIMESTAMP, fold_name
+from deltaskip.sparkexpr.types import TIMESTAMP, display_name, fold_name
 from deltaskip.sparkexpr.values.calendar import EPOCH, parse_timestamp, zone_of
-from deltaskip.statements.reader import NameParts, StatementReader, StatementTable, path_of, qualifiers
+from deltaskip.statements.reader import (
+    NameParts,
+    StatementChanges,
+    StatementReader,
+    StatementTable,
+    path_of,
+    qualifiers,
+)
 from deltaskip.statements.references import EXPLAINED, Reference, names_metadata, query_template, references
 from deltaskip.statements.required import Required
 from deltaskip.statements.simple_query import order_text, simple_query
@@ -60,6 +70,8 @@ class QuerySession(ABC):
     def table(self, name: NameParts | StatementTable) -> DeltaTable:
         """The table of a name or path, at the version that it names. Raises TableNotFound."""
         named = name if isinstance(name, StatementTable) else StatementTable(name)
+        if named.version is not None and named.changes is not None:
+            raise PredicateError(f"{display_name(named.parts)} is read at a version or by its changes, not both.")
         time = None if named.timestamp is None else self.moment(named.timestamp)
         path = path_of(named.parts)
         if path is None:
@@ -138,22 +150,27 @@ class QuerySession(ABC):
         names = {ref: f"{prefix}{i}" for i, ref in enumerate(named)}
         required = self.required(text, tables, names)
         conditions = {name: found for ref, name in names.items() if (found := self.condition(ref.name)) is not None}
-        scans = {}
+        scans: dict[str, Any] = {}
         for ref, name in names.items():
             own = [conditions[name]] if name in conditions else []
+            if ref.name.changes is not None:
+                scans[name] = self.changes(ref.name, tables[ref], [*own, *required.predicates.get(name, [])])
+                continue
             first = self.first_rows(text, tables[ref], own) if len(names) == 1 else None
             scans[name] = first or self.scan(tables[ref], [*own, *required.predicates.get(name, [])])
-        if required.joins:
+        if required.joins and not any(ref.name.changes is not None for ref in names):
             from deltaskip.statements.join_pruning import without_partnerless
 
             aliases = {name: ref.alias for ref, name in names.items()}
             scans = without_partnerless(scans, required.joins, aliases)
         # A table's own column of this name hides Spark's.
-        wanted_by = names if names_metadata(text) else ()
+        wanted_by = [ref for ref in names if ref.name.changes is None] if names_metadata(text) else ()
         metadata = [ref for ref in wanted_by if METADATA not in map(fold_name, tables[ref].schema.names)]
         template = query_template(text, names, metadata)
         return engine("A query").query(spark, template, scans, conditions, [names[ref] for ref in metadata]), [
-            scans[name] for ref, name in names.items() if ref.name.version is None and ref.name.timestamp is None
+            scan
+            for ref, name in names.items()
+            if ref.name.version is None and ref.name.timestamp is None and isinstance(scan := scans[name], TableScan)
         ]
 
     def required(self, text: str, tables: Mapping[Reference, DeltaTable], names: Mapping[Reference, str]) -> Required:
@@ -164,7 +181,10 @@ class QuerySession(ABC):
         meaning = engine("A query").meaning(self.spark)
         if meaning is None or not meaning.reads(text):
             return Required({})
-        columns = {name: tables[ref].scan().columns or tables[ref].schema.names for ref, name in names.items()}
+        columns: dict[str, Sequence[str]] = {
+            name: tables[ref].scan().columns or tables[ref].schema.names for ref, name in names.items()
+        }
+        columns |= {name: [*columns[name], *FEED_NAMES] for ref, name in names.items() if ref.name.changes is not None}
         plain = query_template(text, names).format_map({name: name for name in columns})
         return _required(explained(plain) or plain, columns)
 
@@ -204,6 +224,86 @@ class QuerySession(ABC):
                 continue
             bound.append(f"({text})")
         return table.scan(" AND ".join(bound) or None, time_zone=zone)
+
+    def changes(
+        self, name: StatementTable, table: DeltaTable, wanted: Sequence[str], zone: str | None = None
+    ) -> ChangeScan:
+        """The changed rows of a table that satisfy predicates.
+
+        Args:
+            name: The name of the table, with its CHANGES.
+            table: The table.
+            wanted: Predicates as SQL text. With a session, those that this process cannot evaluate are left out.
+            zone: The time zone. The default is the session's.
+
+        Raises PredicateError for an option that does not exist, and as `DeltaTable.changes` does.
+        """
+        clause = name.changes
+        assert clause is not None
+        start = self.moment(clause.start) if isinstance(clause.start, str) else clause.start
+        end = self.moment(clause.end) if isinstance(clause.end, str) else clause.end
+        timed = replace(clause, start=start, end=end)
+        return changed_rows(timed, table, wanted, zone or self.time_zone, exact=self.spark is None)
+
+
+def changed_rows(
+    clause: StatementChanges, table: DeltaTable, wanted: Sequence[str], zone: str, exact: bool = False
+) -> ChangeScan:
+    """Return the changed rows of a table.
+
+    Args:
+        clause: The changes, with times instead of SQL text.
+        table: The table.
+        wanted: Predicates of the rows as SQL text.
+        zone: The time zone.
+        exact: Whether all predicates are evaluated; otherwise those are left out that this process cannot evaluate.
+
+    Raises PredicateError for an option that does not exist, and as `DeltaTable.changes` does.
+    """
+    mode, updates, source = _changes_options(clause)
+    step = timedelta(milliseconds=1)
+    start, end = clause.start, clause.end
+    assert not (isinstance(start, str) or isinstance(end, str))
+    if clause.after_start:
+        start = start + step if isinstance(start, datetime) else start + 1
+    if clause.before_end and end is not None:
+        end = end - step if isinstance(end, datetime) else end - 1
+    given: dict[str, Any] = {"source": source, "net": mode == "netchanges", "time_zone": zone}
+    if clause.after_start:
+        given["allow_out_of_range"] = True
+    bound = [f"({text})" for text in wanted if exact]
+    for text in () if exact else wanted:
+        try:
+            scan = table.changes(start, end, text, **given)
+        except PredicateError:
+            continue
+        if scan.evaluates_here():
+            bound.append(f"({text})")
+    return table.changes(start, end, " AND ".join(bound) or None, **given).row_by_row(updates)
+
+
+def _changes_options(clause: StatementChanges) -> tuple[str, bool, Any]:
+    """The mode in lower case, whether updates are told as such, and the source of changes.
+
+    # Spark 4.2, ChangelogContextUtils: deduplicationMode and computeUpdates
+    """
+    mode, updates, source = "dropcarryovers", clause.updates, "auto"
+    for name, text in clause.options:
+        value = text.strip().lower()
+        known = {
+            "deduplicationmode": ("none", "dropcarryovers", "netchanges"),
+            "computeupdates": ("true", "false"),
+            "source": ("auto", "feed", "rows"),
+        }.get(name)
+        if known is None or value not in known:
+            raise PredicateError(
+                f"CHANGES takes the options deduplicationMode (none, dropCarryovers, netChanges), computeUpdates "
+                f"(true, false) and source (auto, feed, rows), not {name} = {text}."
+            )
+        mode = value if name == "deduplicationmode" else mode
+        updates = value == "true" if name == "computeupdates" else updates
+        source = value if name == "source" else source
+    return mode, updates, source
 
 
 def _constant(node: Node) -> str | None:

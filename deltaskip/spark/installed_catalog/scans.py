@@ -324,7 +324,7 @@ def _python_batch(jvm: Jvm, scan: TableScan, schema: Any, members: Sequence[t.St
 
     Raises UnsupportedFeature for files that pyarrow cannot read as Spark would.
     """
-    spark, most = jvm.spark, int(jvm.spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
+    most = int(jvm.spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
     every = TableScan(scan.snapshot, ReadOptions(columns=scan.columns, time_zone=scan.time_zone))
     try:
         parts = partitions_of(_reads(jvm, every, scan, members, most), most)
@@ -332,6 +332,18 @@ def _python_batch(jvm: Jvm, scan: TableScan, schema: Any, members: Sequence[t.St
         raise UnsupportedFeature(
             f"{error} Through Spark's own SQL the table cannot be read: use sql() of the catalog."
         ) from error
+    return planned_batch(jvm, parts, schema)
+
+
+def planned_batch(jvm: Jvm, parts: Sequence[FilePartition], schema: Any) -> Any:
+    """Return the batch of Spark's Python data source that reads partitions.
+
+    Args:
+        jvm: The session's JVM.
+        parts: The partitions.
+        schema: The columns, as a schema of the JVM.
+    """
+    spark = jvm.spark
     with running_interpreter(spark):
         spark.dataSource.register(_planned_rows(_KEY))
     jvm.activate()

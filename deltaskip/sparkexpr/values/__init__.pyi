@@ -8,6 +8,7 @@ from .interval_types import INTERVALS
 from .intervals import interval_text
 from .key_tuples import KeyTuples, equal_form
 from .numerals import EXACT, context, decimal_of, exactly, integer_of, of_unscaled
+from .row_hashes import row_hashes
 from .vectors import floats_of_order, ordered_floats
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "nearest_float",
     "of_unscaled",
     "ordered_floats",
+    "row_hashes",
     "spark_hash",
     "to_float",
 ]
