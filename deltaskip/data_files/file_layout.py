@@ -52,13 +52,19 @@ def layout_after(
         mode,
         request,
         codec=properties.compression_codec,
+        page_version=properties.page_version,
         target_bytes=properties.target_file_bytes or DEFAULT_FILE_BYTES,
-        keeps_partition_columns=bool(properties.iceberg_compat) or has_feature(protocol, "materializePartitionColumns"),
+        keeps_partition_columns=properties.write_partition_columns or needs_partition_columns(protocol, properties),
         random_prefix=random_prefix(properties, mode),
         time_zone=time_zone,
         balanced=properties.optimize_write,
         may_shred=properties.variant_shredding and has_feature_or_preview(protocol, "variantShredding"),
     )
+
+
+def needs_partition_columns(protocol: Protocol, properties: TableProperties) -> bool:
+    """Whether data files must contain the partition columns; other tables may ask for them by a property."""
+    return bool(properties.iceberg_compat) or has_feature(protocol, "materializePartitionColumns")
 
 
 def first_collation_versions(

@@ -24,6 +24,7 @@ from deltaskip.progress import Progress, table_name
 from deltaskip.records import dataclass
 from deltaskip.rows.rules import partition_values_named
 from deltaskip.schema.mapping import field_id, parquet_id
+from deltaskip.schema.properties import DEFAULT_CODEC
 from deltaskip.settings import options
 from deltaskip.sparkexpr.types import MappingMode, StructField, StructType, arrow_type, physical_name
 from deltaskip.sparkexpr.values.arrow_values import domain_values, is_true, numpy_values
@@ -31,8 +32,6 @@ from deltaskip.stats.file_facts import FileReader, StatisticsRequest
 from deltaskip.storage import Storage, join
 from deltaskip.storage.unsynced import Unsynced
 
-# As delta-spark 4.4, although the protocol's default is zstd, which not every reader of Parquet has.
-DEFAULT_CODEC = "snappy"
 DEFAULT_FILE_BYTES = 128 << 20
 
 # For one file of fewer rows it is not worth starting a thread.
@@ -42,7 +41,7 @@ _IN_MEMORY_BYTES = 8 << 20
 # Each file that is being written holds a file descriptor.
 _OPEN_FILES = 200
 
-_EXTENSIONS = {"none": "", "uncompressed": "", "gzip": ".gz", "lz4": ".lz4_raw"}
+_EXTENSIONS = {"none": "", "gzip": ".gz"}
 
 
 def sorted_rows(rows: pa.Table, columns: Sequence[SortColumn]) -> pa.Table:
@@ -94,8 +93,9 @@ class DataFileLayout:
         partition_columns: The partition columns by logical name, in order.
         mapping_mode: Column mapping mode of the table.
         request: The statistics of each file.
-        codec: Compression codec, as Parquet names it: snappy, zstd, gzip, lz4_raw, brotli or none; None for that of
-            the Spark session that writes, or DEFAULT_CODEC.
+        codec: Compression codec, as Parquet names it: snappy, zstd, gzip, lz4_raw, brotli or none; None for that which
+            the Spark session that writes sets, or DEFAULT_CODEC.
+        page_version: Version of the pages of Parquet, 1.0 or 2.0.
         target_bytes: Size at which the next file begins.
         keeps_partition_columns: Whether files also contain the partition columns.
         random_prefix: Number of letters of the random folder that replaces partition folders; None for partition
@@ -117,6 +117,7 @@ class DataFileLayout:
     mapping_mode: MappingMode
     request: StatisticsRequest
     codec: str | None = None
+    page_version: str = "1.0"
     target_bytes: int = DEFAULT_FILE_BYTES
     keeps_partition_columns: bool = False
     random_prefix: int | None = None
@@ -357,7 +358,8 @@ class _Writer:
             if in_memory:
                 put = self._put_durable if layout.unsynced is None else layout.unsynced.put
             where = layout.storage, location, path
-            return OpenDataFile(*where, self._parquet, codec, dictionary, without_statistics, put=put)
+            content = self._parquet, codec, dictionary, without_statistics
+            return OpenDataFile(*where, *content, page_version=layout.page_version, put=put)
 
         def close(file: OpenDataFile) -> AddFile:
             return file.close(self._reader, layout.request, values)

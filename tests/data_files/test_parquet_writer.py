@@ -54,7 +54,7 @@ def test_rows_of_an_unpartitioned_table_are_one_file(tmp_path: Path) -> None:
     [file] = write_data_files(ROWS.to_batches(max_chunksize=3), _layout(tmp_path, from_arrow(ROWS.schema))).files
     assert _files(tmp_path) == [file.path]
     assert file.path.startswith("part-00000-")
-    assert file.path.endswith(".c000.snappy.parquet")
+    assert file.path.endswith(".c000.zstd.parquet")
     assert file.size == os.path.getsize(tmp_path / file.path)
     assert (file.partition_values, file.data_change) == ({}, True)
     table = pa.Table.from_pylist(_read(tmp_path, file), ROWS.schema)
@@ -180,7 +180,7 @@ def test_files_end_at_the_target_size_and_memory_is_bounded(tmp_path: Path, monk
     monkeypatch.setattr("deltaskip.settings.options.row_group_bytes", 2000)
     monkeypatch.setattr("deltaskip.settings.options.write_waiting_bytes", 5000)
     rows = pa.table({"p": [i % 5 for i in range(5000)], "v": range(5000)})
-    layout = _layout(tmp_path, from_arrow(rows.schema), ("p",), target_bytes=1000)
+    layout = _layout(tmp_path, from_arrow(rows.schema), ("p",), target_bytes=1000, codec="snappy")
     files = write_data_files(rows.to_batches(max_chunksize=100), layout).files
     assert len(files) > 10
     assert len({file.path for file in files}) == len(files)

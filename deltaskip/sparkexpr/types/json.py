@@ -27,7 +27,12 @@ CHAR_VARCHAR = regex(r"(char|varchar)\(\s*(\d+)\s*\)")
 _SHORT = 1 << 18
 
 # Old type names that Spark still accepts: NullType was once "null".
-_OTHER_NAMES: Mapping[str, t.DataType] = {"null": t.VOID, "timestamp_ltz": t.TIMESTAMP, "decimal": t.DecimalType(10, 0)}
+_OTHER_NAMES: Mapping[str, t.DataType] = {
+    "null": t.VOID,
+    "timestamp_ltz": t.TIMESTAMP,
+    "timestampWithoutTimezone": t.TIMESTAMP_NTZ,
+    "decimal": t.DecimalType(10, 0),
+}
 
 _SQL_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
