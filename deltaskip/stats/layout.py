@@ -58,15 +58,23 @@ class StatField:
     """A column of the statistics: physical path and type, and the narrower types of older files.
 
     `widened_from` holds the type names of `delta.typeChanges` (PROTOCOL, Type Widening); `label` is the logical name.
+    `inside` is a normalized path into a variant, whose values are cast to `type`; "" for a column. Statistics then say
+    nothing about rows that lack the path (PROTOCOL, Statistics for Variant Columns).
     """
 
     physical: tuple[str, ...]
     type: t.DataType
     label: str
     widened_from: frozenset[str] = frozenset()
+    inside: str = ""
 
     def __hash__(self) -> int:
         return hash(self.physical)
+
+    @property
+    def column(self) -> StatField:
+        """The column whose NULLs are counted: of a path inside a variant, the variant."""
+        return StatField(self.physical, t.VARIANT, self.label.removesuffix(f":{self.inside}")) if self.inside else self
 
     @property
     def kind(self) -> BoundKind | None:

@@ -11,6 +11,7 @@ from .spark_functions import (
     OF_SESSION,
     WINDOWS,
 )
+from .variant_paths import VariantPath, variant_path, variant_path_bounds
 
 __all__ = [
     "AGGREGATES",
@@ -25,5 +26,8 @@ __all__ = [
     "PRESENT",
     "REPLACED",
     "WINDOWS",
+    "VariantPath",
     "function_node",
+    "variant_path",
+    "variant_path_bounds",
 ]

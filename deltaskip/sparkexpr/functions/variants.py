@@ -120,7 +120,8 @@ def _is_target(type_: t.DataType) -> bool:
     return type_ in (*ATOMIC, t.VARIANT) or isinstance(type_, t.DecimalType)
 
 
-def _steps(path: str) -> list[str | int]:
+def path_steps(path: str) -> list[str | int]:
+    """Return the names and indexes of a path. Raises EvaluationError where Spark does, and Undecided."""
     found: list[str | int] = []
     at = 1
     while at < len(path) or path[:1] != "$":
@@ -154,7 +155,7 @@ def _variants(values: pa.Array, metadata: pa.Array | bytes) -> pa.Array:
 
 
 @dataclass(frozen=True, slots=True)
-class _Items:
+class VariantItems:
     """The value at a path in each variant (see kernels.variant_items)."""
 
     kinds: npt.NDArray[np.uint8]
@@ -163,21 +164,22 @@ class _Items:
     data: pa.Array
 
 
-def _items(variants: pa.Array, steps: Sequence[str | int], whole: bool = False) -> _Items:
+def items_of(variants: pa.Array, steps: Sequence[str | int], whole: bool = False) -> VariantItems:
+    """Return the value at the end of a path in each variant. whole: whether `data` has the headers of values."""
     members = dict(zip((field.name for field in variants.type), variants.flatten(), strict=True))
     names = [b"" if isinstance(step, int) else step.encode() for step in steps]
     indices = [step if isinstance(step, int) else -1 for step in steps]
     kinds, *rest = items_at(
         members["value"], members["metadata"], arrow_array(names, pa.binary()), arrow_array(indices, pa.int64()), whole
     )
-    return _Items(numpy_values(kinds), *rest)
+    return VariantItems(numpy_values(kinds), *rest)
 
 
 def _get_column(tried: bool) -> function.ByColumn:
     def columns(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
         given, path = v.column(args[0]), v.constant(args[1])
         try:
-            steps = _steps(path)
+            steps = path_steps(path)
         except EvaluationError as error:
             # The function fails for every variant that is not NULL.
             raise v.NotByColumn from error
@@ -196,17 +198,17 @@ def _cast_items(
     """The value at a path in each variant, cast to an atomic type; objects and arrays are left over."""
     if target is None or is_nested(target):
         raise v.NotByColumn
-    items = _items(variants, steps, target == t.VARIANT)
+    items = items_of(variants, steps, target == t.VARIANT)
     if target == t.VARIANT:
         found, rest = _variants(items.data, _NO_NAMES), items.kinds >= _OBJECT
     else:
-        found, rest = _by_type(items, target, zone, tried)
+        found, rest = by_type(items, target, zone, tried)
         rest |= (items.kinds == _OBJECT) | (items.kinds == _LIST)
     rest = (rest | (items.kinds == _LEFT)) & (items.kinds != _MISSING)
     return v.Partly(found, rest) if rest.any() else found
 
 
-def _by_type(items: _Items, target: t.DataType, zone: Zone, tried: bool) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
+def by_type(items: VariantItems, target: t.DataType, zone: Zone, tried: bool) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
     """The items, cast together by type, and a mask of the rows that are left over, which are null."""
     kind = arrow_type(target)
     rest = np.zeros(len(items.kinds), np.bool_)
@@ -233,7 +235,7 @@ def _by_type(items: _Items, target: t.DataType, zone: Zone, tried: bool) -> tupl
 
 
 def _converted(
-    items: _Items, source: t.DataType, rows: npt.NDArray[np.int64], target: t.DataType, zone: Zone
+    items: VariantItems, source: t.DataType, rows: npt.NDArray[np.int64], target: t.DataType, zone: Zone
 ) -> Converted:
     """The items of one type, cast to another; all are null if Spark has no such cast."""
     if not castable(source, target) or (source, target) == (t.BOOLEAN, t.TIMESTAMP):
@@ -244,7 +246,7 @@ def _converted(
     return cast_column(_values_of(items, source, rows), source, target, zone)
 
 
-def _types_of(items: _Items) -> list[tuple[t.DataType, npt.NDArray[np.int64]]]:
+def _types_of(items: VariantItems) -> list[tuple[t.DataType, npt.NDArray[np.int64]]]:
     """Each type of the items, and the rows with this type."""
     found: list[tuple[t.DataType, npt.NDArray[np.int64]]] = []
     for kind in np.unique(items.kinds).tolist():
@@ -260,7 +262,7 @@ def _types_of(items: _Items) -> list[tuple[t.DataType, npt.NDArray[np.int64]]]:
     return found
 
 
-def _values_of(items: _Items, type_: t.DataType, rows: npt.NDArray[np.int64]) -> pa.Array:
+def _values_of(items: VariantItems, type_: t.DataType, rows: npt.NDArray[np.int64]) -> pa.Array:
     """The items of the given rows, which have one type, as an array."""
     places = arrow_array(rows)
     if type_ in (t.STRING, t.BINARY):
@@ -276,7 +278,7 @@ def _values_of(items: _Items, type_: t.DataType, rows: npt.NDArray[np.int64]) ->
 
 def _null_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
     """`is_variant_null(variant)`."""
-    kinds = _items(v.column(args[0]), ()).kinds
+    kinds = items_of(v.column(args[0]), ()).kinds
     found, rest = arrow_array(kinds == 0), kinds == _LEFT
     return v.Partly(found, rest) if rest.any() else found
 
@@ -333,7 +335,7 @@ def _stored(values: pa.Array, type_: t.DataType, metadata: pa.Array) -> pa.Array
 def _get(tried: bool) -> function.Compute:
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         tree: VariantTree | None = tree_of(args[0])
-        for step in _steps(args[1]):
+        for step in path_steps(args[1]):
             match tree:
                 case dict() if isinstance(step, str):
                     tree = tree.get(step)
