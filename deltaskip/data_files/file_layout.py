@@ -15,7 +15,7 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.collations import DOMAIN, kept_versions
 from deltaskip.sparkexpr.types import MappingMode, StructType
 from deltaskip.stats.computation import statistics_request
-from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, declared_collations, indexed_columns
+from deltaskip.stats.stats_columns import StatColumn, declared_collations, indexed_columns, of_every_column
 from deltaskip.stats.tight_bounds import writes_tight_bounds
 from deltaskip.txn.collation_versions import announced
 
@@ -114,7 +114,8 @@ def _columns(
     if clustering <= {column.physical for column in chosen}:
         return chosen
     names = {*clustering, *(column.physical for column in chosen)}
-    return tuple(column for column in indexed({INDEXED_COLUMNS: "-1"}) if column.physical in names)
+    every = indexed(of_every_column(metadata.configuration))
+    return tuple(column for column in every if column.physical in names)
 
 
 def _collations(domains: Mapping[str, DomainMetadata], columns: Sequence[StatColumn]) -> dict[str, list[str]]:

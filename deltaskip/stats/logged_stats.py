@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from deltaskip.errors import StatisticsWarning
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
 from deltaskip.sparkexpr.collations import Collation
-from deltaskip.sparkexpr.types import INTEGRAL_BITS, VARIANT, VARIANT_STORAGE
+from deltaskip.sparkexpr.types import INTEGRAL_BITS, VARIANT
 from deltaskip.sparkexpr.values.arrow_values import arrow_scalar, is_true
 from deltaskip.stats import variant_bounds
 from deltaskip.stats.believed_bounds import BoundForm, believed
@@ -330,7 +330,7 @@ def _expected(leaf: StatLeaf) -> tuple[int, ...]:
 
 def _arrow_type(leaf: StatLeaf) -> pa.DataType:
     if _is_variant(leaf):
-        return VARIANT_STORAGE
+        return variant_bounds.STRUCT_TYPE
     match _layout(leaf):
         case BoundKind.DOUBLE:
             return pa.float64()

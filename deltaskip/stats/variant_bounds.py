@@ -10,13 +10,16 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.kernels.z85 import z85_variants
+from deltaskip.kernels.z85 import z85_encode, z85_variants
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.functions import variant_path_bounds
-from deltaskip.sparkexpr.values.arrow_values import arrow_scalar, is_true
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, is_true
 from deltaskip.stats.believed_bounds import BoundForm
 from deltaskip.stats.decode import from_struct
 from deltaskip.stats.layout import StatField
+
+STRUCT_TYPE = pa.struct([pa.field(field.name, field.type) for field in t.VARIANT_STORAGE])
+"""The type of variants in the struct form of statistics."""
 
 _BINARY = (pa.binary(), pa.large_binary())
 
@@ -29,13 +32,28 @@ def of_texts(texts: pa.Array) -> pa.StructArray:
 
 def of_structs(values: pa.Array) -> pa.StructArray:
     """Return the variants of a leaf of `stats_parsed`; null for another type, and for shredded variants."""
+    if not is_variant(values.type):
+        return pa.nulls(len(values), STRUCT_TYPE)
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
-    members = {field.name: field.type for field in values.type} if pa.types.is_struct(values.type) else {}
-    if members.keys() != {field.name for field in t.VARIANT_STORAGE} or not set(members.values()) <= set(_BINARY):
-        return pa.nulls(len(values), t.VARIANT_STORAGE)
-    found = dict(zip(members, values.flatten(), strict=True))
+    found = dict(zip((field.name for field in values.type), values.flatten(), strict=True))
     return _variants(*(found[name].cast(pa.binary()) for name in ("value", "metadata")))
+
+
+def is_variant(kind: pa.DataType) -> bool:
+    """Whether an Arrow type of `stats_parsed` is the type of variants that are not shredded."""
+    kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+    members = {field.name: field.type for field in kind} if pa.types.is_struct(kind) else {}
+    return members.keys() == {field.name for field in t.VARIANT_STORAGE} and set(members.values()) <= set(_BINARY)
+
+
+def texts_of(values: pa.Array) -> pa.Array:
+    """Return the Z85 texts of variants of `stats_parsed`, null for null."""
+    found = []
+    for each in of_structs(values).to_pylist():
+        data = None if each is None else each["metadata"] + each["value"]
+        found.append(None if data is None else z85_encode(data + b"\0" * (-len(data) % 4)))
+    return arrow_array(found, pa.string())
 
 
 def path_bounds(low: pa.Array, high: pa.Array, field: StatField) -> tuple[pa.Array, pa.Array, pa.BooleanArray]:
@@ -55,8 +73,7 @@ def path_bounds(low: pa.Array, high: pa.Array, field: StatField) -> tuple[pa.Arr
 
 
 def _variants(values: pa.Array, metadata: pa.Array) -> pa.StructArray:
+    members = {"value": values, "metadata": metadata}
     null = pc.or_(values.is_null(), metadata.is_null())
-    nothing = arrow_scalar(b"", pa.binary())
-    members = {"value": pc.fill_null(values, nothing), "metadata": pc.fill_null(metadata, nothing)}
-    fields = list(t.VARIANT_STORAGE)
+    fields = list(STRUCT_TYPE)
     return pa.StructArray.from_arrays([members[field.name] for field in fields], fields=fields, mask=null)

@@ -11,7 +11,7 @@ from .spark_functions import (
     OF_SESSION,
     WINDOWS,
 )
-from .variant_paths import VariantPath, variant_path, variant_path_bounds
+from .variant_paths import VariantPath, variant_object, variant_path, variant_path_bounds, variant_path_extremes
 
 __all__ = [
     "AGGREGATES",
@@ -28,6 +28,8 @@ __all__ = [
     "WINDOWS",
     "VariantPath",
     "function_node",
+    "variant_object",
     "variant_path",
     "variant_path_bounds",
+    "variant_path_extremes",
 ]

@@ -215,7 +215,7 @@ def by_type(items: VariantItems, target: t.DataType, zone: Zone, tried: bool) ->
     places = np.full(len(items.kinds), -1)
     parts = [pa.nulls(0, kind)]
     count = 0
-    for source, rows in _types_of(items):
+    for source, rows in types_of(items):
         try:
             cast = _converted(items, source, rows, target, zone)
         except (v.NotByColumn, pa.ArrowException):
@@ -243,10 +243,10 @@ def _converted(
     if (source, target) == (t.LONG, t.TIMESTAMP):
         # Seconds beyond the range of timestamps fail.
         raise v.NotByColumn
-    return cast_column(_values_of(items, source, rows), source, target, zone)
+    return cast_column(values_of(items, source, rows), source, target, zone)
 
 
-def _types_of(items: VariantItems) -> list[tuple[t.DataType, npt.NDArray[np.int64]]]:
+def types_of(items: VariantItems) -> list[tuple[t.DataType, npt.NDArray[np.int64]]]:
     """Each type of the items, and the rows with this type."""
     found: list[tuple[t.DataType, npt.NDArray[np.int64]]] = []
     for kind in np.unique(items.kinds).tolist():
@@ -262,7 +262,7 @@ def _types_of(items: VariantItems) -> list[tuple[t.DataType, npt.NDArray[np.int6
     return found
 
 
-def _values_of(items: VariantItems, type_: t.DataType, rows: npt.NDArray[np.int64]) -> pa.Array:
+def values_of(items: VariantItems, type_: t.DataType, rows: npt.NDArray[np.int64]) -> pa.Array:
     """The items of the given rows, which have one type, as an array."""
     places = arrow_array(rows)
     if type_ in (t.STRING, t.BINARY):

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
-from deltaskip.reading.shredded_variants import ShreddingError, unshredded
+from deltaskip.stats.shredded_variants import ShreddingError, unshredded
 from deltaskip.sparkexpr.types.arrow import VARIANT_STORAGE
 from deltaskip.sparkexpr.types.data_types import (
     LONG,
