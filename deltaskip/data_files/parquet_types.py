@@ -205,7 +205,7 @@ class FileColumns:
             found = _leaf_type(node, path)
         except SchemaError as error:
             return f"its column cannot be read: {str(error).rstrip('.')}"
-        if found == wanted:
+        if found == wanted or (found, wanted) in ((t.INTEGER, t.YEAR_MONTH), (t.LONG, t.DAY_TIME)):
             return None
         if found in _INTEGERS and wanted in _INTEGERS and _INTEGERS.index(found) < _INTEGERS.index(wanted):
             # Both are the same 32 bits in the file, which every reader accepts.

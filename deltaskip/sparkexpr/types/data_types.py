@@ -187,7 +187,7 @@ class MapType(DataType):
 
 @dataclass(frozen=True, slots=True)
 class UnknownType(DataType):
-    """A type that deltaskip does not support, such as geometry or an interval.
+    """A type that is named by its JSON text: of intervals, and of what deltaskip does not support, such as geometry.
 
     Attributes:
         json: The type's JSON text in the schema, unchanged.
@@ -203,6 +203,12 @@ class UnknownType(DataType):
         """The type's name in messages."""
         value = parse_json(self.json)
         return value if isinstance(value, str) else str(value.get("type", self.json))
+
+
+YEAR_MONTH = UnknownType('"interval year to month"')
+DAY_TIME = UnknownType('"interval day to second"')
+COLUMN_INTERVALS: tuple[DataType, ...] = (YEAR_MONTH, DAY_TIME)
+"""The types of interval columns: counts of months and of microseconds. # RFC Interval Types"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ def _types(schema: t.StructType) -> Iterator[tuple[str, str]]:
     rule = "schema.types"
     for field in t.nested_fields(schema):
         for type_ in t.nested_types(field.type, into_structs=False):
-            if isinstance(type_, t.UnknownType):
+            if isinstance(type_, t.UnknownType) and type_ not in t.COLUMN_INTERVALS:
                 yield rule, f"has the column {field.name} of type {type_.name}, which deltaskip does not support"
         for type_ in t.nested_types(field.type, into_structs=False):
             inner = {t.ArrayType: ("element",), t.MapType: ("key", "value")}.get(type(type_), ())
