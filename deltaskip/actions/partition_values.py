@@ -21,6 +21,7 @@ from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr import nodes, parse_sql
 from deltaskip.sparkexpr import types as t
+from deltaskip.sparkexpr.nanoseconds import format_nanos, parse_nanos
 from deltaskip.sparkexpr.values import (
     SPECIAL_FLOATS,
     calendar,
@@ -124,6 +125,8 @@ def serialize_partition_value(value: Value, data_type: t.DataType) -> str | None
             return calendar.format_date(value)
         case _, int() if data_type == t.TIMESTAMP:
             return calendar.format_timestamp(value, "T", 6) + "Z"
+        case _, int() if data_type in t.NANOSECONDS:
+            return format_nanos(value, data_type, "T" if data_type == t.NANOS else " ")
         case _, int() if data_type in t.COLUMN_INTERVALS:
             return interval_text(nodes.Literal(value, data_type))
         case _, int() if data_type == t.TIMESTAMP_NTZ:
@@ -164,7 +167,16 @@ def _parser(data_type: t.DataType, time_zone: str | None) -> Callable[[str], Val
         return _local_timestamp
     if data_type in t.COLUMN_INTERVALS:
         return lambda text: _interval(text, data_type)
+    if data_type in t.NANOSECONDS:
+        return lambda text: _nanoseconds(text, data_type, time_zone)
     raise PartitionValueError(f"{t.simple_string(data_type)} is not a valid type of a partition column")
+
+
+def _nanoseconds(text: str, data_type: t.DataType, time_zone: str | None) -> int:
+    found = parse_nanos(text, data_type, time_zone)
+    if found is None:
+        raise _malformed(text, data_type)
+    return found
 
 
 def _interval(text: str, data_type: t.DataType) -> int:

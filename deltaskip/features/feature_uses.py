@@ -80,5 +80,6 @@ _USING_KEYS: Mapping[str, tuple[str, ...]] = {
 _USING_TYPES: Mapping[t.DataType, tuple[str, ...]] = {
     t.TIMESTAMP_NTZ: ("timestampNtz", "timestampNTZ", "timestampWithoutTimezone"),
     t.VARIANT: feature_names("variantType"),
+    **dict.fromkeys(t.NANOSECONDS, ("timestampNanos",)),
 }
 _FIELD_KEY = {name: key for key, names in _USING_KEYS.items() for name in names if FEATURES[name].checks != "log"}

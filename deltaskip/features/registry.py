@@ -122,6 +122,7 @@ _ROWS = (
     _both("timestampNtz"),
     _both("timestampNTZ", "the spelling of timestampNtz in a draft of the protocol"),
     _both("timestampWithoutTimezone", "an early name of timestampNtz"),
+    _both("timestampNanos", "compared with constants only; not read by Spark", requires=("timestampNtz",)),
     _writer("domainMetadata"),
     _both("v2Checkpoint"),
     _writer("inCommitTimestamp"),

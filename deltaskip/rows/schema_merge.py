@@ -236,6 +236,10 @@ def _type(arrow: pa.Field, given: t.DataType, target: t.DataType) -> t.DataType:
         case t.PrimitiveType("integer"), t.UnknownType() if target == t.YEAR_MONTH:
             # Arrow's form of the type, see `arrow_type`.
             return t.YEAR_MONTH
+        case t.PrimitiveType("timestamp"), t.UnknownType() if target == t.NANOS:
+            return target
+        case t.PrimitiveType("timestamp_ntz"), t.UnknownType() if target == t.NANOS_NTZ:
+            return target
         case t.StructType(fields), t.PrimitiveType("variant"):
             stored = {f.name: f.type for f in fields} == {f.name: t.BINARY for f in t.VARIANT_STORAGE}
             return t.VARIANT if stored else given

@@ -24,6 +24,7 @@ from deltaskip.sparkexpr.functions.by_name import FUNCTIONS, PRESENT
 from deltaskip.sparkexpr.functions.spark_functions import LITERAL_FUNCTIONS
 from deltaskip.sparkexpr.functions.time_formats import READ_BY_CAST
 from deltaskip.sparkexpr.literal_list import LiteralList
+from deltaskip.sparkexpr.nanoseconds import compared_nanos
 from deltaskip.sparkexpr.python_values import holds_dict, shaped
 from deltaskip.sparkexpr.text.render import to_sql
 from deltaskip.sparkexpr.text.type_names import comparison_cure, sql_name
@@ -100,7 +101,7 @@ def bind_expression(
         raise PredicateError(str(error)) from error
     if n.is_too_large(node):
         return n.Opaque("an expression that is too large", n.columns_of(node))
-    scope = _Scope(schema, frozenset(fold_name(name) for name in partition_columns), mode, ansi)
+    scope = _Scope(schema, frozenset(fold_name(name) for name in partition_columns), mode, ansi, time_zone)
     return _fold(_typed(node, scope), time_zone)
 
 
@@ -135,6 +136,7 @@ class _Scope:
     partition_columns: frozenset[str]
     mode: MappingMode
     ansi: bool = True
+    time_zone: str = "UTC"
     variables: Mapping[str, n.Variable] = field(default_factory=dict)
     depth: int = 0
     resolved: dict[tuple[str, ...], n.Node] = field(default_factory=dict)
@@ -254,6 +256,8 @@ def _left(node: n.Node, scope: _Scope) -> n.Opaque:
 def _coerced(node: n.Node, scope: _Scope) -> n.Node:
     """`node`, whose operands are bound, with its operands coerced."""
     match node:
+        case n.Compare() | n.In() if (nanos := compared_nanos(node, scope.time_zone)) is not None:
+            return nanos
         case n.Compare(op, left, right):
             return _comparison(op, left, right, scope.ansi)
         case n.And(children):

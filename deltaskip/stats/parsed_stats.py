@@ -27,7 +27,7 @@ from deltaskip.sparkexpr.values import JSON_FLOATS
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, arrow_scalar, is_true
 from deltaskip.stats import variant_bounds
 from deltaskip.stats.believed_bounds import BEFORE_1900, as_floats, in_our_calendar, is_long_decimal, of_either_type
-from deltaskip.stats.decode import date_texts, instant_texts, local_texts
+from deltaskip.stats.decode import date_texts, instant_texts, local_texts, nanos_texts
 from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
@@ -180,6 +180,8 @@ def _other(text: pa.Array, kind: pa.Array, type_: t.DataType) -> pa.Array:
     strings = _only(text, kind, STRING)
     if type_ == t.VARIANT:
         return variant_bounds.of_texts(strings)
+    if type_ in t.NANOSECONDS:
+        return nanos_texts(strings, type_).view(arrow)
     if type_ == t.TIMESTAMP:
         # An offset is written in minutes, but offsets of local mean time had seconds.
         return instant_texts(strings, None).view(arrow)
@@ -302,9 +304,12 @@ def _text(values: pa.Array, hybrid: bool) -> pa.Array:
     if pa.types.is_floating(kind):
         return pa.array([None if v is None else _double(v) for v in values.to_pylist()], pa.string())
     if pa.types.is_timestamp(kind):
-        values = values.cast(pa.timestamp("us", kind.tz))
+        if kind.unit != "ns":
+            values = values.cast(pa.timestamp("us", kind.tz))
         text = _wrapped('"', pc.strftime(values, "%Y-%m-%dT%H:%M:%S"), 'Z"' if kind.tz else '"')
-        old = pc.less(values.view(pa.int64()), arrow_scalar(BEFORE_1900, pa.int64()))
+        old = pc.less(
+            values.view(pa.int64()), arrow_scalar(BEFORE_1900 * (1000 if kind.unit == "ns" else 1), pa.int64())
+        )
         doubtful = bool(kind.tz) and pc.any(old).as_py()
         return pc.if_else(old, pc.replace_substring(text, "Z", "+00:00"), text) if doubtful else text
     if pa.types.is_date(kind):

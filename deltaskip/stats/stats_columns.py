@@ -21,9 +21,7 @@ from deltaskip.sparkexpr.collations import CollationId, find, is_utf8_binary
 STATS_COLUMNS = TableProperties.stats_columns.name
 INDEXED_COLUMNS = TableProperties.num_indexed_columns.name
 
-_BOUNDED = frozenset(
-    (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.FLOAT, t.DOUBLE, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ, t.STRING)
-)
+_BOUNDED = frozenset((*t.INTEGRAL_BITS, *t.FLOATING, *t.DATETIMES, *t.NANOSECONDS, t.STRING))
 
 
 @dataclass(frozen=True, slots=True)

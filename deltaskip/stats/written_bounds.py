@@ -14,6 +14,7 @@ from deltaskip.kernels.z85 import z85_encode
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import Collation
 from deltaskip.sparkexpr.functions import variant_object
+from deltaskip.sparkexpr.nanoseconds import format_nanos
 from deltaskip.sparkexpr.values import EXACT, java_text, of_unscaled
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, days_from_civil, format_date, format_timestamp
 from deltaskip.stats.facts import PathExtremes
@@ -49,6 +50,9 @@ def bound_text(type_: t.DataType) -> BoundText:
             return _string_text
         case _ if type_ == t.VARIANT:
             return _variant_text
+        case _ if type_ in t.NANOSECONDS:
+            # A reader that knows the type reads all digits, and truncated maxima would be widened.
+            return lambda bound, side: f'"{format_nanos(bound, type_, "T")}"'
         case _ if type_ in (t.FLOAT, t.DOUBLE):
             return partial(_float_text, single=type_ == t.FLOAT)
         case _ if type_ == t.DATE:

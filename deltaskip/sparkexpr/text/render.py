@@ -10,6 +10,7 @@ from typing import Any
 
 from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr.nanoseconds import format_nanos
 from deltaskip.sparkexpr.text.sql_text import quoted_text, sql_string
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.ddl import exact_type_text
@@ -184,6 +185,8 @@ def _literal(value: object, type_: t.DataType) -> str:
             return format(value, "f")
         case int() if type_ == t.DATE:
             return f"DATE'{_date(value)}'"
+        case int() if type_ in t.NANOSECONDS:
+            return f"'{format_nanos(value, type_)}'"
         case int() if type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
             return _timestamp(value, type_)
         case _:

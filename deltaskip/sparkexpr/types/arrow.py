@@ -39,11 +39,13 @@ _ARROW: dict[t.DataType, pa.DataType] = {
     t.VARIANT: VARIANT_STORAGE,
     t.YEAR_MONTH: pa.int32(),
     t.DAY_TIME: pa.duration("us"),
+    t.NANOS: pa.timestamp("ns", tz="UTC"),
+    t.NANOS_NTZ: pa.timestamp("ns"),
 }
 
 # Unsigned integers become the narrowest signed type that holds all their values.
 _DELTA: dict[pa.DataType, t.DataType] = {
-    **{arrow: delta for delta, arrow in _ARROW.items() if delta not in (t.VARIANT, t.YEAR_MONTH)},
+    **{arrow: delta for delta, arrow in _ARROW.items() if delta not in (t.VARIANT, t.YEAR_MONTH, *t.NANOSECONDS)},
     pa.uint8(): t.SHORT,
     pa.uint16(): t.INTEGER,
     pa.uint32(): t.LONG,
@@ -67,7 +69,7 @@ def arrow_type(data_type: t.DataType) -> pa.DataType:
 
     Raises SchemaError for an unsupported type.
     """
-    if isinstance(data_type, t.PrimitiveType) or data_type in t.COLUMN_INTERVALS:
+    if isinstance(data_type, t.PrimitiveType) or data_type in t.NAMED_TYPES:
         return _ARROW[data_type]
     match data_type:
         case t.DecimalType(precision, scale):
@@ -103,9 +105,9 @@ def from_arrow(schema: pa.Schema) -> t.StructType:
     """Return the Delta schema for rows of an Arrow schema. Arrow metadata is dropped.
 
     A timestamp with a time zone becomes timestamp, and a timestamp without a time zone becomes timestamp_ntz, for every
-    unit. The extension type arrow.parquet.variant becomes variant, arrow.bool8 boolean, arrow.uuid binary of 16 bytes
-    and arrow.json string, with unchanged values. A struct of two binaries stays a struct, because it cannot be
-    distinguished from a variant.
+    unit: a column of nanoseconds must be declared. The extension type arrow.parquet.variant becomes variant,
+    arrow.bool8 boolean, arrow.uuid binary of 16 bytes and arrow.json string, with unchanged values. A struct of two
+    binaries stays a struct, because it cannot be distinguished from a variant.
 
     A duration becomes an interval from days to seconds.
 

@@ -38,6 +38,8 @@ TYPE_NAMES: dict[str, data_types.DataType] = {
     "timestamp": TIMESTAMP,
     "timestamp_ltz": TIMESTAMP,
     "timestamp_ntz": TIMESTAMP_NTZ,
+    "timestamp_nanos": data_types.NANOS,
+    "timestamp_nanos_ntz": data_types.NANOS_NTZ,
     "string": STRING,
     "binary": BINARY,
     "variant": data_types.VARIANT,

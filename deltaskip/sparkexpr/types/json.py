@@ -35,7 +35,13 @@ _OTHER_NAMES: Mapping[str, t.DataType] = {
     "timestamp_ltz": t.TIMESTAMP,
     "timestampWithoutTimezone": t.TIMESTAMP_NTZ,
     "decimal": t.DecimalType(10, 0),
-}
+    # The RFC gives no names in JSON: those of delta-kernel-rs are written, and other ones read.
+    **dict.fromkeys(("timestampNanos", "timestamp_ns", "nanosecond timestamp", "timestamp_ltz(9)"), t.NANOS),
+    **dict.fromkeys(
+        ("timestampNanosNtz", "timestamp_ntz_ns", "timestamp_ntz_nanos", "nanosecond timestamp without timezone",
+         "timestamp_ntz(9)"), t.NANOS_NTZ,
+    ),
+}  # fmt: skip
 
 _SQL_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
