@@ -360,8 +360,7 @@ BELOW_THE_LANGUAGE = {
 # The modules and packages of the language whose names others import; other names come from deltaskip.sparkexpr.
 FACE_MODULES = {
     "arrow_expressions", "bind", "clock", "coerce", "collations", "comparison_collation", "diagnosis", "evaluation",
-    "functions", "kernels", "literal_list", "local_expression", "meaning", "meaning_settings", "nanoseconds", "nodes",
-    "normalize",
+    "functions", "kernels", "literal_list", "local_expression", "meaning", "meaning_settings", "nodes", "normalize",
     "polars_expressions", "preimages", "text.sql_text", "types", "types.ddl", "types.lengths", "values",
     "values.arrow_nested", "values.arrow_values", "values.calendar", "values.zone_rules",
 }  # fmt: skip

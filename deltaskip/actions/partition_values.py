@@ -21,17 +21,18 @@ from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr import nodes, parse_sql
 from deltaskip.sparkexpr import types as t
-from deltaskip.sparkexpr.nanoseconds import format_nanos, parse_nanos
 from deltaskip.sparkexpr.values import (
     SPECIAL_FLOATS,
     calendar,
     context,
     decimal_of,
+    format_nanos,
     integer_of,
     interval_text,
     java_text,
     nearest_float,
     of_unscaled,
+    parse_nanos,
     to_float,
 )
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, one_chunk, typed_array

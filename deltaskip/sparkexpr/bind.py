@@ -24,7 +24,6 @@ from deltaskip.sparkexpr.functions.by_name import FUNCTIONS, PRESENT
 from deltaskip.sparkexpr.functions.spark_functions import LITERAL_FUNCTIONS
 from deltaskip.sparkexpr.functions.time_formats import READ_BY_CAST
 from deltaskip.sparkexpr.literal_list import LiteralList
-from deltaskip.sparkexpr.nanoseconds import compared_nanos
 from deltaskip.sparkexpr.python_values import holds_dict, shaped
 from deltaskip.sparkexpr.text.render import to_sql
 from deltaskip.sparkexpr.text.type_names import comparison_cure, sql_name
@@ -43,6 +42,7 @@ from deltaskip.sparkexpr.values.calendar import zone_of
 from deltaskip.sparkexpr.values.dates import DATE_FIELDS
 from deltaskip.sparkexpr.values.interval_types import CALENDAR, INTERVALS, YEAR_MONTHS
 from deltaskip.sparkexpr.values.intervals import made_interval, sum_with_interval
+from deltaskip.sparkexpr.values.nanoseconds import compared_nanos
 from deltaskip.sparkexpr.values.numerals import EXACT
 
 # Spark adds this column to every file scan. It is not in the schema.

@@ -14,9 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.lazy_regex import regex
-from deltaskip.sparkexpr.nanoseconds import parse_nanos
 from deltaskip.sparkexpr.types import BOOLEAN, DATE, NANOSECONDS, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
-from deltaskip.sparkexpr.values import JSON_FLOATS, calendar
+from deltaskip.sparkexpr.values import JSON_FLOATS, calendar, parse_nanos
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
 from deltaskip.stats.believed_bounds import (
     BEFORE_1900,

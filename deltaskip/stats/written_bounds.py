@@ -14,8 +14,7 @@ from deltaskip.kernels.z85 import z85_encode
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import Collation
 from deltaskip.sparkexpr.functions import variant_object
-from deltaskip.sparkexpr.nanoseconds import format_nanos
-from deltaskip.sparkexpr.values import EXACT, java_text, of_unscaled
+from deltaskip.sparkexpr.values import EXACT, format_nanos, java_text, of_unscaled
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, days_from_civil, format_date, format_timestamp
 from deltaskip.stats.facts import PathExtremes
 from deltaskip.stats.layout import Side

@@ -140,8 +140,13 @@ KERNEL = {
 def test_a_table_of_delta_kernel_is_read(tmp_path: Path, column: str) -> None:
     table = handmade(tmp_path, KERNEL)
     assert table.scan().to_arrow()[column].cast(pa.int64()).to_pylist() == [0, 123, -123, None]
-    for where, kept in (("> '1970-01-01 00:00:00.000000122'", 1), ("> '1970-01-01 00:00:00.000000123'", 0),
-                        ("< '1969-12-31 23:59:59.999999877'", 0), ("<= '1969-12-31 23:59:59.999999877'", 1)):  # fmt: skip
+    cases = {
+        "> '1970-01-01 00:00:00.000000122'": 1,
+        "> '1970-01-01 00:00:00.000000123'": 0,
+        "< '1969-12-31 23:59:59.999999877'": 0,
+        "<= '1969-12-31 23:59:59.999999877'": 1,
+    }
+    for where, kept in cases.items():
         assert table.scan(where=f"{column} {where}").files().num_rows == kept, where
 
 

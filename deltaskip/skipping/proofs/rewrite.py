@@ -217,7 +217,7 @@ class _Rewriter:
         read = columns_read(node)
         if len(read) != 1 or read[0].type != t.VARIANT or self.columns.stat_field(read[0]) is None:
             return None
-        from deltaskip.skipping.proofs.variants import path_as_column
+        from deltaskip.skipping.proofs.inside_variants import path_as_column
 
         found = path_as_column(node)
         values = None if found is None else leaf_values(found[0], self.time_zone)

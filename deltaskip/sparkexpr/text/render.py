@@ -10,13 +10,13 @@ from typing import Any
 
 from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
-from deltaskip.sparkexpr.nanoseconds import format_nanos
 from deltaskip.sparkexpr.text.sql_text import quoted_text, sql_string
 from deltaskip.sparkexpr.types import data_types as t
 from deltaskip.sparkexpr.types.ddl import exact_type_text
 from deltaskip.sparkexpr.types.json import simple_string
 from deltaskip.sparkexpr.values.interval_types import INTERVALS
 from deltaskip.sparkexpr.values.intervals import interval_text
+from deltaskip.sparkexpr.values.nanoseconds import format_nanos
 
 _MOST_VALUES = 8
 

@@ -324,7 +324,7 @@ class DdlParser:
             return self.length_type(_LENGTH_NAMES[name], token)
         if name in DECIMAL_NAMES:
             return self.decimal(token)
-        if name == "interval":
+        if name == "interval" and not self.at_end:
             return self.interval(token)
         if name not in TYPE_NAMES:
             known = _ELSEWHERE.get(name) or f"a type such as {', '.join(_EXAMPLES)}"

@@ -6,6 +6,7 @@ from .floats import JSON_FLOATS, SPECIAL_FLOATS, java_text, nearest_float, to_fl
 from .hashes import SPARK_SEED, iceberg_bucket, spark_hash
 from .interval_types import INTERVALS
 from .intervals import interval_text
+from .nanoseconds import format_nanos, parse_nanos
 from .numerals import EXACT, context, decimal_of, exactly, integer_of, of_unscaled
 from .vectors import floats_of_order, ordered_floats
 
@@ -21,6 +22,7 @@ __all__ = [
     "equal_rows",
     "exactly",
     "floats_of_order",
+    "format_nanos",
     "iceberg_bucket",
     "integer_of",
     "interval_text",
@@ -28,6 +30,7 @@ __all__ = [
     "nearest_float",
     "of_unscaled",
     "ordered_floats",
+    "parse_nanos",
     "spark_hash",
     "to_float",
 ]
