@@ -12,6 +12,7 @@ from .spark_functions import (
     WINDOWS,
 )
 from .variant_paths import VariantPath, variant_object, variant_path, variant_path_bounds, variant_path_extremes
+from .variant_shredding import shredded, shredded_type, shredding_of
 
 __all__ = [
     "AGGREGATES",
@@ -28,6 +29,9 @@ __all__ = [
     "WINDOWS",
     "VariantPath",
     "function_node",
+    "shredded",
+    "shredded_type",
+    "shredding_of",
     "variant_object",
     "variant_path",
     "variant_path_bounds",

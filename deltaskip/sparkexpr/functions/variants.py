@@ -52,7 +52,7 @@ _INDEX_DIGITS = 9
 _LONG_DIGITS = 20
 # Kinds of values in kernels.variant_items.
 _TRUE, _DECIMAL, _OBJECT, _LIST, _MISSING, _LEFT = 1, 8, 100, 101, 254, 255
-_ITEM_TYPES: Mapping[int, t.DataType] = {
+TYPES_OF_ITEMS: Mapping[int, t.DataType] = {
     1: t.BOOLEAN,
     2: t.BOOLEAN,
     6: t.LONG,
@@ -257,8 +257,8 @@ def types_of(items: VariantItems) -> list[tuple[t.DataType, npt.NDArray[np.int64
                 (t.DecimalType(_DECIMAL_DIGITS, scale), rows[scales[rows] == scale])
                 for scale in np.unique(scales[rows]).tolist()
             ]
-        elif kind in _ITEM_TYPES:
-            found.append((_ITEM_TYPES[kind], rows))
+        elif kind in TYPES_OF_ITEMS:
+            found.append((TYPES_OF_ITEMS[kind], rows))
     return found
 
 
