@@ -101,7 +101,7 @@ class DataFileLayout:
         keeps_partition_columns: Whether files also contain the partition columns.
         random_prefix: Number of letters of the random folder that replaces partition folders; None for partition
             folders.
-        time_zone: Time zone of timestamps in directory names.
+        time_zone: Time zone of casts between instants and local times.
         extra: Columns that files contain in addition to the table's, without statistics: row ids, kind of change.
         change_data: Whether the files are change data files, which have a separate folder.
         balanced: Whether Spark also redistributes rows that are not partitioned, for files near the target size.
@@ -143,7 +143,7 @@ class DataFileLayout:
         else:
             names = [physical_name(field, self.mapping_mode) for field in self.partition_fields()]
             fields = [StructField(name, field.type) for name, field in zip(names, self.partition_fields(), strict=True)]
-            folder = partition_folder(fields, values, self.time_zone)
+            folder = partition_folder(fields, values)
         return "/".join(filter(None, (CHANGE_FOLDER if self.change_data else "", folder)))
 
 

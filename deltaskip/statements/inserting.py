@@ -181,7 +181,8 @@ def _with_names(frame: Any, columns: Sequence[t.StructField], listed: bool, show
     """
     same = [*map(t.fold_name, frame.columns)] == [t.fold_name(field.name) for field in columns]
     by_position, inside = listed or not same, not listed and not same
-    frame = frame.toDF(*(field.name for field in columns))
+    names = [field.name for field in columns]
+    frame = frame.toDF(*names)
     nested = [field for field in columns if any(isinstance(each, t.StructType) for each in t.nested_types(field.type))]
     if not nested:
         return frame
@@ -190,10 +191,13 @@ def _with_names(frame: Any, columns: Sequence[t.StructField], listed: bool, show
     for field, source in zip(nested, given.fields, strict=True):
         named = _named(source.type, field.type, f"{t.display_name([field.name])} of {shown}", by_position, inside)
         if named != source.type:
-            casts[field.name] = (
-                f"CAST({quoted_name(field.name)} AS {exact_type_text(named)}) AS {quoted_name(field.name)}"
-            )
-    return frame.selectExpr(*(casts.get(field.name, quoted_name(field.name)) for field in columns)) if casts else frame
+            casts[field.name] = exact_type_text(named)
+    if not casts:
+        return frame
+    # Names that no setting takes for regular expressions.
+    frame = frame.toDF(*(f"c{i}" for i in range(len(names))))
+    found = zip(names, map(frame.__getitem__, frame.columns), strict=True)
+    return frame.select(*(column.cast(casts[name]) if name in casts else column for name, column in found)).toDF(*names)
 
 
 def _named(given: t.DataType, target: t.DataType, where: str, by_position: bool, inside: bool) -> t.DataType:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
+import deltaskip as ds
 from deltaskip import DeltaTable
 from deltaskip.errors import InvalidArgument, RowViolation, SchemaError, SparkUnavailable, StorageError
 
@@ -100,6 +103,55 @@ def test_a_text_that_folders_use_for_null_is_not_null(spark: Any, tmp_path: Path
     assert {row.p for row in table.scan().to_spark(spark).collect()} == given
     values = table.snapshot.adds(["partition_values"])["partition_values"].to_pylist()
     assert {dict(each)["p"] for each in values} == given
+
+
+PARTITIONED = "id INT, s STRING, `d.x` DATE, ts TIMESTAMP, nt TIMESTAMP_NTZ, n DECIMAL(5,2), t BOOLEAN"
+PARTITIONS = ["s", "d.x", "ts", "nt", "n", "t"]
+PARTITION_ROWS = """
+    SELECT CAST(col1 AS INT) AS id, col2 AS s, col3 AS `d.x`, col4 AS ts, col5 AS nt, CAST(col6 AS DECIMAL(5,2)) AS n,
+        col7 AS t
+    FROM VALUES
+    (1, 'a b%=+', DATE'2024-01-01', TIMESTAMP'1883-11-18 12:03:57', TIMESTAMP_NTZ'2024-03-10 02:30:00.5', 1.5, true),
+    (2, ' ', DATE'1582-10-14', TIMESTAMP'2024-11-03 01:30:00.000001', TIMESTAMP_NTZ'1700-01-01', -0.05, false),
+    (3, '"é"', DATE'9999-12-31', TIMESTAMP'1969-12-31 18:59:59.999999', TIMESTAMP_NTZ'1969-12-31', 0, NULL),
+    (4, NULL, NULL, NULL, NULL, NULL, NULL)
+"""
+
+
+@pytest.mark.usefixtures("found_by_a_job")
+@pytest.mark.parametrize("door", ["append", "arrow", "overwrite", "statement", "update", "format"])
+def test_folders_have_the_values_of_partitions_which_polars_believes(spark: Any, tmp_path: Path, door: str) -> None:
+    polars = pytest.importorskip("polars")
+    own = spark.newSession()
+    own.conf.set("spark.sql.session.timeZone", "America/New_York")
+    rows = own.sql(PARTITION_ROWS)
+    table = DeltaTable.create(tmp_path / "db/t", PARTITIONED, PARTITIONS)
+    match door:
+        case "append":
+            table.append(rows)
+        case "arrow":
+            table.append(rows.toArrow())
+        case "overwrite":
+            table.overwrite(rows)
+        case "statement":
+            rows.createOrReplaceTempView("rows_by_partition")
+            ds.catalog(f"warehouse:{tmp_path}").sql(own, "INSERT INTO db.t SELECT * FROM rows_by_partition")
+        case "update":
+            table.append(rows.withColumn("s", F.lit("before")))
+            table.merge(rows, "t.id = s.id", "s", "t").when_matched_update({"s": "s.s"}).execute()
+        case "format":
+            ds.register_format(own)
+            rows.write.format("deltaskip").mode("append").save(str(tmp_path / "db/t"))
+    table.refresh()
+    found = polars.scan_delta(str(tmp_path / "db/t")).sort("id").collect()
+    expected = polars.from_arrow(table.scan().to_arrow()).sort("id")
+    assert found["ts"].to_list() == [
+        datetime(1883, 11, 18, 16, 59, 59, tzinfo=UTC),
+        datetime(2024, 11, 3, 5, 30, 0, 1, UTC),
+        datetime(1969, 12, 31, 23, 59, 59, 999999, UTC),
+        None,
+    ]
+    assert found.rows() == expected.select(found.columns).rows()
 
 
 def test_a_row_that_spark_cannot_compute_is_an_error_by_name_and_leaves_nothing(spark: Any, tmp_path: Path) -> None:

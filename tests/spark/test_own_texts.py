@@ -118,6 +118,22 @@ def test_names_are_no_regular_expressions(spark: Any, tmp_path: Path, properties
     assert written_and_read(patterns, tmp_path / "patterns", properties) == expected
 
 
+def test_names_of_a_table_given_by_position_are_no_regular_expressions(spark: Any, tmp_path: Path) -> None:
+    def inserted(own: Any, folder: Path) -> list[str]:
+        catalog = ds.catalog(f"warehouse:{folder}")
+        catalog.sql(own, "CREATE NAMESPACE db")
+        catalog.sql(
+            own, f"CREATE TABLE db.t ({ODD_COLUMNS}) USING delta TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+        )
+        values = "1, 2, 3, 'cd', 'c', 'd', 0.5D, 'q', named_struct('a', 7, 'b', 1.5D)"
+        row = f"{values}, array(named_struct('a${{x}}', 'r')), 'p'"
+        catalog.sql(own, f"INSERT INTO db.t SELECT {row}")
+        return [*map(repr, catalog.sql(own, "SELECT * FROM db.t").collect())]
+
+    patterns = session(spark, **{"spark.sql.parser.quotedRegexColumnNames": "true"})
+    assert inserted(patterns, tmp_path / "patterns") == inserted(session(spark), tmp_path / "usual")
+
+
 def test_literals_types_and_names_mean_the_same_under_every_setting(spark: Any) -> None:
     texts = [*ODD, "\0", "\x7f\u2028", "😀$", "''", "a''b", "\\'", "${", "$${x}", "${x}${x"]
     types = ("timestamp", "array<timestamp>", "map<timestamp_ntz,timestamp>", "struct<select:timestamp,`${x}`:int>")

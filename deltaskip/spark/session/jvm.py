@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, TypeVar
 from zlib import crc32
 
@@ -24,6 +24,12 @@ _OF_SPARK: dict[type[errors.DeltaSkipError], tuple[str, str]] = {
     errors.NamespaceAlreadyExists: ("NamespaceAlreadyExistsException", "namespace"),
     errors.NamespaceNotEmpty: ("NonEmptyNamespaceException", "namespace"),
 }
+
+
+@lru_cache(1)
+def _splitting(view: Any) -> Any:
+    """The pattern that splits texts in a JVM. Each package that its name has is a request."""
+    return view.java.util.regex.Pattern.compile(_SEPARATOR)
 
 
 class Jvm:
@@ -62,7 +68,7 @@ class Jvm:
         values = list(items)
         if not values or any(_SEPARATOR in value for value in values):
             return self.array(self.view.java.lang.String, values)
-        return self.view.java.util.regex.Pattern.compile(_SEPARATOR).split(_SEPARATOR.join(values), -1)
+        return _splitting(self.view).split(_SEPARATOR.join(values), -1)
 
     def array_of_strings(self, items: Iterable[Iterable[str]]) -> Any:
         """Return an array of arrays of strings."""

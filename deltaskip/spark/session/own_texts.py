@@ -36,7 +36,7 @@ _SUBSTITUTE = "spark.sql.variable.substitute"
 _PATTERNS = "spark.sql.parser.quotedRegexColumnNames"
 # Spark 4.1, AstBuilder.visitColumnReference: other names in backticks are no regular expressions.
 _PLAIN = re.compile(r"\w+", re.ASCII)
-_ODD_NAME = re.compile(r"`\w*[^\w`]|``", re.ASCII)
+_PLAIN_NAME = re.compile(r"`\w+`(?!`)", re.ASCII)
 # A variable that no session has. Spark replaces it by the empty string, and does not read the result again.
 _NOTHING = "${deltaskip.nothing}"
 _ORDER = "spark.sql.functionResolution.sessionOrder"
@@ -96,7 +96,8 @@ def selected(frame: DataFrame, *texts: str) -> DataFrame:
 
 def own_expressions(spark: SparkSession, *texts: str) -> list[str]:
     """Return SQL expressions of this package as `own_text`, in which the session also finds columns by their names."""
-    if any(map(_ODD_NAME.search, texts)) and str(spark.conf.get(_PATTERNS, "false")).lower() == "true":
+    odd = any("`" in _PLAIN_NAME.sub("", text) for text in texts)
+    if odd and str(spark.conf.get(_PATTERNS, "false")).lower() == "true":
         texts = tuple(map(_without_patterns, texts))
     return [own_text(spark, text) for text in texts]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
@@ -24,6 +25,8 @@ _BETWEEN, _IS = "\0", " -> "
 # The values of blocks that have not ended, by key: the value before the first block, then one for each block.
 _asked: dict[Hashable, list[tuple[object, Any]]] = {}
 _lock = new_lock()
+# Of classic sessions.
+_states: WeakKeyDictionary[SparkSession, Any] = WeakKeyDictionary()
 
 
 def is_classic(spark: object) -> bool:
@@ -32,8 +35,11 @@ def is_classic(spark: object) -> bool:
 
 
 def java_state(spark: SparkSession) -> Any:
-    """Return the state of a classic session, with its catalog and parser."""
-    return spark._jsparkSession.sessionState()
+    """Return the state of a classic session, with its catalog and parser. A session is asked for it once."""
+    found = _states.get(spark)
+    if found is None:
+        found = _states[spark] = spark._jsparkSession.sessionState()
+    return found
 
 
 def session_id(spark: SparkSession) -> str:

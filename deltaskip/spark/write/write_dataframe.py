@@ -59,7 +59,6 @@ _SHUFFLED_BYTES = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 # Rows in a shuffle take about twice the bytes of their file.
 _SHUFFLED_PER_WRITTEN = 2
 _WIDTHS: dict[t.DataType, int] = {t.BOOLEAN: 1, t.BYTE: 1, t.SHORT: 2, t.INTEGER: 4, t.FLOAT: 4, t.DATE: 4}
-_TEXT = "v"
 _Row = TypeVar("_Row")
 _Result = TypeVar("_Result")
 
@@ -94,7 +93,7 @@ def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_t
     plans = [each for _, each in rows]
     with row_errors_named(frame.sparkSession, plan.table):
         stored = _stored(rows)
-        texts = [f"part{i}" for i in range(len(layout.partition_columns))]
+        texts = _folder_columns(layout)
         stored = stored.select(*_data_columns(plan, layout), *_partition_texts(frame.sparkSession, layout, texts))
         stored, settings = _balanced(stored, texts, layout)
         # Below the sort: Spark must see the order of the rows that it writes.
@@ -193,8 +192,8 @@ def _balanced(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> 
         return rows, {}
     if texts and int(rows.sparkSession.version.partition(".")[0]) < 4:
         # In Spark 3.5 the hint takes no columns from Python, so one task writes a large partition.
-        return rows.repartition(*map(F.col, texts)), {}
-    return rows.hint("rebalance", *texts), {_SHUFFLED_BYTES: str(_SHUFFLED_PER_WRITTEN * layout.target_bytes)}
+        return rows.repartition(*map(_named, texts)), {}
+    return rows.hint("rebalance", *map(quoted_name, texts)), {_SHUFFLED_BYTES: str(_SHUFFLED_PER_WRITTEN * layout.target_bytes)}
 
 
 def _sorted(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> DataFrame:
@@ -204,7 +203,7 @@ def _sorted(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> Da
     texts are never NULL.
     """
     if texts:
-        rows = rows.withColumns({name: F.coalesce(F.col(name), F.lit(HIVE_NULL)) for name in texts})
+        rows = rows.withColumns({name: F.coalesce(_named(name), F.lit(HIVE_NULL)) for name in texts})
     order = []
     for each in layout.sort_by:
         column = F.col(".".join(quoted_name(name) for name in each.physical))
@@ -212,7 +211,22 @@ def _sorted(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> Da
             order.append(column.desc_nulls_first() if each.nulls_first else column.desc_nulls_last())
         else:
             order.append(column.asc_nulls_first() if each.nulls_first else column.asc_nulls_last())
-    return rows.sortWithinPartitions(*map(F.col, texts), *order)
+    return rows.sortWithinPartitions(*map(_named, texts), *order)
+
+
+def _named(name: str) -> Column:
+    return F.col(quoted_name(name))
+
+
+def _folder_columns(layout: DataFileLayout) -> list[str]:
+    """The names of columns with the texts of partition values, which are in the names of folders.
+
+    They are the partition columns, because Polars takes the values from there, unless files have columns of these
+    names, or paths have no logical names.
+    """
+    if layout.mapping_mode == "none" and not layout.keeps_partition_columns:
+        return list(layout.partition_columns)
+    return [f"part{i}" for i in range(len(layout.partition_columns))]
 
 
 def _rows_per_file(frame: DataFrame, layout: DataFileLayout) -> int:
@@ -280,12 +294,17 @@ def _partition_texts(spark: SparkSession, layout: DataFileLayout, names: Sequenc
 
 
 def _text_sql(column: str, data_type: t.DataType) -> str:
-    """SQL text of a string that _log_text converts to the log's text, whatever the time zone of the session."""
+    """SQL text of the string in the name of a folder, as Hive has it, whatever the time zone of the session.
+
+    Strings that begin with the name of NULL get one more character. BINARY is in hexadecimal digits.
+    """
     if data_type == t.STRING:
-        # The letter distinguishes a text from the folder name of NULL.
-        return f"concat('{_TEXT}', CAST({column} AS STRING))"
+        text = f"CAST({column} AS STRING)"
+        return f"if(startswith({text}, '{HIVE_NULL}'), concat({text}, '_'), {text})"
     if data_type == t.TIMESTAMP:
-        return f"CAST(unix_micros({column}) AS STRING)"
+        # Seconds are of the type of an interval, of which no time zone moves a local time.
+        since = f"CAST(unix_micros({column}) * 0.000001BD AS INTERVAL SECOND)"
+        return f"CAST(TIMESTAMP_NTZ'1970-01-01 00:00:00' + {since} AS STRING)"
     if data_type == t.BINARY:
         return f"hex({column})"
     return f"CAST({column} AS STRING)"
@@ -295,9 +314,7 @@ def _log_text(text: str | None, data_type: t.DataType) -> str | None:
     if text is None:
         return None
     if data_type == t.STRING:
-        return text.removeprefix(_TEXT)
-    if data_type == t.TIMESTAMP:
-        return serialize_partition_value(int(text), data_type)
+        return text[:-1] if text.startswith(HIVE_NULL) else text
     if data_type == t.BINARY:
         return serialize_partition_value(bytes.fromhex(text), data_type)
     return serialize_partition_value(parse_partition_value(text, data_type), data_type)
