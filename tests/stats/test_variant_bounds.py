@@ -81,6 +81,7 @@ CASES = [
     ("variant_get(v, '$.a[\"b c\"].d', 'int') > 0", 0),
     # Nothing is known of these.
     ("v:n::string = '202'", 6),
+    ("coalesce(v:user::string, 'u1') = 'u1'", 6),
     ("v:n::int IS NULL", 6),
     ("v:n::int IS NOT NULL", 6),
     ("coalesce(v:n::int, 7) = 7", 6),
@@ -206,3 +207,12 @@ def test_files_that_are_shredded_are_read_for_their_bounds(tmp_path: Path) -> No
     pq.write_table(pa.table({"id": [1], "v": shredded}), tmp_path / "t" / "f.parquet")
     table.add_files(["f.parquet"])
     assert logged(table)[0]["maxValues"]["v"] == {"$['n']": 7}
+
+
+def test_a_collation_in_the_type_is_left_to_spark(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "t", DOCUMENTS)
+    for where in (
+        "variant_get(v, '$.user', 'string collate UTF8_LCASE') = 'U3'",
+        "v:user::string COLLATE UTF8_LCASE = 'U3'",
+    ):
+        assert kept(table, where) == 6

@@ -193,7 +193,9 @@ def _balanced(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> 
     if texts and int(rows.sparkSession.version.partition(".")[0]) < 4:
         # In Spark 3.5 the hint takes no columns from Python, so one task writes a large partition.
         return rows.repartition(*map(_named, texts)), {}
-    return rows.hint("rebalance", *map(quoted_name, texts)), {_SHUFFLED_BYTES: str(_SHUFFLED_PER_WRITTEN * layout.target_bytes)}
+    return rows.hint("rebalance", *map(quoted_name, texts)), {
+        _SHUFFLED_BYTES: str(_SHUFFLED_PER_WRITTEN * layout.target_bytes)
+    }
 
 
 def _sorted(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> DataFrame:

@@ -215,8 +215,11 @@ def never_fails(node: n.Node) -> bool:
 
 def _reads_intervals(node: n.Node) -> bool:
     """Whether the values, and not only the NULLs, of a column of intervals decide about the expression."""
-    if isinstance(node, n.IsNull) and isinstance(node.child, n.FieldRef):
-        return False
-    if isinstance(node, n.FieldRef):
-        return any(each in INTERVALS for each in t.nested_types(node.type))
-    return any(_reads_intervals(child) for child in n.children_of(node) if not isinstance(child, n.Literal))
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, n.FieldRef) and any(each in INTERVALS for each in t.nested_types(part.type)):
+            return True
+        if not (isinstance(part, n.IsNull) and isinstance(part.child, n.FieldRef)):
+            pending.extend(child for child in n.children_of(part) if not isinstance(child, n.Literal))
+    return False

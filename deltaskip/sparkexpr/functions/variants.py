@@ -97,7 +97,8 @@ def _get_signature(args: tuple[Node, ...]) -> function.Typed:
     if len(args) == 2:
         return args, t.VARIANT
     named = args[2].value if isinstance(args[2], Literal) else None
-    if not isinstance(named, str):
+    # parse_type_text drops collations.
+    if not isinstance(named, str) or "collate" in named.lower():
         return None
     try:
         type_ = parse_type_text(named)
