@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 
 from deltaskip.sparkexpr.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, is_valid, zeros
 from deltaskip.sparkexpr.kernels.byte_order cimport byteswap32
-from deltaskip.sparkexpr.kernels.variant_values cimport unsigned_at
+from deltaskip.sparkexpr.kernels.variant_values cimport OBJECT_TYPE, unsigned_at
 from deltaskip.sparkexpr.kernels.written cimport Span, Written, row_of, written_for
 
 cdef uint8_t[256] DIGITS
@@ -61,7 +61,9 @@ def z85_encode(bytes data not None):
 def z85_variants(object texts):
     """Decode variants that are their metadata and their value, one behind the other, as Z85 text.
 
-    # PROTOCOL, Statistics for Variant Columns. Zeros that fill up the last four bytes stay at the end of the value.
+    # PROTOCOL, Statistics for Variant Columns. Zeros that fill up the last four bytes stay at the end of the value. In the
+    # example of the protocol, an object comes before its metadata, and a last group has fewer characters than five, one
+    # more than its bytes; both are read, too.
 
     texts: string or large_string. Returns two binary arrays, values and metadata; both are null where the text is null,
     no Z85, or ends before the value.
@@ -73,24 +75,30 @@ def z85_variants(object texts):
     cdef Written metadata = written_for(valid, view.length)
     cdef ByteBuffer room = ByteBuffer()
     cdef Span text
-    cdef int64_t i, head, size
+    cdef int64_t i, head, size, first
     cdef int failed = 0
+    cdef const uint8_t* start
     with nogil:
         for i in range(view.length):
             text = row_of(view, i)
-            head = size = 0
-            if is_valid(view.validity, view.offset + i) and text.size % 5 == 0:
-                size = text.size // 5 * 4
+            head = size = first = 0
+            if is_valid(view.validity, view.offset + i) and text.size % 5 != 1:
+                size = text.size // 5 * 4 + (text.size % 5 - 1 if text.size % 5 else 0)
                 room.size = 0
-                if room.reserve(size) != 0:
+                if room.reserve(size + 4) != 0:
                     failed = 1
                     break
-                head = _metadata_size(room.data, size) if _decoded(text, room.data) else 0
+                if _decoded(text, room.data):
+                    first = _object_size(room.data, size)
+                    head = _metadata_size(room.data + first, size - first, first == 0)
+            start = room.data
             if head > 0:
                 bits.data[i >> 3] |= <uint8_t>(1 << (i & 7))
             else:
-                size = 0
-            if metadata.add(i, room.data, head) != 0 or values.add(i, room.data + head, size - head) != 0:
+                size = first = 0
+            if metadata.add(i, start + first, head) != 0:
+                break
+            if values.add(i, start + (0 if first else head), first if first else size - head) != 0:
                 break
     if failed:
         raise MemoryError()
@@ -98,17 +106,20 @@ def z85_variants(object texts):
 
 
 cdef bint _decoded(Span text, uint8_t* target) noexcept nogil:
-    """Whether the text is Z85, whose bytes are then at `target`."""
+    """Whether the text is Z85, whose bytes are then at `target`, where there is room for four more."""
     cdef int64_t i
     cdef uint64_t block
     cdef uint32_t word
     cdef int j
+    cdef uint8_t digit
     for i in range(0, text.size, 5):
         block = 0
         for j in range(5):
-            if DIGITS[text.data[i + j]] == 255:
+            # The greatest digits fill up the last group.
+            digit = DIGITS[text.data[i + j]] if i + j < text.size else 84
+            if digit == 255:
                 return False
-            block = block * 85 + DIGITS[text.data[i + j]]
+            block = block * 85 + digit
         if block > 0xFFFFFFFFU:
             return False
         word = byteswap32(<uint32_t>block)
@@ -116,8 +127,28 @@ cdef bint _decoded(Span text, uint8_t* target) noexcept nogil:
     return True
 
 
-cdef int64_t _metadata_size(const uint8_t* data, int64_t size) noexcept nogil:
-    """Bytes of the metadata with which the bytes begin; 0 if they end before a value. # Parquet, Variant Encoding"""
+cdef int64_t _object_size(const uint8_t* data, int64_t size) noexcept nogil:
+    """Bytes of the object with which the bytes begin; 0 if they begin with metadata. # Parquet, Variant Encoding"""
+    cdef uint8_t header
+    cdef int width, wide
+    cdef int64_t count, offsets, end
+    if size < 1 or data[0] & 3 != OBJECT_TYPE:
+        return 0
+    header = data[0] >> 2
+    width, wide = (header & 3) + 1, 4 if header & 16 else 1
+    if size < 1 + wide:
+        return 0
+    count = unsigned_at(data + 1, wide)
+    offsets = 1 + wide + count * ((header >> 2 & 3) + 1)
+    end = offsets + (count + 1) * width
+    if end > size:
+        return 0
+    end += unsigned_at(data + offsets + count * width, width)
+    return end if end < size else 0
+
+
+cdef int64_t _metadata_size(const uint8_t* data, int64_t size, bint before_value) noexcept nogil:
+    """Bytes of the metadata with which the bytes begin; 0 if they end in it, or before a value that must follow."""
     cdef int width
     cdef int64_t names, first, last
     if size < 1 or data[0] & 0x0F != 1:
@@ -127,7 +158,7 @@ cdef int64_t _metadata_size(const uint8_t* data, int64_t size) noexcept nogil:
         return 0
     names = unsigned_at(data + 1, width)
     first = 1 + width * (names + 2)
-    if first >= size:
+    if first > size:
         return 0
     last = first + unsigned_at(data + first - width, width)
-    return last if last < size else 0
+    return last if last < size or (last == size and not before_value) else 0

@@ -216,3 +216,26 @@ def test_a_collation_in_the_type_is_left_to_spark(tmp_path: Path) -> None:
         "v:user::string COLLATE UTF8_LCASE = 'U3'",
     ):
         assert kept(table, where) == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "bounds"),
+    [
+        ("0S&u501fk+ze0(tB98CpzF6vU0rJl95HpNdvjbtatpi(cu0wW^cTu", {"$['a']": "min-string", "$['b']['c']": 1}),
+        ("0S&u500&]LC42A9vqZe}wb#-i1}-a+cT!xdbWhT9cTx}7v<+K", {"$['a']": "variant", "$['b']['c']": 100}),
+    ],
+)
+def test_the_example_of_the_protocol_is_read(text: str, bounds: dict[str, Any]) -> None:
+    """# PROTOCOL, Statistics for Variant Columns: there, the value comes before the metadata, unlike in the text."""
+    [value], [metadata] = (each.to_pylist() for each in z85_variants(pa.array([text])))
+    tree = tree_of((value, metadata))
+    assert isinstance(tree, dict)
+    assert {path: item.value for path, item in tree.items()} == bounds
+
+
+def test_texts_that_are_cut_anywhere_are_no_variants() -> None:
+    text = z85({"$['a']": "text", "$['b']": 5})
+    for end in range(len(text)):
+        values, metadata = z85_variants(pa.array([text[:end], None, text]))
+        assert values.is_valid().equals(metadata.is_valid())
+        assert values.is_valid().to_pylist()[1:] == [False, True]
