@@ -379,8 +379,9 @@ class _Writer:
             if in_memory:
                 put = self._put_durable if layout.unsynced is None else layout.unsynced.put
             where = layout.storage, location, path
-            content = self._file_schema, codec, dictionary, without_statistics
-            return OpenDataFile(*where, *content, page_version=layout.page_version, put=put)
+            return OpenDataFile(
+                *where, self._file_schema, codec, dictionary, without_statistics, layout.page_version, put=put
+            )
 
         def close(file: OpenDataFile) -> AddFile:
             return file.close(self._reader, layout.request, values)
