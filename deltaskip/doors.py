@@ -61,6 +61,8 @@ _LONGEST_MESSAGE = 10_000
 _LONGEST_END = 2_000
 # The module of the exception of a panic, which does not derive from Exception and would end a worker or a server.
 _RUST = "pyo3_runtime"
+# CPython, Modules/_threadmodule.c: a limit on threads is reached, of the user or of the container.
+_NO_THREAD = "can't start new thread"
 # The object of a method, such as a catalog, and its first argument, such as the name of a table.
 _MOST_NAMED = 2
 
@@ -298,7 +300,7 @@ def _converted(
             return errors.UnsupportedFeature(
                 f"{doing}: it needs the Python package {package}, which is not installed: pip install {package}."
             )
-        case OSError():
+        case _ if isinstance(error, OSError) or reason == _NO_THREAD:
             return errors.StorageError(f"{doing}: {said}; check the storage, the disk and the limits of the process.")
         case _:
             library = type(error).__module__.partition(".")[0]

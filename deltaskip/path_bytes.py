@@ -31,6 +31,14 @@ def absolute_path(path: str) -> str:
     return decoded(os.path.abspath(os.path.expanduser(encoded(path))))
 
 
+def working_directory() -> str | None:
+    """Return the working directory; None if it was deleted, as that of a daemon may be."""
+    try:
+        return absolute_path(".")
+    except FileNotFoundError:
+        return None
+
+
 def real_path(path: str) -> str:
     """Return an absolute path without links."""
     return decoded(os.path.realpath(encoded(path)))

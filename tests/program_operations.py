@@ -115,8 +115,18 @@ def _others(_: str) -> None:
     sys.stdin = sys.stdout = sys.stderr = None
 
 
+def _daemon(_: str) -> None:
+    """The working directory is gone, and the locale of the environment has commas in numbers."""
+    import tempfile
+
+    folder = tempfile.mkdtemp().encode()
+    os.chdir(folder)
+    os.rmdir(folder)
+    locale.setlocale(locale.LC_NUMERIC, "")
+
+
 SETTINGS: dict[str, Callable[[str], object]] = {**dict.fromkeys(_CONTEXTS, _decimals), "1.13": _numpy, "1.25": _numpy,
-                                                "others": _others}  # fmt: skip
+                                                "others": _others, "daemon": _daemon}  # fmt: skip
 """What a program may have set, by name."""
 
 

@@ -441,6 +441,7 @@ def test_what_a_door_lets_through() -> None:
     expected: list[tuple[Exception, type[ds.DeltaSkipError]]] = [
         (MemoryError(), ds.OutOfMemory), (OSError(28, "full"), ds.StorageError),
         (RecursionError(), ds.InvalidArgument), (pa.ArrowInvalid("x"), ds.UnexpectedError),
+        (RuntimeError("can't start new thread"), ds.StorageError),
     ]  # fmt: skip
     for foreign, wanted in expected:
         with pytest.raises(wanted) as caught:

@@ -55,13 +55,13 @@ _FOLDERS: list[TemporaryDirectory[str]] = []
 @pytest.mark.parametrize(
     ("settings", "variables", "options"),
     [
-        (("prec3",), {}, ()),
+        (("prec3", "daemon"), {}, ()),
         (("basic",), {"PYTHONHASHSEED": "7"}, ("-O", "-bb")),
         (("narrow", "1.13"), {"TZ": "Asia/Kathmandu"}, ()),
         (("traps", "1.25"), {}, ("-X", "dev")),
         (("others",), {"PYTHONTZPATH": ""}, ()),
         ((), _ASCII, ()),
-        (("extended", "others"), None, ()),
+        (("extended", "others", "daemon"), None, ()),
     ],
     ids=["precision", "BasicContext", "numpy", "traps", "others", "ASCII", "ISO-8859-1"],
 )

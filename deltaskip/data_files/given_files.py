@@ -9,6 +9,7 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote
 
+from deltaskip.actions.partition_values import PartitionValueError
 from deltaskip.actions.paths import encode_location, encode_path
 from deltaskip.doors import first_line
 from deltaskip.errors import DataFileMissing, InvalidArgument, StorageError
@@ -159,7 +160,12 @@ def _given(root: str, file: FileInfo) -> GivenFile:
     relative = file.path[len(base) :] if inside else file.path
     if relative.startswith(f"{LOG_FOLDER}/"):
         raise InvalidArgument(f"{file.path} is part of the log of {root}, so it cannot be added as a data file.")
-    path = encode_path(relative) if inside else encode_location(file.path)
+    try:
+        path = encode_path(relative) if inside else encode_location(file.path)
+    except PartitionValueError as error:
+        raise InvalidArgument(
+            f"The name of the file {file.path} is not UTF-8, as paths in the log of {root} are: rename it."
+        ) from error
     return GivenFile(file.path, path, file.size, file.modified_ms, tuple(relative.split("/")[:-1]))
 
 

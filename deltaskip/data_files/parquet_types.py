@@ -248,7 +248,8 @@ def _logical(node: ParquetNode) -> dict[int, Any]:
     found: dict[int, Any] = element.get(_LOGICAL) or _LOGICAL_OF.get(element.get(_CONVERTED, -1), {})
     if element.get(_CONVERTED) == 5 and _DECIMAL not in found:
         return {_DECIMAL: {1: element.get(_SCALE, 0), 2: element.get(_PRECISION, 0)}}
-    return found
+    # Every value is NULL, as in columns of pyarrow's type null, and the type is that of the bytes.
+    return {} if _UNKNOWN in found else found
 
 
 def _type_of(node: ParquetNode, path: tuple[str, ...], single: bool = False) -> t.DataType:
@@ -322,9 +323,6 @@ def _candidates(node: ParquetNode, logical: dict[int, Any]) -> Iterator[t.DataTy
             yield from filter(None, [(_SIGNED if signed else _UNSIGNED).get(width)])
     elif physical == 1 and _DATE in logical:
         yield t.DATE
-    elif physical == 1 and _UNKNOWN in logical:
-        # Every value is NULL, as in columns of pyarrow's type null.
-        yield t.INTEGER
     elif physical == 2 and _TIMESTAMP in logical:
         if 3 not in logical[_TIMESTAMP].get(2, {}):
             yield t.TIMESTAMP if logical[_TIMESTAMP].get(1, True) else t.TIMESTAMP_NTZ

@@ -75,8 +75,8 @@ cdef int _footer(Cursor* cursor, ByteBuffer leaves) noexcept nogil:
         if fault:
             return fault
         if field.kind == STOP:
-            # Some writers leave 0 in the footer.
-            return FINE if rows == 0 or rows == rows_of_groups else COUNT
+            # Some writers leave 0 or -1 in the footer.
+            return FINE if rows <= 0 or rows == rows_of_groups else COUNT
         if field.number == 3:
             fault = read_int(cursor, &field, I64, &rows)
             if fault:

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial, wraps
 from itertools import islice
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from deltaskip import errors
 from deltaskip.features.registry import has_feature
 from deltaskip.lazy_regex import regex
 from deltaskip.log.catalog_commits import is_managed
-from deltaskip.log.checkpoint.read import open_checkpoint
+from deltaskip.log.checkpoint.read import Checkpoint, open_checkpoint
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.commit import parse_contents, read_commits
 from deltaskip.log.compaction import cover
@@ -30,7 +30,7 @@ from deltaskip.log.segment import CheckpointRef, LogListing, LogSegment, candida
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.state_actions import StateChange
 from deltaskip.log.tail import Tail, deferred_tail, tail_of
-from deltaskip.path_bytes import absolute_path, decoded, encoded
+from deltaskip.path_bytes import decoded, encoded, working_directory
 from deltaskip.progress import Progress, table_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.settings import options
@@ -59,6 +59,14 @@ _FRESH_SECONDS = {False: 1.0, True: 5.0}
 _CLEANED_UP_LATER_MS = 60_000
 # A snapshot with more commits than this is read again from a newer checkpoint.
 _MOST_COMMITS = 100
+# The files of the latest versions of local tables that this process has read or written last, by location, each with
+# the time at which the names in its log had changed.
+_SEGMENTS: dict[str, tuple[int, LogSegment]] = {}
+_MOST_SEGMENTS = 64
+# The checkpoints that were opened last, each one local file of at most 20,480 rows: their paths and sizes are decoded
+# once for all commits, which takes at most 5 MB each.
+_OPENED: dict[CheckpointRef, Checkpoint] = {}
+_MOST_OPENED = 4
 _C = TypeVar("_C", bound=type)
 _MARK = "_of_one_table"
 _UNPUBLISHED_FOLDER = "_commits"
@@ -83,11 +91,16 @@ def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Sn
         StorageError: The storage failed.
     """
     started, changed = time.monotonic(), _log_changed(storage, root)
-    found = _loaded(storage, root, version)
+    hint, listed = _hint(storage, root)
+    listing = None if version is not None or changed is None else _remembered(storage, root, changed, hint)
+    found = None if listing is None else _loaded_from(storage, listing)
+    if found is None:
+        found = _loaded(storage, root, version, hint, listed)
     if version is None:
         # An operation of a handle that was just opened need not list the log again.
         found.listed, found.log_changed = started, changed
         _warn_of_unpublished(found)
+        _remember(found)
     return found
 
 
@@ -113,8 +126,51 @@ def _warn_of_unpublished(snapshot: Snapshot) -> None:
         )
 
 
-def _loaded(storage: Storage, root: str, version: int | None) -> Snapshot:
-    hint, listed = _hint(storage, root)
+def _remember(snapshot: Snapshot) -> None:
+    """Let handles that are opened in this process list a local log only if it has changed since a snapshot was read."""
+    if snapshot.log_changed is not None and not is_managed(snapshot.storage):
+        _SEGMENTS.pop(snapshot.root, None)
+        _SEGMENTS[snapshot.root] = snapshot.log_changed, snapshot.segment
+        for root in list(_SEGMENTS)[:-_MOST_SEGMENTS]:
+            _SEGMENTS.pop(root, None)
+
+
+def _remembered(storage: Storage, root: str, changed: int, hint: int | None) -> LogListing | None:
+    """The files of the latest version from the checkpoint of the hint on, if the log is unchanged."""
+    known, segment = _SEGMENTS.get(root, (None, None))
+    if known != changed or segment is None or hint is None or hint > segment.version or is_managed(storage):
+        return None
+    checkpoint = segment.checkpoint
+    if not _is_latest(storage, segment) or (checkpoint is not None and checkpoint.version > hint):
+        return None
+
+    def file(kind: Kind, version: int, suffix: str) -> LogFile:
+        return LogFile(kind, version, storage.info(join(root, LOG_FOLDER, f"{version_prefix(version)}.{suffix}")))
+
+    checksums = {}
+    with suppress(FileNotFoundError, NotADirectoryError, errors.StorageError):
+        checksums[segment.version] = file(Kind.CHECKSUM, segment.version, "crc")
+    try:
+        if checkpoint is None or checkpoint.version < hint:
+            checkpoint = CheckpointRef(hint, (file(Kind.CLASSIC_CHECKPOINT, hint, "checkpoint.parquet"),))
+    except (FileNotFoundError, NotADirectoryError, errors.StorageError):
+        return None
+    commits = {each.version: each for each in (*segment.commits, segment.own_commit) if each is not None}
+    return LogListing(root, commits, {hint: (checkpoint,)}, segment.compactions, checksums, {})
+
+
+def _loaded_from(storage: Storage, listing: LogListing) -> Snapshot | None:
+    """The snapshot of a remembered listing; None if its files cannot be read."""
+    try:
+        found = _load(storage, listing, None)
+    except (errors.CorruptLog, errors.VersionNotFound, CutShort, FileNotFoundError, NotADirectoryError):
+        return None
+    return found if _is_whole(found) else None
+
+
+def _loaded(
+    storage: Storage, root: str, version: int | None, hint: int | None, listed: Callable[[str], list[FileInfo]]
+) -> Snapshot:
     if hint is not None and (version is None or hint <= version):
         # If the files that the hint leads to are unusable, the whole log is listed.
         try:
@@ -184,7 +240,11 @@ def refresh(snapshot: Snapshot, own: bytes | None = None) -> Snapshot:
     own: The text of the next version, if this process has just created it, so that it need not be read.
     """
     listed, changed = time.monotonic(), _log_changed(snapshot.storage, snapshot.root)
-    is_latest = snapshot.log_changed is not None and snapshot.log_changed == changed and _is_latest(snapshot)
+    is_latest = (
+        snapshot.log_changed is not None
+        and snapshot.log_changed == changed
+        and _is_latest(snapshot.storage, snapshot.segment)
+    )
     latest = snapshot if is_latest else _refreshed(snapshot, own)
     latest.listed, latest.log_changed = listed, changed
     return latest if latest is snapshot else _following(latest, snapshot)
@@ -244,6 +304,7 @@ def at_checkpoint(snapshot: Snapshot) -> Snapshot | None:
 def note_log(snapshot: Snapshot) -> None:
     """Let the next refresh of a snapshot that was just committed list the log only if it changes until then."""
     snapshot.log_changed = _log_changed(snapshot.storage, snapshot.root)
+    _remember(snapshot)
 
 
 def _log_changed(storage: Storage, root: str) -> int | None:
@@ -256,14 +317,14 @@ def _log_changed(storage: Storage, root: str) -> int | None:
         return None
 
 
-def _is_latest(snapshot: Snapshot) -> bool:
+def _is_latest(storage: Storage, segment: LogSegment) -> bool:
     """Whether a log whose folder is unchanged has no later version: a listing of many commits takes longer to tell.
 
     The time of the folder alone would not tell, since several changes may have the same time.
     """
-    following = join(snapshot.root, LOG_FOLDER, commit_name(snapshot.version + 1))
-    there = snapshot.segment.own_commit is not None and _is_there(snapshot)
-    return there and not snapshot.storage.exists(following) and not _is_gone(snapshot.storage, snapshot.segment)
+    following = join(segment.root, LOG_FOLDER, commit_name(segment.version + 1))
+    there = segment.own_commit is not None and _is_there(storage, segment)
+    return there and not storage.exists(following) and not _is_gone(storage, segment)
 
 
 def is_fresh(snapshot: Snapshot) -> bool:
@@ -278,7 +339,7 @@ def is_fresh(snapshot: Snapshot) -> bool:
         return recent
     # A local folder may now contain another table, or lack the next version and have later ones.
     changed = _log_changed(snapshot.storage, snapshot.root)
-    return snapshot.log_changed in (None, changed) and _is_there(snapshot)
+    return snapshot.log_changed in (None, changed) and _is_there(snapshot.storage, snapshot.segment)
 
 
 def _following(latest: Snapshot, snapshot: Snapshot) -> Snapshot:
@@ -359,7 +420,9 @@ def _is_read_again(snapshot: Snapshot) -> bool:
         return False
     hint = read_hint(snapshot.storage, join(snapshot.root, LOG_FOLDER))
     return (
-        hint is not None and hint > (-1 if old.checkpoint is None else old.checkpoint.version) and _is_there(snapshot)
+        hint is not None
+        and hint > (-1 if old.checkpoint is None else old.checkpoint.version)
+        and _is_there(snapshot.storage, snapshot.segment)
     )
 
 
@@ -369,7 +432,7 @@ def check_same_table(snapshot: Snapshot) -> None:
     For operations that read or write files of the log that the snapshot has not read. Requests one file of the log if
     it exists, and lists the log otherwise.
     """
-    if not _is_there(snapshot):
+    if not _is_there(snapshot.storage, snapshot.segment):
         refresh(snapshot)
 
 
@@ -400,12 +463,12 @@ def _is_whole(snapshot: Snapshot) -> bool:
     In an object store, where it takes a request to know, the contents decide alone.
     """
     is_unknown = snapshot.storage.remote or is_managed(snapshot.storage) or snapshot.segment.anchor is None
-    return is_unknown or _is_there(snapshot)
+    return is_unknown or _is_there(snapshot.storage, snapshot.segment)
 
 
-def _is_there(snapshot: Snapshot) -> bool:
-    """Whether the file that identifies a snapshot still exists as it was listed."""
-    storage, anchor = snapshot.storage, snapshot.segment.anchor
+def _is_there(storage: Storage, segment: LogSegment) -> bool:
+    """Whether the file that identifies a version still exists as it was listed."""
+    anchor = segment.anchor
     if anchor is None or is_managed(storage):
         return False
     try:
@@ -477,7 +540,7 @@ def _load(storage: Storage, listing: LogListing, version: int | None) -> Snapsho
             checkpoint = None
             if segment.checkpoint is not None:
                 try:
-                    checkpoint = open_checkpoint(storage, segment.root, segment.checkpoint, progress.advance)
+                    checkpoint = _opened(storage, segment.root, segment.checkpoint, progress.advance)
                 except errors.CorruptLog as error:
                     unusable = unusable or error
                     damaged += 1
@@ -486,6 +549,24 @@ def _load(storage: Storage, listing: LogListing, version: int | None) -> Snapsho
         return Snapshot(storage, segment, checkpoint, tail, checksum)
     assert unusable is not None, "candidate_segments yields or raises"
     raise unusable
+
+
+def _opened(storage: Storage, root: str, ref: CheckpointRef, done: Callable[[int], object]) -> Checkpoint:
+    """The open checkpoint, which was opened before if its file is unchanged. Raises CorruptLog if it is damaged."""
+    if type(storage) is not LocalStorage or len(ref.files) > 1:
+        return open_checkpoint(storage, root, ref, done)
+    found = _OPENED.get(ref)
+    if found is not None:
+        with suppress(FileNotFoundError, NotADirectoryError, errors.StorageError):
+            if storage.info(ref.files[0].path) == ref.files[0].file:
+                done(1)
+                return found
+    found = open_checkpoint(storage, root, ref, done)
+    if not found.sidecars and all(part.is_counted for part in (*found.parts, *found.remove_parts)):
+        _OPENED[ref] = found
+        for old in list(_OPENED)[:-_MOST_OPENED]:
+            _OPENED.pop(old, None)
+    return found
 
 
 def _bytes_of(files: Sequence[LogFile]) -> int:
@@ -603,7 +684,7 @@ def _in_catalog(root: str) -> str:
     """A hint for a catalog name, such as sales.orders, that was given as a path; empty for other paths."""
     folder, _, name = root.rpartition("/")
     parts = name.split(".")
-    if folder != absolute_path(".") or not 2 <= len(parts) <= 3 or not all(map(str.isidentifier, parts)):
+    if folder != working_directory() or not 2 <= len(parts) <= 3 or not all(map(str.isidentifier, parts)):
         return ""
     return f" Is {name} a name in a catalog? Then open it with ds.catalog(…).load_table({name!r})."
 

@@ -40,7 +40,7 @@ from deltaskip.sparkexpr.diagnosis import (
     unknown_functions,
 )
 from deltaskip.sparkexpr.meaning import USUAL, SessionMeaning
-from deltaskip.sparkexpr.nodes import Column, Like, Literal, Node
+from deltaskip.sparkexpr.nodes import Column, Like, Literal, Node, operations
 from deltaskip.sparkexpr.normalize import normalize
 from deltaskip.sparkexpr.values.calendar import current_micros, zone_of
 from deltaskip.sparkexpr.values.zone_rules import UnknownZone, rules_in_use
@@ -469,9 +469,10 @@ class LogScan(Reopened):
             raise PredicateError(f"{error}{or_meant(self.where)} {self._at_version()}") from error
         if not self._diagnosed:
             self._diagnosed = True
-            unknown = [said for name, said in unknown_functions(self._parsed) if not session_function(name)]
-            quoted = quoted_names(self._parsed, snapshot.schema)
-            for slip in (*never_true(bound), *quoted, *cast_strings(self._parsed, bound), *unknown):
+            parts = list(operations(self._parsed))
+            unknown = [said for name, said in unknown_functions(parts) if not session_function(name)]
+            quoted = quoted_names(parts, snapshot.schema)
+            for slip in (*never_true(bound), *quoted, *cast_strings(parts, bound), *unknown):
                 warn(f"{slip} {self._at_version()}", PredicateWarning)
             self._refuse_failing_constants(bound)
         return normalize(bound)

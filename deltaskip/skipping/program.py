@@ -193,8 +193,8 @@ class Program:
         # Predicates have thousands of terms over few columns.
         seen: set[tuple[int, str]] = set()
         for term in terms_of(self.root):
-            if isinstance(term, (BoundTerm, ValuesPossible)):
-                read = id(term.field), term.side if isinstance(term, BoundTerm) else ""
+            if isinstance(term, (BoundTerm, ValuesPossible, CycleTerm)):
+                read = id(term.field), term.side if isinstance(term, BoundTerm) else type(term).__name__
                 if read in seen:
                     continue
                 seen.add(read)

@@ -208,7 +208,8 @@ class SparkEngine(Engine):
         from deltaskip.spark.dml.merge_source import SparkMergeSource
 
         spark = _of_spark(session, "Merging a DataFrame")
-        return SparkMergeSource(spark, arrow_frame(spark, data) if isinstance(data, pa.Table) else data, alias)
+        is_plain = isinstance(data, pa.Table)
+        return SparkMergeSource(spark, arrow_frame(spark, data) if is_plain else data, alias, is_plain)
 
     def recompute_statistics(
         self,

@@ -8,7 +8,7 @@ branches of conditional expressions, even in `false AND id = 'abc'`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr import nodes as n
@@ -85,10 +85,13 @@ def _never_true(bound: n.Node) -> Iterator[str]:
             yield f"{to_sql(bound)} is never TRUE{_WHY}: use {to_sql(child)} IS NULL."
 
 
-def quoted_names(parsed: n.Node, schema: StructType) -> Iterator[str]:
-    """Yield a sentence for each string that is compared with constants and equals the name of a column."""
+def quoted_names(parsed: Iterable[n.Node], schema: StructType) -> Iterator[str]:
+    """Yield a sentence for each string that is compared with constants and equals the name of a column.
+
+    parsed: The operations of the predicate as written.
+    """
     names = {fold_name(field.name) for field in schema.fields}
-    for part in n.operations(parsed):
+    for part in parsed:
         match part:
             case n.Compare(_, n.Literal() as left, n.Literal() as right):
                 texts = [left, right]
@@ -104,10 +107,13 @@ def quoted_names(parsed: n.Node, schema: StructType) -> Iterator[str]:
                 )
 
 
-def cast_strings(parsed: n.Node, bound: n.Node) -> Iterator[str]:
-    """Yield a sentence for each comparison of a string column with a literal of another type, without a cast."""
+def cast_strings(parsed: Iterable[n.Node], bound: n.Node) -> Iterator[str]:
+    """Yield a sentence for each comparison of a string column with a literal of another type, without a cast.
+
+    parsed: The operations of the predicate as written.
+    """
     plain: set[tuple[str, ...]] = set()
-    for part in n.operations(parsed):
+    for part in parsed:
         match part:
             case n.Compare(_, n.Column(parts), n.Literal(value)) | n.Compare(_, n.Literal(value), n.Column(parts)):
                 plain |= set() if value is None or isinstance(value, str) else {tuple(map(str.lower, parts))}
@@ -123,9 +129,12 @@ def cast_strings(parsed: n.Node, bound: n.Node) -> Iterator[str]:
                 )
 
 
-def unknown_functions(parsed: n.Node) -> Iterator[tuple[str, str]]:
-    """Yield the name of each function that Spark does not have, and a sentence about it."""
-    for part in n.operations(parsed):
+def unknown_functions(parsed: Iterable[n.Node]) -> Iterator[tuple[str, str]]:
+    """Yield the name of each function that Spark does not have, and a sentence about it.
+
+    parsed: The operations of the predicate as written.
+    """
+    for part in parsed:
         if isinstance(part, n.Call) and is_unknown(part.name):
             yield (
                 part.name,

@@ -344,7 +344,7 @@ def operations(node: Node) -> Iterator[Node]:
     while pending:
         part = pending.pop()
         yield part
-        pending.extend(child for child in children_of(part) if not isinstance(child, Literal))
+        pending += [child for child in children_of(part) if not isinstance(child, Literal)]
 
 
 def is_null_constant(node: Node) -> bool:

@@ -277,8 +277,8 @@ def _footer(fields: Mapping[int, Any], data: bytes) -> Footer:
     pairs = {pair[1]: pair.get(2, b"") for pair in fields.get(_KEY_VALUES, ())}
     groups = fields.get(_ROW_GROUPS, [])
     rows = sum(group[GROUP_ROWS] for group in groups)
-    # Spark and pyarrow count the rows of the row groups. Some writers leave 0 in the footer.
-    if fields[_NUM_ROWS] not in (0, rows):
+    # Spark and pyarrow count the rows of the row groups. Some writers leave 0 or -1 in the footer.
+    if fields[_NUM_ROWS] > 0 and fields[_NUM_ROWS] != rows:
         raise ValueError("its number of rows differs from that of its row groups")
     created_by, orders = fields.get(_CREATED_BY, b""), fields.get(_COLUMN_ORDERS, [])
     return Footer(rows, fields[_SCHEMA], groups, created_by, pairs, orders, data)

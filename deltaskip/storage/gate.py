@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import StorageError
 from deltaskip.lazy_regex import regex
-from deltaskip.path_bytes import absolute_path, decoded, encoded, of_process, real_path
+from deltaskip.path_bytes import absolute_path, decoded, encoded, of_process, real_path, working_directory
 from deltaskip.storage.catalog_storage import storage_below
 from deltaskip.storage.interface import FileInfo, Storage
 from deltaskip.storage.local import LocalStorage
@@ -120,9 +119,8 @@ def check_deletable_folder(storage: Storage, root: str, *kept: str) -> None:
         import tempfile
 
         real = real_path(root)
-        inside += filter(
-            partial(contains, root), (absolute_path("~"), absolute_path("."), of_process(tempfile.gettempdir()))
-        )
+        own = absolute_path("~"), working_directory(), of_process(tempfile.gettempdir())
+        inside += [each for each in own if each is not None and contains(root, each)]
         if os.path.dirname(real) in (real, "/"):
             raise _kept(root, "it is the root of the file system, or directly below it")
     elif not split_authority(root)[1].strip("/"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import shutil
 from decimal import Decimal
 from pathlib import Path
 from tempfile import mkdtemp
@@ -28,8 +29,10 @@ from deltaskip.errors import (
     UnsupportedFeature,
 )
 from deltaskip.features.registry import has_feature
-from deltaskip.sparkexpr.types.data_types import BINARY
+from deltaskip.sparkexpr.types.data_types import BINARY, BOOLEAN, DOUBLE, FLOAT, INTEGER, LONG
 from tests.each import each
+from tests.footers import LOGICAL, STRUCT, Element, change_footer, change_types
+from tests.looped import looped
 from tests.sparkexpr.kernels.variant_twin import metadata_of, shredded, variant_type
 
 UTC = datetime.UTC
@@ -636,6 +639,61 @@ def test_files_with_shredded_variants_are_added_with_their_feature(tmp_path: Pat
     assert found["id"].to_pylist() == [1]
     table.delete("id = 2")
     assert table.scan("v:b IS NOT NULL").to_arrow()["id"].to_pylist() == [1, 3]
+
+
+@looped("sql, path", {"ARRAY<VARIANT>": "v[0]", "MAP<STRING, STRUCT<x: VARIANT>>": "v['k'].x"}.items())
+def test_shredded_variants_in_arrays_and_maps_are_added(tmp_path: Path, sql: str, path: str) -> None:
+    schema, values = {"a": pa.int64()}, [{"a": 1, "b": "x"}, {"b": None}, 5, [1]]
+    rows = [{"metadata": metadata_of(["a", "b"]), **shredded(value, schema, ["a", "b"])} for value in values]
+    variants, ones = pa.array(rows, variant_type(schema)), pa.array(range(5), pa.int32())
+    if sql.startswith("ARRAY"):
+        nested = pa.ListArray.from_arrays(ones, variants)
+    else:
+        structs = pa.StructArray.from_arrays([variants], ["x"])
+        nested = pa.MapArray.from_arrays(ones, pa.array(["k"] * 4), structs)
+    table = DeltaTable.create(tmp_path / "t", f"id BIGINT, v {sql}")
+    write(tmp_path / "t/a.parquet", {"id": range(4), "v": nested}, store_schema=False)
+    table.add_files("a.parquet")
+    for _ in range(2):
+        assert table.scan(f"{path}:a::INT = 1", columns=["id"]).to_arrow()["id"].to_pylist() == [0]
+        assert table.scan(f"is_variant_null({path}:b)", columns=["id"]).to_arrow()["id"].to_pylist() == [1]
+        assert table.scan(f"try_variant_get({path}, '$[0]', 'int') = 1").to_arrow()["id"].to_pylist() == [3]
+        table.update({"id": "id"}, "id < 2")
+
+
+PHYSICAL = (pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.binary(), pa.binary(3))
+
+
+def test_a_column_of_the_logical_type_unknown_has_the_type_of_its_bytes(tmp_path: Path) -> None:
+    """Spark 4.1.4 reads BOOLEAN, INT, BIGINT, FLOAT, DOUBLE, BINARY, BINARY; every value is NULL."""
+    unknown: Element = {LOGICAL: (STRUCT, {11: (STRUCT, {})})}
+    names = [f"c{number}" for number in range(len(PHYSICAL))]
+    columns = {name: pa.nulls(2, kind) for name, kind in zip(names, PHYSICAL, strict=True)}
+    path = write(tmp_path / "c/a.parquet", {"id": [1, 2], **columns}, store_schema=False)
+    change_footer(path, change_types(dict.fromkeys(names, unknown)))
+    table = convert_to_delta(tmp_path / "c")
+    assert [field.type for field in table.schema.fields[1:]] == [
+        BOOLEAN, INTEGER, LONG, FLOAT, DOUBLE, BINARY, BINARY,
+    ]  # fmt: skip
+    assert table.scan("c5 IS NULL AND c2 IS NULL").to_arrow().to_pylist()[1] == {"id": 2, **dict.fromkeys(names)}
+    table.update({"c2": "7", "c5": "X'00'"}, "id = 2")
+    assert table.scan("c2 = 7").to_arrow()["c5"].to_pylist() == [b"\0"]
+
+
+def test_names_that_are_not_utf8_are_refused_by_name(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "a BIGINT")
+    whole = write(tmp_path / "a.parquet", {"a": [1]})
+    for folder in (b"c", b"c/p=\xe9", b"t"):
+        name = os.path.join(os.fsencode(tmp_path), folder, b"\xe9.parquet")
+        os.makedirs(os.path.dirname(name), exist_ok=True)
+        shutil.copy(whole, name)
+    for act in (
+        lambda: convert_to_delta(tmp_path / "c", "p STRING"),
+        lambda: table.add_files(tmp_path / "c"),
+        lambda: table.add_files(os.fsdecode(b"\xe9.parquet")),
+    ):
+        with pytest.raises(InvalidArgument, match=r"\\udce9.* is not UTF-8, as paths in the log of .*: rename it"):
+            act()
 
 
 @pytest.mark.parametrize("names", [["metadata"], ["value", "typed_value"], ["metadata", "value", "other"]])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
@@ -171,3 +172,79 @@ def test_a_writer_lists_an_unchanged_log_once(tmp_path: Path, monkeypatch: pytes
     shutil.rmtree(tmp_path / "t")
     with pytest.raises(TableNotFound):
         one.append(rows)
+
+
+def appended_anew(path: Path, rows: int) -> None:
+    for number in range(rows):
+        ds.DeltaTable(path).append(pa.table({"id": [number]}))
+
+
+@pytest.fixture
+def lists(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names from which logs are listed."""
+    found, list_from = [], LocalStorage.list_from
+
+    def counted(self: LocalStorage, directory: str, start_name: str) -> Any:
+        if directory.endswith("_delta_log"):
+            found.append(start_name)
+        return list_from(self, directory, start_name)
+
+    monkeypatch.setattr(LocalStorage, "list_from", counted)
+    return found
+
+
+def test_handles_that_are_opened_anew_list_an_unchanged_log_once(tmp_path: Path, lists: list[str]) -> None:
+    path = tmp_path / "t"
+    ds.DeltaTable.create(path, "id BIGINT", properties={"delta.checkpointInterval": "3"})
+    appended_anew(path, 4)
+    lists.clear()
+    # Also after new checkpoints, from which the next handle begins.
+    appended_anew(path, 7)
+    table = ds.DeltaTable(path)
+    assert len(lists) <= 3, "clean-up lists the log after a checkpoint"
+    assert (table.version, len(table.snapshot.segment.commits)) == (11, 2)
+    assert table.snapshot.segment.checksum is not None
+    table.snapshot.verify()
+    lists.clear()
+    assert ds.DeltaTable(path).scan("id = 5").to_arrow().num_rows == 1
+    assert not lists
+    assert ds.DeltaTable(path, version=8).version == 8
+    assert lists
+
+
+@pytest.mark.parametrize("change", ["commit", "gap", "replaced", "checkpoint gone", "other checkpoint", "cut"])
+def test_a_log_that_has_changed_is_listed_by_the_next_handle(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "t"
+    ds.DeltaTable.create(path, "id BIGINT", properties={"delta.checkpointInterval": "3"})
+    appended_anew(path, 4)
+    log = path / "_delta_log"
+    changed = log.stat()
+    if change == "commit":
+        shutil.copy(log / log_name(4, "json"), log / log_name(5, "json"))
+    elif change == "gap":
+        shutil.copy(log / log_name(4, "json"), log / log_name(6, "json"))
+    elif change == "replaced":
+        shutil.rmtree(path)
+        ds.DeltaTable.create(path, "id BIGINT")
+        appended_anew(path, 1)
+    elif change == "checkpoint gone":
+        (log / log_name(3, "checkpoint.parquet")).unlink()
+    elif change == "other checkpoint":
+        # Its folder does not change.
+        rows = pq.read_table(log / log_name(3, "checkpoint.parquet"))
+        chosen = [row for row, add in enumerate(rows["add"].to_pylist()) if add is None or '"id":1' not in add["stats"]]
+        pq.write_table(rows.take(chosen), log / log_name(3, "checkpoint.parquet"))
+        (log / log_name(4, "crc")).unlink()
+    else:
+        text = (log / log_name(4, "json")).read_text()
+        (log / log_name(4, "json")).write_text(text[: text.index("\n") + 1])
+    if change not in ("gap", "cut"):
+        # Several changes may have the same time.
+        os.utime(log, ns=(changed.st_atime_ns, changed.st_mtime_ns))
+    if change == "gap":
+        with pytest.raises(CorruptLog, match=r"0005\.json"):
+            ds.DeltaTable(path)
+        return
+    table = ds.DeltaTable(path)
+    assert table.version == {"commit": 5, "replaced": 1}.get(change, 4)
+    assert table.scan().to_arrow().num_rows == {"replaced": 1, "cut": 3, "other checkpoint": 3}.get(change, 4)

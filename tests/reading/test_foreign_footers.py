@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 import deltaskip as ds
 from tests.builder import TableBuilder, add
@@ -29,7 +29,21 @@ def no_rows(elements: list[Element], fields: dict[int, Any]) -> None:
     fields[3] = (fields[3][0], 0)
 
 
-CHANGES = {"unknown": unknown_entries, "no rows": no_rows}
+def unknown_rows(elements: list[Element], fields: dict[int, Any]) -> None:
+    fields[3] = (fields[3][0], -1)
+
+
+def unknown_lists_and_no_rows(elements: list[Element], fields: dict[int, Any]) -> None:
+    for element in elements:
+        if element[NAME][1] in (b"key_value", b"list"):
+            element.pop(CONVERTED, None)
+            element[LOGICAL] = (STRUCT, {11: (STRUCT, {})})
+    no_rows(elements, fields)
+
+
+CHANGES = {
+    "unknown": unknown_entries, "no rows": no_rows, "-1 rows": unknown_rows, "both": unknown_lists_and_no_rows,
+}  # fmt: skip
 
 
 def write(path: Path, change: str) -> int:
@@ -58,16 +72,27 @@ def test_the_rows_are_read_changed_added_and_converted(tmp_path: Path, change: s
         assert table.scan("id > 2").to_arrow().to_pylist() == [{"id": 3, "m": None}]
 
 
-@pytest.mark.parametrize("change", ["unknown"])
-def test_a_checkpoint_is_read(tmp_path: Path, change: str) -> None:
-    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, p STRING", partition_by=["p"])
+@looped("change, policy", itertools.product(CHANGES, ["classic", "v2"]))
+def test_a_checkpoint_is_read(tmp_path: Path, change: str, policy: str) -> None:
+    properties = {"delta.checkpointPolicy": policy, "own.key": "x"}
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, p STRING", partition_by=["p"], properties=properties)
     table.append(pa.table({"id": pa.array([1, 2], pa.int64()), "p": ["a", "b"]}))
     table.checkpoint()
-    [path] = (tmp_path / "t" / "_delta_log").glob("*.checkpoint.parquet")
-    change_footer(path, CHANGES[change])
-    for commit in (tmp_path / "t" / "_delta_log").glob("*.json"):
+    log = tmp_path / "t" / "_delta_log"
+    files = list(log.rglob("*.parquet"))
+    assert len(files) == 1 if policy == "classic" else files
+    for path in files:
+        size = path.stat().st_size
+        change_footer(path, CHANGES[change])
+        for top in log.glob("*.checkpoint.*.json"):
+            top.write_text(top.read_text().replace(f":{size},", f":{path.stat().st_size},"))
+    for commit in [*log.glob("*.crc"), *(each for each in log.glob("*.json") if "checkpoint" not in each.name)]:
         commit.unlink()
-    (tmp_path / "t" / "_delta_log" / "_last_checkpoint").unlink(missing_ok=True)
+    (log / "_last_checkpoint").unlink(missing_ok=True)
     found = ds.DeltaTable(tmp_path / "t")
+    assert found.properties["own.key"] == "x"
     assert sorted(found.scan().to_arrow()["id"].to_pylist()) == [1, 2]
     assert found.scan("p = 'b'").to_arrow()["id"].to_pylist() == [2]
+    found.append(pa.table({"id": pa.array([3], pa.int64()), "p": ["b"]}))
+    found.checkpoint()
+    assert sorted(ds.DeltaTable(tmp_path / "t").scan("p = 'b'").to_arrow()["id"].to_pylist()) == [2, 3]

@@ -11,6 +11,7 @@ from deltaskip.errors import PredicateError
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.bind import bind
 from deltaskip.sparkexpr.diagnosis import unknown_functions
+from deltaskip.sparkexpr.nodes import operations
 from deltaskip.sparkexpr.types.ddl import parse_columns
 
 SCHEMA = parse_columns("id INT, customer STRING, day DATE, ts TIMESTAMP, n TIMESTAMP_NTZ, other STRING")
@@ -55,7 +56,9 @@ def test_a_method_of_a_column_is_a_function_of_spark() -> None:
         ("customer.Upper() = 'A'", "Did you mean Upper(customer)?"),
         ("db.own('a')", ""),
     ):
-        assert "".join(sentence for _, sentence in unknown_functions(parse_sql(written))).endswith(said), written
+        assert "".join(sentence for _, sentence in unknown_functions(operations(parse_sql(written)))).endswith(said), (
+            written
+        )
 
 
 def test_a_column_on_the_right_needs_no_quotes() -> None:

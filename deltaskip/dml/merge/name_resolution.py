@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from deltaskip.errors import PredicateError
+from deltaskip.recursion import deep
 from deltaskip.schema.relations import Relation, resolve_among
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import to_sql
@@ -114,6 +115,26 @@ class Names:
         """Return a column of the source, whose strings have the collation of a literal if the source is plain."""
         return n.UncollatedColumn(path) if self.is_plain else n.Column(path)
 
+    @deep
+    def with_literal_strings(self, node: Node) -> Node:
+        """Return an expression for Spark, in which plain strings of the source are compared as literals are.
+
+        # Spark 4.1, CollationTypeCoercion: a string that is cast from BINARY has the strength of a literal
+        """
+        found = self.side(node.parts) if isinstance(node, n.Column) else None
+        if found is None:
+            changed = n.transform(node, self.with_literal_strings)
+            if changed is not node and isinstance(node, n.Cast) and node.type == t.STRING:
+                sides = {side[0] if (side := self.side(parts)) else None for parts in columns_of(node)}
+                return n.Cast(n.Cast(changed, t.BINARY), t.STRING) if sides == {"source"} else changed
+            return changed
+        if found[0] == "target" or not self.is_plain:
+            return node
+        column = t.resolve(self._relations[1].schema, found[1])
+        in_bytes = _in_bytes(column.type)
+        is_collated = any(t.COLLATIONS_KEY in each.metadata for each in (column.field, *t.nested_fields(column.type)))
+        return node if is_collated or in_bytes == column.type else n.Cast(n.Cast(node, in_bytes), column.type)
+
     def name(self, side: MergeSide, path: tuple[str, ...]) -> tuple[str, ...]:
         """Return the name of a column of a side in expressions."""
         qualifiers = self._relations[_SIDES.index(side)].qualifiers
@@ -125,6 +146,18 @@ class Names:
             return self.resolved(parts)
         except PredicateError:
             return None
+
+
+def _in_bytes(data_type: t.DataType) -> t.DataType:
+    """The type with BINARY for STRING at every depth."""
+    match data_type:
+        case t.ArrayType(element, nulls):
+            return t.ArrayType(_in_bytes(element), nulls)
+        case t.MapType(key, value, nulls):
+            return t.MapType(_in_bytes(key), _in_bytes(value), nulls)
+        case t.StructType(fields):
+            return t.StructType(tuple(t.StructField(f.name, _in_bytes(f.type), f.nullable) for f in fields))
+    return t.BINARY if data_type == t.STRING else data_type
 
 
 def check_sides(on: Node, names: Names, table: str, prepared: bool = False) -> None:

@@ -131,7 +131,8 @@ class CheckpointPart:
         present = [name for name in columns if self.has(name)] or ["add.path"]
         groups = range(self.metadata.num_row_groups) if row_groups is None else row_groups
         held = self._held_adds(present, groups[0]) if len(groups) == 1 else None
-        if held is not None:
+        # A row group without rows has no batches.
+        if held:
             return pa.Table.from_batches(held)
         with _reading(self.root, self.version, self.path), self._opened() as file:
             numbers = self._numbers(present)

@@ -42,9 +42,12 @@ def within_hull(field: StatField, values: ValueSet) -> bool:
 
 def all_of(terms: Sequence[program.Term]) -> program.Term:
     """Return the conjunction of `terms`: a Drop decides it, a Keep is left out."""
-    if any(isinstance(term, program.Drop) for term in terms):
-        return program.Drop()
-    rest = [term for term in terms if not isinstance(term, program.Keep)]
+    rest = []
+    for term in terms:
+        if isinstance(term, program.Drop):
+            return term
+        if not isinstance(term, program.Keep):
+            rest.append(term)
     if not rest:
         return program.Keep()
     return rest[0] if len(rest) == 1 else program.AllOf(tuple(dict.fromkeys(rest)))
@@ -52,9 +55,12 @@ def all_of(terms: Sequence[program.Term]) -> program.Term:
 
 def any_of(terms: Sequence[program.Term]) -> program.Term:
     """Return the disjunction of `terms`: a Keep decides it, a Drop is left out."""
-    if any(isinstance(term, program.Keep) for term in terms):
-        return program.Keep()
-    rest = [term for term in terms if not isinstance(term, program.Drop)]
+    rest = []
+    for term in terms:
+        if isinstance(term, program.Keep):
+            return term
+        if not isinstance(term, program.Drop):
+            rest.append(term)
     if not rest:
         return program.Drop()
     return rest[0] if len(rest) == 1 else program.AnyOf(tuple(dict.fromkeys(rest)))

@@ -33,6 +33,9 @@ def literal(value: object, data_type: t.DataType) -> Column:
         return F.lit(None)
     if value is None:
         return F.lit(None).cast(spark_type(data_type))
+    if data_type == t.STRING:
+        # A cast would give it a collation that conflicts with those of columns.
+        return F.lit(value)
     return _decoded(F.lit(_carrier(value, data_type)), data_type, spark_type(data_type))
 
 

@@ -25,7 +25,6 @@ from deltaskip.records import dataclass
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.columns.spark_types import logical_type
-from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.dml.bitmaps import BLOCK_ROWS, positions_of_blocks
 from deltaskip.spark.dml.persisted_rows import FILE, POSITION, ROW_ID, PersistedRows, target_rows
 from deltaskip.spark.dml.persisted_source import SOURCE_ROW, PersistedSource
@@ -37,8 +36,6 @@ from deltaskip.spark.session.own_texts import own_column
 from deltaskip.spark.session.session_settings import described_jobs
 from deltaskip.spark.write.checked_rows import violation_of
 from deltaskip.spark.write.stored_text import check_default
-from deltaskip.sparkexpr import ColumnExpr, to_node
-from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.text.sql_text import quoted_name, quoted_path
 from deltaskip.sparkexpr.types import DataType, StructField
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
@@ -124,7 +121,11 @@ class MergedFrames:
                 _ = side.join(nothing, _any(wheres)).schema
 
     def _conditions(self, kind: str) -> list[Column]:
-        return [_column(each.where) for each in self._join.clauses if each.kind == kind and each.where is not None]
+        return [
+            self._source.column(each.where)
+            for each in self._join.clauses
+            if each.kind == kind and each.where is not None
+        ]
 
     def _pairs(self) -> DataFrame:
         """The join: the matched pairs, and the target rows without a match if clauses apply to them.
@@ -143,8 +144,8 @@ class MergedFrames:
         wheres = self._conditions("matched")
         if wheres:
             # The condition of a join must be deterministic, and so must the conditions of clauses.
-            _ = side.join(source, _column(join.on) & _any(wheres)).schema
-        return side.join(source, _column(join.on), how)
+            _ = side.join(source, self._source.column(join.on) & _any(wheres)).schema
+        return side.join(source, self._source.column(join.on), how)
 
     def _target(self) -> DataFrame:
         """The rows of the target with the path of their file, their position, and the stored values of columns."""
@@ -239,7 +240,7 @@ class MergedFrames:
         for number, clause in enumerate(self._join.clauses):
             if clause.kind != kind:
                 continue
-            condition = when if clause.where is None else when & _column(clause.where)
+            condition = when if clause.where is None else when & self._source.column(clause.where)
             found = F.when(condition, number) if found is None else found.when(condition, number)
         return (F.lit(None) if found is None else found).cast("int").alias(name)
 
@@ -253,7 +254,7 @@ class MergedFrames:
                 if isinstance(each, AssignedExpression):
                     name = f"__deltaskip_v{len(self._raw)}"
                     self._raw[number, id(each)] = name
-                    yield F.when(F.col(clause_column) == number, _column(each.value)).alias(name)
+                    yield F.when(F.col(clause_column) == number, self._source.column(each.value)).alias(name)
 
     def _read_types(self, rows: DataFrame) -> None:
         """Store the types of the columns that expressions have computed."""
@@ -404,13 +405,3 @@ def _bits(condition: Column, bit: Column) -> Column:
 
 def _any(conditions: Sequence[Column]) -> Column:
     return reduce(lambda one, other: one | other, conditions)
-
-
-def _column(value: Any) -> Column:
-    """An expression of the caller as a Column."""
-    if isinstance(value, str):
-        return F.expr(value)
-    if isinstance(value, ColumnExpr | Node):
-        return to_column(to_node(value))
-    found: Column = value
-    return found

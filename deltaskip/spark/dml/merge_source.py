@@ -49,9 +49,11 @@ class SparkMergeSource(MergeSource):
         spark: A session, classic or Connect.
         data: The DataFrame.
         alias: The name of the source in expressions; None for the DataFrame's alias.
+        is_plain: Whether the rows were given as Arrow, whose strings have no collation; columns of DataFrames have one.
     """
 
-    def __init__(self, spark: SparkSession, data: DataFrame, alias: str | None) -> None:
+    def __init__(self, spark: SparkSession, data: DataFrame, alias: str | None, is_plain: bool = False) -> None:
+        self._is_plain = is_plain
         self._spark = spark
         self._data = data
         self._alias = alias
@@ -66,8 +68,7 @@ class SparkMergeSource(MergeSource):
 
     @property
     def is_plain(self) -> bool:
-        """Columns of DataFrames have a collation."""
-        return False
+        return self._is_plain
 
     def meaning(self, expressions: Iterable[object]) -> SessionMeaning:
         return session_meaning(self._spark, expressions)
@@ -92,7 +93,7 @@ class SparkMergeSource(MergeSource):
         alias = self._alias if self._alias is not None else self._default_alias(join)
         execution = SparkExecution(self._spark, snapshot)
         if self._persisted is None and (self._collected is not None or self._is_collected_quickly()):
-            columns = SourceColumns(schema, alias, self.time_zone, current_micros())
+            columns = SourceColumns(schema, alias, self.time_zone, current_micros(), self.is_plain)
             here = ArrowSourceRows(partial(self._collected_rows, snapshot), columns, snapshot)
             known = self._understands(join) and self._names_are_known(join, schema, alias)
             if known and here.decides_every_row(join):
@@ -112,7 +113,10 @@ class SparkMergeSource(MergeSource):
                 if alias is None:
                     own = self._own_names(join, schema)
                     alias = own[0][0] if own else None
-            self._persisted = PersistedSource(self._spark, data, alias, join.snapshot.root)
+            names = Names(join.snapshot.schema, schema, join.target_alias, alias, self.is_plain)
+            read = partial(expression_node, meaning=self.meaning(_expressions_in(join)))
+            as_literals = (lambda value: names.with_literal_strings(read(value))) if names.is_plain else None
+            self._persisted = PersistedSource(self._spark, data, alias, join.snapshot.root, as_literals)
         return self._persisted
 
     def _collected_rows(self, snapshot: Snapshot) -> pa.Table:

@@ -16,6 +16,7 @@ from deltaskip.lazy_regex import regex
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.session_settings import described_jobs
+from deltaskip.sparkexpr import ColumnExpr, to_node
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.values import exactly
@@ -44,10 +45,19 @@ class PersistedSource:
         data: The DataFrame.
         alias: The name of the source in expressions; None for the DataFrame's alias.
         table: The table that is merged into, for messages.
+        as_literals: Returns an expression that compares strings of the source as literals; None for no change.
     """
 
-    def __init__(self, session: SparkSession, data: DataFrame, alias: str | None, table: str) -> None:
+    def __init__(
+        self,
+        session: SparkSession,
+        data: DataFrame,
+        alias: str | None,
+        table: str,
+        as_literals: Callable[[Any], Node] | None = None,
+    ) -> None:
         self.session = session
+        self._as_literals = as_literals
         self._table = table
         self._data = data
         self._alias = alias
@@ -67,6 +77,14 @@ class PersistedSource:
     def named(self, rows: DataFrame) -> DataFrame:
         """Return rows under the alias of the source."""
         return rows if self._alias is None else rows.alias(self._alias)
+
+    def column(self, value: Any) -> Column:
+        """Return an expression of the caller as a Column."""
+        value = value if self._as_literals is None else self._as_literals(value)
+        if isinstance(value, str):
+            return F.expr(value)
+        found: Column = to_column(to_node(value)) if isinstance(value, ColumnExpr | Node) else value
+        return found
 
     def kept(self, frame: DataFrame) -> DataFrame:
         """Return the frame, persisted until `release`."""

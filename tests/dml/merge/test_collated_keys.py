@@ -81,8 +81,8 @@ def table_of(path: Path, collation: str, texts: list[str | None], files: int = 1
     return table
 
 
-def merged(table: ds.DeltaTable, source: Any, on: str) -> list[tuple[int, int]]:
-    table.merge(source, on, source_alias="s", target_alias="t").when_matched_update({"v": "s.n"}).execute()
+def merged(table: ds.DeltaTable, source: Any, on: str, spark: Any = None) -> list[tuple[int, int]]:
+    table.merge(source, on, source_alias="s", target_alias="t", spark=spark).when_matched_update({"v": "s.n"}).execute()
     found = table.scan().to_arrow()
     return sorted(zip(found["id"].to_pylist(), found["v"].to_pylist(), strict=True))
 
@@ -125,31 +125,70 @@ def test_sources_of_every_kind(tmp_path: Path, door: Any) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("on", "matched"),
-    [
-        ("t.k = s.k", {0, 1, 2}),
-        ("t.k <=> s.k AND s.n > 1", {1, 2, 3}),
-        ("t.k COLLATE UTF8_BINARY = s.k", {2}),
-        ("t.k = s.k COLLATE UTF8_BINARY", {2}),
-        ("t.k = upper(s.k)", {0, 1, 2}),
-        ("t.k = s.k AND s.k IN ('A', 'c')", {0, 2}),  # two plain strings are compared by their bytes
-        ("t.k = s.k AND s.k = 'a'", set()),
-        ("t.k || '1' = s.k || '1'", {0, 1, 2}),
-        ("concat(t.k, s.k) = 'Aa'", {0}),
-        ("t.k = CASE WHEN s.n = 1 THEN s.k ELSE 'q' END", {0}),
-        ("t.k = s.st.k", {0, 1, 2}),
-        ("t.k IN (s.k, 'zz')", {0, 1, 2}),
-        ("t.k >= s.k AND t.k <= s.k", {0, 1, 2}),
-        ("s.n = 1 AND t.k < s.k", set()),
-    ],
+CONDITIONS = [
+    ("t.k = s.k", {0, 1, 2}),
+    ("t.k <=> s.k AND s.n > 1", {1, 2, 3}),
+    ("t.k COLLATE UTF8_BINARY = s.k", {2}),
+    ("t.k = s.k COLLATE UTF8_BINARY", {2}),
+    ("t.k = upper(s.k)", {0, 1, 2}),
+    ("t.k = s.k AND s.k IN ('A', 'c')", {0, 2}),  # two plain strings are compared by their bytes
+    ("t.k = s.k AND s.k = 'a'", set()),
+    ("t.k || '1' = s.k || '1'", {0, 1, 2}),
+    ("concat(t.k, s.k) = 'Aa'", {0}),
+    ("t.k = CASE WHEN s.n = 1 THEN s.k ELSE 'q' END", {0}),
+    ("t.k = s.st.k", {0, 1, 2}),
+    ("t.k IN (s.k, 'zz')", {0, 1, 2}),
+    ("t.k >= s.k AND t.k <= s.k", {0, 1, 2}),
+    ("s.n = 1 AND t.k < s.k", set()),
+]
+# Conditions that only Spark evaluates, and strings in arrays, maps and structs.
+IN_SESSIONS = [
+    ("array_contains(s.ks, t.k)", {0, 1, 2}),
+    ("s.ks[0] = t.k", {0, 1, 2}),
+    ("s.m['x'] = t.k", {0, 1, 2}),
+    ("struct(t.k) = struct(s.k)", {0, 1, 2, 3}),
+    ("t.k = CAST(s.st.k AS STRING)", {0, 1, 2}),
+    ("t.k LIKE s.k", {0, 1, 2}),
+]
+KEYS = ["A", "b", "c", None]
+SOURCE = pa.table(
+    {
+        "k": KEYS,
+        "n": [1, 2, 3, 4],
+        "st": [{"k": key} for key in KEYS],
+        "ks": [[key] for key in KEYS],
+        "m": pa.array([[("x", key)] for key in KEYS], pa.map_(pa.string(), pa.string())),
+    }
 )
+
+
+@pytest.mark.parametrize(("on", "matched"), CONDITIONS)
 def test_conditions_with_plain_strings(tmp_path: Path, on: str, matched: set[int]) -> None:
     table = table_of(tmp_path / "t", "UTF8_LCASE", ["a", "B", "c", None], files=2)
-    keys = ["A", "b", "c", None]
-    rows = pa.table({"k": keys, "n": [1, 2, 3, 4], "st": [{"k": key} for key in keys]})
-    found = merged(table, rows, on)
-    assert {row for row, value in found if value} == matched
+    assert {row for row, value in merged(table, SOURCE, on) if value} == matched
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("jobs", [True, False])
+def test_a_session_compares_plain_strings_as_without_one(spark: Any, tmp_path: Path, jobs: bool) -> None:
+    with ds.options.changed(spark_jobs="always" if jobs else "auto"):
+        for number, (on, matched) in enumerate([*CONDITIONS, *IN_SESSIONS]):
+            table = table_of(tmp_path / str(number), "UTF8_LCASE", ["a", "B", "c", None], files=2)
+            given = [pl.from_arrow(SOURCE), SOURCE][number % 2]
+            assert {row for row, value in merged(table, given, on, spark=spark) if value} == matched, on
+        merge = table.merge(SOURCE, "t.k = s.k", source_alias="s", target_alias="t", spark=spark)
+        merge = merge.when_matched_update({"k": "s.k", "v": "s.n"}, where="t.k < concat(s.k, 'z') AND s.k <> 'c'")
+        merge = merge.when_matched_delete(where="s.k = t.k").when_not_matched_insert({"id": "9", "k": "upper(s.k)"})
+        merge.execute()
+    rows = [(row["id"], row["k"]) for row in table.scan().to_arrow().to_pylist()]
+    assert sorted(rows) == [(0, "A"), (1, "b"), (3, None), (9, None)]
+
+
+@pytest.mark.spark
+def test_columns_of_dataframes_conflict_as_in_spark(spark: Any, tmp_path: Path) -> None:
+    table = table_of(tmp_path / "t", "UTF8_LCASE", ["a"])
+    with pytest.raises(PredicateError, match=r"COLLATION|collation"):
+        merged(table, spark.createDataFrame([("A", 1)], "k STRING, n BIGINT"), "t.k = s.k")
 
 
 def test_files_are_kept_by_the_values_of_the_source_and_not_by_their_bounds(tmp_path: Path) -> None:

@@ -280,6 +280,7 @@ def test_the_columns_of_a_small_checkpoint_are_decoded_together(
         yield from own(self, columns, group, rows)
 
     monkeypatch.setattr(CheckpointPart, "_decoded", counted)
+    monkeypatch.setattr("deltaskip.log.loading._OPENED", {})
     table = DeltaTable(table.uri)
     [part] = table.snapshot.checkpoint_parts
     assert part.is_held
@@ -305,6 +306,7 @@ def test_a_column_of_a_small_checkpoint_that_is_damaged_does_not_keep_others_fro
 ) -> None:
     table, expected = _adds_of_a_small_checkpoint(tmp_path)
     own = CheckpointPart._decoded
+    monkeypatch.setattr("deltaskip.log.loading._OPENED", {})
 
     def damaged(self: CheckpointPart, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
         if "add.tags" in columns:
