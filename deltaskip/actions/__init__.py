@@ -1,6 +1,7 @@
 """The actions of the log as frozen dataclasses, with conversion to JSON and Arrow, paths and partition values."""
 
 from deltaskip.actions.file_actions import (
+    STORAGE_TYPES,
     AddCdcFile,
     AddFile,
     DeletionVectorDescriptor,
@@ -60,6 +61,7 @@ __all__ = [
     "FILE_SCHEMA",
     "LOGGED_DELETION_VECTOR",
     "REMOVE_FIELDS",
+    "STORAGE_TYPES",
     "TEXT_MAP",
     "Action",
     "AddCdcFile",

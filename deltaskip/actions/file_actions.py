@@ -28,7 +28,8 @@ from deltaskip.records import dataclass
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_scalar, one_chunk
 
 _AT = arrow_scalar("@", pa.string())
-_STORAGE_TYPES = ("u", "i", "p")
+STORAGE_TYPES = ("u", "i", "p", "r")
+"""How deletion vectors are stored."""
 _SHARED = [name for name in ADD_FIELDS.logged if name in REMOVE_FIELDS.logged and name != "data_change"]
 
 
@@ -36,8 +37,9 @@ _SHARED = [name for name in ADD_FIELDS.logged if name in REMOVE_FIELDS.logged an
 class DeletionVectorDescriptor:
     """Location of a deletion vector and the number of rows that it deletes.
 
-    `storage_type` is u (file named by a UUID relative to the table), p (absolute path) or i (inline). An `offset` of
-    None means that the log has no offset, and readers start at byte 0.
+    `storage_type` is u (file named by a UUID relative to the table), p (absolute path), i (inline) or r (path relative
+    to the table, which is not percent-encoded). An `offset` of None means that the log has no offset, and readers start
+    at byte 0.
     """
 
     storage_type: str
@@ -59,8 +61,9 @@ class DeletionVectorDescriptor:
     def from_json(cls, json: Mapping[str, Any]) -> Self:
         """Parse the descriptor. Raises InvalidArgument with the name of a missing or wrong member."""
         values = _read(_DELETION_VECTOR, json)
-        if values["storage_type"] not in _STORAGE_TYPES:
-            raise InvalidArgument(f"deletionVector.storageType is not u, i or p: {values['storage_type']!r}")
+        if values["storage_type"] not in STORAGE_TYPES:
+            known = " or ".join(STORAGE_TYPES)
+            raise InvalidArgument(f"deletionVector.storageType is not {known}: {values['storage_type']!r}")
         for field in DELETION_VECTOR_FIELDS.fields:
             value = values[field.name]
             if isinstance(value, int) and value < 0:

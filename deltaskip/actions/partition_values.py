@@ -16,19 +16,23 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.errors import ReadWarning, shown
+from deltaskip.errors import PredicateError, ReadWarning, shown
 from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
+from deltaskip.sparkexpr import nodes, parse_sql
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values import (
     SPECIAL_FLOATS,
     calendar,
     context,
     decimal_of,
+    format_nanos,
     integer_of,
+    interval_text,
     java_text,
     nearest_float,
     of_unscaled,
+    parse_nanos,
     to_float,
 )
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, one_chunk, typed_array
@@ -122,6 +126,10 @@ def serialize_partition_value(value: Value, data_type: t.DataType) -> str | None
             return calendar.format_date(value)
         case _, int() if data_type == t.TIMESTAMP:
             return calendar.format_timestamp(value, "T", 6) + "Z"
+        case _, int() if data_type in t.NANOSECONDS:
+            return format_nanos(value, data_type, "T" if data_type == t.NANOS else " ")
+        case _, int() if data_type in t.COLUMN_INTERVALS:
+            return interval_text(nodes.Literal(value, data_type))
         case _, int() if data_type == t.TIMESTAMP_NTZ:
             return calendar.format_timestamp(value, " ", 6).removesuffix(".000000")
         case _:
@@ -158,7 +166,29 @@ def _parser(data_type: t.DataType, time_zone: str | None) -> Callable[[str], Val
         return lambda text: _timestamp(text, time_zone)
     if data_type == t.TIMESTAMP_NTZ:
         return _local_timestamp
+    if data_type in t.COLUMN_INTERVALS:
+        return lambda text: _interval(text, data_type)
+    if data_type in t.NANOSECONDS:
+        return lambda text: _nanoseconds(text, data_type, time_zone)
     raise PartitionValueError(f"{t.simple_string(data_type)} is not a valid type of a partition column")
+
+
+def _nanoseconds(text: str, data_type: t.DataType, time_zone: str | None) -> int:
+    found = parse_nanos(text, data_type, time_zone)
+    if found is None:
+        raise _malformed(text, data_type)
+    return found
+
+
+def _interval(text: str, data_type: t.DataType) -> int:
+    """The months or microseconds of an interval literal. # RFC Interval Types, Partition Value Serialization"""
+    try:
+        found = parse_sql(text)
+    except PredicateError as error:
+        raise _malformed(text, data_type) from error
+    if not isinstance(found, nodes.Literal) or not isinstance(found.value, int) or found.type != data_type:
+        raise _malformed(text, data_type)
+    return found.value
 
 
 def _integer(text: str, data_type: t.DataType) -> int:

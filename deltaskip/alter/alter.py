@@ -334,7 +334,8 @@ def _bounded(state: AlteredTable) -> tuple[set[PhysicalPath], set[PhysicalPath]]
         mapping_mode=state.mode,
         properties=state.configuration,
     )
-    return {column.physical for column in indexed if column.bounded}, {column.physical for column in indexed}
+    ordered = {column.physical for column in indexed if column.bounded and column.type != t.VARIANT}
+    return ordered, {column.physical for column in indexed}
 
 
 def _shown(state: AlteredTable, paths: tuple[PhysicalPath, ...]) -> str:

@@ -40,6 +40,7 @@ _COMMENT = "comment"
 _RESERVED = ("external", "location", "provider")
 _MAINTAINED = (
     TableProperties.max_column_id.name,
+    TableProperties.has_dropped_or_renamed.name,
     *ENABLEMENT,
     TableProperties.checkpoint_protection_version.name,
     *MATERIALIZED_COLUMNS,

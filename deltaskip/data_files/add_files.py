@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import AddFile, table_key, table_keys
 from deltaskip.actions.partition_folders import folder_pairs
-from deltaskip.data_files.file_layout import layout_after
+from deltaskip.data_files.file_layout import layout_after, needs_partition_columns
 from deltaskip.data_files.file_rules import NewFile, check_rules
 from deltaskip.data_files.folder_values import FolderValues, given_texts
 from deltaskip.data_files.given_files import GivenFile, find_files
@@ -168,7 +168,7 @@ class _FileCheck:
             widening,
             int96=not iceberg,
             needs_ids=iceberg,
-            needs_partitions=layout.keeps_partition_columns,
+            needs_partitions=needs_partition_columns(transaction.protocol, properties),
         )
         fields = layout.partition_fields()
         self._values = FolderValues(layout.root, fields, layout.mapping_mode, given, layout.time_zone)

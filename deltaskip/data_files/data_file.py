@@ -39,8 +39,6 @@ _PAGE_CHECK_ROWS = 256
 # Pages are written to a file together: a call for each would take a sixth of the time of encoding.
 _SINK_BYTES = 1 << 18
 
-_CODECS = {"none": None, "uncompressed": None, "lz4": "lz4_raw"}
-
 
 class OpenDataFile:
     """A data file that is being written: a local file, which its storage publishes when it is closed.
@@ -61,6 +59,7 @@ class OpenDataFile:
         codec: str,
         dictionary: list[str],
         without_statistics: frozenset[str],
+        page_version: str = "1.0",
         *,
         put: Callable[[str, memoryview], None] | None = None,
     ) -> None:
@@ -86,7 +85,8 @@ class OpenDataFile:
                 self._parquet = pq.ParquetWriter(
                     sink,
                     schema,
-                    compression=_CODECS.get(codec, codec),
+                    compression=codec,
+                    data_page_version=page_version,
                     use_dictionary=dictionary or False,
                     write_statistics=not without_statistics or counted or False,
                     store_schema=False,

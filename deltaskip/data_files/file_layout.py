@@ -15,7 +15,7 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.collations import DOMAIN, kept_versions
 from deltaskip.sparkexpr.types import MappingMode, StructType
 from deltaskip.stats.computation import statistics_request
-from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, declared_collations, indexed_columns
+from deltaskip.stats.stats_columns import StatColumn, declared_collations, indexed_columns, of_every_column
 from deltaskip.stats.tight_bounds import writes_tight_bounds
 from deltaskip.txn.collation_versions import announced
 
@@ -52,13 +52,19 @@ def layout_after(
         mode,
         request,
         codec=properties.compression_codec,
+        page_version=properties.page_version,
         target_bytes=properties.target_file_bytes or DEFAULT_FILE_BYTES,
-        keeps_partition_columns=bool(properties.iceberg_compat) or has_feature(protocol, "materializePartitionColumns"),
+        keeps_partition_columns=properties.write_partition_columns or needs_partition_columns(protocol, properties),
         random_prefix=random_prefix(properties, mode),
         time_zone=time_zone,
         balanced=properties.optimize_write,
         may_shred=properties.variant_shredding and has_feature_or_preview(protocol, "variantShredding"),
     )
+
+
+def needs_partition_columns(protocol: Protocol, properties: TableProperties) -> bool:
+    """Whether data files must contain the partition columns; other tables may ask for them by a property."""
+    return bool(properties.iceberg_compat) or has_feature(protocol, "materializePartitionColumns")
 
 
 def first_collation_versions(
@@ -108,7 +114,8 @@ def _columns(
     if clustering <= {column.physical for column in chosen}:
         return chosen
     names = {*clustering, *(column.physical for column in chosen)}
-    return tuple(column for column in indexed({INDEXED_COLUMNS: "-1"}) if column.physical in names)
+    every = indexed(of_every_column(metadata.configuration))
+    return tuple(column for column in every if column.physical in names)
 
 
 def _collations(domains: Mapping[str, DomainMetadata], columns: Sequence[StatColumn]) -> dict[str, list[str]]:

@@ -201,11 +201,15 @@ class FileColumns:
             return self._other(node, wanted, path)
         if node.physical_type == _INT96 and wanted == t.TIMESTAMP and not self.int96:
             return f"its column {t.display_name(path)} has timestamps of INT96, which its IcebergCompat version forbids"
+        if wanted in t.NANOSECONDS and node.physical_type == 2:
+            stamp = _logical(node).get(_TIMESTAMP, {})
+            if 3 in stamp.get(2, {}) and stamp.get(1, True) == (wanted == t.NANOS):
+                return None
         try:
             found = _leaf_type(node, path)
         except SchemaError as error:
             return f"its column cannot be read: {str(error).rstrip('.')}"
-        if found == wanted:
+        if found == wanted or (found, wanted) in ((t.INTEGER, t.YEAR_MONTH), (t.LONG, t.DAY_TIME)):
             return None
         if found in _INTEGERS and wanted in _INTEGERS and _INTEGERS.index(found) < _INTEGERS.index(wanted):
             # Both are the same 32 bits in the file, which every reader accepts.

@@ -24,15 +24,15 @@ from deltaskip.progress import Progress, table_name
 from deltaskip.records import dataclass
 from deltaskip.rows.rules import partition_values_named
 from deltaskip.schema.mapping import field_id, parquet_id
+from deltaskip.schema.properties import DEFAULT_CODEC
 from deltaskip.settings import options
-from deltaskip.sparkexpr.types import MappingMode, StructField, StructType, arrow_type, physical_name
-from deltaskip.sparkexpr.values.arrow_values import domain_values, is_true, numpy_values
+from deltaskip.sparkexpr.functions import shredded, shredded_type, shredding_of
+from deltaskip.sparkexpr.types import VARIANT_STORAGE, MappingMode, StructField, StructType, arrow_type, physical_name
+from deltaskip.sparkexpr.values.arrow_values import domain_values, is_true, numpy_values, one_chunk
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest
 from deltaskip.storage import Storage, join
 from deltaskip.storage.unsynced import Unsynced
 
-# As delta-spark 4.4, although the protocol's default is zstd, which not every reader of Parquet has.
-DEFAULT_CODEC = "snappy"
 DEFAULT_FILE_BYTES = 128 << 20
 
 # For one file of fewer rows it is not worth starting a thread.
@@ -42,7 +42,7 @@ _IN_MEMORY_BYTES = 8 << 20
 # Each file that is being written holds a file descriptor.
 _OPEN_FILES = 200
 
-_EXTENSIONS = {"none": "", "uncompressed": "", "gzip": ".gz", "lz4": ".lz4_raw"}
+_EXTENSIONS = {"none": "", "gzip": ".gz"}
 
 
 def sorted_rows(rows: pa.Table, columns: Sequence[SortColumn]) -> pa.Table:
@@ -94,8 +94,9 @@ class DataFileLayout:
         partition_columns: The partition columns by logical name, in order.
         mapping_mode: Column mapping mode of the table.
         request: The statistics of each file.
-        codec: Compression codec, as Parquet names it: snappy, zstd, gzip, lz4_raw, brotli or none; None for that of
-            the Spark session that writes, or DEFAULT_CODEC.
+        codec: Compression codec, as Parquet names it: snappy, zstd, gzip, lz4_raw, brotli or none; None for that which
+            the Spark session that writes sets, or DEFAULT_CODEC.
+        page_version: Version of the pages of Parquet, 1.0 or 2.0.
         target_bytes: Size at which the next file begins.
         keeps_partition_columns: Whether files also contain the partition columns.
         random_prefix: Number of letters of the random folder that replaces partition folders; None for partition
@@ -106,7 +107,7 @@ class DataFileLayout:
         balanced: Whether Spark also redistributes rows that are not partitioned, for files near the target size.
         arranged: Whether each Spark task has the rows of one file, so that it must not redistribute them.
         sort_by: Columns by which the rows of each file are sorted.
-        may_shred: Whether files may have shredded variants, which only Spark writes.
+        may_shred: Whether files may have shredded variants.
         unsynced: Receives small files, which the commit makes durable; None to make every file durable at once.
     """
 
@@ -117,6 +118,7 @@ class DataFileLayout:
     mapping_mode: MappingMode
     request: StatisticsRequest
     codec: str | None = None
+    page_version: str = "1.0"
     target_bytes: int = DEFAULT_FILE_BYTES
     keeps_partition_columns: bool = False
     random_prefix: int | None = None
@@ -208,6 +210,8 @@ class _Writer:
         self._job = str(uuid4())
         self._numbers = count()
         self._dictionary: list[str] | None = None
+        self._shredding: dict[str, Any] | None = None if layout.may_shred and not layout.change_data else {}
+        self._file_schema = self._parquet
         self._reader = FileReader(layout.request, exact_floats=True)
 
     def put(self, batch: pa.RecordBatch) -> None:
@@ -310,6 +314,7 @@ class _Writer:
 
         n_bytes: About their size in memory. in_memory: Whether a new file is in memory until it is closed.
         """
+        rows = self._shredded(rows)
         if self._dictionary is None:
             self._dictionary = dictionary_columns(rows)
         files = self._open.get(partition)
@@ -320,6 +325,23 @@ class _Writer:
         files.put(rows, n_bytes)
         if files.expected_bytes >= self._layout.target_bytes:
             self._end(partition)
+
+    def _shredded(self, rows: pa.Table) -> pa.Table:
+        """The rows with shredded variants, in all files as in the first that has some."""
+        if self._shredding is None:
+            self._shredding = {}
+            variants = (field.name for field in self._parquet if field.type == VARIANT_STORAGE)
+            for name in variants:
+                plan = shredding_of(one_chunk(rows.column(name)))
+                if plan is not None:
+                    self._shredding[name] = plan
+                    at = self._file_schema.get_field_index(name)
+                    kind = self._file_schema.field(at).with_type(shredded_type(plan))
+                    self._file_schema = self._file_schema.set(at, kind)
+        for name, plan in self._shredding.items():
+            at = rows.schema.get_field_index(name)
+            rows = rows.set_column(at, self._file_schema.field(name), shredded(one_chunk(rows.column(name)), plan))
+        return rows
 
     def _put_durable(self, path: str, data: memoryview) -> None:
         self._layout.storage.put_if_absent(path, bytes(data))
@@ -357,7 +379,9 @@ class _Writer:
             if in_memory:
                 put = self._put_durable if layout.unsynced is None else layout.unsynced.put
             where = layout.storage, location, path
-            return OpenDataFile(*where, self._parquet, codec, dictionary, without_statistics, put=put)
+            return OpenDataFile(
+                *where, self._file_schema, codec, dictionary, without_statistics, layout.page_version, put=put
+            )
 
         def close(file: OpenDataFile) -> AddFile:
             return file.close(self._reader, layout.request, values)

@@ -43,12 +43,16 @@ def is_used(name: str, properties: TableProperties, schema: t.StructType) -> boo
     return name != "checkConstraints" or bool(properties.constraints)
 
 
-_PROPERTY: Mapping[str, TableProperty[bool]] = {
+_PROPERTY: Mapping[str, TableProperty[Any]] = {
     "appendOnly": TableProperties.append_only,
     "changeDataFeed": TableProperties.change_data_feed,
     "icebergCompatV1": TableProperties.iceberg_compat_v1,
     "icebergCompatV2": TableProperties.iceberg_compat_v2,
     "icebergCompatV3": TableProperties.iceberg_compat_v3,
+    "icebergWriterCompatV1": TableProperties.iceberg_writer_compat_v1,
+    "icebergWriterCompatV3": TableProperties.iceberg_writer_compat_v3,
+    "coordinatedCommits-preview": TableProperties.commit_coordinator,
+    "redirectWriterOnly-preview": TableProperties.writer_redirect,
 }
 _WIDENING = feature_names("typeWidening")
 _USING_PROPERTIES: tuple[tuple[TableProperty[Any], tuple[str, ...]], ...] = (
@@ -74,7 +78,8 @@ _USING_KEYS: Mapping[str, tuple[str, ...]] = {
     t.COLLATIONS_KEY: feature_names("collations"),
 }
 _USING_TYPES: Mapping[t.DataType, tuple[str, ...]] = {
-    t.TIMESTAMP_NTZ: ("timestampNtz", "timestampNTZ"),
+    t.TIMESTAMP_NTZ: ("timestampNtz", "timestampNTZ", "timestampWithoutTimezone"),
     t.VARIANT: feature_names("variantType"),
+    **dict.fromkeys(t.NANOSECONDS, ("timestampNanos",)),
 }
 _FIELD_KEY = {name: key for key, names in _USING_KEYS.items() for name in names if FEATURES[name].checks != "log"}

@@ -88,11 +88,21 @@ def _both(name: str, note: str = "", requires: tuple[str, ...] = ()) -> TableFea
     return TableFeature(name, "reader-writer", "yes", "yes", None, None, note, requires)
 
 
-def _refused(name: str, note: str) -> TableFeature:
-    return TableFeature(name, "reader-writer", "no", "no", None, None, note)
+def _refused(name: str, note: str, requires: tuple[str, ...] = ()) -> TableFeature:
+    return TableFeature(name, "reader-writer", "no", "no", None, None, note, requires)
+
+
+def _unwritten(name: str, note: str) -> TableFeature:
+    """A feature of writers that this package does not support: tables are read."""
+    return TableFeature(name, "writer", "not needed", "no", None, None, note)
 
 
 _CATALOG_DRAFT = "a draft of catalogManaged, whose commits only the catalog may know"
+
+_GEOSPATIAL = "geometry and geography columns cannot be read"
+_INDEX = "every commit must keep an index from keys to rows"
+_REDIRECT = "which a table property of the feature's name describes"
+_UNSIGNED = "columns of unsigned integers cannot be read"
 
 _ICEBERG_TYPES = "through Spark, no arrays and maps, whose field ids its writer cannot set: append Arrow data instead"
 _DOMAINS = ("domainMetadata",)
@@ -111,6 +121,8 @@ _ROWS = (
     _writer("rowTracking", requires=_DOMAINS),
     _both("timestampNtz"),
     _both("timestampNTZ", "the spelling of timestampNtz in a draft of the protocol"),
+    _both("timestampWithoutTimezone", "an early name of timestampNtz"),
+    _both("timestampNanos", "compared with constants only; not read by Spark", requires=("timestampNtz",)),
     _writer("domainMetadata"),
     _both("v2Checkpoint"),
     _writer("inCommitTimestamp"),
@@ -121,8 +133,8 @@ _ROWS = (
     _both("typeWidening-preview"),
     _both("variantType", "Spark 4.0 or later reads the rows"),
     _both("variantType-preview", "Spark 4.0 or later reads the rows"),
-    _both("variantShredding", "files are shredded by Spark only; statistics of variants are not used"),
-    _both("variantShredding-preview", "files are shredded by Spark only; statistics of variants are not used"),
+    _both("variantShredding"),
+    _both("variantShredding-preview"),
     _writer("icebergCompatV1", None, "has no arrays and maps", requires=("columnMapping",), checks="files"),
     _writer("icebergCompatV2", None, _ICEBERG_TYPES, requires=("columnMapping",), checks="files"),
     _writer("icebergCompatV3", None, _ICEBERG_TYPES, requires=("columnMapping", "rowTracking"), checks="files"),
@@ -140,7 +152,25 @@ _ROWS = (
     ),
     _refused("catalogOwned", _CATALOG_DRAFT),
     _refused("catalogOwned-preview", _CATALOG_DRAFT),
-    _refused("geospatial", "geometry and geography columns cannot be read"),
+    _refused("geospatial", _GEOSPATIAL),
+    _refused("geospatial-dev", _GEOSPATIAL),
+    _writer("columnMappingUsageTracking", requires=("columnMapping",)),
+    _unwritten("icebergWriterCompatV1", "files and schemas must follow the rules of Iceberg's writers"),
+    _unwritten("icebergWriterCompatV3", "files and schemas must follow the rules of Iceberg's writers"),
+    _unwritten("coordinatedCommits-preview", "commits pass through a coordinator, which may know newer ones"),
+    _refused("redirectReaderWriter-preview", f"the table is kept in another place, {_REDIRECT}"),
+    _unwritten("redirectWriterOnly-preview", f"writes go to another place, {_REDIRECT}"),
+    _refused("adaptiveMetadata-preview", "files are listed in a tree of manifests, and not in checkpoints"),
+    # Proposals of the protocol that are not accepted: names and meanings may change.
+    _refused("materializedVoidType", "VOID columns are stored in files"),
+    _unwritten("recordLevelIndex", _INDEX),
+    _unwritten("recordLevelIndex-dev", _INDEX),
+    _unwritten("clusteringExpressions", "files are clustered by expressions, of which every file needs bounds"),
+    _refused("columnUpdates", "columns of a data file are replaced by those of other files"),
+    _refused("unsignedIntegerTypes", _UNSIGNED),
+    _refused("unsignedIntegerTypes-dev", _UNSIGNED),
+    _refused("fileType", "columns refer to files"),
+    _unwritten("concurrentIdentityColumns", "identity columns take ranges of numbers from a shared counter"),
 )
 
 FEATURES: Mapping[str, TableFeature] = MappingProxyType({row.name: row for row in _ROWS})

@@ -150,8 +150,9 @@ def check_maintainable(protocol: TableProtocol, where: str) -> None:
 
 def _needs_features(where: str, side: Literal["reader", "writer"], names: Sequence[str]) -> UnsupportedFeature:
     """The error for a table with features that are not supported. where: The start of the message."""
+    known = (f"{name} ({FEATURES[name].note})" if name in FEATURES and FEATURES[name].note else name for name in names)
     return UnsupportedFeature(
-        f"{where} needs the {side} feature{'s' if len(names) > 1 else ''} {', '.join(names)}, which deltaskip does not "
+        f"{where} needs the {side} feature{'s' if len(names) > 1 else ''} {', '.join(known)}, which deltaskip does not "
         f"support; use a client that does, or drop the feature with ALTER TABLE … DROP FEATURE."
     )
 

@@ -17,8 +17,8 @@ from uuid import UUID, uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import DELETION_VECTOR_FIELDS, DeletionVectorDescriptor, hadoop_path, table_key
-from deltaskip.errors import CorruptDeletionVector, DataFileMissing, DeltaSkipError
+from deltaskip.actions import DELETION_VECTOR_FIELDS, STORAGE_TYPES, DeletionVectorDescriptor, hadoop_path, table_key
+from deltaskip.errors import CorruptDeletionVector, DataFileMissing, DeltaSkipError, UnsupportedFeature
 from deltaskip.kernels.deletion_vector import decode
 from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_decode, z85_encode
@@ -65,8 +65,15 @@ def vector_location(table_root: str, descriptor: DeletionVectorDescriptor) -> st
                 name = _file_name(UUID(bytes=z85_decode(text[-_UUID_CHARACTERS:])))
                 # The prefix is the literal name of a folder, but hadoop_path decodes its argument.
                 return hadoop_path(table_root, f"{quote(prefix)}/{name}" if prefix else name)
+            case "r":
+                if not all(part.strip(".") for part in text.split("/")):
+                    raise ValueError(f"{text!r} is not the path of a file below the table")
+                return hadoop_path(table_root, quote(text))
             case unknown:
-                raise ValueError(f"its storage type is {unknown!r}, not u, p or i")
+                raise UnsupportedFeature(
+                    f"The deletion vector {descriptor.unique_id} of {table_root} has the storage type {unknown!r}, "
+                    f"which deltaskip does not support (it reads {', '.join(STORAGE_TYPES)}); use a newer client."
+                )
     except ValueError as error:
         raise _corrupt(table_root, descriptor.unique_id, str(error)) from error
 
@@ -89,7 +96,7 @@ def vector_keys(table_root: str, vectors: pa.Array) -> pa.Array:
     root, keys = hadoop_path(table_root, "x")[:-1], []
     for text in unique:
         location = vector_location(table_root, DeletionVectorDescriptor(text[0], text[1:], 0, 0))
-        if location is not None and text[0] == "u":
+        if location is not None and text[0] in "ur":
             keys.append(location.removeprefix(root))
         elif location is not None:
             keys.append(table_key(table_root, text[1:]))

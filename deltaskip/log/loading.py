@@ -17,6 +17,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from deltaskip import errors
+from deltaskip.features.registry import has_feature
+from deltaskip.lazy_regex import regex
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.checkpoint.read import Checkpoint, open_checkpoint
 from deltaskip.log.column_cache import ColumnCache
@@ -36,6 +38,7 @@ from deltaskip.sparkexpr.types import DataType, leaves
 from deltaskip.storage import FileInfo, LocalStorage, Storage, is_local, join, parent
 from deltaskip.storage.interface import CutShort
 from deltaskip.storage.location import LOG_FOLDER
+from deltaskip.warning import warn
 
 # A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.
 _CHECKSUM_BYTES = 1 << 20
@@ -66,6 +69,8 @@ _OPENED: dict[CheckpointRef, Checkpoint] = {}
 _MOST_OPENED = 4
 _C = TypeVar("_C", bound=type)
 _MARK = "_of_one_table"
+_UNPUBLISHED_FOLDER = "_commits"
+_UNPUBLISHED = regex(r"[0-9]{20}\.[^.]+\.json")
 # These methods read nothing, or warn with their caller's line and check for a dropped table themselves.
 _LEFT_OUT = frozenset(("recompute_stats", "refresh", "replanned", "scan", "to_spark", "transaction"))
 
@@ -94,8 +99,31 @@ def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Sn
     if version is None:
         # An operation of a handle that was just opened need not list the log again.
         found.listed, found.log_changed = started, changed
+        _warn_of_unpublished(found)
         _remember(found)
     return found
+
+
+def _warn_of_unpublished(snapshot: Snapshot) -> None:
+    """Warn if the commit coordinator of the table may know newer commits, which only its clients can list.
+
+    # RFC Managed Commits (rejected): _delta_log/_commits/VERSION.UUID.json until the commit is published
+    """
+    if not has_feature(snapshot.protocol, "coordinatedCommits-preview"):
+        return
+    folder = join(snapshot.root, LOG_FOLDER, _UNPUBLISHED_FOLDER)
+    try:
+        listed = list(snapshot.storage.list_from(folder, version_prefix(snapshot.version + 1)))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    versions = [int(each.name[:20]) for each in listed if each.is_file and _UNPUBLISHED.fullmatch(each.name)]
+    if versions:
+        warn(
+            f"{snapshot.root} is read at version {snapshot.version}, but its commit coordinator (table feature "
+            f"coordinatedCommits-preview) has commits up to version {max(versions)} that may be part of the table and "
+            f"are not published: read it with a client of the coordinator, or have it publish them.",
+            errors.ReadWarning,
+        )
 
 
 def _remember(snapshot: Snapshot) -> None:

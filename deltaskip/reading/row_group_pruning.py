@@ -259,6 +259,8 @@ def _by_footers(term: Term) -> Term:
             return Keep() if any(isinstance(child, Keep) for child in found) else AnyOf(found)
         case CollatedBound() | CollatedPrefix() | PartitionTerm():
             return Keep()
+        case _ if any(leaf.field is not None and leaf.field.inside for leaf in Program(term).stat_leaves):
+            return Keep()
         case _:
             return term
 

@@ -25,7 +25,6 @@ from deltaskip.reading.open_file import OpenFile
 from deltaskip.reading.plain_columns import leaf_numbers, rows_at
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
-from deltaskip.reading.shredded_variants import ShreddingError, unshredded
 from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.stored_columns import FileLayout, NamedColumns, in_files, is_readable_as, parts_of, without_views
 from deltaskip.records import dataclass
@@ -38,6 +37,7 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, has_utf8, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import zone_of
 from deltaskip.stats.parquet_input import ParquetInput
+from deltaskip.stats.shredded_variants import ShreddingError, unshredded
 from deltaskip.storage import Storage, open_storage, storage_for
 
 SESSION_CURE = "Pass a session as spark, or write the rows as a DataFrame of one."

@@ -189,6 +189,17 @@ def _atoms(array: pa.Array, target: t.DataType, path: _PATH, where: ArrowTarget)
     source = t.from_arrow_type(array.type)
     if source == target:
         return array
+    if target in t.NANOSECONDS and pa.types.is_timestamp(array.type):
+        try:
+            return array.cast(stored_type(target))
+        except pa.ArrowInvalid as error:
+            name = t.display_name(path)
+            raise value_violation(
+                name, type_text(target).upper(), "a time before 1677 or after 2262", where.table
+            ) from error
+    if target in t.COLUMN_INTERVALS and array.type in (pa.int32(), pa.int64()):
+        # RFC Interval Types: files have plain integers.
+        return array.cast(pa.int64()).view(stored_type(target)) if target == t.DAY_TIME else array.cast(pa.int32())
     kinds = (_kind(source), _kind(target))
     exact = _exact(array, source, target) if kinds in _LOSSY else None
     if exact is not None:

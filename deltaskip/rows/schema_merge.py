@@ -15,6 +15,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.store import by_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
+from deltaskip.schema.user_schema import with_declared_intervals
 from deltaskip.sparkexpr import types as t
 
 # The metadata of a DataFrame's column that a new column keeps.
@@ -219,7 +220,7 @@ def _struct(arrow: Iterable[pa.Field], given: t.StructType, target: t.StructType
     fields = (
         t.StructField(f.name, _type(each, f.type, known[t.fold_name(f.name)]), f.nullable, f.metadata)
         if t.fold_name(f.name) in known
-        else f
+        else with_declared_intervals(f)
         for each, f in zip(arrow, given.fields, strict=True)
     )
     return t.StructType(tuple(fields))
@@ -232,6 +233,13 @@ def _type(arrow: pa.Field, given: t.DataType, target: t.DataType) -> t.DataType:
     if target == t.STRING and t.extension_name(arrow) == t.UUID_EXTENSION:
         return t.STRING
     match given, target:
+        case t.PrimitiveType("integer"), t.UnknownType() if target == t.YEAR_MONTH:
+            # Arrow's form of the type, see `arrow_type`.
+            return t.YEAR_MONTH
+        case t.PrimitiveType("timestamp"), t.UnknownType() if target == t.NANOS:
+            return target
+        case t.PrimitiveType("timestamp_ntz"), t.UnknownType() if target == t.NANOS_NTZ:
+            return target
         case t.StructType(fields), t.PrimitiveType("variant"):
             stored = {f.name: f.type for f in fields} == {f.name: t.BINARY for f in t.VARIANT_STORAGE}
             return t.VARIANT if stored else given

@@ -15,6 +15,7 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.coerce import castable, decimal_type_of, is_nested, is_numeric
 from deltaskip.sparkexpr.text.sql_text import quoted_name, sql_string
 from deltaskip.sparkexpr.types.ddl import exact_type_text, type_text
+from deltaskip.sparkexpr.values import INTERVALS
 
 VIOLATION = "deltaskip: "
 """The beginning of the error message that the SQL text raises; JSON follows."""
@@ -43,6 +44,9 @@ def assignable(source: t.DataType, target: t.DataType) -> bool:
         return True
     if is_numeric(source) and is_numeric(target):
         return True
+    if source in INTERVALS and target in t.COLUMN_INTERVALS:
+        # Both are counts of the same unit, whatever the name shows of it.
+        return t.parse_type(t.type_to_json(source)) == target
     if target == t.STRING:
         return is_numeric(source) or source in (t.BOOLEAN, t.BINARY, t.VARIANT, *t.DATETIMES)
     return source in t.DATETIMES and target in t.DATETIMES

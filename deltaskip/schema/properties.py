@@ -167,6 +167,20 @@ def _optional(kind: _PropertyType[_D]) -> _PropertyType[_D | None]:
 _BYTE_UNITS = {"": 1, "b": 1, **{f"{unit}{b}": 1 << 10 * n for n, unit in enumerate("kmgtp", 1) for b in ("", "b")}}
 
 
+def _codec(text: str) -> str:
+    found = _CODECS.get(text.lower())
+    if found is None:
+        raise ValueError(text)
+    return found
+
+
+def _pages(text: str) -> str:
+    """The version of data pages, as pyarrow names it. PROTOCOL, Table Properties: 1.0.0, or 2.MINOR.PATCH."""
+    if text != "1.0.0" and re.fullmatch(r"2\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})", text, re.ASCII) is None:
+        raise ValueError(text)
+    return f"{text[0]}.0"
+
+
 def _bytes(text: str) -> int:
     """A number of bytes as Spark's ByteUnit reads it, such as 104857600, 100m or 100MB; at least 1."""
     found = re.fullmatch(r"([0-9]{1,18})([a-z]{0,2})", text.strip(JAVA_TRIM).lower(), re.ASCII)
@@ -184,7 +198,17 @@ _LONG = _PropertyType(lambda text: _integer(text, 64, 0), "an integer that is no
 _INTERVAL = _PropertyType(_interval_ms, "an interval of weeks or shorter units, such as 'interval 30 days'")
 _TEXT: _PropertyType[str | None] = _PropertyType(str, "text")
 _BYTES: _PropertyType[int | None] = _PropertyType(_bytes, "a number of bytes, such as 104857600 or 100mb")
-_CODECS: tuple[str | None, ...] = ("snappy", "zstd", "gzip", "lz4", "lz4_raw", "brotli", "none", "uncompressed")
+DEFAULT_CODEC = "zstd"
+"""The codec of data files and checkpoints of a table without the property. # PROTOCOL, Table Properties"""
+
+# Parquet's LZ4 with Hadoop's framing is deprecated: readers of lz4 have lz4_raw, too.
+_CODECS = {
+    **{name: name for name in ("snappy", "zstd", "gzip", "lz4_raw", "brotli", "none")},
+    "uncompressed": "none",
+    "lz4": "lz4_raw",
+}
+_CODEC: _PropertyType[str | None] = _PropertyType(_codec, f"{', '.join([*_CODECS][:-1])} or {[*_CODECS][-1]}")
+_PAGES = _PropertyType(_pages, "1.0.0 or 2.MINOR.PATCH, such as 2.12.0")
 _ISOLATION: tuple[IsolationLevel, ...] = ("Serializable", "WriteSerializable", "SnapshotIsolation")
 _MAPPING: tuple[MappingMode, ...] = ("none", "name", "id")
 _POLICY: tuple[CheckpointPolicy, ...] = ("classic", "v2")
@@ -223,6 +247,10 @@ class TableProperties:
     iceberg_compat_v1 = TableProperty("delta.enableIcebergCompatV1", _BOOLEAN, False)
     iceberg_compat_v2 = TableProperty("delta.enableIcebergCompatV2", _BOOLEAN, False)
     iceberg_compat_v3 = TableProperty("delta.enableIcebergCompatV3", _BOOLEAN, False)
+    iceberg_writer_compat_v1 = TableProperty("delta.enableIcebergWriterCompatV1", _BOOLEAN, False)
+    iceberg_writer_compat_v3 = TableProperty("delta.enableIcebergWriterCompatV3", _BOOLEAN, False)
+    commit_coordinator = TableProperty("delta.coordinatedCommits.commitCoordinator-preview", _TEXT, None)
+    writer_redirect = TableProperty("delta.redirectWriterOnly-preview", _TEXT, None)
     variant_shredding = TableProperty("delta.enableVariantShredding", _BOOLEAN, False)
     materialized_partition_columns = TableProperty("delta.enableMaterializePartitionColumnsFeature", _BOOLEAN, False)
     isolation_level = TableProperty("delta.isolationLevel", _one_of(_ISOLATION), "Serializable")
@@ -230,9 +258,12 @@ class TableProperties:
     # Column names.
     mapping_mode = TableProperty("delta.columnMapping.mode", _one_of(_MAPPING), "none")
     max_column_id = TableProperty("delta.columnMapping.maxColumnId", _optional(_LONG), None)
+    has_dropped_or_renamed = TableProperty("delta.columnMapping.hasDroppedOrRenamed", _optional(_BOOLEAN), None)
 
-    # Folders, size and compression of data files. None: the writer decides.
-    compression_codec = TableProperty("delta.parquet.compression.codec", _one_of(_CODECS), None)
+    # Folders, columns, size and encoding of data files. None: the writer decides.
+    compression_codec = TableProperty("delta.parquet.compression.codec", _CODEC, None)
+    page_version = TableProperty("delta.parquet.format.version", _PAGES, "1.0")
+    write_partition_columns = TableProperty("delta.writePartitionColumnsToParquet", _BOOLEAN, False)
     target_file_bytes = TableProperty("delta.targetFileSize", _BYTES, None)
     optimize_write = TableProperty("delta.autoOptimize.optimizeWrite", _BOOLEAN, False)
     randomize_file_prefixes = TableProperty("delta.randomizeFilePrefixes", _BOOLEAN, False)
@@ -321,11 +352,9 @@ _UNUSED: Mapping[str, _PropertyType[Any]] = {
     "delta.dataSkippingStringPrefixLength": _COUNT,
     "delta.enableFullRetentionRollback": _BOOLEAN,
     "delta.ignoreIcebergBucketPartition": _BOOLEAN,
-    "delta.parquet.format.version": _TEXT,
     "delta.sampleRetentionDuration": _INTERVAL,
     "delta.tuneFileSizesForRewrites": _BOOLEAN,
     UNIFORM_KEY: _TEXT,
-    "delta.writePartitionColumnsToParquet": _BOOLEAN,
 }
 
 

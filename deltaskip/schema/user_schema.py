@@ -36,7 +36,7 @@ def schema_of(value: object) -> t.StructType:
     if isinstance(value, pa.Schema) or hasattr(value, "__arrow_c_schema__"):
         schema = _arrow_schema(value)
         _check_depth(pa.struct(schema))
-        return t.from_arrow(schema)
+        return t.StructType(tuple(map(with_declared_intervals, t.from_arrow(schema).fields)))
     as_json = getattr(value, "json", None)
     if type(value).__module__.partition(".")[0] == "pyspark" and callable(as_json):
         return _parsed(as_json)
@@ -50,6 +50,19 @@ def schema_of(value: object) -> t.StructType:
             f"append them. DeltaTable.create(path, rows) and deltaskip.write(path, rows) take the rows alone."
         )
     raise error
+
+
+def with_declared_intervals(field: t.StructField) -> t.StructField:
+    """Return a field of Arrow data that becomes a new column.
+
+    Raises SchemaError for durations: few readers of Delta have intervals, so the owner of a table must ask for them.
+    """
+    if any(each == t.DAY_TIME for each in t.nested_types(field.type)):
+        raise SchemaError(
+            f"Column {field.name!r}: a duration becomes an interval, which few readers of Delta have: cast the column "
+            f"to a number, or declare it as INTERVAL DAY TO SECOND in a schema as SQL text."
+        )
+    return field
 
 
 def field_of(name: str, value: object) -> t.StructField:
@@ -73,7 +86,7 @@ def field_of(name: str, value: object) -> t.StructField:
     if isinstance(value, t.DataType):
         return t.parse_schema(t.schema_to_json(t.StructType((t.StructField(name, value),)))).fields[0]
     if isinstance(value, pa.DataType):
-        return t.from_arrow(pa.schema([pa.field(name, value)])).fields[0]
+        return with_declared_intervals(t.from_arrow(pa.schema([pa.field(name, value)])).fields[0])
     if type(value).__module__.partition(".")[0] == "pyspark" and callable(getattr(value, "jsonValue", None)):
         # Only the JSON of a field has collations.
         types = sys.modules[type(value).__module__]

@@ -219,10 +219,12 @@ class CheckpointAdds(AddColumns):
     def _struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
         part = self._adds.part
         found: dict[tuple[str, ...], pa.Array | None] = dict.fromkeys(paths)
-        present = [path for path in paths if ("add", "stats_parsed", *path) in part.leaves]
+        variants = {path for path in found if ("add", "stats_parsed", *path, "metadata") in part.leaves}
+        present = [path for path in paths if path in variants or ("add", "stats_parsed", *path) in part.leaves]
         read = []
         for path in present:
-            constant = part.constant(("add", "stats_parsed", *path), self._adds.group)
+            leaf = ("add", "stats_parsed", *path)
+            constant = None if path in variants else part.constant(leaf, self._adds.group)
             if constant is None:
                 read.append(path)
             else:

@@ -111,7 +111,7 @@ def unfit(statistic: StatField) -> str | None:
     """Why no bound of a column is the value of a row, for messages; None if bounds may be."""
     if statistic.kind is None:
         return f"columns of type {t.simple_string(statistic.type)} have no min/max statistics"
-    if statistic.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+    if statistic.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ, *t.NANOSECONDS):
         return "statistics contain timestamps truncated to milliseconds"
     if statistic.kind is BoundKind.DOUBLE and statistic.widened_from:
         return "older files contain it in a narrower type, which makes its bounds wide"

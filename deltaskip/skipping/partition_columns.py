@@ -151,7 +151,7 @@ def _domain_values(array: pa.Array, type_: t.DataType) -> list[Any]:
     """The values in the value domain, in which times are integers."""
     if type_ == t.DATE:
         array = array.view(pa.int32())
-    elif type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+    elif type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ, *t.NANOSECONDS):
         array = array.view(pa.int64())
     found: list[Any] = array.to_pylist()
     return found
@@ -264,6 +264,6 @@ def _array(values: list[Any], type_: t.DataType) -> pa.Array:
     target = t.arrow_type(type_)
     if type_ == t.DATE:
         return arrow_array(values, pa.int32()).view(target)
-    if type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
-        return arrow_array(values, pa.int64()).view(target)
+    if type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ, *t.NAMED_TYPES):
+        return arrow_array(values, pa.int32() if type_ == t.YEAR_MONTH else pa.int64()).view(target)
     return arrow_array(values, target)

@@ -42,6 +42,7 @@ from deltaskip.sparkexpr.values.calendar import zone_of
 from deltaskip.sparkexpr.values.dates import DATE_FIELDS
 from deltaskip.sparkexpr.values.interval_types import CALENDAR, INTERVALS, YEAR_MONTHS
 from deltaskip.sparkexpr.values.intervals import made_interval, sum_with_interval
+from deltaskip.sparkexpr.values.nanoseconds import compared_nanos
 from deltaskip.sparkexpr.values.numerals import EXACT
 
 # Spark adds this column to every file scan. It is not in the schema.
@@ -100,7 +101,7 @@ def bind_expression(
         raise PredicateError(str(error)) from error
     if n.is_too_large(node):
         return n.Opaque("an expression that is too large", n.columns_of(node))
-    scope = _Scope(schema, frozenset(fold_name(name) for name in partition_columns), mode, ansi)
+    scope = _Scope(schema, frozenset(fold_name(name) for name in partition_columns), mode, ansi, time_zone)
     return _fold(_typed(node, scope), time_zone)
 
 
@@ -135,6 +136,7 @@ class _Scope:
     partition_columns: frozenset[str]
     mode: MappingMode
     ansi: bool = True
+    time_zone: str = "UTC"
     variables: Mapping[str, n.Variable] = field(default_factory=dict)
     depth: int = 0
     resolved: dict[tuple[str, ...], n.Node] = field(default_factory=dict)
@@ -254,6 +256,8 @@ def _left(node: n.Node, scope: _Scope) -> n.Opaque:
 def _coerced(node: n.Node, scope: _Scope) -> n.Node:
     """`node`, whose operands are bound, with its operands coerced."""
     match node:
+        case n.Compare() | n.In() if (nanos := compared_nanos(node, scope.time_zone)) is not None:
+            return nanos
         case n.Compare(op, left, right):
             return _comparison(op, left, right, scope.ansi)
         case n.And(children):

@@ -111,6 +111,8 @@ def believed(values: pa.Array, field: StatField, side: Side, form: BoundForm) ->
             return _without_weak_tie_breaker(values, side)
         case BoundKind.INT64 if field.type in _LIMITS:
             return _in_range(values, _LIMITS[field.type])
+        case BoundKind.INT64 if field.type in t.NANOSECONDS:
+            return _past_the_truncation(values) if side == "max" and form is not BoundForm.GROUP else values
         case BoundKind.INT64 if field.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
             return _timestamps(values, field.type, side, form)
         case _:
@@ -235,6 +237,17 @@ def _timestamps(micros: pa.Array, type_: t.DataType, side: Side, form: BoundForm
     if side == "max":
         micros = _past_the_millisecond(micros, every=form is BoundForm.GROUP)
     return micros if form is BoundForm.TEXT or type_ != t.TIMESTAMP else _with_lost_seconds(micros, side, form)
+
+
+def _past_the_truncation(nanos: pa.Array) -> pa.Array:
+    """Add what was lost, saturating, to maxima on a whole millisecond or microsecond, which may have been truncated."""
+    micro, milli = (arrow_scalar(unit, pa.int64()) for unit in (10**3, 10**6))
+    on_micro, on_milli = (pc.equal(pc.multiply(pc.divide(nanos, unit), unit), nanos) for unit in (micro, milli))
+    lost = pc.if_else(on_milli, arrow_scalar(10**6 - 1, pa.int64()), arrow_scalar(10**3 - 1, pa.int64()))
+    limit = arrow_scalar(t.LONG_MAX - 10**6, pa.int64())
+    lifted = pc.add(pc.min_element_wise(nanos, limit), lost)
+    lifted = pc.if_else(pc.greater(nanos, limit), arrow_scalar(t.LONG_MAX, pa.int64()), lifted)
+    return pc.if_else(on_micro, lifted, nanos)
 
 
 def _past_the_millisecond(micros: pa.Array, every: bool) -> pa.Array:

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.lazy_regex import regex
-from deltaskip.sparkexpr.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
-from deltaskip.sparkexpr.values import JSON_FLOATS, calendar
+from deltaskip.sparkexpr.types import BOOLEAN, DATE, NANOSECONDS, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
+from deltaskip.sparkexpr.values import JSON_FLOATS, calendar, parse_nanos
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
 from deltaskip.stats.believed_bounds import (
     BEFORE_1900,
@@ -66,6 +66,8 @@ def _read_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> 
         return instant_texts(_only(text, kind, STRING_KIND), side)
     if field.type == TIMESTAMP_NTZ:
         return local_texts(_only(text, kind, STRING_KIND), "date" in field.widened_from)
+    if field.type in NANOSECONDS:
+        return nanos_texts(_only(text, kind, STRING_KIND), field.type)
     return _by_value(_only(text, kind, NUMBER_KIND), whole_number)
 
 
@@ -107,6 +109,8 @@ def _read_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:
             days = pc.if_else(far, arrow_scalar(None, pa.int64()), days)
             return pc.multiply(days, arrow_scalar(calendar.MICROS_PER_DAY, pa.int64()))
         return _micros(values, side) if pa.types.is_timestamp(type_) else nothing
+    if field.type in NANOSECONDS:
+        return _nanos(values, nothing)
     if pa.types.is_uint64(type_):
         return nothing
     return pc.cast(values, pa.int64()) if pa.types.is_integer(type_) else nothing
@@ -207,6 +211,21 @@ def local_texts(text: pa.Array, or_date: bool) -> pa.Array:
         except pa.ArrowInvalid:
             pass  # some value has another form; they are parsed one by one
     return _by_value(text, parse)
+
+
+def nanos_texts(text: pa.Array, type_: DataType) -> pa.Array:
+    """Strings as nanoseconds; null for others. Instants must have a time zone."""
+    return _by_value(text, lambda value: parse_nanos(value, type_, None) if _TIMESTAMP.fullmatch(value) else None)
+
+
+def _nanos(values: pa.Array, nothing: pa.Array) -> pa.Array:
+    """Any timestamp unit to nanoseconds; unknown if some value is out of range."""
+    if not pa.types.is_timestamp(values.type):
+        return nothing
+    try:
+        return pc.cast(pc.cast(values, pa.timestamp("ns", values.type.tz)), _INT64)
+    except pa.ArrowInvalid:
+        return nothing
 
 
 def _micros(values: pa.Array, side: Side) -> pa.Array:

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.collations import Collation
+from deltaskip.sparkexpr.types import DataType
 from deltaskip.stats.stored_bounds import Bound
 
 
 @dataclass(frozen=True, slots=True)
+class PathExtremes:
+    """The least and the greatest value at each path inside variants whose values have one type in every row.
+
+    by_path: Type, least and greatest value of a path, in the value domain of the type, by the normalized path.
+    """
+
+    by_path: Mapping[str, tuple[DataType, Any, Any]]
+
+    def joined(self, other: PathExtremes) -> PathExtremes:
+        """Return the extremes of the rows of both. A path that one of them lacks may have any values there."""
+        found = {}
+        for path, (kind, low, high) in self.by_path.items():
+            of_type, other_low, other_high = other.by_path.get(path, (None, None, None))
+            if of_type == kind:
+                found[path] = (kind, min(low, other_low), max(high, other_high))
+        return PathExtremes(found)
+
+
+@dataclass(frozen=True, slots=True)
 class Extremes:
-    """The least and the greatest value of the rows, None if there is no value.
+    """The least and the greatest value of the rows, None if there is no value. Of variants, both are PathExtremes.
 
     If `known` is False, other values may exceed them.
     """
@@ -56,6 +76,9 @@ def joined_extremes(parts: Iterable[Extremes], above: Callable[[Any, Any], bool]
             return UNKNOWN
         if a.low is None or b.low is None:
             return b if a.low is None else a
+        if isinstance(a.low, PathExtremes):
+            paths = a.low.joined(b.low)
+            return Extremes(paths, paths)
         return Extremes(b.low if above(a.low, b.low) else a.low, b.high if above(b.high, a.high) else a.high)
 
     return reduce(join, parts, NO_VALUES)

@@ -255,7 +255,8 @@ def footer_facts(plan: FooterColumn, groups: Sequence[Mapping[int, Any]]) -> tup
         return ColumnFacts(rows, NO_VALUES), False
     if not plan.nodes[-1].is_leaf:
         nulls = _group_null_count(plan, groups, rows)
-        return ColumnFacts(nulls), nulls is None
+        facts = ColumnFacts(nulls, NO_VALUES if nulls == rows else UNKNOWN)
+        return facts, nulls is None or (plan.column.bounded and nulls != rows)
     nulls = _null_count(plan, groups)
     if nulls == rows:
         return ColumnFacts(rows, NO_VALUES), False

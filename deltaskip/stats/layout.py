@@ -28,7 +28,7 @@ class BoundKind(Enum):
     """Layout of a bound for the kernels."""
 
     INT64 = "int64"
-    """byte, short, integer, long, boolean (0, 1), date (days), timestamps (microseconds)."""
+    """byte, short, integer, long, boolean (0, 1), date (days), timestamps (microseconds, or nanoseconds)."""
     DOUBLE = "double"
     """float, double: the widened double."""
     DECIMAL = "decimal"
@@ -39,7 +39,8 @@ class BoundKind(Enum):
 
 _KINDS: dict[t.DataType, BoundKind] = {
     **dict.fromkeys(
-        (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.BOOLEAN, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ), BoundKind.INT64
+        (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.BOOLEAN, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ, *t.NANOSECONDS),
+        BoundKind.INT64,
     ),
     **dict.fromkeys(t.FLOATING, BoundKind.DOUBLE),
     t.STRING: BoundKind.TEXT,
@@ -50,7 +51,7 @@ def bound_kind(type_: t.DataType) -> BoundKind | None:
     """The kernel layout of a column's bounds, or None for types whose bounds are not used (binary, variant, nested)."""
     if isinstance(type_, t.DecimalType):
         return BoundKind.DECIMAL
-    return _KINDS.get(type_) if isinstance(type_, t.PrimitiveType) else None
+    return _KINDS.get(type_) if isinstance(type_, t.PrimitiveType | t.UnknownType) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +59,23 @@ class StatField:
     """A column of the statistics: physical path and type, and the narrower types of older files.
 
     `widened_from` holds the type names of `delta.typeChanges` (PROTOCOL, Type Widening); `label` is the logical name.
+    `inside` is a normalized path into a variant, whose values are cast to `type`; "" for a column. Statistics then say
+    nothing about rows that lack the path (PROTOCOL, Statistics for Variant Columns).
     """
 
     physical: tuple[str, ...]
     type: t.DataType
     label: str
     widened_from: frozenset[str] = frozenset()
+    inside: str = ""
 
     def __hash__(self) -> int:
         return hash(self.physical)
+
+    @property
+    def column(self) -> StatField:
+        """The column whose NULLs are counted: of a path inside a variant, the variant."""
+        return StatField(self.physical, t.VARIANT, self.label.removesuffix(f":{self.inside}")) if self.inside else self
 
     @property
     def kind(self) -> BoundKind | None:

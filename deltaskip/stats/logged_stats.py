@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from deltaskip.errors import StatisticsWarning
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
 from deltaskip.sparkexpr.collations import Collation
-from deltaskip.sparkexpr.types import INTEGRAL_BITS
+from deltaskip.sparkexpr.types import INTEGRAL_BITS, VARIANT
 from deltaskip.sparkexpr.values.arrow_values import arrow_scalar, is_true
+from deltaskip.stats import variant_bounds
 from deltaskip.stats.believed_bounds import BoundForm, believed
 from deltaskip.stats.cache_keys import AddsScope, CacheKey, CollatedKey, CommitsScope, NanAbsentKey, StatisticKey
 from deltaskip.stats.collated_bounds import CollatedBounds, collated_leaf, merged_spellings
@@ -22,6 +23,7 @@ from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 from deltaskip.warning import warn
 
 _TIGHT = StatLeaf(TIGHT_BOUNDS)
+_SIDES = ("minValues", "maxValues")
 _MISSING, _NULL, _STRING, _NUMBER, _BOOLEAN = range(5)
 
 
@@ -106,8 +108,18 @@ class LoggedStats:
     def load(self, leaves: Iterable[StatLeaf]) -> None:
         """Decode `leaves`; leaves in JSON in one pass over each string."""
         wanted = [leaf for leaf in dict.fromkeys(leaves) if not self._known(leaf)]
-        if not wanted:
-            return
+        inside = {leaf.field: None for leaf in wanted if leaf.side and leaf.field is not None and leaf.field.inside}
+        if inside:
+            wanted = [leaf for leaf in wanted if not leaf.side or leaf.field not in inside]
+            variants = (each for field in inside for each in _variants_of(field))
+            wanted += [leaf for leaf in dict.fromkeys(variants) if not self._known(leaf)]
+        if wanted:
+            self._load(wanted)
+        for field in inside:
+            for group, values in zip(_SIDES, self._inside(field), strict=False):
+                self._remember(StatLeaf(group, field), values)
+
+    def _load(self, wanted: list[StatLeaf]) -> None:
         spelled = [spelling for leaf in wanted for spelling in leaf.spellings]
         from_parsed = dict(zip(spelled, self._struct_leaves(spelled), strict=True))
         valid = self._source.struct_valid() if any(v is not None for v in from_parsed.values()) else None
@@ -116,8 +128,15 @@ class LoggedStats:
         for leaf in wanted:
             merged = [self._merge(from_parsed[s], texts.get(s), valid, s) for s in leaf.spellings]
             values = merged_spellings(merged, self._source.computed) if leaf.collation else merged[0]
-            self._decoded[leaf] = values
-            self._cache.put(StatisticKey(self._scope, leaf), values, values.nbytes)
+            self._remember(leaf, values)
+
+    def _remember(self, leaf: StatLeaf, values: pa.Array) -> None:
+        self._decoded[leaf] = values
+        self._cache.put(StatisticKey(self._scope, leaf), values, values.nbytes)
+
+    def _inside(self, field: StatField) -> tuple[pa.Array, pa.Array, pa.BooleanArray]:
+        low, high = map(self.leaf, _variants_of(field))
+        return variant_bounds.path_bounds(low, high, field)
 
     def bound(self, field: StatField, side: Side) -> pa.Array:
         """Minimum or maximum, inclusive, in the kernel layout of `field.kind`; null if missing or unusable."""
@@ -156,6 +175,8 @@ class LoggedStats:
 
     def max_covers_nan(self, field: StatField) -> pa.BooleanArray:
         """Whether each file's maximum of a float column is also an upper bound of NaN, or the column has no NaN."""
+        if field.inside:
+            return self._inside(field)[2]
         recorded = self._source.nan_recorded()
         if recorded.false_count == 0:
             return recorded
@@ -308,6 +329,8 @@ def _expected(leaf: StatLeaf) -> tuple[int, ...]:
 
 
 def _arrow_type(leaf: StatLeaf) -> pa.DataType:
+    if _is_variant(leaf):
+        return variant_bounds.STRUCT_TYPE
     match _layout(leaf):
         case BoundKind.DOUBLE:
             return pa.float64()
@@ -320,9 +343,20 @@ def _arrow_type(leaf: StatLeaf) -> pa.DataType:
             return pa.int64()
 
 
+def _variants_of(field: StatField) -> list[StatLeaf]:
+    """The statistics of the column of variants in which a path is."""
+    return [StatLeaf(group, field.column) for group in _SIDES]
+
+
+def _is_variant(leaf: StatLeaf) -> bool:
+    return leaf.side is not None and _field(leaf).type == VARIANT
+
+
 def _from_text(texts: pa.Array, kinds: pa.Array, leaf: StatLeaf) -> pa.Array:
     if leaf.collation:
         return only_strings(texts, kinds)
+    if _is_variant(leaf):
+        return variant_bounds.of_texts(only_strings(texts, kinds))
     return from_text(texts, kinds, _field(leaf), _side(leaf))
 
 
@@ -330,6 +364,8 @@ def _decode_struct(values: pa.Array, leaf: StatLeaf) -> pa.Array:
     if leaf.collation:
         is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
         return values if is_text else pa.nulls(len(values), pa.large_string())
+    if _is_variant(leaf):
+        return variant_bounds.of_structs(values)
     if leaf.side is None:
         is_count = pa.types.is_integer(values.type) and not pa.types.is_uint64(values.type)
         return pc.cast(values, pa.int64()) if is_count else pa.nulls(len(values), pa.int64())

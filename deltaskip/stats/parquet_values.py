@@ -15,12 +15,14 @@ from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.kernels.extremes import binary_extremes, decimal_extremes, float_extremes, integer_extremes, used_entries
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.collations import Collation
-from deltaskip.sparkexpr.types import DataType
+from deltaskip.sparkexpr.types import VARIANT, DataType
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, combined_facts
 from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, data_file_missing, since
 from deltaskip.stats.footer_columns import ParquetNode
 from deltaskip.stats.parquet_input import ParquetInput
+from deltaskip.stats.shredded_variants import ShreddingError, unshredded
 from deltaskip.stats.stored_bounds import Bound, StoredType, converters
+from deltaskip.stats.variant_extremes import path_extremes
 
 _DECIMAL128_DIGITS = 38
 _READ_AS = {
@@ -67,7 +69,14 @@ class ScannedColumn:
     path: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", ".".join(_readable(self.plan.nodes or ())))
+        nodes = self.plan.nodes or ()
+        names = [node.name for node in nodes] if self.of_variants else _readable(nodes)
+        object.__setattr__(self, "path", ".".join(names))
+
+    @property
+    def of_variants(self) -> bool:
+        """Whether the bounds of paths inside variants are computed."""
+        return self.bounds and self.plan.column.type == VARIANT
 
 
 def scan_file(
@@ -94,7 +103,7 @@ def scan_file(
                 parts[i].append(_batch_facts(_values(batch, column.plan.nodes or ()), live, column))
     except FileNotFoundError as error:
         raise data_file_missing(path) from error
-    except (pa.ArrowException, OSError, *DAMAGE) as error:
+    except (pa.ArrowException, OSError, ShreddingError, *DAMAGE) as error:
         reason = first_line(error)
         cure = 'restore it, or use mode="footer" for the statistics that its footer proves'
         raise StorageError(f"The data file {path} cannot be read: {reason}; {cure}.") from error
@@ -147,7 +156,7 @@ def _dictionary_paths(column: ScannedColumn, footer: Footer, row_groups: Sequenc
     abandoned its dictionary, pyarrow builds one, which is worthwhile only for few distinct values and is not possible
     inside a struct.
     """
-    for chunks in _chunks(column, footer, row_groups):
+    for chunks in () if column.of_variants else _chunks(column, footer, row_groups):
         if not chunks or chunks[0][_TYPE] != _BYTE_ARRAY:
             continue
         pays = sum(meta[_SIZE] for meta in chunks) <= _DICTIONARY_VALUE_BYTES * sum(meta[_VALUES] for meta in chunks)
@@ -207,6 +216,8 @@ def _batch_facts(array: pa.Array, live: pa.BooleanArray | None, column: ScannedC
     array = _kernel_array(array)
     if live is not None:
         array = array.filter(live)
+    if column.of_variants:
+        return ColumnFacts(nulls, path_extremes(unshredded(array, VARIANT)))
     extremes = _array_extremes(array, column.plan.column.type) if column.bounds else UNKNOWN
     collated = tuple(_collated_extremes(array, order) if _is_text(array) else UNKNOWN for order in column.orders)
     return ColumnFacts(nulls, extremes, collated)

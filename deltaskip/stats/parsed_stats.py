@@ -25,8 +25,9 @@ from deltaskip.sparkexpr.collations import CollationId
 from deltaskip.sparkexpr.types import STRING as STRING_COLUMN
 from deltaskip.sparkexpr.values import JSON_FLOATS
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, arrow_scalar, is_true
+from deltaskip.stats import variant_bounds
 from deltaskip.stats.believed_bounds import BEFORE_1900, as_floats, in_our_calendar, is_long_decimal, of_either_type
-from deltaskip.stats.decode import date_texts, instant_texts, local_texts
+from deltaskip.stats.decode import date_texts, instant_texts, local_texts, nanos_texts
 from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
@@ -61,7 +62,7 @@ class StatsStruct:
         leaves: dict[Path, t.DataType] = {("numRecords",): t.LONG}
         self._flags: list[Path] = [(TIGHT_BOUNDS,)]
         if alone:
-            bounded = [column for column in columns if column.bounded or column.type == t.BOOLEAN]
+            bounded = [column for column in columns if column.bounded or column.type in (t.BOOLEAN, t.VARIANT)]
         else:
             bounded = [column for column in columns if column.bounded and column.physical not in self._widened]
         for side in _SIDES:
@@ -70,7 +71,7 @@ class StatsStruct:
         for identifier, path in sorted(collated):
             leaves.update({(COLLATED, identifier, side, *path): STRING_COLUMN for side in _SIDES})
         self._leaves = leaves
-        nested = _nested({**{path: t.arrow_type(type_) for path, type_ in leaves.items()}, (TIGHT_BOUNDS,): pa.bool_()})
+        nested = _nested({**{path: _arrow_type(type_) for path, type_ in leaves.items()}, (TIGHT_BOUNDS,): pa.bool_()})
         self.type: pa.StructType = _struct_type(nested)
 
     @property
@@ -100,6 +101,10 @@ class StatsStruct:
         found[(TIGHT_BOUNDS,)] = _booleans(tight.text, tight.kind)
         missing = pc.or_(pc.is_null(texts), pc.equal(tight.kind, arrow_scalar(INVALID, pa.uint8())))
         return _struct_array(_nested(found), self.type, missing)
+
+
+def _arrow_type(type_: t.DataType) -> pa.DataType:
+    return variant_bounds.STRUCT_TYPE if type_ == t.VARIANT else t.arrow_type(type_)
 
 
 def bounded_columns(texts: pa.Array, columns: Sequence[StatColumn]) -> list[StatColumn]:
@@ -173,6 +178,10 @@ def _other(text: pa.Array, kind: pa.Array, type_: t.DataType) -> pa.Array:
     if isinstance(type_, t.DecimalType):
         return _cast(_only(text, kind, NUMBER), arrow)
     strings = _only(text, kind, STRING)
+    if type_ == t.VARIANT:
+        return variant_bounds.of_texts(strings)
+    if type_ in t.NANOSECONDS:
+        return nanos_texts(strings, type_).view(arrow)
     if type_ == t.TIMESTAMP:
         # An offset is written in minutes, but offsets of local mean time had seconds.
         return instant_texts(strings, None).view(arrow)
@@ -280,6 +289,8 @@ def _zoned(values: pa.StructArray, instants: Instants, above: tuple[str, ...]) -
 
 def _text(values: pa.Array, hybrid: bool) -> pa.Array:
     kind = values.type
+    if variant_bounds.is_variant(kind):
+        return _string(variant_bounds.texts_of(values))
     if pa.types.is_struct(kind):
         return _object(values, hybrid)
     if hybrid:
@@ -293,9 +304,12 @@ def _text(values: pa.Array, hybrid: bool) -> pa.Array:
     if pa.types.is_floating(kind):
         return pa.array([None if v is None else _double(v) for v in values.to_pylist()], pa.string())
     if pa.types.is_timestamp(kind):
-        values = values.cast(pa.timestamp("us", kind.tz))
+        if kind.unit != "ns":
+            values = values.cast(pa.timestamp("us", kind.tz))
         text = _wrapped('"', pc.strftime(values, "%Y-%m-%dT%H:%M:%S"), 'Z"' if kind.tz else '"')
-        old = pc.less(values.view(pa.int64()), arrow_scalar(BEFORE_1900, pa.int64()))
+        old = pc.less(
+            values.view(pa.int64()), arrow_scalar(BEFORE_1900 * (1000 if kind.unit == "ns" else 1), pa.int64())
+        )
         doubtful = bool(kind.tz) and pc.any(old).as_py()
         return pc.if_else(old, pc.replace_substring(text, "Z", "+00:00"), text) if doubtful else text
     if pa.types.is_date(kind):

@@ -21,9 +21,7 @@ from deltaskip.sparkexpr.collations import CollationId, find, is_utf8_binary
 STATS_COLUMNS = TableProperties.stats_columns.name
 INDEXED_COLUMNS = TableProperties.num_indexed_columns.name
 
-_BOUNDED = frozenset(
-    (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.FLOAT, t.DOUBLE, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ, t.STRING)
-)
+_BOUNDED = frozenset((*t.INTEGRAL_BITS, *t.FLOATING, *t.DATETIMES, *t.NANOSECONDS, t.STRING))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +29,9 @@ class StatColumn:
     """A leaf with statistics: logical and physical names from the root, Parquet field ids, and type.
 
     collation: As declared; None is binary order. bounded: Whether minValues and maxValues contain the column; nullCount
-    contains every column. delta-spark writes no bounds for booleans, binary, arrays, maps and variants. The bounds of a
+    contains every column. delta-spark writes no bounds for booleans, binary, arrays and maps. The bounds of a
     collated string are in binary order: they serve comparisons in that order, and readers without collations.
+    inside_variants: Whether files have bounds of the paths inside variants.
     """
 
     logical: tuple[str, ...]
@@ -40,10 +39,12 @@ class StatColumn:
     field_ids: tuple[int | None, ...]
     type: t.DataType
     collation: str | None = None
+    inside_variants: bool = False
     bounded: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bounded", self.type in _BOUNDED or isinstance(self.type, t.DecimalType))
+        bounded = self.type in _BOUNDED or isinstance(self.type, t.DecimalType)
+        object.__setattr__(self, "bounded", bounded or (self.type == t.VARIANT and self.inside_variants))
 
 
 def indexed_columns(
@@ -62,8 +63,9 @@ def indexed_columns(
     """
     partitions = {t.fold_name(name) for name in partition_columns}
     fields = tuple(each for each in schema.fields if t.fold_name(each.name) not in partitions)
-    found = tuple(_leaves(fields, mapping_mode, (), (), ()))
     settings = TableProperties.from_configuration(properties)
+    # PROTOCOL, Variant Data Type: bounds of variants only if the table enables variant shredding.
+    found = tuple(_leaves(fields, mapping_mode, (), (), (), settings.well_formed().variant_shredding))
     if columns is not None:
         names = [name for text in columns for name in t.parse_names(text, "columns", PredicateError)]
         return _named(found, names, strict=True)
@@ -71,6 +73,11 @@ def indexed_columns(
         return _named(found, t.parse_names(settings.stats_columns, STATS_COLUMNS), strict=False)
     limit = settings.num_indexed_columns
     return found if limit < 0 else found[:limit]
+
+
+def of_every_column(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of a table, but for those that select the columns with statistics, which are all."""
+    return {**{name: text for name, text in properties.items() if name != STATS_COLUMNS}, INDEXED_COLUMNS: "-1"}
 
 
 def declared_collations(
@@ -123,14 +130,16 @@ def _leaves(
     logical: tuple[str, ...],
     physical: tuple[str, ...],
     ids: tuple[int | None, ...],
+    inside: bool,
 ) -> Iterator[StatColumn]:
     for each in fields:
         names = (*logical, each.name), (*physical, t.physical_name(each, mode)), (*ids, field_id(each))
         if isinstance(each.type, t.StructType):
-            yield from _leaves(each.type.fields, mode, *names)
+            yield from _leaves(each.type.fields, mode, *names, inside)
         else:
             collation = t.declared_collation(each, each.name) if each.type == t.STRING else None
-            yield StatColumn(*names, each.type, None if collation is None or is_utf8_binary(collation) else collation)
+            order = None if collation is None or is_utf8_binary(collation) else collation
+            yield StatColumn(*names, each.type, order, inside)
 
 
 def _named(found: Sequence[StatColumn], names: Sequence[tuple[str, ...]], strict: bool) -> tuple[StatColumn, ...]:

@@ -62,6 +62,8 @@ def _converter(source: StoredType, wanted: t.DataType) -> Convert | None:
             return partial(_rescaled, factor=MICROS_PER_DAY, limit=1 << 63)
         case "timestamp", _ if wanted in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
             return partial(_micros, per_second=_PER_SECOND[source.unit])
+        case "timestamp", _ if wanted in t.NANOSECONDS:
+            return partial(_rescaled, factor=10**9 // _PER_SECOND[source.unit], limit=1 << 63)
         case "string", _ if wanted == t.STRING:
             return _same
         case _:

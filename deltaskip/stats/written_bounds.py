@@ -10,10 +10,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from deltaskip.kernels.z85 import z85_encode
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.collations import Collation
-from deltaskip.sparkexpr.values import EXACT, java_text, of_unscaled
+from deltaskip.sparkexpr.functions import variant_object
+from deltaskip.sparkexpr.values import EXACT, format_nanos, java_text, of_unscaled
 from deltaskip.sparkexpr.values.calendar import MICROS_PER_DAY, days_from_civil, format_date, format_timestamp
+from deltaskip.stats.facts import PathExtremes
 from deltaskip.stats.layout import Side
 
 BoundText = Callable[[Any, Side], str | None]
@@ -25,6 +28,7 @@ _PREFIX_LENGTH = 32
 COLLATED_LIMIT = 256
 """The length of the longest collated bound that is not truncated, in code points."""
 
+_LONG_DIGITS = 18
 _ASCII_MAX = "\x7f"
 _LAST = "\U0010ffff"
 # The greatest character in most ICU orders; each truncated bound is verified to be above the text.
@@ -43,6 +47,11 @@ def bound_text(type_: t.DataType) -> BoundText:
             return lambda bound, side: EXACT.to_sci_string(of_unscaled(bound, scale))
         case _ if type_ == t.STRING:
             return _string_text
+        case _ if type_ == t.VARIANT:
+            return _variant_text
+        case _ if type_ in t.NANOSECONDS:
+            # A reader that knows the type reads all digits, and truncated maxima would be widened.
+            return lambda bound, side: f'"{format_nanos(bound, type_, "T")}"'
         case _ if type_ in (t.FLOAT, t.DOUBLE):
             return partial(_float_text, single=type_ == t.FLOAT)
         case _ if type_ == t.DATE:
@@ -78,6 +87,27 @@ def _string_text(bound: bytes, side: Side) -> str | None:
         return None
     cut = cut_min(text) if side == "min" else cut_max(text)
     return None if cut is None else json_string(cut)
+
+
+def _variant_text(extremes: PathExtremes, side: Side) -> str:
+    """# PROTOCOL, Statistics for Variant Columns: an object of normalized paths, as Z85 of its metadata and value"""
+    bounds = {}
+    for path, (found, low, high) in extremes.by_path.items():
+        bound, type_ = low if side == "min" else high, found
+        if isinstance(type_, t.DecimalType):
+            # Both bounds are of one type.
+            scale = max(0, *(-int(each.normalize(EXACT).as_tuple().exponent) for each in (low, high)))
+            type_ = t.DecimalType(_LONG_DIGITS, scale)
+            if max(abs(low), abs(high)).scaleb(scale, EXACT) >= 10**_LONG_DIGITS:
+                continue
+        if type_ == t.STRING:
+            bound = cut_min(bound) if side == "min" else cut_max(bound)
+        elif type_ == t.DOUBLE and not bound:
+            bound = -0.0 if side == "min" else 0.0
+        bounds[path] = None if bound is None else (type_, bound)
+    value, metadata = variant_object({path: bound for path, bound in bounds.items() if bound is not None})
+    data = metadata + value
+    return json_string(z85_encode(data + b"\0" * (-len(data) % 4)))
 
 
 def _date_text(days: int, side: Side) -> str | None:

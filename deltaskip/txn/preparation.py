@@ -34,6 +34,7 @@ from deltaskip.txn.intent import Intent, logged_parameter
 from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.removed_files import removes_as_listed
 from deltaskip.txn.row_id_assignment import assign_row_ids
+from deltaskip.txn.usage_tracking import with_tracked_usage
 from deltaskip.txn.validation import CommitFacts, validate
 from deltaskip.txn.validation.files import is_uri
 from deltaskip.version import engine_info
@@ -85,6 +86,7 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
     if metadata is not None and timestamp is not None and latest.version != BEFORE_CREATION:
         configuration = with_enablement(metadata.configuration, latest, version, timestamp)
         metadata = replace(metadata, configuration=configuration)
+    metadata = with_tracked_usage(metadata, facts.protocol, latest, latest.version == BEFORE_CREATION)
     if metadata is not None and any(intent.dropped_features.values()):
         # RFC Checkpoint Protection: earlier versions must not be cleaned up piecemeal.
         name = TableProperties.checkpoint_protection_version.name

@@ -12,6 +12,7 @@ from deltaskip.actions import (
     DELETION_VECTOR,
     DELETION_VECTOR_FIELDS,
     FILE_SCHEMA,
+    STORAGE_TYPES,
     RemoveFile,
     dv_ids,
     remove_files,
@@ -23,7 +24,7 @@ from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, i
 from deltaskip.txn.known_files import listed_files
 
 _GIVEN = ("path", "partition_values", "size", "deletion_vector")
-_STORAGE_TYPES = arrow_array(["u", "i", "p"], pa.string())
+_STORAGE_TYPES = arrow_array(list(STORAGE_TYPES), pa.string())
 _ROW_IDS = ("base_row_id", "default_row_commit_version")
 
 

@@ -54,7 +54,7 @@ def test_rows_of_an_unpartitioned_table_are_one_file(tmp_path: Path) -> None:
     [file] = write_data_files(ROWS.to_batches(max_chunksize=3), _layout(tmp_path, from_arrow(ROWS.schema))).files
     assert _files(tmp_path) == [file.path]
     assert file.path.startswith("part-00000-")
-    assert file.path.endswith(".c000.snappy.parquet")
+    assert file.path.endswith(".c000.zstd.parquet")
     assert file.size == os.path.getsize(tmp_path / file.path)
     assert (file.partition_values, file.data_change) == ({}, True)
     table = pa.Table.from_pylist(_read(tmp_path, file), ROWS.schema)
@@ -180,7 +180,7 @@ def test_files_end_at_the_target_size_and_memory_is_bounded(tmp_path: Path, monk
     monkeypatch.setattr("deltaskip.settings.options.row_group_bytes", 2000)
     monkeypatch.setattr("deltaskip.settings.options.write_waiting_bytes", 5000)
     rows = pa.table({"p": [i % 5 for i in range(5000)], "v": range(5000)})
-    layout = _layout(tmp_path, from_arrow(rows.schema), ("p",), target_bytes=1000)
+    layout = _layout(tmp_path, from_arrow(rows.schema), ("p",), target_bytes=1000, codec="snappy")
     files = write_data_files(rows.to_batches(max_chunksize=100), layout).files
     assert len(files) > 10
     assert len({file.path for file in files}) == len(files)
@@ -199,7 +199,7 @@ def test_large_data_is_encoded_side_by_side_in_files_of_consecutive_rows(
     monkeypatch.setattr("deltaskip.settings.options.parallel_file_bytes", 5000)
     monkeypatch.setattr(parquet_writer, "processors", lambda: 3)
     rows = pa.table({"v": range(10_000)})
-    layout = _layout(tmp_path, from_arrow(rows.schema), target_bytes=target_bytes)
+    layout = _layout(tmp_path, from_arrow(rows.schema), target_bytes=target_bytes, codec="snappy")
     files = write_data_files(rows.to_batches(max_chunksize=batch_rows), layout, divided=True).files
     assert len(files) == 3 + (1 if target_bytes == 10**9 else 3), "the last rows are divided among the processors"
     parts = sorted([row["v"] for row in _read(tmp_path, file)] for file in files)

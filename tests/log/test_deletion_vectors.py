@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaskip.actions import DELETION_VECTOR, DeletionVectorDescriptor
-from deltaskip.errors import CorruptDeletionVector, DataFileMissing
+from deltaskip.errors import CorruptDeletionVector, DataFileMissing, UnsupportedFeature
 from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_encode
 from deltaskip.log import deletion_vectors
@@ -81,6 +81,8 @@ def column(descriptors: list[DeletionVectorDescriptor | None]) -> pa.StructArray
         ("/t", "p", f"s3://mytable/{UUID_NAME}", f"s3://mytable/{UUID_NAME}"),
         ("/t", "p", "file:///other/a%20b%2541.bin", "/other/a b%41.bin"),
         ("/t", "i", "anything", None),
+        ("/t", "r", f"data/a b%41/{UUID_NAME}", f"/t/data/a b%41/{UUID_NAME}"),
+        ("s3://mytable", "r", f"data/{UUID_NAME}", f"s3://mytable/data/{UUID_NAME}"),
     ],
 )
 def test_a_descriptor_names_its_file(root: str, storage_type: str, text: str, location: str | None) -> None:
@@ -89,11 +91,34 @@ def test_a_descriptor_names_its_file(root: str, storage_type: str, text: str, lo
 
 @pytest.mark.parametrize(
     ("storage_type", "text"),
-    [("u", "short"), ("u", "##093" * 4), ("u", "é" * 20), ("x", UUID_TEXT), ("p", "file:///%FF")],
+    [
+        ("u", "short"),
+        ("u", "##093" * 4),
+        ("u", "é" * 20),
+        ("p", "file:///%FF"),
+        ("r", "/d/v"),
+        ("r", "a/../../v"),
+        ("r", ""),
+    ],
 )
 def test_a_descriptor_that_names_no_file_is_refused(storage_type: str, text: str) -> None:
     with pytest.raises(CorruptDeletionVector, match="/t"):
         vector_location("/t", DeletionVectorDescriptor(storage_type, text, 40, 6, 4))
+
+
+def test_a_storage_type_of_a_later_protocol_is_not_supported_by_name() -> None:
+    with pytest.raises(UnsupportedFeature, match="storage type 'x'"):
+        vector_location("/t", DeletionVectorDescriptor("x", UUID_TEXT, 40, 6, 4))
+
+
+def test_a_vector_by_the_path_of_its_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a b%41").mkdir()
+    (tmp_path / "a b%41" / "v.bin").write_bytes(b"\x01" + entry(PROTOCOL_ROWS))
+    found = descriptor(PROTOCOL_ROWS, storage_type="r", path_or_inline_dv="a b%41/v.bin")
+    rows = read_deletion_vector(LocalStorage(), str(tmp_path), found)
+    assert rows.to_pylist() == PROTOCOL_ROWS
+    keys = deletion_vectors.vector_keys(str(tmp_path), column([found]))
+    assert keys.to_pylist() == ["a b%41/v.bin"]
 
 
 def test_the_inline_example_of_the_protocol_is_read() -> None:

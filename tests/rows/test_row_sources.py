@@ -244,8 +244,10 @@ def refused() -> Iterator[tuple[str, Any]]:
     yield "some.unknown", pa.Table.from_arrays([pa.array([1])], schema=pa.schema([named]))
     yield "some.unknown", pa.StructArray.from_arrays([pa.array([1])], fields=[named])
     for kind in (pa.duration("s"), pa.time32("s"), pa.time64("us"), pa.month_day_nano_interval()):
-        yield str(kind), pa.nulls(1, kind)
-        yield str(kind), pa.array([None], pa.list_(kind))
+        # Durations are intervals, which must be declared.
+        says = "a duration becomes an interval" if pa.types.is_duration(kind) else str(kind)
+        yield says, pa.nulls(1, kind)
+        yield says, pa.array([None], pa.list_(kind))
     union = pa.UnionArray.from_dense(pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])])
     yield "union", union
     yield "decimal", pa.array([1], pa.decimal256(50, 0))

@@ -280,8 +280,8 @@ def test_rule_49_columns_of_row_ids_are_named_in_the_properties_and_not_in_the_s
     assert json.loads(domain["configuration"])["rowIdHighWaterMark"] == 5
 
 
-def test_rule_69_files_are_compressed_with_snappy_unless_the_table_says_otherwise(tmp_path: Path) -> None:
-    for codec, properties in (("SNAPPY", {}), ("ZSTD", {"delta.parquet.compression.codec": "zstd"})):
+def test_rule_69_files_are_compressed_with_zstd_unless_the_table_says_otherwise(tmp_path: Path) -> None:
+    for codec, properties in (("ZSTD", {}), ("SNAPPY", {"delta.parquet.compression.codec": "snappy"})):
         table = DeltaTable.create(tmp_path / codec, "id BIGINT", properties=properties)
         table.append(pa.table({"id": [1]}))
         metadata = pq.ParquetFile(tmp_path / codec / adds(table)[0]["path"]).metadata

@@ -31,7 +31,7 @@ from deltaskip.schema.type_widening import widened_types
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
 from deltaskip.stats.parsed_stats import StatsStruct, bounded_columns, collated_bounds
-from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, indexed_columns
+from deltaskip.stats.stats_columns import StatColumn, indexed_columns, of_every_column
 
 _TYPES: dict[type, str] = {
     Txn: "txn",
@@ -140,7 +140,7 @@ class AddRows:
             snapshot.schema,
             partition_columns=snapshot.partition_columns,
             mapping_mode=snapshot.mapping_mode,
-            properties={INDEXED_COLUMNS: "-1"},
+            properties=of_every_column(snapshot.properties),
         )
         kept = set(columns)
         for batch in snapshot.add_batches(self.rows, ["stats"]):

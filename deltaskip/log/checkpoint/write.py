@@ -37,7 +37,7 @@ from deltaskip.log.loading import check_same_table
 from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.path_bytes import encoded
-from deltaskip.schema.properties import DAY_MS
+from deltaskip.schema.properties import DAY_MS, DEFAULT_CODEC
 from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats import row_group_copy as copying
@@ -55,8 +55,6 @@ _SIDECAR_ROWS = 250_000
 _GROUP_BYTES = 64 << 20
 # Parquet columns whose values hardly repeat: a dictionary takes more time and more bytes.
 _DISTINCT = frozenset(("add.path", "add.stats", "remove.path", "sidecar.path"))
-# Other readers ignore Arrow's own schema in the footer.
-_OPTIONS: dict[str, Any] = {"compression": "snappy", "store_schema": False}
 
 
 class CheckpointFile:
@@ -65,20 +63,26 @@ class CheckpointFile:
     Args:
         name: Name of the local file.
         columns: Name and type of each action.
+        options: Options of pyarrow's ParquetWriter.
         encoding: How the rows are encoded, for `kept_groups`; None if they are not copied into other files.
 
     Attributes:
         rows: Number of rows written.
     """
 
-    def __init__(self, name: str, columns: Mapping[str, pa.StructType], encoding: bytes | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        columns: Mapping[str, pa.StructType],
+        options: Mapping[str, Any],
+        encoding: bytes | None = None,
+    ) -> None:
         self._name = name
         self._schema = pa.schema(list(columns.items()))
         repeated = [path for field in self._schema for path in _leaf_paths(field) if path not in _DISTINCT]
-        options = {**_OPTIONS, "use_dictionary": repeated}
         # Row groups are copied into the same stream, by whose position Arrow knows the offsets of its own.
         self._sink = pa.OSFile(encoded(name), "wb")
-        self._writer: Any = pq.ParquetWriter(self._sink, self._schema, **options)
+        self._writer: Any = pq.ParquetWriter(self._sink, self._schema, use_dictionary=repeated, **options)
         # Of bounds and partition values.
         self._writer.add_key_value_metadata(CALENDAR_OF_NEW_FILES)
         if encoding is not None:
@@ -238,9 +242,10 @@ def _write_classic(snapshot: Snapshot, adds: AddRows, copies: bool) -> WrittenCh
     made = WrittenCheckpoint(snapshot.version, path)
     state = {name: STATE_TYPES[name] for name in ("txn", "metaData", "protocol", "domainMetadata")}
     columns = {"txn": state.pop("txn"), "add": adds.type, "remove": REMOVE_TYPE, **state}
-    encoding = _encoding(columns, adds)
+    options = _options(snapshot)
+    encoding = _encoding(columns, options, adds)
     pieces = _file_actions(snapshot, adds, encoding if copies else None)
-    with snapshot.storage.publish(path) as name, CheckpointFile(name, columns, encoding) as file:
+    with snapshot.storage.publish(path) as name, CheckpointFile(name, columns, options, encoding) as file:
         file.write_state(list(state_rows(_state(snapshot))))
         for piece in pieces:
             for item in _row_groups(piece, adds.rows, made):
@@ -259,7 +264,8 @@ def _write_v2(snapshot: Snapshot, adds: AddRows, sidecar_rows: int, copies: bool
     top = {name: STATE_TYPES[name] for name in ("checkpointMetadata", "txn", "metaData", "protocol")}
     # delta-spark requires the columns of file actions here as well.
     top.update(columns, domainMetadata=STATE_TYPES["domainMetadata"], sidecar=STATE_TYPES["sidecar"])
-    encoding = _encoding(columns, adds)
+    options = _options(snapshot)
+    encoding = _encoding(columns, options, adds)
     pieces = _file_actions(snapshot, adds, encoding if copies else None)
     named = _named_again(snapshot, pieces, sidecar_rows)
     may_be_there = False
@@ -275,7 +281,7 @@ def _write_v2(snapshot: Snapshot, adds: AddRows, sidecar_rows: int, copies: bool
                 for item in _row_groups(piece, adds.rows, made):
                     sidecars.write(piece.action, item)
                     kill_point("row group written")
-        with snapshot.storage.publish(made.path) as local, CheckpointFile(local, top) as file:
+        with snapshot.storage.publish(made.path) as local, CheckpointFile(local, top, options) as file:
             head = CheckpointMetadata(snapshot.version)
             file.write_state(list(state_rows([head, *_state(snapshot), *made.sidecars])))
             check_same_table(snapshot)
@@ -366,7 +372,8 @@ class _Sidecars:
             self._name = f"{uuid4()}.parquet"
             self._open = ExitStack()
             local = self._open.enter_context(self._snapshot.storage.publish(self._path))
-            self._file = self._open.enter_context(CheckpointFile(local, self._columns, self._encoding))
+            file = CheckpointFile(local, self._columns, _options(self._snapshot), self._encoding)
+            self._file = self._open.enter_context(file)
         _put(self._file, action, item)
         if self._file.rows >= self._rows:
             self._close()
@@ -453,12 +460,26 @@ def _put(file: CheckpointFile, action: str, item: pa.StructArray | KeptGroups) -
         file.write(action, item)
 
 
-def _encoding(columns: Mapping[str, pa.StructType], adds: AddRows) -> bytes:
+def _options(snapshot: Snapshot) -> dict[str, Any]:
+    """Options of pyarrow's ParquetWriter for checkpoints of a table.
+
+    # PROTOCOL, Table Properties: codec and version of pages are those of data files.
+    """
+    properties = snapshot.table_properties
+    # Other readers ignore Arrow's own schema in the footer.
+    return {
+        "compression": properties.compression_codec or DEFAULT_CODEC,
+        "data_page_version": properties.page_version,
+        "store_schema": False,
+    }
+
+
+def _encoding(columns: Mapping[str, pa.StructType], options: Mapping[str, Any], adds: AddRows) -> bytes:
     """A text that is equal for two files only if equal actions have the same row groups."""
     import hashlib
 
     schema = bytes(pa.schema(list(columns.items())).serialize())
-    parts = (engine_info(), pa.__version__, _OPTIONS, sorted(_DISTINCT), adds.encoding)
+    parts = (engine_info(), pa.__version__, options, sorted(_DISTINCT), adds.encoding)
     return hashlib.sha256(schema + repr(parts).encode("utf-8", "surrogatepass")).hexdigest().encode()
 
 

@@ -204,8 +204,27 @@ class _Rewriter:
         if exact or isinstance(proof.term, program.Drop):
             return Proof(all_of([proof.term, *derived]), proof.reason), found
         constant = self._constant(node)
-        term = all_of([proof.term, *([] if constant is None else [constant]), *derived])
-        return Proof(term, "" if derived else proof.reason), found
+        inside = self._inside_variant(node)
+        further = [term for term in (constant, inside) if term is not None]
+        term = all_of([proof.term, *further, *derived])
+        return Proof(term, "" if derived or inside is not None else proof.reason), found
+
+    def _inside_variant(self, node: n.Node) -> program.Term | None:
+        """The condition of a leaf on the bounds of the values at one path in a variant; None for other leaves.
+
+        A row that lacks the path reads NULL, which no statistic counts, so a leaf that NULL satisfies keeps every file.
+        """
+        read = columns_read(node)
+        if len(read) != 1 or read[0].type != t.VARIANT or self.columns.stat_field(read[0]) is None:
+            return None
+        from deltaskip.skipping.proofs.inside_variants import path_as_column
+
+        found = path_as_column(node)
+        values = None if found is None else leaf_values(found[0], self.time_zone)
+        if found is None or values is None or values[1].null:
+            return None
+        term = within(found[1], values[1])
+        return None if isinstance(term, program.Keep | program.ValuesPossible) else term
 
     def _decided(self, node: n.Node, found: Found | None) -> tuple[Proof, bool]:
         """The proof of a leaf by statistics of its columns, and whether it is exact (evaluation proves no more)."""

@@ -71,8 +71,8 @@ def _present(field: StatField, values: ValueSet) -> program.Term:
     if not values.spans:
         return program.Drop()
     if domain is None:
-        return program.ValuesPossible(field)
-    terms: list[program.Term] = [program.ValuesPossible(field)]
+        return program.ValuesPossible(field.column)
+    terms: list[program.Term] = [program.ValuesPossible(field.column)]
     if values.spans != domain.all:
         terms.append(_bounded(field, values.spans, domain))
     for cycle in values.cycles:
@@ -120,7 +120,7 @@ def _span(field: StatField, low: Any, stop: Any, domain: Domain) -> program.Term
     if low > domain.low:
         nan_matches = field.kind is BoundKind.DOUBLE and stop > NAN
         terms.append(program.BoundTerm(field, "max", "ge", _kernel_value(field, low), nan_matches))
-    return all_of(terms) if terms else program.ValuesPossible(field)
+    return all_of(terms) if terms else program.ValuesPossible(field.column)
 
 
 def _kernel_value(field: StatField, ordinal: Any) -> Any:

@@ -40,6 +40,8 @@ _PRIMITIVES: dict[t.DataType, type] = {
     t.TIMESTAMP: spark_types.TimestampType,
     t.TIMESTAMP_NTZ: spark_types.TimestampNTZType,
     t.VOID: spark_types.NullType,
+    t.DAY_TIME: spark_types.DayTimeIntervalType,
+    t.YEAR_MONTH: spark_types.YearMonthIntervalType,
 }
 
 

@@ -26,6 +26,7 @@ from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.rules import partition_values_named
 from deltaskip.rows.store import check_assignable, written_type
 from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, physical_schema
+from deltaskip.schema.properties import DEFAULT_CODEC
 from deltaskip.settings import options
 from deltaskip.spark.columns.spark_types import collectable, data_schema
 from deltaskip.spark.recompute.job import file_statistics
@@ -50,6 +51,8 @@ _FOOTER_READERS = 16
 # Steps between consecutive identity values of a task. They also bound the gaps that a small write leaves.
 _IDENTITY_TASKS = 16
 # Spark 4.1, ParquetOptions: a setting of the session that is also an option of one write.
+_SESSION_CODEC = "spark.sql.parquet.compression.codec"
+_WRITER_VERSION = "parquet.writer.version"
 _SHREDDING = "spark.sql.variant.inferShreddingSchema"
 _POLICY = "spark.sql.storeAssignmentPolicy"
 _SHUFFLED_BYTES = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
@@ -102,11 +105,14 @@ def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_t
         options = {"maxRecordsPerFile": str(_rows_per_file(frame, layout))}
         if not layout.may_shred:
             options[_SHREDDING] = "false"
+        if layout.page_version == "2.0":
+            options[_WRITER_VERSION] = "PARQUET_2_0"
+        codec = layout.codec
+        if codec is None and frame.sparkSession.conf.get(_SESSION_CODEC, None) is None:
+            codec = DEFAULT_CODEC
         target = layout.storage, layout.root, folder
         with _violations_named(plans):
-            found = write_parquet(
-                stored, *target, texts, codec=_codec(layout.codec), options=options, settings=settings
-            )
+            found = write_parquet(stored, *target, texts, codec=codec, options=options, settings=settings)
     try:
         files = _with_facts(frame, found.to_pylist(), _numbered_columns(plan, layout), layout)
         _check_complete(sum(file.rows for file in files), counted(), join(layout.root, folder))
@@ -314,11 +320,6 @@ def _log_text(text: str | None, data_type: t.DataType) -> str | None:
     if data_type == t.BINARY:
         return serialize_partition_value(bytes.fromhex(text), data_type)
     return serialize_partition_value(parse_partition_value(text, data_type), data_type)
-
-
-def _codec(name: str | None) -> str | None:
-    """Spark's name of a codec of Parquet."""
-    return None if name is None else {"none": "none", "uncompressed": "none", "lz4": "lz4_raw"}.get(name, name)
 
 
 def _check_complete(found: int, counted: int | None, location: str) -> None:

@@ -96,7 +96,7 @@ class Batch:
             if found is not None:
                 return found
         match node:
-            case n.Literal(_, type_) if type_ in INTERVALS or isinstance(type_, t.UnknownType):
+            case n.Literal(_, type_) if isinstance(type_, t.UnknownType) and type_ not in t.NANOSECONDS:
                 raise Undecided("An interval is left to Spark.")
             case n.Literal(value, type_):
                 return v.constant_of(value, arrow_type(type_))

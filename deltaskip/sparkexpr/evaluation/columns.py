@@ -32,6 +32,7 @@ from deltaskip.sparkexpr.types.arrow import arrow_type
 from deltaskip.sparkexpr.values.arrow_nested import conformed
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, domain_values, one_chunk, true_rows
 from deltaskip.sparkexpr.values.dates import DATE_FIELDS, TIME_FIELDS
+from deltaskip.sparkexpr.values.interval_types import INTERVALS
 from deltaskip.sparkexpr.values.vectors import array_of, as_array, scattered
 
 # Failing rows are found by bisection up to this number of failures, and then one by one.
@@ -50,6 +51,8 @@ class Evaluator:
 
     def __init__(self, node: n.Node, time_zone: str = "UTC", collations: CollatedOrder | None = None) -> None:
         self.node = node
+        # Intervals are evaluated as constants only.
+        self._is_undecided = _reads_intervals(node)
         self._time_zone = time_zone
         self._collations = collations
 
@@ -71,6 +74,8 @@ class Evaluator:
             kind = arrow_type(type_)
         except SchemaError as error:
             raise Undecided("A value that has no type in Arrow, such as an interval, is left to Spark.") from error
+        if any(each in INTERVALS for each in t.nested_types(type_)):
+            raise Undecided("An interval is left to Spark.")
         if not rows:
             return pa.nulls(0, kind)
         found, unknown = self._found(columns, rows)
@@ -95,6 +100,8 @@ class Evaluator:
         For arguments, see `values`. Raises no evaluation errors.
         """
         found = np.ones(rows, np.bool_)
+        if self._is_undecided:
+            return found
         pending, failures = [np.arange(rows)] if rows else [], 0
         while pending:
             places = pending.pop()
@@ -140,6 +147,8 @@ class Evaluator:
 
     def _found(self, columns: Columns, rows: int) -> tuple[pa.Array, npt.NDArray[Any]]:
         """Like `_batch`, but raises the error of the first row that fails."""
+        if self._is_undecided:
+            raise Undecided("An expression over a column of intervals is left to Spark.")
         try:
             return self._batch(columns, rows)
         except LookupError as error:
@@ -201,4 +210,16 @@ def never_fails(node: n.Node) -> bool:
             return not collated and never_fails(child) and all(map(never_fails, nodes_in(values)))
         case n.IsNull() | n.Not() | n.And() | n.Or() | n.Case():
             return type_of(node) is not None and all(map(never_fails, n.children_of(node)))
+    return False
+
+
+def _reads_intervals(node: n.Node) -> bool:
+    """Whether the values, and not only the NULLs, of a column of intervals decide about the expression."""
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, n.FieldRef) and any(each in INTERVALS for each in t.nested_types(part.type)):
+            return True
+        if not (isinstance(part, n.IsNull) and isinstance(part.child, n.FieldRef)):
+            pending.extend(child for child in n.children_of(part) if not isinstance(child, n.Literal))
     return False

@@ -11,6 +11,8 @@ from .spark_functions import (
     OF_SESSION,
     WINDOWS,
 )
+from .variant_paths import VariantPath, variant_object, variant_path, variant_path_bounds, variant_path_extremes
+from .variant_shredding import shredded, shredded_type, shredding_of
 
 __all__ = [
     "AGGREGATES",
@@ -25,5 +27,13 @@ __all__ = [
     "PRESENT",
     "REPLACED",
     "WINDOWS",
+    "VariantPath",
     "function_node",
+    "shredded",
+    "shredded_type",
+    "shredding_of",
+    "variant_object",
+    "variant_path",
+    "variant_path_bounds",
+    "variant_path_extremes",
 ]

@@ -52,7 +52,7 @@ _INDEX_DIGITS = 9
 _LONG_DIGITS = 20
 # Kinds of values in kernels.variant_items.
 _TRUE, _DECIMAL, _OBJECT, _LIST, _MISSING, _LEFT = 1, 8, 100, 101, 254, 255
-_ITEM_TYPES: Mapping[int, t.DataType] = {
+TYPES_OF_ITEMS: Mapping[int, t.DataType] = {
     1: t.BOOLEAN,
     2: t.BOOLEAN,
     6: t.LONG,
@@ -97,7 +97,8 @@ def _get_signature(args: tuple[Node, ...]) -> function.Typed:
     if len(args) == 2:
         return args, t.VARIANT
     named = args[2].value if isinstance(args[2], Literal) else None
-    if not isinstance(named, str):
+    # parse_type_text drops collations.
+    if not isinstance(named, str) or "collate" in named.lower():
         return None
     try:
         type_ = parse_type_text(named)
@@ -120,7 +121,8 @@ def _is_target(type_: t.DataType) -> bool:
     return type_ in (*ATOMIC, t.VARIANT) or isinstance(type_, t.DecimalType)
 
 
-def _steps(path: str) -> list[str | int]:
+def path_steps(path: str) -> list[str | int]:
+    """Return the names and indexes of a path. Raises EvaluationError where Spark does, and Undecided."""
     found: list[str | int] = []
     at = 1
     while at < len(path) or path[:1] != "$":
@@ -154,7 +156,7 @@ def _variants(values: pa.Array, metadata: pa.Array | bytes) -> pa.Array:
 
 
 @dataclass(frozen=True, slots=True)
-class _Items:
+class VariantItems:
     """The value at a path in each variant (see kernels.variant_items)."""
 
     kinds: npt.NDArray[np.uint8]
@@ -163,21 +165,22 @@ class _Items:
     data: pa.Array
 
 
-def _items(variants: pa.Array, steps: Sequence[str | int], whole: bool = False) -> _Items:
+def items_of(variants: pa.Array, steps: Sequence[str | int], whole: bool = False) -> VariantItems:
+    """Return the value at the end of a path in each variant. whole: whether `data` has the headers of values."""
     members = dict(zip((field.name for field in variants.type), variants.flatten(), strict=True))
     names = [b"" if isinstance(step, int) else step.encode() for step in steps]
     indices = [step if isinstance(step, int) else -1 for step in steps]
     kinds, *rest = items_at(
         members["value"], members["metadata"], arrow_array(names, pa.binary()), arrow_array(indices, pa.int64()), whole
     )
-    return _Items(numpy_values(kinds), *rest)
+    return VariantItems(numpy_values(kinds), *rest)
 
 
 def _get_column(tried: bool) -> function.ByColumn:
     def columns(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
         given, path = v.column(args[0]), v.constant(args[1])
         try:
-            steps = _steps(path)
+            steps = path_steps(path)
         except EvaluationError as error:
             # The function fails for every variant that is not NULL.
             raise v.NotByColumn from error
@@ -196,24 +199,24 @@ def _cast_items(
     """The value at a path in each variant, cast to an atomic type; objects and arrays are left over."""
     if target is None or is_nested(target):
         raise v.NotByColumn
-    items = _items(variants, steps, target == t.VARIANT)
+    items = items_of(variants, steps, target == t.VARIANT)
     if target == t.VARIANT:
         found, rest = _variants(items.data, _NO_NAMES), items.kinds >= _OBJECT
     else:
-        found, rest = _by_type(items, target, zone, tried)
+        found, rest = by_type(items, target, zone, tried)
         rest |= (items.kinds == _OBJECT) | (items.kinds == _LIST)
     rest = (rest | (items.kinds == _LEFT)) & (items.kinds != _MISSING)
     return v.Partly(found, rest) if rest.any() else found
 
 
-def _by_type(items: _Items, target: t.DataType, zone: Zone, tried: bool) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
+def by_type(items: VariantItems, target: t.DataType, zone: Zone, tried: bool) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
     """The items, cast together by type, and a mask of the rows that are left over, which are null."""
     kind = arrow_type(target)
     rest = np.zeros(len(items.kinds), np.bool_)
     places = np.full(len(items.kinds), -1)
     parts = [pa.nulls(0, kind)]
     count = 0
-    for source, rows in _types_of(items):
+    for source, rows in types_of(items):
         try:
             cast = _converted(items, source, rows, target, zone)
         except (v.NotByColumn, pa.ArrowException):
@@ -233,7 +236,7 @@ def _by_type(items: _Items, target: t.DataType, zone: Zone, tried: bool) -> tupl
 
 
 def _converted(
-    items: _Items, source: t.DataType, rows: npt.NDArray[np.int64], target: t.DataType, zone: Zone
+    items: VariantItems, source: t.DataType, rows: npt.NDArray[np.int64], target: t.DataType, zone: Zone
 ) -> Converted:
     """The items of one type, cast to another; all are null if Spark has no such cast."""
     if not castable(source, target) or (source, target) == (t.BOOLEAN, t.TIMESTAMP):
@@ -241,10 +244,10 @@ def _converted(
     if (source, target) == (t.LONG, t.TIMESTAMP):
         # Seconds beyond the range of timestamps fail.
         raise v.NotByColumn
-    return cast_column(_values_of(items, source, rows), source, target, zone)
+    return cast_column(values_of(items, source, rows), source, target, zone)
 
 
-def _types_of(items: _Items) -> list[tuple[t.DataType, npt.NDArray[np.int64]]]:
+def types_of(items: VariantItems) -> list[tuple[t.DataType, npt.NDArray[np.int64]]]:
     """Each type of the items, and the rows with this type."""
     found: list[tuple[t.DataType, npt.NDArray[np.int64]]] = []
     for kind in np.unique(items.kinds).tolist():
@@ -255,12 +258,12 @@ def _types_of(items: _Items) -> list[tuple[t.DataType, npt.NDArray[np.int64]]]:
                 (t.DecimalType(_DECIMAL_DIGITS, scale), rows[scales[rows] == scale])
                 for scale in np.unique(scales[rows]).tolist()
             ]
-        elif kind in _ITEM_TYPES:
-            found.append((_ITEM_TYPES[kind], rows))
+        elif kind in TYPES_OF_ITEMS:
+            found.append((TYPES_OF_ITEMS[kind], rows))
     return found
 
 
-def _values_of(items: _Items, type_: t.DataType, rows: npt.NDArray[np.int64]) -> pa.Array:
+def values_of(items: VariantItems, type_: t.DataType, rows: npt.NDArray[np.int64]) -> pa.Array:
     """The items of the given rows, which have one type, as an array."""
     places = arrow_array(rows)
     if type_ in (t.STRING, t.BINARY):
@@ -276,7 +279,7 @@ def _values_of(items: _Items, type_: t.DataType, rows: npt.NDArray[np.int64]) ->
 
 def _null_column(args: Sequence[v.Values], call: Call, zone: Zone) -> v.Partly | v.Values:
     """`is_variant_null(variant)`."""
-    kinds = _items(v.column(args[0]), ()).kinds
+    kinds = items_of(v.column(args[0]), ()).kinds
     found, rest = arrow_array(kinds == 0), kinds == _LEFT
     return v.Partly(found, rest) if rest.any() else found
 
@@ -333,7 +336,7 @@ def _stored(values: pa.Array, type_: t.DataType, metadata: pa.Array) -> pa.Array
 def _get(tried: bool) -> function.Compute:
     def compute(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
         tree: VariantTree | None = tree_of(args[0])
-        for step in _steps(args[1]):
+        for step in path_steps(args[1]):
             match tree:
                 case dict() if isinstance(step, str):
                     tree = tree.get(step)

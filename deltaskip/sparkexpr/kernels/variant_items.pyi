@@ -9,3 +9,9 @@ def items_at(
     indices: ArrowArrayExportable,
     whole: bool = False,
 ) -> tuple[pa.UInt8Array, pa.Int64Array, pa.Int32Array, pa.BinaryArray]: ...
+def members_of(
+    values: ArrowArrayExportable, metadata: ArrowArrayExportable, name: ArrowArrayExportable
+) -> pa.BinaryArray: ...
+def without_members(
+    values: ArrowArrayExportable, metadata: ArrowArrayExportable, names: ArrowArrayExportable
+) -> pa.BinaryArray: ...

@@ -34,8 +34,13 @@ cdef enum:
     DATE = 11
     TIME = 12
     LOCAL_TIME = 13
+    WIDEST_DECIMAL = 10
+    FLOAT = 14
     BINARY = 15
     TEXT = 16
+    # A time of day, and two times of nanoseconds.
+    LATER_TIMES = 17
+    UUID = 20
     OBJECT = 100
     LIST = 101
     MISSING = 254
@@ -274,3 +279,182 @@ cdef void _decimal(int64_t number, int32_t scale, Item* item) noexcept nogil:
         scale -= 1
     item.kind = DECIMAL if -MOST_DECIMAL < number < MOST_DECIMAL and scale <= MOST_SCALE else LEFT
     item.number, item.scale = number, scale
+
+
+def members_of(object values, object metadata, object name):
+    """Return the member of a name in each variant that is an object, as binary; null where there is none.
+
+    values, metadata: The two binaries of each variant. name: binary, one value.
+    Raises TypeError for other formats, and ValueError for arrays of different lengths and variants that are not valid.
+    """
+    cdef BinaryView view = binary_view(values)
+    cdef BinaryView keys = binary_view(metadata)
+    cdef BinaryView names = binary_view(name)
+    same_length(view.length, keys.length)
+    same_length(names.length, 1)
+    cdef ByteBuffer bits = zeros((view.length + 7) // 8)
+    cdef Written out = written_for(pa.py_buffer(bits), view.length)
+    cdef Span value
+    cdef int64_t i, at, size
+    cdef bint wrong = False
+    with nogil:
+        for i in range(view.length):
+            value = row_of(view, i)
+            at, size = -1, 0
+            if value.size and value.data[0] & 3 == OBJECT_TYPE:
+                at = _member(value, 0, row_of(keys, i), names, 0, -1)
+                size = 0 if at < 0 else _value_size(value, at)
+                if at == -2 or size < 0:
+                    wrong = True
+                    break
+            if at >= 0:
+                bits.data[i >> 3] |= <uint8_t>(1 << (i & 7))
+            if out.add(i, value.data + max(at, 0), size) != 0:
+                break
+    if wrong:
+        raise ValueError("a variant is not valid")
+    return out.array(pa.binary())
+
+
+def without_members(object values, object metadata, object names):
+    """Return variants without the members of some names, as binary; null for objects that then have no member.
+
+    values, metadata: The two binaries of each variant. names: binary. Other values than objects are unchanged.
+    Raises TypeError for other formats, and ValueError for arrays of different lengths and variants that are not valid.
+    """
+    cdef BinaryView view = binary_view(values)
+    cdef BinaryView keys = binary_view(metadata)
+    cdef BinaryView name = binary_view(names)
+    same_length(view.length, keys.length)
+    cdef ByteBuffer bits = zeros((view.length + 7) // 8)
+    cdef Written out = written_for(pa.py_buffer(bits), view.length)
+    cdef ByteBuffer built = ByteBuffer()
+    cdef Span value
+    cdef int64_t i, left
+    cdef int fault = 0
+    with nogil:
+        for i in range(view.length):
+            value = row_of(view, i)
+            left = value.size
+            if value.size and value.data[0] & 3 == OBJECT_TYPE:
+                built.size = 0
+                fault = _without(value, row_of(keys, i), name, built)
+                if fault != 0:
+                    break
+                left = built.size
+                value.data = built.data
+            if left:
+                bits.data[i >> 3] |= <uint8_t>(1 << (i & 7))
+            if out.add(i, value.data, left) != 0:
+                break
+    if fault == 1:
+        raise MemoryError()
+    if fault == 2:
+        raise ValueError("a variant is not valid")
+    return out.array(pa.binary())
+
+
+cdef int _without(Span value, Span metadata, BinaryView names, ByteBuffer out) noexcept nogil:
+    """Append the object at the start of a value without some members, nothing if none is left; 1 or 2 for a fault."""
+    cdef uint8_t header = value.data[0] >> 2
+    cdef int width = (header & 3) + 1, id_width = (header >> 2 & 3) + 1
+    cdef int wide = 4 if header & 16 else 1
+    cdef int64_t count, ids, offsets, start, k, at, size, id, first, name_at, name_end, entries, kept = 0, total = 0
+    cdef int keys_width = 0
+    cdef const uint8_t* key
+    if value.size < 1 + wide or metadata.size < 1 or metadata.data[0] & 0x0F != 1:
+        return 2
+    keys_width = (metadata.data[0] >> 6) + 1
+    if metadata.size < 1 + keys_width:
+        return 2
+    entries = unsigned_at(metadata.data + 1, keys_width)
+    first = 1 + keys_width * (entries + 2)
+    count = unsigned_at(value.data + 1, wide)
+    ids = 1 + wide
+    offsets = ids + count * id_width
+    start = offsets + (count + 1) * width
+    if start > value.size or first > metadata.size:
+        return 2
+    # Offsets of the new object are at most as great, so that its widths are enough.
+    if out.reserve(value.size) != 0:
+        return 1
+    for k in range(count):
+        id = unsigned_at(value.data + ids + k * id_width, id_width)
+        if id >= entries:
+            return 2
+        key = metadata.data + 1 + keys_width * (id + 1)
+        name_at, name_end = unsigned_at(key, keys_width), unsigned_at(key + keys_width, keys_width)
+        if name_at > name_end or name_end > metadata.size - first:
+            return 2
+        if _is_named(metadata.data + first + name_at, name_end - name_at, names):
+            continue
+        memcpy(out.data + ids + kept * id_width, value.data + ids + k * id_width, id_width)
+        kept += 1
+    if kept == 0:
+        return 0
+    cdef int64_t new_offsets = ids + kept * id_width
+    cdef int64_t new_start = new_offsets + (kept + 1) * width
+    cdef int64_t written = 0
+    for k in range(count):
+        id = unsigned_at(value.data + ids + k * id_width, id_width)
+        key = metadata.data + 1 + keys_width * (id + 1)
+        name_at, name_end = unsigned_at(key, keys_width), unsigned_at(key + keys_width, keys_width)
+        if _is_named(metadata.data + first + name_at, name_end - name_at, names):
+            continue
+        at = start + unsigned_at(value.data + offsets + k * width, width)
+        size = _value_size(value, at)
+        if size < 0 or new_start + total + size > value.size:
+            return 2
+        memcpy(out.data + new_offsets + written * width, &total, width)
+        memcpy(out.data + new_start + total, value.data + at, size)
+        total += size
+        written += 1
+    memcpy(out.data + new_offsets + written * width, &total, width)
+    out.data[0] = value.data[0]
+    memcpy(out.data + 1, &kept, wide)
+    out.size = new_start + total
+    return 0
+
+
+cdef bint _is_named(const uint8_t* text, int64_t size, BinaryView names) noexcept nogil:
+    cdef int64_t i
+    for i in range(names.length):
+        if names.end(i) - names.start(i) == size and (size == 0 or memcmp(text, names.data + names.start(i), size) == 0):
+            return True
+    return False
+
+
+cdef int64_t _value_size(Span value, int64_t at) noexcept nogil:
+    """Bytes of the value at a place; -1 if it is not valid."""
+    cdef uint8_t basic, header
+    cdef int64_t left = value.size - at, size = -1, count, offsets
+    cdef int width, id_width, wide
+    cdef const uint8_t* data = value.data + at
+    if left < 1:
+        return -1
+    basic, header = data[0] & 3, data[0] >> 2
+    if basic == SHORT_TEXT:
+        size = 1 + header
+    elif basic == OBJECT_TYPE or basic == ARRAY_TYPE:
+        width = (header & 3) + 1
+        id_width = (header >> 2 & 3) + 1 if basic == OBJECT_TYPE else 0
+        wide = 4 if header & (16 if basic == OBJECT_TYPE else 4) else 1
+        if left < 1 + wide:
+            return -1
+        count = unsigned_at(data + 1, wide)
+        offsets = 1 + wide + count * id_width
+        size = offsets + (count + 1) * width
+        if size > left:
+            return -1
+        size += unsigned_at(data + offsets + count * width, width)
+    elif header == BINARY or header == TEXT:
+        size = 5 + unsigned_at(data + 1, 4) if left >= 5 else -1
+    elif header == WIDEST_DECIMAL or header == UUID:
+        size = 18 if header == WIDEST_DECIMAL else 17
+    elif header == FLOAT:
+        size = 5
+    elif LATER_TIMES <= header < UUID:
+        size = 9
+    elif _size(header) >= 0:
+        size = 1 + _size(header)
+    return size if size <= left else -1

@@ -51,6 +51,7 @@ _DOMAINS: dict[data_types.DataType, Domain] = {
     data_types.DATE: Domain(-(1 << 31), 1 << 31),
     data_types.TIMESTAMP: Domain(-(1 << 63), 1 << 63),
     data_types.TIMESTAMP_NTZ: Domain(-(1 << 63), 1 << 63),
+    **dict.fromkeys(data_types.NANOSECONDS, Domain(-(1 << 63), 1 << 63)),
     data_types.FLOAT: _DOUBLES,
     data_types.DOUBLE: _DOUBLES,
     data_types.STRING: _TEXTS,

@@ -16,6 +16,7 @@ from deltaskip.sparkexpr.types.ddl import exact_type_text
 from deltaskip.sparkexpr.types.json import simple_string
 from deltaskip.sparkexpr.values.interval_types import INTERVALS
 from deltaskip.sparkexpr.values.intervals import interval_text
+from deltaskip.sparkexpr.values.nanoseconds import format_nanos
 
 _MOST_VALUES = 8
 
@@ -186,6 +187,8 @@ def _literal(value: object, type_: t.DataType) -> str:
             return format(value, "f")
         case int() if type_ == t.DATE:
             return f"DATE'{_date(value)}'"
+        case int() if type_ in t.NANOSECONDS:
+            return f"'{format_nanos(value, type_)}'"
         case int() if type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
             return _timestamp(value, type_)
         case _:

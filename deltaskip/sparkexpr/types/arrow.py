@@ -37,11 +37,15 @@ _ARROW: dict[t.DataType, pa.DataType] = {
     t.TIMESTAMP_NTZ: pa.timestamp("us"),
     t.VOID: pa.null(),
     t.VARIANT: VARIANT_STORAGE,
+    t.YEAR_MONTH: pa.int32(),
+    t.DAY_TIME: pa.duration("us"),
+    t.NANOS: pa.timestamp("ns", tz="UTC"),
+    t.NANOS_NTZ: pa.timestamp("ns"),
 }
 
 # Unsigned integers become the narrowest signed type that holds all their values.
 _DELTA: dict[pa.DataType, t.DataType] = {
-    **{arrow: delta for delta, arrow in _ARROW.items() if delta != t.VARIANT},
+    **{arrow: delta for delta, arrow in _ARROW.items() if delta not in (t.VARIANT, t.YEAR_MONTH, *t.NANOSECONDS)},
     pa.uint8(): t.SHORT,
     pa.uint16(): t.INTEGER,
     pa.uint32(): t.LONG,
@@ -61,9 +65,11 @@ _PLAIN_EXTENSIONS: dict[str, t.DataType] = {UUID_EXTENSION: t.BINARY, JSON_EXTEN
 def arrow_type(data_type: t.DataType) -> pa.DataType:
     """Return the Arrow type for a Delta type. Timestamps are timestamp[us, UTC], a variant is a struct of two binaries.
 
+    Intervals of years and months are int32, a count of months, which is also the type of integers.
+
     Raises SchemaError for an unsupported type.
     """
-    if isinstance(data_type, t.PrimitiveType):
+    if isinstance(data_type, t.PrimitiveType) or data_type in t.NAMED_TYPES:
         return _ARROW[data_type]
     match data_type:
         case t.DecimalType(precision, scale):
@@ -99,11 +105,13 @@ def from_arrow(schema: pa.Schema) -> t.StructType:
     """Return the Delta schema for rows of an Arrow schema. Arrow metadata is dropped.
 
     A timestamp with a time zone becomes timestamp, and a timestamp without a time zone becomes timestamp_ntz, for every
-    unit. The extension type arrow.parquet.variant becomes variant, arrow.bool8 boolean, arrow.uuid binary of 16 bytes
-    and arrow.json string, with unchanged values. A struct of two binaries stays a struct, because it cannot be
-    distinguished from a variant.
+    unit: a column of nanoseconds must be declared. The extension type arrow.parquet.variant becomes variant,
+    arrow.bool8 boolean, arrow.uuid binary of 16 bytes and arrow.json string, with unchanged values. A struct of two
+    binaries stays a struct, because it cannot be distinguished from a variant.
 
-    Raises SchemaError for a type without a counterpart in Delta: time of day, durations, intervals, unions, and every
+    A duration becomes an interval from days to seconds.
+
+    Raises SchemaError for a type without a counterpart in Delta: time of day, intervals of months, unions, and every
     other extension type, because its storage does not define the meaning of its values.
     """
     return t.StructType(tuple(_from_field(f) for f in schema))
@@ -128,6 +136,8 @@ def from_arrow_type(arrow: pa.DataType) -> t.DataType:
         return from_arrow_type(arrow.value_type)
     if pa.types.is_timestamp(arrow):
         return t.TIMESTAMP if arrow.tz is not None else t.TIMESTAMP_NTZ
+    if pa.types.is_duration(arrow):
+        return t.DAY_TIME
     if pa.types.is_decimal(arrow):
         return t.DecimalType(arrow.precision, arrow.scale)
     if pa.types.is_fixed_size_binary(arrow):

@@ -187,7 +187,7 @@ class MapType(DataType):
 
 @dataclass(frozen=True, slots=True)
 class UnknownType(DataType):
-    """A type that deltaskip does not support, such as geometry or an interval.
+    """A type that is named by its JSON text: of NAMED_TYPES, and of what deltaskip does not support, such as geometry.
 
     Attributes:
         json: The type's JSON text in the schema, unchanged.
@@ -203,6 +203,18 @@ class UnknownType(DataType):
         """The type's name in messages."""
         value = parse_json(self.json)
         return value if isinstance(value, str) else str(value.get("type", self.json))
+
+
+YEAR_MONTH = UnknownType('"interval year to month"')
+DAY_TIME = UnknownType('"interval day to second"')
+NANOS = UnknownType('"timestamp_nanos"')
+NANOS_NTZ = UnknownType('"timestamp_nanos_ntz"')
+NANOSECONDS: tuple[DataType, ...] = (NANOS, NANOS_NTZ)
+"""The types of instants and local times with nanoseconds, by the names of delta-kernel-rs."""
+COLUMN_INTERVALS: tuple[DataType, ...] = (YEAR_MONTH, DAY_TIME)
+"""The types of interval columns: counts of months and of microseconds. # RFC Interval Types"""
+NAMED_TYPES: tuple[DataType, ...] = (*COLUMN_INTERVALS, *NANOSECONDS)
+"""The types that UnknownType names and columns may have."""
 
 
 @dataclass(frozen=True, slots=True)

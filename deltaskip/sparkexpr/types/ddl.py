@@ -38,6 +38,8 @@ TYPE_NAMES: dict[str, data_types.DataType] = {
     "timestamp": TIMESTAMP,
     "timestamp_ltz": TIMESTAMP,
     "timestamp_ntz": TIMESTAMP_NTZ,
+    "timestamp_nanos": data_types.NANOS,
+    "timestamp_nanos_ntz": data_types.NANOS_NTZ,
     "string": STRING,
     "binary": BINARY,
     "variant": data_types.VARIANT,
@@ -322,6 +324,8 @@ class DdlParser:
             return self.length_type(_LENGTH_NAMES[name], token)
         if name in DECIMAL_NAMES:
             return self.decimal(token)
+        if name == "interval" and not self.at_end:
+            return self.interval(token)
         if name not in TYPE_NAMES:
             known = _ELSEWHERE.get(name) or f"a type such as {', '.join(_EXAMPLES)}"
             quoted = " (a name with a blank stands in backticks)" if token.kind == "word" else ""
@@ -384,6 +388,16 @@ class DdlParser:
         if len(numbers) != 1 or numbers[0] < 1:
             raise sql_error(self.text, at, f"the length of {name} must be one positive number")
         return parse_type(f'"{name}({numbers[0]})"')
+
+    def interval(self, token: SqlToken) -> data_types.DataType:
+        """The type of the units after INTERVAL, such as DAY TO SECOND."""
+        words = [self.next("a unit of the interval").text]
+        if self.take_words("TO"):
+            words += ["to", self.next("a unit of the interval").text]
+        found = parse_type(f'"interval {" ".join(words).lower()}"') if all(map(str.isalpha, words)) else None
+        if found not in data_types.COLUMN_INTERVALS:
+            raise sql_error(self.text, token.start, "an interval is YEAR TO MONTH or DAY TO SECOND, or units of one")
+        return found
 
     def decimal(self, token: SqlToken) -> data_types.DataType:
         """The type of the numbers (p, s) after the name; both are optional."""

@@ -23,11 +23,25 @@ _DECIMAL = regex(r"decimal\(\s*(\d{1,9})\s*,\s*(-?\d{1,9})\s*\)")
 CHAR_VARCHAR = regex(r"(char|varchar)\(\s*(\d+)\s*\)")
 """Matches char(n) and varchar(n); the groups are the name and the length."""
 
+_INTERVAL = regex(r"interval (year|month|day|hour|minute|second)(?: to (month|hour|minute|second))?")
+_UNITS = ("year", "month", "day", "hour", "minute", "second")
+
 # Schemas of at most this many characters are cached: many versions of a table have the same schema.
 _SHORT = 1 << 18
 
 # Old type names that Spark still accepts: NullType was once "null".
-_OTHER_NAMES: Mapping[str, t.DataType] = {"null": t.VOID, "timestamp_ltz": t.TIMESTAMP, "decimal": t.DecimalType(10, 0)}
+_OTHER_NAMES: Mapping[str, t.DataType] = {
+    "null": t.VOID,
+    "timestamp_ltz": t.TIMESTAMP,
+    "timestampWithoutTimezone": t.TIMESTAMP_NTZ,
+    "decimal": t.DecimalType(10, 0),
+    # The RFC gives no names in JSON: those of delta-kernel-rs are written, and other ones read.
+    **dict.fromkeys(("timestampNanos", "timestamp_ns", "nanosecond timestamp", "timestamp_ltz(9)"), t.NANOS),
+    **dict.fromkeys(
+        ("timestampNanosNtz", "timestamp_ntz_ns", "timestamp_ntz_nanos", "nanosecond timestamp without timezone",
+         "timestamp_ntz(9)"), t.NANOS_NTZ,
+    ),
+}  # fmt: skip
 
 _SQL_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
@@ -144,7 +158,12 @@ def _named(name: str, where: str) -> t.DataType:
     known = t.PRIMITIVES.get(name) or _OTHER_NAMES.get(name)
     if known is not None:
         return known
-    decimal = _DECIMAL.fullmatch(name)
+    decimal, interval = _DECIMAL.fullmatch(name), _INTERVAL.fullmatch(name)
+    if interval is not None:
+        first, last = (_UNITS.index(unit) for unit in (interval[1], interval[2] or interval[1]))
+        # RFC Interval Types: other spellings denote one of the two types, and are written by its name.
+        if (interval[2] is None or first < last) and (first < 2) == (last < 2):
+            return t.YEAR_MONTH if first < 2 else t.DAY_TIME
     if decimal is None:
         return t.UnknownType(json.dumps(name, ensure_ascii=False))
     try:

@@ -7,6 +7,7 @@ from .hashes import SPARK_SEED, iceberg_bucket, spark_hash
 from .interval_types import INTERVALS
 from .intervals import interval_text
 from .key_tuples import KeyTuples, equal_form
+from .nanoseconds import format_nanos, parse_nanos
 from .numerals import EXACT, context, decimal_of, exactly, integer_of, of_unscaled
 from .row_hashes import row_hashes
 from .vectors import floats_of_order, ordered_floats
@@ -25,6 +26,7 @@ __all__ = [
     "equal_rows",
     "exactly",
     "floats_of_order",
+    "format_nanos",
     "iceberg_bucket",
     "integer_of",
     "interval_text",
@@ -32,6 +34,7 @@ __all__ = [
     "nearest_float",
     "of_unscaled",
     "ordered_floats",
+    "parse_nanos",
     "row_hashes",
     "spark_hash",
     "to_float",

@@ -123,8 +123,13 @@ def is_not_false(values: Any) -> Any:
     return pc.or_kleene(pc.is_null(values), values)
 
 
+_DURATION = pa.duration("us")
+
+
 def domain_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
     """The values of a column as Python values of the value domain: int days and int microseconds, widened floats.
+
+    Those of intervals are int microseconds or int months, those of timestamps of nanoseconds int nanoseconds.
 
     Arrays and structs are tuples, structs in the order of their fields; maps are tuples of pairs of key and value.
     Dates must be date32 and timestamps in microseconds, as in arrow_type.
@@ -134,7 +139,7 @@ def domain_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
         return _nested_values(array)
     if array.type == pa.date32():
         array = array.view(pa.int32())
-    elif pa.types.is_timestamp(array.type) and array.type.unit == "us":
+    elif pa.types.is_timestamp(array.type) or array.type == _DURATION:
         array = array.view(pa.int64())
     found: list[Any] = array.to_pylist()
     return found
@@ -149,7 +154,7 @@ def typed_array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
         return _nested_array(values, type_)
     if type_ == pa.date32():
         return arrow_array(values, pa.int32()).view(type_)
-    if pa.types.is_timestamp(type_):
+    if pa.types.is_timestamp(type_) or pa.types.is_duration(type_):
         return arrow_array(values, pa.int64()).view(type_)
     return arrow_array(values, type_)
 

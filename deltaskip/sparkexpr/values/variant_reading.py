@@ -64,8 +64,8 @@ def tree_of(variant: tuple[bytes, bytes]) -> VariantTree:
         raise Undecided("A variant that is not valid is left to Spark.") from error
 
 
-def variant_of(tree: VariantTree) -> tuple[bytes, bytes]:
-    """Return the variant of a tree. Names of objects are sorted as Spark sorts them."""
+def variant_of(tree: VariantTree | bytes) -> tuple[bytes, bytes]:
+    """Return the variant of a tree. Names of objects are sorted as Spark sorts them. Bytes are values as stored."""
     names: dict[str, int] = {}
     value = _written(tree, names)
     encoded = [name.encode() for name in names]
@@ -218,8 +218,20 @@ def _primitive(data: bytes, at: int, kind: int) -> VariantPrimitive:
     raise Undecided("A variant of such a type is left to Spark.")
 
 
-def _written(tree: VariantTree, names: dict[str, int]) -> bytes:
+def stored_item(type_: t.DataType, value: Any) -> bytes:
+    """Return the bytes of a value, which have the same size for all numbers of a type that fit in 64 bits."""
+    if type_ == t.LONG:
+        return bytes([6 << 2]) + struct.pack("<q", value)
+    if isinstance(type_, t.DecimalType):
+        unscaled = int(value.scaleb(type_.scale, EXACT))
+        return bytes([9 << 2, type_.scale]) + unscaled.to_bytes(8, "little", signed=True)
+    return _item(type_, value)
+
+
+def _written(tree: VariantTree | bytes, names: dict[str, int]) -> bytes:
     match tree:
+        case bytes():
+            return tree
         case dict():
             # Java compares strings by UTF-16 code units.
             keys = sorted(tree, key=lambda name: name.encode("utf-16-be", "surrogatepass"))

@@ -97,10 +97,8 @@ def _partitioning(state: _SchemaState) -> Iterator[tuple[str, str]]:
 
 
 def _can_partition(type_: t.DataType) -> bool:
-    return not isinstance(type_, t.StructType | t.ArrayType | t.MapType | t.UnknownType) and type_ not in (
-        t.VOID,
-        t.VARIANT,
-    )
+    other = isinstance(type_, t.StructType | t.ArrayType | t.MapType | t.UnknownType) and type_ not in t.NANOSECONDS
+    return not other and type_ not in (t.VOID, t.VARIANT)
 
 
 def _names(struct: t.StructType, state: _SchemaState, above: str) -> Iterator[tuple[str, str]]:
@@ -144,7 +142,7 @@ def _types(schema: t.StructType) -> Iterator[tuple[str, str]]:
     rule = "schema.types"
     for field in t.nested_fields(schema):
         for type_ in t.nested_types(field.type, into_structs=False):
-            if isinstance(type_, t.UnknownType):
+            if isinstance(type_, t.UnknownType) and type_ not in t.NAMED_TYPES:
                 yield rule, f"has the column {field.name} of type {type_.name}, which deltaskip does not support"
         for type_ in t.nested_types(field.type, into_structs=False):
             inner = {t.ArrayType: ("element",), t.MapType: ("key", "value")}.get(type(type_), ())

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
-from deltaskip.reading.shredded_variants import ShreddingError, unshredded
 from deltaskip.sparkexpr.types.arrow import VARIANT_STORAGE
 from deltaskip.sparkexpr.types.data_types import (
     LONG,
@@ -24,6 +23,7 @@ from deltaskip.sparkexpr.types.data_types import (
     StructField,
     StructType,
 )
+from deltaskip.stats.shredded_variants import ShreddingError, unshredded
 from tests.extent import extent
 from tests.looped import looped
 from tests.sparkexpr.kernels.variant_twin import (
