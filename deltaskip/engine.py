@@ -108,7 +108,7 @@ class Engine(Protocol):
         self,
         session: Any,
         text: str,
-        scans: Mapping[str, ListedScan],
+        scans: Mapping[str, Any],
         conditions: Mapping[str, str],
         metadata: Collection[str],
     ) -> Any:

@@ -213,18 +213,24 @@ class DataFileMissing(DeltaSkipError, FileNotFoundError):
     """A data file of the snapshot does not exist in storage."""
 
     @classmethod
-    def of(cls, listing: str, table: str, location: str) -> "DataFileMissing":
+    def of(cls, listing: str, table: str, location: str, cure: str | None = None) -> "DataFileMissing":
         """Return the error for a data file that a version lists.
 
         Args:
             listing: The source of the path, such as `Version 3` or `The log`.
             table: The location of the table.
             location: The location of the file.
+            cure: What to do. The default is to open a newer version or restore the file.
         """
-        return cls(
+        found = cls(
             f"{listing} of {table} lists the data file {location}, which does not exist; it may have been vacuumed: "
-            f"open a newer version or restore the file."
+            f"{cure or 'open a newer version or restore the file'}."
         )
+        found.location = location
+        return found
+
+    location: str | None = None
+    """The location of the file, if the log lists it."""
 
 
 class SparkUnavailable(DeltaSkipError, ImportError):

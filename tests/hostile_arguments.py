@@ -241,6 +241,8 @@ VALID: dict[str, Any] = {
     "data": pa.table({"id": [1], "name": ["a"]}),
     "source": pa.table({"id": [1], "name": ["a"]}),
     "on": "t.id = s.id",
+    "semi_join.on": "id",
+    "semi_join.rows": pa.table({"id": [1], "name": ["a"]}),
     "source_alias": "s",
     "target_alias": "t",
     "new_name": "other",

@@ -65,6 +65,7 @@ WORDS = {
     "partition_values": ("partition column",),
     "escape": ("escape", "literal"),
     "data": ("data", "column"),
+    "rows": ("rows", "column"),
     "partition_by": ("partition",),
     "zorder_by": ("z-order",),
     "cluster_by": ("cluster", "column"),

@@ -149,7 +149,7 @@ def install_catalog(spark: Any, name: str, catalog: TableCatalog) -> InstalledCa
     INSERT INTO, INSERT OVERWRITE, REPLACE WHERE and DELETE work. UPDATE and MERGE are refused: use `catalog.sql`, which
     works in every session. The catalog belongs to this session only, not to sessions that `newSession` creates.
 
-    This uses private interfaces of Spark, so it works only with the releases 4.0, 4.1 and 4.3.
+    This uses private interfaces of Spark, so it works only with the releases 4.0 to 4.3.
 
     Args:
         spark: A classic session.

@@ -16,7 +16,7 @@ from deltaskip.actions.file_fields import DELETION_VECTOR
 from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.errors import CorruptLog, InvalidArgument, VersionNotFound
 from deltaskip.log import Snapshot, check_same_table
-from deltaskip.log.commit import Commits, read_commits
+from deltaskip.log.commit import Commits, commit_infos, read_commits
 from deltaskip.log.file_names import commit_name, restore_or_go_back
 from deltaskip.log.loading import list_log
 from deltaskip.records import dataclass
@@ -101,15 +101,18 @@ def _partition_values(actions: pa.Table, snapshot: Snapshot, time_zone: str) -> 
 
 @dataclass(frozen=True, slots=True)
 class OnDeletedRows:
-    """The treatment of versions that delete or change rows, which a stream of appended rows cannot show.
+    """The treatment of versions that delete or change rows, or are gone, which a stream of appended rows cannot show.
 
     Attributes:
         ignore_deletes: Whether versions that only remove files are skipped.
-        skip_change_commits: Whether versions that remove files are skipped, with the files that they add.
+        skip_change_commits: Whether versions that remove files are skipped, with the files that they add, and so is
+            RESTORE, whose files had been added before.
+        fail_on_data_loss: Whether versions that have been cleaned up are an error, instead of being passed over.
     """
 
     ignore_deletes: bool = False
     skip_change_commits: bool = False
+    fail_on_data_loss: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +149,7 @@ def added_files(snapshot: Snapshot, first: int, deleted: OnDeletedRows) -> Added
         deleted: The treatment of versions that delete rows.
 
     Raises:
-        InvalidArgument: A version deletes or changes rows; the message names it and the options.
+        InvalidArgument: A version deletes, changes or restores rows; the message names it and the options.
         VersionNotFound: The commits of a version have been cleaned up.
         CorruptLog: A commit is missing or damaged.
     """
@@ -155,14 +158,16 @@ def added_files(snapshot: Snapshot, first: int, deleted: OnDeletedRows) -> Added
         nothing = arrow_array(np.zeros(0, np.int64))
         return AddedFiles(FILE_SCHEMA.empty_table(), nothing, nothing)
     listing = list_log(snapshot.storage, root, first)
+    earliest = min(listing.commits, default=snapshot.version)
+    first = first if deleted.fail_on_data_loss else max(first, earliest)
     numbers = list(range(first, snapshot.version + 1))
     for version in numbers:
         if version not in listing.commits:
-            earliest = min(listing.commits, default=snapshot.version)
             if version < earliest:
                 raise VersionNotFound(
                     f"The log of {root} no longer contains version {version}, from which the stream continues: "
-                    f"the earliest is {earliest}; begin a new stream with another checkpoint location."
+                    f"the earliest is {earliest}; begin a new stream with another checkpoint location, or set "
+                    f"failOnDataLoss to false to pass over what is lost."
                 )
             raise CorruptLog(
                 f"The log of {root} is damaged: {commit_name(version)} (version {version}) is missing; "
@@ -188,6 +193,17 @@ def added_files(snapshot: Snapshot, first: int, deleted: OnDeletedRows) -> Added
             f"Version {version} of {root} {what}, which a stream of appended rows cannot show: set {options} to true "
             f"to pass over such versions, or read the change data feed."
         )
+    for file, info in zip(commits.files, commit_infos(commits), strict=True):
+        # The files that come back were added before, and have perhaps been read.
+        if info is None or info.operation != "RESTORE" or not (read & (of == file.version)).any():
+            continue
+        if not deleted.skip_change_commits:
+            raise InvalidArgument(
+                f"Version {file.version} of {root} restores files that earlier versions have added, so that a stream "
+                f"would have their rows twice: set skipChangeCommits to true to pass over such versions, or read the "
+                f"change data feed."
+            )
+        read &= of != file.version
     rows = np.flatnonzero(read)
     order = rows[np.argsort(of[rows], kind="stable")]
     versions = of[order]

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias, cast, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip import arguments
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA, Metadata, canonical_paths, dv_ids
 from deltaskip.as_frames import AsFrames
-from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files
-from deltaskip.change_feed.states import Source, check_removed_rows, check_states
+from deltaskip.change_feed.feed_files import FeedFiles, FileGroup, feed_files, files_of_state, joined
+from deltaskip.change_feed.states import (
+    EVERY_CHANGE,
+    ComparedVersions,
+    WantedChanges,
+    check_removed_rows,
+    check_states,
+    state_at,
+)
 from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.doors import door
 from deltaskip.engine import engine, is_column
-from deltaskip.errors import CorruptLog, DeltaSkipError, SchemaError, VersionNotFound
+from deltaskip.errors import CorruptLog, DeltaSkipError, SchemaError, UnsupportedFeature, VersionNotFound
 from deltaskip.features.change_data_feed import FEED_FIELDS, FEED_NAMES
 from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot, load_snapshot
@@ -37,19 +46,27 @@ from deltaskip.skipping.file_list import batch_files, files_schema
 from deltaskip.skipping.log_scan import chosen_by
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr import ColumnExpr
 from deltaskip.sparkexpr.meaning import SessionMeaning
-from deltaskip.sparkexpr.nodes import Node, columns_of
+from deltaskip.sparkexpr.nodes import And, Node, columns_of
 from deltaskip.sparkexpr.types import StructType, schema_to_json
 from deltaskip.sparkexpr.values import arrow_values
 
 if TYPE_CHECKING:
-    from deltaskip.change_feed.changed_rows_by_id import ComparedFiles, Rows
+    import duckdb
+    import polars
+
+    from deltaskip.change_feed.compared_files import ComparedFiles
+    from deltaskip.change_feed.row_changes import Rows
     from deltaskip.reading.read_ahead import Reads
 
 _LISTED = ("path", "uri", "size", "partition_values", "num_records")
 _VECTORS_AT_ONCE = 64
 _BATCH_ROWS = 1 << 16
 _COPIED = ("stats", "tags", "deletion_vector")
+
+Matches: TypeAlias = Callable[[FileGroup], Iterable[np.ndarray[Any, Any]]]
+"""Finds for each file of a group whether each of its rows at the positions matches a predicate."""
 
 
 class ChangeFeedEngine(Protocol):
@@ -70,24 +87,22 @@ class ChangeScan(AsFrames, Reopened):
         versions: The range.
         options: The changes to read. The predicate may use the columns of the feed; `columns` are columns of the
             table, and there is no limit.
-        source: Where changes come from.
-        net: Whether to return one change of each row for all versions together.
+        wanted: Which changes are read, and where they come from.
     """
 
-    limit = None
+    limit: int | None = None
+    _shown: tuple[str, ...] | None = None
 
     def __init__(
-        self, versions: VersionRange, options: ReadOptions = ALL_ROWS, source: Source = "auto", net: bool = False
+        self, versions: VersionRange, options: ReadOptions = ALL_ROWS, wanted: WantedChanges = EVERY_CHANGE
     ) -> None:
-        self._versions, self._source, self._net = versions, source, net
+        self._versions, self._wanted = versions, wanted
         base = versions.snapshot
         metadata = _feed_metadata(base)
-        commits = versions.commits
-        # The files of the feed do not have the ids of their rows.
-        found = _read(versions, "rows" if net else source) if commits else (None, {}, frozenset[int]())
-        changes, self._times, self._by_rows = found
+        found = _read(versions, wanted) if versions.commits else (None, {}, ComparedVersions())
+        changes, self._times, self._compared = found
         if changes is not None and _reads_statistics(options.where, options.params, base):
-            changes = _with_older_statistics(changes, base, versions.start)
+            changes = _with_older_statistics(changes, base, versions.start + wanted.snapshot_first)
         self._changes = changes or _nothing()
         snapshot = Snapshot.of_files(base, metadata, self._changes.adds)
         self._scan = Scan(snapshot, options)
@@ -96,7 +111,7 @@ class ChangeScan(AsFrames, Reopened):
     def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
         options = replace(chosen_by(self._scan), hidden=self._hidden)
         reference = SnapshotReference.of(self._versions.snapshot)
-        return _restored, (reference, self.start, self.end, options, self._source, self._net)
+        return _restored, (reference, (self.start, self.end), options, self._wanted, self._shown, self.limit)
 
     @property
     def start(self) -> int:
@@ -126,8 +141,16 @@ class ChangeScan(AsFrames, Reopened):
     @property
     def columns(self) -> Sequence[str] | None:
         """The columns to read, with the columns of the feed last; None for all."""
+        if self._shown is not None:
+            return self._shown
         chosen = self._scan.columns
         return None if chosen is None else (*chosen, *(name for name in FEED_NAMES if name not in chosen))
+
+    @property
+    def paths_by_name(self) -> Mapping[str, tuple[str, ...]]:
+        """The path of each column that the rows have."""
+        names = self.snapshot.schema.names if self.columns is None else self.columns
+        return {name: (name,) for name in dict.fromkeys(names)}
 
     @property
     def predicate(self) -> Node:
@@ -149,9 +172,67 @@ class ChangeScan(AsFrames, Reopened):
         scan = self._scan.replanned(meaning, collation_version)
         if scan is self._scan:
             return self
+        return self._copied(scan)
+
+    def _copied(self, scan: Scan) -> Self:
         found = copy(self)
-        found.__dict__.pop("_found", None)
+        for name in ("_found", "_chosen_rows"):
+            found.__dict__.pop(name, None)
         found._scan = scan
+        return found
+
+    def _narrowed(self, names: Sequence[str], predicate: Node | None, limit: int | None = None) -> Self:
+        """A scan of some of the columns, and of the changes whose rows also match another predicate.
+
+        If the scan has a predicate that one image of a change matches, and the other image may match the narrower
+        predicate alone, then this one is not pushed down.
+
+        Args:
+            names: Columns of this scan.
+            predicate: Not bound; None for every change.
+            limit: The most rows; None for those of this scan.
+        """
+        found = self._copied(self._scan)
+        if predicate is not None and self._filters_rows:
+            given = self._scan._parsed
+            where = ColumnExpr(predicate if given is None else And((given, predicate)))
+            found = self._copied(Scan(self.snapshot, replace(chosen_by(self._scan), where=where, params=None)))
+            found._wanted = replace(self._wanted, images=False)
+        found._shown = tuple(names)
+        found.limit = self.limit if limit is None else min(limit, self.limit or limit)
+        return found
+
+    @property
+    def _filters_rows(self) -> bool:
+        """Whether `_narrowed` leaves out every row that does not match."""
+        return not (self._compared.every and self._wanted.images and self.where is not None)
+
+    @property
+    def tells_updates(self) -> bool:
+        """Whether images of updates are told as such; otherwise as a delete and an insert."""
+        return self._wanted.updates
+
+    def entries(self) -> tuple[pa.Int64Array, pa.StringArray, pa.Int64Array]:
+        """Return the version, path and bytes of each file with changes, whether they match the predicate or not."""
+        adds = self._changes.adds
+        return self._changes.versions, *(arrow_values.one_chunk(adds[name]) for name in ("path", "size"))
+
+    def only(self, entries: pa.BooleanArray) -> Self:
+        """Return the scan of some of the files. entries: whether to read each of `entries`."""
+        changes = _taken(self._changes, pc.indices_nonzero(entries).cast(pa.int64()))
+        base = self._versions.snapshot
+        found = self._copied(Scan(Snapshot.of_files(base, _feed_metadata(base), changes.adds), chosen_by(self._scan)))
+        found._changes = changes
+        return found
+
+    def row_by_row(self, updates: bool = True) -> Self:
+        """Return the scan of the changed rows that match the predicate, without other images of them.
+
+        Args:
+            updates: Whether images of updates are told as such; otherwise as a delete and an insert.
+        """
+        found = self._copied(self._scan)
+        found._wanted = replace(self._wanted, images=False, updates=updates)
         return found
 
     def __repr__(self) -> str:
@@ -176,10 +257,10 @@ class ChangeScan(AsFrames, Reopened):
             CorruptLog: A path, partition value or deletion vector cannot be read.
             DataFileMissing: The file of a deletion vector does not exist.
         """
-        by_id = self._rows_by_id.files
-        if not len(by_id):
+        chosen = self._chosen_rows.files
+        if not len(chosen):
             return self._found.files
-        return pa.concat_tables([self._found.files, by_id]).sort_by("version").combine_chunks()
+        return pa.concat_tables([self._found.files, chosen]).sort_by("version").combine_chunks()
 
     def explain(self) -> Explain:
         """Return how many files each part of the predicate skips, and why a part skips none.
@@ -221,11 +302,70 @@ class ChangeScan(AsFrames, Reopened):
     def to_batches(self) -> pa.RecordBatchReader:
         """Return a reader of the rows of `to_arrow`, which holds few of them in memory at a time.
 
+        Versions whose rows are compared are compared one after the other; of each, the ids of the rows in its files are
+        in memory. With `net`, the changes of all versions are.
+
         Raises as `to_arrow` does, while it is read.
         """
+        return pa.RecordBatchReader.from_batches(self._arrow_schema(), self._batches())
+
+    def _arrow_schema(self) -> pa.Schema:
+        from deltaskip.reading.arrow_rows import arrow_schema_of
+
+        return arrow_schema_of(cast(Any, self))
+
+    def _batches(self, finished: object = None, views: bool = False) -> Iterator[pa.RecordBatch]:
+        """The rows in batches. finished, views: See `TableScan`; there are neither metrics nor views."""
         from deltaskip.change_feed.change_rows import arrow_rows
 
-        return arrow_rows(self._scan, self.rows())
+        left = self.limit
+        for batch in arrow_rows(self._scan, self._groups(), list(self.paths_by_name), self._wanted.updates):
+            yield batch if left is None else batch.slice(0, left)
+            left = None if left is None else max(0, left - len(batch))
+            if left == 0:
+                return
+
+    def _finished(self, metrics: object) -> None:
+        """Take the metrics of a read, of which there are none."""
+
+    @overload
+    def to_polars(self, lazy: Literal[False] = False) -> polars.DataFrame: ...
+
+    @overload
+    def to_polars(self, lazy: Literal[True]) -> polars.LazyFrame: ...
+
+    def to_polars(self, lazy: bool = False) -> polars.DataFrame | polars.LazyFrame:
+        """Return the changes as a Polars DataFrame, or as a LazyFrame, which reads the columns and files of its query.
+
+        A filter is pushed down, unless rows are compared and the scan has a predicate; see `TableScan.to_polars`.
+
+        Args:
+            lazy: Whether to return a LazyFrame.
+
+        Raises:
+            UnsupportedFeature: Polars is not installed.
+        """
+        from deltaskip.reading.data_frames import lazy_frame
+
+        return lazy_frame(cast(Any, self)) if arguments.flag("lazy", lazy) else super().to_polars()
+
+    def to_duckdb(self, connection: Any = None, name: str | None = None) -> duckdb.DuckDBPyRelation:
+        """Return the changes as a relation of DuckDB, and make a view of them if a name is given.
+
+        A query over it reads the columns and files that it needs, as with `TableScan.to_duckdb`.
+
+        Args:
+            connection: The connection. The default is DuckDB's default connection.
+            name: Name of a temporary view to create in the connection; a view of this name is replaced.
+
+        Raises:
+            UnsupportedFeature: DuckDB is not installed.
+            InvalidArgument: `name` is empty, or a table of the connection has that name.
+            InvalidArgumentType: `connection` is not a connection of DuckDB, or `name` is not a str.
+        """
+        from deltaskip.reading.scan_dataset import duckdb_relation
+
+        return duckdb_relation(cast(Any, self), connection, arguments.text_or_none("name", name))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the rows of `to_arrow` as a stream of the Arrow PyCapsule interface.
@@ -242,97 +382,148 @@ class ChangeScan(AsFrames, Reopened):
         """
         from deltaskip.change_feed.change_rows import change_reads
 
-        return change_reads(self._scan, self.rows())
+        return change_reads(self._scan, self.rows(), list(self.paths_by_name), self._wanted.updates)
 
-    def rows(self) -> tuple[FileGroup, FileGroup, FileGroup, FileGroup]:
+    def read_directly(self) -> tuple[FileGroup, FileGroup, FileGroup]:
+        """Change data files, whole files, and some rows of files, all without a comparison of rows."""
+        found = self._found
+        return found.change_files, found.whole, found.partly
+
+    def evaluates_here(self) -> bool:
+        """Whether this process can evaluate the predicate for every row. Without ANSI mode it does not."""
+        from deltaskip.change_feed.change_rows import matching_of
+
+        try:
+            matching_of(self._scan)
+        except UnsupportedFeature:
+            return False
+        return self._scan.in_ansi
+
+    def rows(self, matches: Matches | None = None) -> tuple[FileGroup, FileGroup, FileGroup, FileGroup]:
         """The files of `files()` by how they are read.
 
-        Change data files, whole files, some rows of files, and rows that were found by their ids, which match.
+        Change data files, whole files, some rows of files, and rows that were found by comparison, which match.
+
+        Args:
+            matches: Finds the rows that match the predicate. The default is this process.
         """
-        found = self._found
-        return found.change_files, found.whole, found.partly, self._rows_by_id
+        return *self.read_directly(), self._chosen_rows if matches is None else self._choose(matches)
 
     @cached_property
     def _found(self) -> _FilesByReading:
         chosen = list(each_candidate(self.snapshot, self._scan.compiled.program, self._kept))
         if not chosen:
             listed, rows = files_schema(self.snapshot, _LISTED).empty_table(), arrow_values.arrow_array([], pa.int64())
+            may = np.zeros(0, np.bool_)
         else:
-            [(listed, rows)] = chosen
+            [(listed, rows, may)] = chosen
         changes = _taken(self._changes, rows)
-        return _FilesByReading.of(self.snapshot, listed, changes, self._times, self._by_rows)
+        return _FilesByReading.of(self.snapshot, listed, changes, self._times, self._compared, may)
 
     @cached_property
-    def _rows_by_id(self) -> FileGroup:
-        """The changed rows of versions without a feed, where one of a row's images matches the predicate."""
-        of_files = self._found.by_rows
-        if of_files is None:
-            return FileGroup(self._found.files.slice(0, 0), pa.nulls(0, DELETION_VECTOR), is_chosen=True)
-        from deltaskip.change_feed.changed_rows_by_id import net
+    def _chosen_rows(self) -> FileGroup:
+        return self._choose(None)
 
-        rows = of_files.changed(self.snapshot)
-        if self._net:
-            rows = net(rows, lambda some: self._values(of_files.files, some))
-        if self._scan.where is not None and len(rows.ids):
-            rows = rows.take(self._matching(of_files.files, rows))
-        return self._group(of_files.files, rows)
+    def _choose(self, matches: Matches | None) -> FileGroup:
+        """The changed rows of versions that are read by comparison, where one of a row's images matches."""
+        from deltaskip.change_feed.row_changes import Rows
+
+        found = self._found
+        if found.compared is None:
+            return FileGroup(found.files.slice(0, 0), pa.nulls(0, DELETION_VECTOR), is_chosen=True)
+        return self._group(found.compared.files, Rows.joined(list(self._compare(found.compared, matches))))
+
+    def _groups(self) -> Iterator[FileGroup]:
+        """The groups of `rows`. Versions are compared when the rows of the ones before have been read."""
+        yield from self.read_directly()
+        compared = self._found.compared
+        if compared is not None and "_chosen_rows" in self.__dict__:
+            yield self._chosen_rows
+        elif compared is not None:
+            for rows in self._compare(compared, None):
+                yield self._group(compared.files, rows)
+
+    def _compare(self, compared: ComparedFiles, matches: Matches | None) -> Iterator[Rows]:
+        """The changed rows where one image matches: of each version, or of all for net changes."""
+        from deltaskip.change_feed import row_changes
+
+        values = partial(self._values, compared.files)
+        found = compared.changed(self.snapshot, values)
+        if self._wanted.net:
+            net = row_changes.net_of_values if compared.by_values else row_changes.net
+            found = iter([net(row_changes.Rows.joined(list(found)), values)])
+        for rows in found:
+            if self._scan.where is not None and len(rows.ids):
+                rows = rows.take(self._matching(compared, rows, matches))
+            yield rows
 
     def _group(self, files: pa.Table, rows: Rows) -> FileGroup:
         """The group of changed rows; files: those that the rows name."""
-        from deltaskip.change_feed.changed_rows_by_id import as_entries
+        from deltaskip.change_feed.change_rows import without_updates
+        from deltaskip.change_feed.row_changes import as_entries
 
         numbers, versions, types, positions = as_entries(rows)
         entries = files.take(arrow_values.arrow_array(numbers, pa.int64())).select(self._found.files.column_names)
         stamps = np.array([self._times[version] for version in versions.tolist()], np.int64)
+        kinds = arrow_values.arrow_array(types, pa.string())
+        if not self._wanted.updates:
+            kinds = without_updates(kinds)
         replaced = {
             "version": arrow_values.arrow_array(versions, pa.int64()),
             "timestamp": arrow_values.arrow_array(stamps, pa.int64()).cast(pa.timestamp("ms", "UTC")),
-            "change_type": arrow_values.arrow_array(types, pa.string()),
+            "change_type": kinds,
             "num_rows": arrow_values.arrow_array(list(positions.counts), pa.int64()),
         }
         columns = {name: replaced.get(name, entries[name]) for name in entries.column_names}
         none = pa.nulls(len(entries), DELETION_VECTOR)
         return FileGroup(pa.table(columns, entries.schema).combine_chunks(), none, positions, is_chosen=True)
 
-    def _matching(self, files: pa.Table, rows: Rows) -> np.ndarray[Any, Any]:
+    def _matching(self, compared: ComparedFiles, rows: Rows, matches: Matches | None) -> np.ndarray[Any, Any]:
         """A mask of the rows that match the predicate, or whose other image does."""
         from deltaskip.change_feed.change_rows import matching_rows
-        from deltaskip.change_feed.changed_rows_by_id import order_of
+        from deltaskip.change_feed.row_changes import order_of
 
         order = order_of(rows)
-        found = np.concatenate(list(matching_rows(self._scan, self._group(files, rows))))
+        # Of a file that cannot have a matching row, no row is read.
+        order = order[compared.may[rows.files[order]]]
         mask = np.zeros(len(rows.ids), np.bool_)
-        mask[order] = found
+        if len(order):
+            group = self._group(compared.files, rows.take(order))
+            mask[order] = np.concatenate(list((matches or partial(matching_rows, self._scan))(group)))
+        if compared.by_values or not self._wanted.images:
+            return mask
         keys = np.stack([rows.ids, rows.versions], axis=1)
         _, at = np.unique(keys, axis=0, return_inverse=True)
-        matches = np.zeros(len(keys), np.bool_)
-        np.logical_or.at(matches, at.ravel(), mask)
-        return matches[at.ravel()]
+        either = np.zeros(len(keys), np.bool_)
+        np.logical_or.at(either, at.ravel(), mask)
+        return np.asarray(either[at.ravel()])
 
     def _values(self, files: pa.Table, rows: Rows) -> pa.Table:
         """The values of rows in all columns of the table, in the order of the rows."""
         from deltaskip.change_feed.change_rows import arrow_rows
-        from deltaskip.change_feed.changed_rows_by_id import order_of
+        from deltaskip.change_feed.row_changes import order_of
 
         order = order_of(rows)
         every = Scan(self.snapshot, ReadOptions(time_zone=self.time_zone, hidden=True))
-        found = arrow_rows(every, [self._group(files, rows)]).read_all().drop_columns(list(FEED_NAMES))
+        names = [name for name in self.snapshot.schema.names if name not in FEED_NAMES]
+        found = arrow_rows(every, [self._group(files, rows)], names).read_all()
         return found.take(arrow_values.arrow_array(np.argsort(order), pa.int64())).combine_chunks()
 
-    def _kept(self, batch: FileBatch) -> tuple[pa.Table, pa.Int64Array]:
-        """The listed columns of the entries that can contain matching changes, and their indexes.
+    def _kept(self, batch: FileBatch) -> tuple[pa.Table, pa.Int64Array, np.ndarray[Any, Any]]:
+        """The listed columns of the entries to read, their indexes, and whether each can contain matching changes.
 
-        If one entry of a version that is read by row ids can, all entries of the version are listed.
+        If one entry of a version that is read by comparison can, all entries of the version are listed.
         """
         indices = self._scan.compiled.kept(batch).indices()
-        if self._by_rows:
+        may = np.zeros(len(self._changes.versions), np.bool_)
+        may[arrow_values.numpy_values(indices)] = True
+        if self._compared.every:
             versions = arrow_values.numpy_values(self._changes.versions)
-            kept = np.zeros(len(versions), np.bool_)
-            kept[arrow_values.numpy_values(indices)] = True
-            by_rows = np.isin(versions, list(self._by_rows))
-            kept |= by_rows & (self._net | np.isin(versions, versions[kept]))
+            compared = np.isin(versions, list(self._compared.every))
+            kept = may | (compared & (self._wanted.net | np.isin(versions, versions[may])))
             indices = arrow_values.arrow_array(np.flatnonzero(kept), indices.type)
-        return batch_files(batch, indices, _LISTED, self._scan.time_zone), indices.cast(pa.int64())
+        files = batch_files(batch, indices, _LISTED, self._scan.time_zone)
+        return files, indices.cast(pa.int64()), may[arrow_values.numpy_values(indices)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,13 +534,19 @@ class _FilesByReading:
     change_files: FileGroup
     whole: FileGroup
     partly: FileGroup
-    by_rows: ComparedFiles | None
+    compared: ComparedFiles | None
 
     @classmethod
     def of(
-        cls, snapshot: Snapshot, listed: pa.Table, changes: FeedFiles, times: dict[int, int], by_rows: Set[int]
+        cls,
+        snapshot: Snapshot,
+        listed: pa.Table,
+        changes: FeedFiles,
+        times: dict[int, int],
+        versions: ComparedVersions,
+        may: np.ndarray[Any, Any],
     ) -> _FilesByReading:
-        """The files of entries. listed: their columns of `_LISTED`."""
+        """The files of entries. listed: their columns of `_LISTED`. may: whether each can contain matching changes."""
         inserts = arrow_values.true_rows(pc.equal(changes.types, arrow_values.arrow_scalar("insert", pa.string())))
         typed = arrow_values.numpy_values(changes.types.is_valid())
         before, after = (arrow_values.numpy_values(each.is_valid()) for each in (changes.before, changes.after))
@@ -369,10 +566,12 @@ class _FilesByReading:
             "deletion_vector_after": changes.after,
         }
         files = pa.table(columns).combine_chunks()
-        ids = np.isin(arrow_values.numpy_values(changes.versions), list(by_rows))
+        ids = np.isin(arrow_values.numpy_values(changes.versions), list(versions.every))
         compared = None
         if ids.any():
-            compared = _compared(files, changes, gone, np.flatnonzero(ids), np.flatnonzero(part), positions)
+            at = np.flatnonzero(ids)
+            places = np.flatnonzero(part)
+            compared = _compared(files, changes, gone, at, places, positions, may=may[at], by_values=versions.by_values)
         some = np.ones(len(files), np.bool_)
         some[part] = np.array(positions.counts, np.int64) > 0
         some &= ~ids
@@ -398,9 +597,12 @@ def _compared(
     ids: np.ndarray[Any, Any],
     part: np.ndarray[Any, Any],
     positions: RowPositions,
+    *,
+    may: np.ndarray[Any, Any],
+    by_values: frozenset[int],
 ) -> ComparedFiles:
-    """The entries whose changes are found by row ids. ids: their indexes. part: those of entries with positions."""
-    from deltaskip.change_feed.changed_rows_by_id import ComparedFiles
+    """The entries whose rows are compared. ids: their indexes. part: those of entries with positions."""
+    from deltaskip.change_feed.compared_files import ComparedFiles
 
     at = arrow_values.arrow_array(ids, pa.int64())
     own, adds = files.take(at), changes.adds.take(at)
@@ -410,29 +612,43 @@ def _compared(
     places[part] = np.arange(len(part))
     whole = arrow_values.arrow_array(places[ids] < 0, pa.bool_())
     deleted = pc.if_else(whole, gone.take(at), pa.nulls(len(own), DELETION_VECTOR))
-    return ComparedFiles(own, deleted, places[ids], positions)
+    return ComparedFiles(own, deleted, places[ids], positions, may, by_values)
 
 
-def _read(versions: VersionRange, source: Source) -> tuple[FeedFiles, dict[int, int], frozenset[int]]:
-    """The files with the changes of a range, which is not empty, the commit times, and the versions read by row ids."""
+def _read(versions: VersionRange, wanted: WantedChanges) -> tuple[FeedFiles, dict[int, int], ComparedVersions]:
+    """The files with the changes of a range, which is not empty, the commit times, and the versions to compare."""
     snapshot = versions.snapshot
-    commits = read_commits(snapshot.storage, snapshot.root, versions.commits, also=(CHANGE_FILE,))
-    by_rows = check_states(commits, snapshot, source)
-    changes = feed_files(commits, snapshot, by_rows)
-    first = pc.equal(changes.versions, commits.files[0].version)
-    if pc.any(pc.and_(first, pc.equal(changes.types, "delete"))).as_py():
-        check_removed_rows(commits, snapshot)
-    return changes, _times(versions, commits), by_rows
+    files = versions.commits[wanted.snapshot_first :]
+    commits = read_commits(snapshot.storage, snapshot.root, files, also=(CHANGE_FILE,))
+    first = state_at(snapshot, versions.start) if wanted.snapshot_first else None
+    compared = check_states(commits, snapshot, wanted, first, versions.at_end)
+    parts = [] if first is None else [files_of_state(first)]
+    if files:
+        changes = feed_files(commits, snapshot, compared.every)
+        at_first = pc.equal(changes.versions, files[0].version)
+        if pc.any(pc.and_(at_first, pc.equal(changes.types, "delete"))).as_py():
+            check_removed_rows(commits, snapshot)
+        if not wanted.net:
+            compared = compared.without(_one_sided(changes))
+        parts.append(changes)
+    return joined(parts), _times(versions, commits), compared
+
+
+def _one_sided(changes: FeedFiles) -> set[int]:
+    """The versions that only insert rows, or only delete rows, of which none can be a row that only moved."""
+    numbers, at = np.unique(arrow_values.numpy_values(changes.versions), return_inverse=True)
+    inserts = np.bincount(at, pc.fill_null(pc.equal(changes.types, "insert"), False).cast(pa.int64()).to_numpy())
+    total = np.bincount(at, minlength=len(numbers))
+    return set(numbers[(inserts == 0) | (inserts == total)].tolist())
 
 
 def _times(versions: VersionRange, commits: Commits) -> dict[int, int]:
     snapshot = versions.snapshot
-    numbers = [file.version for file in commits.files]
-    infos = dict(zip(numbers, commit_infos(commits), strict=True))
+    infos = dict(zip((file.version for file in commits.files), commit_infos(commits), strict=True))
     listed = [version for version in sorted(versions.listing.commits) if version <= versions.end]
     properties = snapshot.table_properties
     times = CommitTimes(snapshot.storage, snapshot.root, versions.listing, listed, infos, properties)
-    return {version: times[version] for version in numbers}
+    return {file.version: times[file.version] for file in versions.commits}
 
 
 def _differences(snapshot: Snapshot, changes: FeedFiles, rows: np.ndarray[Any, Any]) -> Iterator[pa.Int64Array]:
@@ -493,13 +709,20 @@ def _nothing() -> FeedFiles:
 
 
 def _restored(
-    reference: SnapshotReference, start: int, end: int, options: ReadOptions, source: Source, net: bool
+    reference: SnapshotReference,
+    bounds: tuple[int, int],
+    options: ReadOptions,
+    wanted: WantedChanges,
+    shown: tuple[str, ...] | None,
+    limit: int | None,
 ) -> dict[str, Any]:
     """The attributes of a pickled scan."""
     snapshot = reference.opened()
     # Times depend on the commits before the first one.
-    versions = VersionRange(start, end, snapshot, list_log(snapshot.storage, snapshot.root))
-    return vars(ChangeScan(versions, options, source, net))
+    start, end = bounds
+    at_end = state_at(snapshot, end) if start <= end < snapshot.version else None
+    versions = VersionRange(start, end, snapshot, list_log(snapshot.storage, snapshot.root), at_end)
+    return {**vars(ChangeScan(versions, options, wanted)), "_shown": shown, "limit": limit}
 
 
 # A remove action seldom has statistics. The statistics of the add that returns with another deletion vector are not

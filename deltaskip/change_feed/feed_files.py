@@ -71,6 +71,29 @@ class FileGroup:
     is_chosen: bool = False
 
 
+def files_of_state(snapshot: Snapshot) -> FeedFiles:
+    """Return the files of a version as if it inserted all of their rows."""
+    adds = snapshot.adds(FILE_SCHEMA.names).select(FILE_SCHEMA.names).cast(FILE_SCHEMA).combine_chunks()
+    vectors = one_chunk(adds["deletion_vector"])
+    return FeedFiles(
+        adds,
+        arrow_array(np.full(len(adds), snapshot.version, np.int64)),
+        arrow_array(["insert"], pa.string()).take(arrow_array(np.zeros(len(adds), np.int64))),
+        pa.nulls(len(adds), vectors.type),
+        vectors,
+    )
+
+
+def joined(parts: list[FeedFiles]) -> FeedFiles:
+    """Return the files of all parts, in the order of the versions."""
+    versions = pa.concat_arrays([part.versions for part in parts])
+    order = arrow_array(np.argsort(numpy_values(versions), kind="stable"), pa.int64())
+    adds = pa.concat_tables([part.adds for part in parts]).combine_chunks()
+    arrays = (pa.concat_arrays(each) for each in zip(*((p.types, p.before, p.after) for p in parts), strict=True))
+    types, before, after = (array.take(order) for array in arrays)
+    return FeedFiles(adds.take(order), versions.take(order), types, before, after)
+
+
 def feed_files(commits: Commits, snapshot: Snapshot, by_rows: Set[int] = frozenset()) -> FeedFiles:
     """Return the files with the changes of these commits, which were read with all columns and with cdc actions.
 
@@ -103,7 +126,7 @@ def feed_files(commits: Commits, snapshot: Snapshot, by_rows: Set[int] = frozens
         nothing,
         nothing,
     )
-    return _in_order([from_files, inferred])
+    return joined([from_files, inferred])
 
 
 def _changed_nothing(info: CommitInfo) -> bool:
@@ -152,7 +175,7 @@ class _Actions:
         inserts_before = np.concatenate([none(len(whole_added), -1), old[fewer]])
         deletes = np.concatenate([whole_removed, old[more]])
         deletes_after = np.concatenate([none(len(whole_removed), -1), new[more]])
-        return _in_order(
+        return joined(
             [
                 self._entries("insert", inserts, inserts, inserts_before, inserts, partitioned),
                 self._entries("delete", deletes, self._statistics_of(deletes), deletes, deletes_after, partitioned),
@@ -241,12 +264,3 @@ def _taken(values: pa.Array, rows: _Rows) -> pa.Array:
 def _versions(commits: Commits, ordinals: _Rows) -> pa.Int64Array:
     versions = np.array([file.version for file in commits.files], np.int64)
     return arrow_array(versions[ordinals], pa.int64())
-
-
-def _in_order(parts: list[FeedFiles]) -> FeedFiles:
-    versions = pa.concat_arrays([part.versions for part in parts])
-    order = arrow_array(np.argsort(numpy_values(versions), kind="stable"), pa.int64())
-    adds = pa.concat_tables([part.adds for part in parts]).combine_chunks()
-    joined = (pa.concat_arrays(arrays) for arrays in zip(*((p.types, p.before, p.after) for p in parts), strict=True))
-    types, before, after = (array.take(order) for array in joined)
-    return FeedFiles(adds.take(order), versions.take(order), types, before, after)

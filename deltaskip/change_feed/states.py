@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from typing import Literal
 
 from deltaskip.actions import Metadata, Protocol
@@ -18,7 +18,48 @@ from deltaskip.schema.type_widening import is_widening
 from deltaskip.sparkexpr import types as t
 
 Source = Literal["auto", "feed", "rows"]
-"""Where changes come from: the change data feed, the ids of rows, or the feed where there is one."""
+"""Where changes come from: the change data feed, the rows of files, or the feed where there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedChanges:
+    """Which changes of a range are read.
+
+    Attributes:
+        source: Where they come from. "auto" does not compare rows without ids.
+        net: Whether one change of each row is read for all versions together.
+        snapshot_first: Whether the rows of the first version are read as inserts, in place of its changes.
+        images: Whether both images of a change are read if one matches the predicate; otherwise only rows that match.
+            Only rows that are compared have their other image.
+        updates: Whether images of updates are told as such; otherwise as a delete and an insert.
+    """
+
+    source: Source = "auto"
+    net: bool = False
+    snapshot_first: bool = False
+    images: bool = True
+    updates: bool = True
+
+
+EVERY_CHANGE = WantedChanges()
+"""The changes of each version, from the feed where there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedVersions:
+    """The versions whose changes are found by comparing the rows of files: by row ids, or by whole rows."""
+
+    by_ids: frozenset[int] = frozenset()
+    by_values: frozenset[int] = frozenset()
+
+    @property
+    def every(self) -> frozenset[int]:
+        """All of them."""
+        return self.by_ids | self.by_values
+
+    def without(self, versions: Set[int]) -> ComparedVersions:
+        """Return the others."""
+        return ComparedVersions(self.by_ids - versions, self.by_values - versions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +71,25 @@ class _VersionState:
     metadata: Metadata
 
 
-def check_states(commits: Commits, snapshot: Snapshot, source: Source) -> frozenset[int]:
+def check_states(
+    commits: Commits,
+    snapshot: Snapshot,
+    wanted: WantedChanges,
+    first: Snapshot | None = None,
+    at_end: Snapshot | None = None,
+) -> ComparedVersions:
     """Check that the changes of every version of a range are known, and can be read with the last schema.
 
-    Returns the versions whose changes are found by the ids of their rows: those without a change data feed, or all.
+    Returns the versions whose changes are found by comparing rows: those without a change data feed, or all.
 
     # PROTOCOL, Change Data Files; Row Tracking; Column Mapping
 
     Args:
-        commits: The commits of the range.
-        snapshot: The snapshot of its last version.
-        source: Where changes come from.
+        commits: The commits of the range, at least one unless there is `first`.
+        snapshot: The snapshot whose schema the rows have.
+        wanted: Which changes are read.
+        first: The version before the commits whose rows are read as inserts; None for no such version.
+        at_end: A snapshot with the protocol and metadata of the last version; None if `snapshot` has them.
 
     Raises:
         InvalidArgument: A version has no feed, or no row ids; the message names it and the versions that can be read.
@@ -48,32 +97,47 @@ def check_states(commits: Commits, snapshot: Snapshot, source: Source) -> frozen
         SchemaError: A column was dropped and created again, or its type was changed other than by widening.
         VersionNotFound: The schema changed in the range, and the state of its first version cannot be read.
     """
-    states = list(_states(commits, snapshot))
-    root = snapshot.root
+    states = list(_states(commits, at_end or snapshot)) if commits.files else []
+    root, source = snapshot.root, "rows" if wanted.net and wanted.source != "rows" else wanted.source
+    if first is not None:
+        states.insert(0, _VersionState(first.version, first.protocol, first.metadata))
     properties = [TableProperties(state.metadata.configuration, root) for state in states]
     fed = [source != "rows" and each.change_data_feed for each in properties]
-    known = [on or (source != "feed" and each.row_tracking) for on, each in zip(fed, properties, strict=True)]
+    with_ids = [each.row_tracking for each in properties]
+    if first is not None and not wanted.net:
+        # Its rows are inserts, whatever they are compared by.
+        fed[0] = True
+    known = [on or wanted.source == "rows" or (source != "feed" and ids) for on, ids in zip(fed, with_ids, strict=True)]
     if not all(known):
         last = max(i for i, on in enumerate(known) if not on)
         feed, ids = TableProperties.change_data_feed.name, TableProperties.row_tracking.name
-        needed = {"feed": f"{feed} was", "rows": f"{ids} was", "auto": f"neither {feed} nor {ids} was"}[source]
+        needed = {"feed": f"{feed} was not", "rows": f"{ids} was not", "auto": f"neither {feed} nor {ids} was"}[source]
         cure = (
             f"pass start={states[last + 1].version} or later"
             if last + 1 < len(states)
             else f"set {ids if source == 'rows' else feed} to true, and read the changes of later versions"
         )
+        by_values = "" if source == "feed" else ", or pass source='rows' to compare whole rows"
         raise InvalidArgument(
             f"The changes of version {states[known.index(False)].version} of {root} were not recorded, because "
-            f"{needed}{' not' if source != 'auto' else ''} true: {cure}."
+            f"{needed} true: {cure}{by_values}."
         )
     managed = is_managed(snapshot.storage)
     cure = "read the changes up to the version before that change, and those from it on, separately (start, end)"
     for state in states:
         check_readable(state.protocol, state.metadata.configuration, root, state.version, managed)
         _check_schema(state, snapshot, cure)
-    ends = [*(state.version for state in states[1:]), commits.files[-1].version + 1]
-    of_states = zip(states, ends, fed, strict=True)
-    return frozenset(version for state, end, on in of_states if not on for version in range(state.version, end))
+    _check_restored(states, snapshot, cure)
+    last_version = commits.files[-1].version if commits.files else states[-1].version
+    ends = [*(state.version for state in states[1:]), last_version + 1]
+    of_ids, of_values = set[int](), set[int]()
+    for state, end, on, has_ids in zip(states, ends, fed, with_ids, strict=True):
+        if not on:
+            (of_ids if has_ids else of_values).update(range(state.version, end))
+    if wanted.net and of_values:
+        # One row is followed through all versions by the same means.
+        return ComparedVersions(by_values=frozenset(of_ids | of_values))
+    return ComparedVersions(frozenset(of_ids), frozenset(of_values))
 
 
 def check_removed_rows(commits: Commits, snapshot: Snapshot) -> None:
@@ -85,12 +149,23 @@ def check_removed_rows(commits: Commits, snapshot: Snapshot) -> None:
     """
     first = commits.files[0].version
     if any(action.name == "metaData" and action.commit == 0 for action in commits.others):
-        before = _state_at(snapshot, first - 1)
+        before = state_at(snapshot, first - 1)
         cure = (
             f"version {first} replaces both: read the removed rows from the table at version {first - 1}, the new ones "
             f"at version {first}, and the changes from version {first + 1} on"
         )
         _check_schema(_VersionState(first - 1, before.protocol, before.metadata), snapshot, cure)
+
+
+def state_at(snapshot: Snapshot, version: int) -> Snapshot:
+    """Return the table at a version of a range. Raises VersionNotFound if the log no longer contains it."""
+    try:
+        return load_snapshot(snapshot.storage, snapshot.root, version)
+    except VersionNotFound as error:
+        raise VersionNotFound(
+            f"The changes of {snapshot.root} from version {version} on cannot be read: its schema or properties were "
+            f"changed later, and the log no longer contains those of version {version}. {error}"
+        ) from error
 
 
 def _states(commits: Commits, snapshot: Snapshot) -> Iterator[_VersionState]:
@@ -113,23 +188,13 @@ def _states(commits: Commits, snapshot: Snapshot) -> Iterator[_VersionState]:
     protocol, metadata = by_version.pop(first, (None, None))
     later = by_version.values()
     if (any(each for each, _ in later) and protocol is None) or (any(each for _, each in later) and metadata is None):
-        before = _state_at(snapshot, first)
+        before = state_at(snapshot, first)
         protocol, metadata = protocol or before.protocol, metadata or before.metadata
     protocol, metadata = protocol or snapshot.protocol, metadata or snapshot.metadata
     yield _VersionState(first, protocol, metadata)
     for version, (new_protocol, new_metadata) in sorted(by_version.items()):
         protocol, metadata = new_protocol or protocol, new_metadata or metadata
         yield _VersionState(version, protocol, metadata)
-
-
-def _state_at(snapshot: Snapshot, version: int) -> Snapshot:
-    try:
-        return load_snapshot(snapshot.storage, snapshot.root, version)
-    except VersionNotFound as error:
-        raise VersionNotFound(
-            f"The changes of {snapshot.root} from version {version} on cannot be read: its schema or properties were "
-            f"changed later, and the log no longer contains those of version {version}. {error}"
-        ) from error
 
 
 def _check_schema(state: _VersionState, snapshot: Snapshot, cure: str) -> None:
@@ -146,6 +211,40 @@ def _check_schema(state: _VersionState, snapshot: Snapshot, cure: str) -> None:
         snapshot.metadata, snapshot.schema, snapshot.mapping_mode
     ):
         raise SchemaError(f"The partition columns changed {where}, so they cannot be read together: {cure}.")
+
+
+def _check_restored(states: Sequence[_VersionState], snapshot: Snapshot, cure: str) -> None:
+    """Raise SchemaError if a column of the last schema was dropped in between, so that its values are lost for a time.
+
+    Without column mapping, a dropped column cannot come back; by RESTORE and by an overwrite it can.
+    """
+    last = dict(_names(snapshot.schema, snapshot.mapping_mode))
+    seen = set[tuple[str, ...]]()
+    for state in states:
+        mode = mapping_mode(state.protocol, TableProperties(state.metadata.configuration, snapshot.root))
+        there = dict(_names(t.parse_schema(state.metadata.schema_string), mode)).keys()
+        lost = next((name for key, name in last.items() if key in seen and key not in there), None)
+        if lost is not None:
+            raise SchemaError(
+                f"Column {lost!r} was dropped in version {state.version} of {snapshot.root} and is there again in "
+                f"version {snapshot.version}, so one DataFrame cannot have the rows of both: {cure}."
+            )
+        seen |= there
+
+
+def _names(data_type: t.DataType, mode: t.MappingMode, path: str = "") -> Iterator[tuple[tuple[str, ...], str]]:
+    """The keys of all fields at any depth, with their names."""
+    match data_type:
+        case t.StructType(fields):
+            for field in fields:
+                key, name = _key(field, mode), f"{path}{field.name}"
+                yield (key,), name
+                yield from (((key, *inner), each) for inner, each in _names(field.type, mode, f"{name}."))
+        case t.ArrayType(element):
+            yield from ((("element", *inner), each) for inner, each in _names(element, mode, f"{path}element."))
+        case t.MapType(key_type, value):
+            for part, of in (("key", key_type), ("value", value)):
+                yield from (((part, *inner), each) for inner, each in _names(of, mode, f"{path}{part}."))
 
 
 def _partitioning(metadata: Metadata, schema: t.StructType, mode: t.MappingMode) -> list[str]:

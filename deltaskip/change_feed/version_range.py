@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from deltaskip.errors import CorruptLog, InvalidArgument, VersionNotFound
 from deltaskip.log import LogFile, Snapshot, check_same_table, load_snapshot, refresh
+from deltaskip.log.commit import read_commits
 from deltaskip.log.commit_times import CommitTimes
 from deltaskip.log.file_names import commit_name, restore_or_go_back
 from deltaskip.log.history import shown_time
@@ -12,7 +13,9 @@ from deltaskip.log.segment import LogListing
 from deltaskip.records import dataclass
 
 # File times are adjusted to ascend with the versions, starting this many versions before the range, as in delta-spark.
-_VERSIONS_BEFORE = 100
+VERSIONS_BEFORE = 100
+# Commits that are read sooner than another snapshot is opened.
+_FEW, _LITTLE_BYTES = 16, 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +33,17 @@ class VersionRange:
     Attributes:
         start: The first version.
         end: The last version.
-        snapshot: The snapshot whose schema the rows have: the last version, or the table's if there is none.
+        snapshot: The snapshot whose schema the rows have: the last version, or a later one with the same schema, or the
+            table's if there is none.
         listing: The log from some version before the range on.
+        at_end: A snapshot with the protocol and metadata of the last version; None if `snapshot` has them.
     """
 
     start: int
     end: int
     snapshot: Snapshot
     listing: LogListing
+    at_end: Snapshot | None = None
 
     @property
     def commits(self) -> list[LogFile]:
@@ -90,7 +96,7 @@ def version_range(
     else:
         check_same_table(snapshot)
     storage, root = latest.storage, latest.root
-    from_version = 0 if by_time or first.version is None else max(0, first.version - _VERSIONS_BEFORE)
+    from_version = 0 if by_time or first.version is None else max(0, first.version - VERSIONS_BEFORE)
     if first.version is not None and first.version > latest.version:
         if not allow_out_of_range:
             raise VersionNotFound(
@@ -108,7 +114,7 @@ def version_range(
     _check_order(root, first, last, from_first, to_last)
     if to_last < from_first:
         return VersionRange(from_first, to_last, latest, listing)
-    return VersionRange(from_first, to_last, _at(latest, snapshot, to_last), listing)
+    return VersionRange(from_first, to_last, _at(latest, snapshot, to_last, listing), listing)
 
 
 def _check_order(root: str, first: RangeEnd, last: RangeEnd, start: int, end: int) -> None:
@@ -125,10 +131,17 @@ def _check_order(root: str, first: RangeEnd, last: RangeEnd, start: int, end: in
         raise InvalidArgument(f"end must not be before start: version {given} is before {start} (table {root}).")
 
 
-def _at(latest: Snapshot, snapshot: Snapshot, version: int) -> Snapshot:
+def _at(latest: Snapshot, snapshot: Snapshot, version: int, listing: LogListing) -> Snapshot:
+    """The snapshot of a version, or the latest one if the few commits after it change neither schema nor properties."""
     for known in (snapshot, latest):
         if known.version == version:
             return known
+    later = [listing.commits.get(number) for number in range(version + 1, latest.version + 1)]
+    files = [file for file in later if file is not None]
+    if len(files) == len(later) <= _FEW and sum(file.file.size for file in files) <= _LITTLE_BYTES:
+        others = read_commits(latest.storage, latest.root, files, ["path"]).others
+        if not any(action.name in ("metaData", "protocol") for action in others):
+            return latest
     found = load_snapshot(latest.storage, latest.root, version)
     return found.told_as(snapshot)
 

@@ -44,9 +44,10 @@ _BY_KIND = (
     type=click.Choice(["auto", "feed", "rows"]),
     default="auto",
     show_default=True,
-    help="The change data feed, the files whose rows are compared by their ids, or the feed where there is one.",
+    help="The change data feed, the files whose rows are compared, or the feed where there is one and row ids.",
 )
 @click.option("--net", is_flag=True, help="One change of each row for the whole range.")
+@click.option("--snapshot-first", is_flag=True, help="The rows of the first version as inserts, not its changes.")
 @click.option("--files", "list_files", is_flag=True, help="Print a line for each file instead of each version.")
 def _changes(
     source: CommandTable,
@@ -57,6 +58,7 @@ def _changes(
     allow_out_of_range: bool,
     changes_from: Literal["auto", "feed", "rows"],
     net: bool,
+    snapshot_first: bool,
     list_files: bool,
 ) -> None:
     """List the changes of a range of versions.
@@ -66,9 +68,8 @@ def _changes(
     """
     strict = chosen.pop("strict")
     bounds = bound(start), bound(end)
-    scan = source.open().changes(
-        *bounds, **chosen, allow_out_of_range=allow_out_of_range, strict=strict, source=changes_from, net=net
-    )
+    chosen |= {"strict": strict, "source": changes_from, "net": net, "snapshot_first": snapshot_first}
+    scan = source.open().changes(*bounds, allow_out_of_range=allow_out_of_range, **chosen)
     if as_json:
         files = scan.files()
         write_files_json(

@@ -276,8 +276,7 @@ class RowReader:
 
     def _record_batch(self, columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
         if not len(self.schema):
-            # A batch made from an empty list of columns would have no rows.
-            return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
+            return record_batch([], self.schema, rows)
         columns = {name: without_dictionary(each) for name, each in columns.items()}
         changed = {name: char_padded(columns[name], declared) for name, declared in self.chars.items()}
         for name, data_type in self.voids.items():
@@ -430,6 +429,14 @@ def _paths(scan: Scan) -> Paths | None:
     """The paths of the returned columns, if one of them is a field of a struct."""
     found: Paths | None = vars(scan).get("_paths")
     return found
+
+
+def record_batch(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    """Return a batch of columns, of which there may be none."""
+    if not len(schema):
+        # A batch made from an empty list of columns would have no rows.
+        return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def row_type(field: StructField, scan: LogScan) -> pa.DataType:

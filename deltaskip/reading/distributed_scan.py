@@ -22,6 +22,7 @@ _CURES = {
     "paths": "call files_to_spark(spark, columns=['path'])",
     "head": "call to_spark(spark).limit(n)",
     "top": "call to_spark(spark).orderBy(…).limit(n)",
+    "semi_join": "call to_spark(spark).join(rows, on, 'left_semi')",
     "aggregate": "call to_spark(spark).groupBy(…).agg(…)",
     **dict.fromkeys(("to_arrow", "to_batches", "__arrow_c_stream__", "to_pandas", "to_polars"), _ROWS),
     **dict.fromkeys(("to_duckdb", "to_dataset", "pieces"), _ROWS),

@@ -91,7 +91,7 @@ class ScanDataset(pds.Dataset):  # type: ignore[misc]
         names = every = list(scan.paths_by_name)
         found = DuckDBFilter(None, True, ()) if filter is None else DuckDBFilter.of(scan, filter)
         # The limit applies first, and the filter to the rows that it leaves.
-        exact = filter is None or (found.exact and scan.limit is None)
+        exact = filter is None or (found.exact and scan.limit is None and scan._filters_rows)
         read = () if exact else found.columns
         if columns is not None and not isinstance(columns, dict) and read is not None:
             wanted = {*columns, *read}

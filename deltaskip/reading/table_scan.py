@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, overload
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset
 
     from deltaskip.reading.metrics import ScanMetrics
+    from deltaskip.reading.semi_joins import ScanJoin
     from deltaskip.skipping.explain.report import Explain
     from deltaskip.skipping.row_order import OrderTerm
 
@@ -59,6 +60,7 @@ OF_FRAMES = {
     "toDF": "scan().to_spark(spark)",
     **dict.fromkeys(("sort", "sort_by", "orderBy", "order_by", "top_k", "nlargest"), "scan().top(n, by='ts DESC')"),
     **dict.fromkeys(("agg", "groupBy", "group_by", "groupby"), "scan().aggregate(by=[…], n='count(*)')"),
+    **dict.fromkeys(("join", "semijoin"), "scan().semi_join(rows, on)"),
     "to_pylist": "scan().to_arrow().to_pylist()",
     "to_dicts": "scan().to_arrow().to_pylist()",
     "rename_column": "alter(RenameColumn(name, new_name))",
@@ -153,8 +155,12 @@ class TableScan(SelectingScan, Scan, AsFrames):
         found: ScanMetrics | None = self.__dict__.get("_metrics")
         return found
 
-    # What `explain` says of the last totals.
+    # Whether `_narrowed` leaves out every row that does not match.
+    _filters_rows = True
+
+    # What `explain` says of the last totals, and the semi-joins.
     _answered = ""
+    _joins: tuple[ScanJoin, ...] = ()
 
     def _finished(self, metrics: ScanMetrics) -> None:
         self._metrics = metrics
@@ -173,9 +179,13 @@ class TableScan(SelectingScan, Scan, AsFrames):
                 raise AttributeError(message) from error
 
     def explain(self) -> Explain:
-        """See `LogScan.explain`. After `aggregate`, the report also says what was read for it."""
+        """See `LogScan.explain`. The report also says what each semi-join saves, and what the last totals read."""
         found = super().explain()
-        return replace(found, answered=self._answered) if self._answered else found
+        if not self._joins and not self._answered:
+            return found
+        after = [*(each.before.explain().kept_files for each in self._joins[1:]), found.kept_files]
+        joins = tuple([each.said(files) for each, files in zip(self._joins, after, strict=False)])
+        return replace(found, answered=self._answered, joins=joins)
 
     def __getitem__(self, key: object) -> NoReturn:
         """Raise InvalidArgumentType: columns and rows are chosen when the scan is made."""
@@ -232,6 +242,30 @@ class TableScan(SelectingScan, Scan, AsFrames):
                 f"call scan(where).top(n, by) without a limit (table {self.snapshot.table_root})."
             )
         return TopScan(self, number, by)
+
+    def semi_join(self, rows: object, on: str | Sequence[str] | Mapping[str, str]) -> TableScan:
+        """Return a scan of the rows whose key is among the keys of other rows, each once. It is a scan like any other.
+
+        The keys become a predicate, by which files, row groups and pages are skipped: single values while they are few,
+        and otherwise the least and the greatest. `explain` says how many files that saves. Keys are compared as `=` of
+        Spark compares columns: NULL has no partner, NaN equals NaN, 0.0 equals -0.0, and types that differ are cast.
+        Strings without a collation are compared under that of the table's column.
+
+        Args:
+            rows: Rows with the keys: Arrow data, a DataFrame of pandas, Polars or Spark, a list of dicts, or another
+                scan. They are read at once, and their distinct keys are held in memory.
+            on: The name of the key in both, a list of names, which together are the key, or the names of columns of
+                `rows` by those of the table, as in `{"customer": "id"}`.
+
+        Raises:
+            PredicateError: A column does not exist, types are not comparable, or a key cannot be cast.
+            UnsupportedFeature: Only Spark compares the types.
+            InvalidArgument: `on` names no column, or the scan has a limit.
+            InvalidArgumentType: `rows` has no rows, or `on` is of another type.
+        """
+        from deltaskip.reading.semi_joins import semi_joined
+
+        return semi_joined(self, rows, on)
 
     def aggregate(self, by: object = (), **aggregates: str) -> pa.Table:
         """Return totals of the matching rows, from the log where it proves them.

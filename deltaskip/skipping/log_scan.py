@@ -40,7 +40,7 @@ from deltaskip.sparkexpr.diagnosis import (
     unknown_functions,
 )
 from deltaskip.sparkexpr.meaning import USUAL, SessionMeaning
-from deltaskip.sparkexpr.nodes import Column, Like, Literal, Node, operations
+from deltaskip.sparkexpr.nodes import And, Column, Deferred, Like, Literal, Node, operations
 from deltaskip.sparkexpr.normalize import normalize
 from deltaskip.sparkexpr.values.calendar import current_micros, zone_of
 from deltaskip.sparkexpr.values.zone_rules import UnknownZone, rules_in_use
@@ -462,7 +462,8 @@ class LogScan(Reopened):
         try:
             partitions = [field.name for field in snapshot.partition_fields]
             mode = snapshot.mapping_mode
-            read = as_read(self._parsed, snapshot.schema, zone)
+            joined = self._with_conditions(self._parsed)
+            read = as_read(joined, snapshot.schema, zone)
             bound = bind(read, snapshot.schema, partitions, mode, zone, ansi=self.in_ansi)
             bound = at_time(bound, self._planned_at, zone, ()) if self._has_one_time else bound
         except PredicateError as error:
@@ -476,6 +477,16 @@ class LogScan(Reopened):
                 warn(f"{slip} {self._at_version()}", PredicateWarning)
             self._refuse_failing_constants(bound)
         return normalize(bound)
+
+    def _with_conditions(self, node: Node) -> Node:
+        """A predicate with the conditions of its joins."""
+        match node:
+            case Deferred():
+                return node.condition(self.snapshot, self.time_zone or "UTC", self.in_ansi)
+            case And(children) if type(node) is And and any(isinstance(each, And | Deferred) for each in children):
+                return And(tuple(map(self._with_conditions, children)))
+            case _:
+                return node
 
     def _refuse_failing_constants(self, bound: Node) -> None:
         """Raise PredicateError for a constant that Spark fails to evaluate in ANSI mode."""

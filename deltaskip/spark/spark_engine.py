@@ -91,11 +91,11 @@ class SparkEngine(Engine):
         self,
         session: SparkSession,
         text: str,
-        scans: Mapping[str, ListedScan],
+        scans: Mapping[str, ListedScan | ChangeScan],
         conditions: Mapping[str, str],
         metadata: Collection[str],
     ) -> DataFrame:
-        from deltaskip.spark.read.dataframe import query
+        from deltaskip.spark.read.query import query
 
         return query(_of_spark(session, "A query by deltaskip.sql"), text, scans, conditions, metadata)
 

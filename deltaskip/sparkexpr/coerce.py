@@ -31,7 +31,7 @@ def type_of(node: n.Node) -> t.DataType | None:
             | n.Variable(_, type_)
         ):
             return type_
-        case n.Compare() | n.And() | n.Or() | n.Not() | n.IsNull() | n.In() | n.Like() | n.StartsWith():
+        case n.Compare() | n.And() | n.Or() | n.Not() | n.IsNull() | n.In() | n.Like() | n.StartsWith() | n.Among():
             return t.BOOLEAN
         case n.Case():
             return _type_of_case(node)

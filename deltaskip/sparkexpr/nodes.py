@@ -13,11 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from operator import attrgetter, is_
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltaskip.records import dataclass, nested
 from deltaskip.recursion import deep
 from deltaskip.sparkexpr.types.data_types import DataType
+
+if TYPE_CHECKING:
+    from deltaskip.sparkexpr.values.key_tuples import KeyTuples
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "<=>")
 MIRRORED = {"=": "=", "!=": "!=", "<=>": "<=>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
@@ -153,6 +156,33 @@ class In(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Among(Node):
+    """Whether the values of `children` together are one of the keys of a join: NULL if one of them is, else no NULL.
+
+    Binding leaves `children` as they are given: they have the types of the keys.
+    """
+
+    children: tuple[Node, ...]
+    keys: KeyTuples
+
+
+class Deferred(Node):
+    """A condition that depends on the table: a scan replaces it by `condition` before it binds the predicate."""
+
+    __slots__ = ()
+
+    def condition(self, snapshot: Any, time_zone: str, ansi: bool) -> Node:
+        """Return the condition over the columns of a snapshot, not bound.
+
+        Args:
+            snapshot: The table.
+            time_zone: The time zone of local times.
+            ansi: Whether ANSI mode is on.
+        """
+        raise TypeError(f"{type(self).__name__} has no condition.")
+
+
+@dataclass(frozen=True, slots=True)
 class Like(Node):
     """`child LIKE pattern ESCAPE escape`; `case_insensitive` is ILIKE."""
 
@@ -270,7 +300,7 @@ def _one(name: str) -> Callable[[Any], tuple[Node, ...]]:
 # Keyed by class for speed: passes visit thousands of nodes many times. Other classes have no children.
 _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
     Compare: attrgetter("left", "right"),
-    **dict.fromkeys((And, Between, Or), attrgetter("children")),
+    **dict.fromkeys((And, Between, Or, Among), attrgetter("children")),
     **dict.fromkeys((Not, IsNull, Cast, Collate), _one("child")),
     In: _listed,
     Like: attrgetter("child", "pattern"),
@@ -304,6 +334,8 @@ def transform(node: Node, change: Callable[[Node], Node]) -> Node:
             return IsNull(*new)
         case In(_, values):
             return In(new[0], new[1:] if isinstance(values, tuple) else values)
+        case Among(_, keys):
+            return Among(new, keys)
         case Like(_, _, escape, case_insensitive):
             return Like(new[0], new[1], escape, case_insensitive)
         case StartsWith():

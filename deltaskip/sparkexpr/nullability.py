@@ -40,7 +40,7 @@ def _is_nullable(node: n.Node) -> bool:
     match node:
         case n.IsNull() | n.Compare("<=>"):
             return False
-        case n.Compare() | n.And() | n.Or() | n.Not() | n.In() | n.Like() | n.StartsWith() | n.Collate():
+        case n.Compare() | n.And() | n.Or() | n.Not() | n.In() | n.Like() | n.StartsWith() | n.Collate() | n.Among():
             return any(map(is_nullable, n.children_of(node)))
         case n.Cast(child, type_, safe):
             source = type_of(child)

@@ -17,7 +17,7 @@ from deltaskip.schema.relations import unqualified_text
 from deltaskip.sparkexpr.text.sql_text import quoted_name
 from deltaskip.sparkexpr.types import StructField, fold_name
 from deltaskip.statements.queries import QuerySession
-from deltaskip.statements.reader import NameParts, StatementReader, qualifiers
+from deltaskip.statements.reader import NameParts, qualifiers
 from deltaskip.statements.simple_query import QueryItem, SimpleQuery, order_text, simple_query, unqualified
 from deltaskip.statements.statement import ReadStatement, StatementSession
 from deltaskip.table.table import DeltaTable
@@ -48,11 +48,6 @@ class Query(ReadStatement):
         """The rows if the log alone proves them; None if it is another query, or the log does not."""
         return log_answer(session, self.text)
 
-    @property
-    def explains(self) -> bool:
-        """Whether it is EXPLAIN of a query."""
-        return StatementReader(self.text).peek_word("EXPLAIN")
-
 
 def log_answer(session: QuerySession, text: str) -> pa.Table | None:
     """Return the rows of a query that the log answers, with Spark's names and types; None for another query.
@@ -64,7 +59,14 @@ def log_answer(session: QuerySession, text: str) -> pa.Table | None:
         text: The query.
     """
     query = simple_query(text)
-    if query is None or not session.has_table(query.table.parts):
+    if (
+        query is None
+        or query.table.changes is not None
+        or query.is_any
+        or (query.in_quotes and session.spark is not None)
+    ):
+        return None
+    if not session.has_table(query.table.parts):
         return None
     table = session.table(query.table)
     own = (
@@ -79,7 +81,7 @@ def log_answer(session: QuerySession, text: str) -> pa.Table | None:
         if query.is_top:
             return _first_rows(scan, query) if session.spark is None else None
         columns = [_field(item.column, query, table) if item.column else None for item in query.items]
-        if query.distinct and not (query.group_by or query.order):
+        if query.distinct and not query.group_by and query.limit is None:
             return _distinct(scan, query.items, [field for field in columns if field is not None])
         return _totals(scan, query, columns, None if session.spark is None else _MOST_BYTES)
     except (DeltaSkipError, _Unknown):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from deltaskip.errors import PredicateError
+from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import parse_sql, to_sql
 from deltaskip.sparkexpr import types as t
@@ -22,6 +23,7 @@ _AFTER_WHERE = (
 _COMPARED = {"=": "=", "<=>": "<=>", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
 """The operators, with those of the same comparison from right to left."""
 _WHOLE = (t.INTEGER, t.LONG)
+_DAY = regex(r"\d{4}-\d\d-\d\d")
 
 
 def sure_predicate(text: str, tokens: Sequence[SqlToken], reference: Reference, schema: t.StructType) -> str | None:
@@ -53,6 +55,51 @@ def sure_predicate(text: str, tokens: Sequence[SqlToken], reference: Reference, 
     terms = [_sure(each, reference.alias, schema) for each in _terms(where)]
     found = [to_sql(each) for each in terms if each is not None]
     return " AND ".join(f"({each})" for each in found) or None
+
+
+def join_predicates(predicates: Sequence[str], schema: t.StructType) -> list[str]:
+    """Return the predicates of DuckDB, over the columns of a table, that mean the same in Spark, in its SQL.
+
+    Args:
+        predicates: The predicates, without qualifiers before columns.
+        schema: The columns.
+    """
+    found = []
+    for text in predicates:
+        try:
+            terms = _terms(parse_sql(text))
+        except PredicateError:
+            continue
+        found += [to_sql(each) for each in (_same(term, schema) for term in terms) if each is not None]
+    return found
+
+
+def _same(node: n.Node, schema: t.StructType) -> n.Node | None:
+    """A term that has the same value in Spark and in DuckDB; None otherwise."""
+    match node:
+        case n.Compare(op, n.Literal() as literal, n.Column() as column) if op in _COMPARED:
+            return _same(n.Compare(_COMPARED[op], column, literal), schema)
+        case n.Compare(_, n.Column() as column, n.Literal(value, kind)) if value is not None:
+            found = _over(node, column, "", schema, _same_literals([(value, kind)]))
+            return found or _sure(node, "", schema)
+        case n.In(n.Column() as column, tuple(values)):
+            literals = [(each.value, each.type) for each in values if isinstance(each, n.Literal)]
+            return _over(node, column, "", schema, _same_literals(literals) if len(literals) == len(values) else ())
+        case n.IsNull(n.Column() as column) | n.Not(n.IsNull(n.Column() as column)):
+            return _over(node, column, "", schema, (*t.INTEGRAL_BITS, *t.FLOATING, t.STRING, *t.DATETIMES, t.BOOLEAN))
+    return _sure(node, "", schema)
+
+
+def _same_literals(literals: Sequence[tuple[object, t.DataType]]) -> Sequence[t.DataType]:
+    """The types of columns that Spark and DuckDB compare alike with each of some constants."""
+    if all(kind in _WHOLE and value is not None for value, kind in literals):
+        return tuple(t.INTEGRAL_BITS)
+    if all(kind == t.DATE and value is not None for value, kind in literals):
+        return (t.DATE,)
+    if all(kind == t.STRING and isinstance(value, str) for value, kind in literals):
+        days = all(_DAY.fullmatch(str(value)) for value, _ in literals)
+        return (t.STRING, t.DATE) if days else (t.STRING,)
+    return ()
 
 
 def _end_of_where(tokens: Sequence[SqlToken], start: int) -> int:

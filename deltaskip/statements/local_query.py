@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
+from deltaskip.change_feed.change_scan import ChangeScan
+from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, meant
+from deltaskip.lazy_regex import regex
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
 from deltaskip.redaction import redacted
@@ -17,8 +19,10 @@ from deltaskip.sparkexpr.functions import ALIASES, FUNCTIONS, PRESENT, REPLACED
 from deltaskip.sparkexpr.nodes import Column
 from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_tokens
 from deltaskip.sparkexpr.types import COLLATIONS_KEY, display_name, fold_name
-from deltaskip.statements.local_pushdown import sure_predicate
-from deltaskip.statements.queries import QuerySession
+from deltaskip.sparkexpr.values.arrow_values import exact_sum
+from deltaskip.statements.join_pruning import without_partnerless
+from deltaskip.statements.local_pushdown import join_predicates, sure_predicate
+from deltaskip.statements.queries import QuerySession, required_locally
 from deltaskip.statements.reader import StatementTable, path_of
 from deltaskip.statements.references import Reference, references, renamed
 from deltaskip.table.table import DeltaTable
@@ -32,6 +36,10 @@ _OPERATORS = {"::": "cast", "^": "^", "[": "[]"}
 _OF_SPARK = {"cast", "try_cast", *FUNCTIONS, *REPLACED, *PRESENT, *ALIASES}
 # The query reads the tables that it names, and no file, variable or extension beside them.
 _CLOSED = ("python_enable_replacements = false", "enable_external_access = false", "lock_configuration = true")
+# Words with which a row of the result depends on more rows of a table than its partners.
+_OF_MANY_ROWS = regex(r"(?i)\b(?:SAMPLE|TABLESAMPLE|POSITIONAL|ASOF)\b")
+# Smaller tables are read in the time that finding the joins of a query, and reading keys, takes.
+_LEAST_BYTES = 8 << 20
 _SOURCE_WORDS = ("FROM", "JOIN")
 _NEXT_WORDS = ("GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "OFFSET")
 _EXAMPLE = "SELECT * FROM 'data/orders'"
@@ -87,6 +95,30 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
         PredicateError: DuckDB refuses the query, or a predicate cannot be parsed.
         TableNotFound: There is no table of a name.
     """
+    text, tokens, named, known = _read(session, text, time_zone)
+    with_values = str(with_parameters(text, params))
+    simple = known.simple(with_values)
+    if simple is not None:
+        return LocalRows(simple.to_batches())
+    scans = known.scans(with_values, named)
+    rows = _by_duckdb(text, tokens, scans, params, time_zone)
+    return LocalRows(rows, tuple(_others(tokens)), tuple(_collated(tokens, known.tables.values())))
+
+
+def local_plan(session: QuerySession, text: str, params: object = None, time_zone: str = "UTC") -> pa.Table:
+    """Return which files a query without a session reads of each of its tables, and why, as the answer of EXPLAIN.
+
+    For arguments and errors, see `local_rows`.
+    """
+    text, _, named, known = _read(session, text, time_zone)
+    with_values = str(with_parameters(text, params))
+    simple = known.simple(with_values)
+    scans = [*known.scans(with_values, named).values()] if simple is None else [simple]
+    return pa.table({"plan": ["\n\n".join(str(scan.explain()) for scan in scans)]})
+
+
+def _read(session: QuerySession, text: str, time_zone: str) -> tuple[str, list[SqlToken], list[Reference], _Known]:
+    """A query without what follows it, its tokens, its tables in the order of the text, and how they are read."""
     text = text.strip().rstrip("; \n\t")
     tokens = _tokens(text)
     if not tokens or not tokens[0].is_word("SELECT", "WITH", "FROM"):
@@ -97,7 +129,7 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
     try:
         found = references(text, paths=True)
     except PredicateError:
-        if example is None:
+        if example is None or any(token.is_word("CHANGES") for token in tokens):
             raise
         found = []
     named = [ref for ref in found if session.has_table(ref.name.parts) or session.knows_names]
@@ -105,14 +137,7 @@ def local_rows(session: QuerySession, text: str, params: object = None, time_zon
         raise InvalidArgument(f"The query names no table: put its path in quotes, as in: {example or _EXAMPLE}")
     # A table that is named twice is read at one version.
     tables = {name: session.table(name) for name in {ref.name: None for ref in named}}
-    known = _Known(session, tables, time_zone)
-    with_values = str(with_parameters(text, params))
-    simple = known.simple(with_values)
-    if simple is not None:
-        return LocalRows(simple)
-    scans = dict(zip(named, known.scans(with_values, named), strict=True))
-    rows = _by_duckdb(text, tokens, scans, params, time_zone)
-    return LocalRows(rows, tuple(_others(tokens)), tuple(_collated(tokens, tables.values())))
+    return text, tokens, named, _Known(session, tables, time_zone)
 
 
 def _tokens(text: str) -> list[SqlToken]:
@@ -177,8 +202,8 @@ class _Known:
     tables: Mapping[StatementTable, DeltaTable]
     time_zone: str
 
-    def simple(self, text: str) -> pa.RecordBatchReader | None:
-        """The rows of `SELECT columns FROM table [WHERE predicate] [LIMIT n]`; None for any other query."""
+    def simple(self, text: str) -> TableScan | ChangeScan | None:
+        """The scan of `SELECT columns FROM table [WHERE predicate] [LIMIT n]`; None for any other query."""
         tokens, found = _tokens(text), references(text, paths=True)
         if len(found) != 1 or not tokens[0].is_word("SELECT"):
             return None
@@ -200,25 +225,71 @@ class _Known:
             limit, after = int(after[1].text), []
         if after:
             return None
-        return self.scan(one.name, where, columns or None, limit).to_batches()
+        return self.scan(one.name, where, columns or None, limit)
 
-    def scans(self, text: str, named: Sequence[Reference]) -> list[TableScan]:
-        """The scans of the tables of a query for DuckDB, in its order, by the predicates that mean the same in Spark.
+    def scans(self, text: str, named: Sequence[Reference]) -> dict[Reference, TableScan | ChangeScan]:
+        """The scans of the tables of a query for DuckDB, by what mean the same in Spark: predicates, and joins.
 
         text: The query with the values of its parameters.
         """
         tokens = _tokens(text)
         by_place = [ref for ref in references(text, paths=True) if ref.name in self.tables]
         assert [ref.name for ref in by_place] == [ref.name for ref in named]
-        return [
+        found = [
             self.scan(ref.name, sure_predicate(text, tokens, ref, self.tables[ref.name].schema)) for ref in by_place
         ]
+        return self.without_partnerless(text, dict(zip(named, found, strict=True)))
+
+    def without_partnerless(
+        self, text: str, scans: Mapping[Reference, TableScan | ChangeScan]
+    ) -> dict[Reference, TableScan | ChangeScan]:
+        """The scans of a query without files whose rows have no partner in its joins.
+
+        text: The query with the values of its parameters.
+        """
+        # Strings with backslashes are others in DuckDB, and names may stand in double quotes.
+        if len(scans) < 2 or "\\" in text or '"' in text or _OF_MANY_ROWS.search(text):
+            return dict(scans)
+        tables = {ref: scan for ref, scan in scans.items() if isinstance(scan, TableScan)}
+        if len(tables) < len(scans):
+            return dict(scans)
+        sizes = [exact_sum(each.files(columns=["size"])["size"]) for each in tables.values() if each.total_files() > 1]
+        if max(sizes, default=0) < _LEAST_BYTES:
+            return dict(scans)
+        by_place = [ref for ref in references(text, paths=True) if ref.name in self.tables]
+        names = {ref: f"deltaskip_{number}" for number, ref in enumerate(by_place)}
+        if "deltaskip_" in text.lower():
+            return dict(scans)
+        given = dict(zip(names.values(), tables.values(), strict=True))
+        required = required_locally(
+            renamed(text, names, _plain), {name: [*each.paths_by_name] for name, each in given.items()}
+        )
+        if not required.joins:
+            return dict(scans)
+        for ref, name in names.items():
+            predicates = join_predicates(required.predicates.get(name, []), self.tables[ref.name].schema)
+            if predicates:
+                given[name] = given[name]._also(parse_sql(" AND ".join(f"({each})" for each in predicates)))
+        aliases = {name: ref.alias for ref, name in names.items()}
+        narrowed = without_partnerless(given, required.joins, aliases, same_types=True)
+        return dict(zip(scans, narrowed.values(), strict=True))
 
     def scan(
         self, name: StatementTable, where: str | None, columns: Sequence[str] | None = None, limit: int | None = None
-    ) -> TableScan:
+    ) -> TableScan | ChangeScan:
         """The scan of a table by a predicate, and by that of the view which its name stands for."""
         both = [f"({each})" for each in (self.session.condition(name), where) if each is not None]
+        if name.changes is not None:
+            found = self.session.changes(name, self.tables[name], both, self.time_zone)
+            shown = list(found.paths_by_name)
+            by_name = {fold_name(each): each for each in shown}
+            names = shown if columns is None else columns
+            for each in names:
+                if fold_name(each) not in by_name:
+                    raise PredicateError(
+                        f"The changes of {found.snapshot.table_root} have no column {each}.{meant(each, shown)}"
+                    )
+            return found._narrowed([by_name[fold_name(each)] for each in names], None, limit)
         return self.tables[name].scan(" AND ".join(both) or None, columns, limit, self.time_zone)
 
 
@@ -248,7 +319,7 @@ def _columns(text: str, tokens: Sequence[SqlToken]) -> list[str] | None:
 def _by_duckdb(
     text: str,
     tokens: Sequence[SqlToken],
-    scans: Mapping[Reference, TableScan],
+    scans: Mapping[Reference, TableScan | ChangeScan],
     params: object,
     time_zone: str,
 ) -> pa.RecordBatchReader:
@@ -308,6 +379,11 @@ def _refused(error: Exception, text: str, tokens: Sequence[SqlToken], views: Map
     cure += " Write AND for &&." if "&&" in text else ""
     cure += ' DuckDB quotes names as "name".' if "`" in text else ""
     return PredicateError(f"DuckDB refuses the query: {said}{cure}")
+
+
+def _plain(name: str) -> str:
+    """A name without quotes, by which no column of a query can be qualified if it would need them."""
+    return name if name.isidentifier() else f"deltaskip_{name.encode().hex()}"
 
 
 def _identifier(name: str) -> str:

@@ -31,15 +31,15 @@ _ENDS = (
 )
 _OPENING, _CLOSING = ("(", "["), (")", "]")
 # The parts that make the rows of a query depend on more than one row of its source.
-_NOT_ROW_BY_ROW = (exp.AggFunc, exp.Window, exp.Explode, exp.Posexplode, exp.Inline, exp.UDTF)
-_BEYOND_ROWS = (
+NOT_ROW_BY_ROW = (exp.AggFunc, exp.Window, exp.Explode, exp.Posexplode, exp.Inline, exp.UDTF)
+BEYOND_ROWS = (
     *("group", "having", "limit", "offset", "qualify", "windows", "laterals", "distinct", "pivots", "sample"),
     *("sort", "cluster", "distribute", "connect", "match", "kind", "prewhere", "operation_modifiers"),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class _Conjunct:
+class Conjunct:
     """A predicate: pieces of text with columns between them, each by the parts of its name."""
 
     pieces: tuple[str | tuple[str, ...], ...]
@@ -53,13 +53,13 @@ class _Conjunct:
         """The predicate as SQL text."""
         return "".join(piece if isinstance(piece, str) else quoted_path(piece) for piece in self.pieces)
 
-    def renamed(self, names: Mapping[tuple[str, ...], tuple[str, ...]]) -> _Conjunct:
+    def renamed(self, names: Mapping[tuple[str, ...], tuple[str, ...]]) -> Conjunct:
         """The predicate over other columns."""
-        return _Conjunct(tuple(names[piece] if isinstance(piece, tuple) else piece for piece in self.pieces))
+        return Conjunct(tuple(names[piece] if isinstance(piece, tuple) else piece for piece in self.pieces))
 
 
 @dataclass(slots=True)
-class _Relation:
+class QueryRelation:
     """A relation in FROM: a table with known columns, or a query.
 
     Attributes:
@@ -79,38 +79,17 @@ class _Relation:
     hidden: bool = False
 
 
-def predicates_of(text: str, tables: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return predicates, as SQL text over its columns, that rows of each table must satisfy to matter.
-
-    Args:
-        text: The query, in which each table has one name that occurs once.
-        tables: Names of the columns of each table.
-    """
-    try:
-        trees = sqlglot.parse(text, dialect="spark")
-        search = _Search(text, sql_tokens(text), tables)
-    except (SqlglotError, SchemaError, RecursionError):
-        return {}
-    # sqlglot rewrites the operators of a pipe, which changes their order.
-    if len(trees) != 1 or not isinstance(trees[0], exp.Query) or "|>" in text:
-        return {}
-    try:
-        search.query(trees[0], (), {})
-    except RecursionError:
-        return {}
-    return search.found
-
-
-class _Search:
+class QuerySearch:
     """A walk over the tree of a query, with the predicates that rows of each part must satisfy."""
 
-    def __init__(self, text: str, tokens: list[SqlToken], tables: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, text: str, tokens: list[SqlToken], tables: Mapping[str, Sequence[str]], dialect: str) -> None:
         self.text = text
+        self.dialect = dialect
         self.tables = {name: frozenset(map(fold_name, columns)) for name, columns in tables.items()}
         self.spans = list(_spans(tokens, 0, len(tokens)))
         self.found: dict[str, list[str]] = {}
 
-    def query(self, node: Any, required: Sequence[_Conjunct], names: Mapping[str, exp.CTE]) -> None:
+    def query(self, node: Any, required: Sequence[Conjunct], names: Mapping[str, exp.CTE]) -> None:
         """Search a query. required: conjuncts over its columns. names: the names of WITH around it."""
         visible = dict(names)
         with_ = node.args.get("with_") if isinstance(node, exp.Expression) else None
@@ -137,16 +116,17 @@ class _Search:
         """Whether a name of WITH occurs once below a node."""
         return sum(fold_name(each.name) == fold_name(alias) for each in node.find_all(exp.Table)) == 1
 
-    def select(self, node: exp.Select, required: Sequence[_Conjunct], names: Mapping[str, exp.CTE]) -> None:
+    def select(self, node: exp.Select, required: Sequence[Conjunct], names: Mapping[str, exp.CTE]) -> None:
         """Search a SELECT, and the queries inside of it."""
         relations = self.relations(node, names)
-        pushed: dict[int, list[_Conjunct]] = {}
+        pushed: dict[int, list[Conjunct]] = {}
         if relations is not None:
             inside = self.through(node, required, relations)
             where = node.args.get("where")
             for conjunct in (*self.conjuncts(where.this if where is not None else None), *inside):
                 self.put(conjunct, relations, pushed, lambda each: not each.supplied and not each.hidden)
             self.joins(node, relations, pushed)
+            self.related(node, relations, names)
         searched: set[int] = set()
         for i, relation in enumerate(relations or ()):
             conjuncts = pushed.get(i, [])
@@ -164,7 +144,7 @@ class _Search:
                 if cte is not None:
                     self.query(cte.this, (), names)
 
-    def relations(self, node: exp.Select, names: Mapping[str, exp.CTE]) -> list[_Relation] | None:
+    def relations(self, node: exp.Select, names: Mapping[str, exp.CTE]) -> list[QueryRelation] | None:
         """The relations of FROM with its joins; None if something about them is not known."""
         start = node.args.get("from_")
         if start is None or any(node.args.get(key) for key in ("laterals", "match", "connect", "pivots")):
@@ -187,7 +167,7 @@ class _Search:
         aliases = [each.alias for each in found]
         return found if len(set(aliases)) == len(aliases) else None
 
-    def relation(self, node: exp.Expression, names: Mapping[str, exp.CTE]) -> _Relation:
+    def relation(self, node: exp.Expression, names: Mapping[str, exp.CTE]) -> QueryRelation:
         """A relation of FROM."""
         alias = node.args.get("alias")
         name = fold_name(node.alias_or_name)
@@ -195,14 +175,14 @@ class _Search:
         plain = plain and (alias is None or not alias.args.get("columns"))
         match node:
             case exp.Table() if plain and isinstance(node.this, exp.Identifier) and node.name in self.tables:
-                return _Relation(name, self.tables[node.name], table=node.name)
+                return QueryRelation(name, self.tables[node.name], table=node.name)
             case exp.Table() if plain and fold_name(node.name) in names and not node.args.get("db"):
                 query = names[fold_name(node.name)]
                 if not query.args["alias"].args.get("columns"):
-                    return _Relation(name, self.outputs(query.this, names), query=query.this)
+                    return QueryRelation(name, self.outputs(query.this, names), query=query.this)
             case exp.Subquery() if plain and not any(node.args.get(key) for key in ("limit", "offset")):
-                return _Relation(name, self.outputs(node.this, names), query=node.this)
-        return _Relation(name, None)
+                return QueryRelation(name, self.outputs(node.this, names), query=node.this)
+        return QueryRelation(name, None)
 
     def outputs(self, node: Any, names: Mapping[str, exp.CTE]) -> frozenset[str] | None:
         """The names of a query's columns, if they are all known and different."""
@@ -238,12 +218,12 @@ class _Search:
         return found
 
     def through(
-        self, node: exp.Select, required: Sequence[_Conjunct], relations: Sequence[_Relation]
-    ) -> Iterator[_Conjunct]:
+        self, node: exp.Select, required: Sequence[Conjunct], relations: Sequence[QueryRelation]
+    ) -> Iterator[Conjunct]:
         """Conjuncts over the columns of a SELECT as conjuncts over the columns of its relations."""
-        if not required or any(node.args.get(key) for key in _BEYOND_ROWS) or node.args.get("with_"):
+        if not required or any(node.args.get(key) for key in BEYOND_ROWS) or node.args.get("with_"):
             return
-        if any(each.find(*_NOT_ROW_BY_ROW, exp.Anonymous) for each in node.expressions):
+        if any(each.find(*NOT_ROW_BY_ROW, exp.Anonymous) for each in node.expressions):
             return
         columns = self.projections(node, {})
         if columns is None:
@@ -259,7 +239,7 @@ class _Search:
             else:
                 yield conjunct.renamed(names)
 
-    def joins(self, node: exp.Select, relations: list[_Relation], pushed: dict[int, list[_Conjunct]]) -> None:
+    def joins(self, node: exp.Select, relations: list[QueryRelation], pushed: dict[int, list[Conjunct]]) -> None:
         """Assign conjuncts of ON to the relations of their columns."""
         supplied = {id(relations[0]): False}
         for i, join in enumerate(node.args.get("joins") or (), 1):
@@ -269,8 +249,8 @@ class _Search:
             right = inner or joined.hidden or side == "LEFT"
 
             def fits(
-                each: _Relation,
-                joined: _Relation = joined,
+                each: QueryRelation,
+                joined: QueryRelation = joined,
                 inner: bool = inner,
                 right: bool = right,
                 supplied: Mapping[int, bool] = dict(supplied),
@@ -284,14 +264,17 @@ class _Search:
                 supplied = dict.fromkeys(supplied, True)
             supplied[id(joined)] = joined.supplied
 
+    def related(self, node: exp.Select, relations: list[QueryRelation], names: Mapping[str, exp.CTE]) -> None:
+        """Search a SELECT for what holds between its relations; a subclass does."""
+
     def put(
-        self, conjunct: _Conjunct, relations: Sequence[_Relation], pushed: dict[int, list[_Conjunct]], fits: Any
+        self, conjunct: Conjunct, relations: Sequence[QueryRelation], pushed: dict[int, list[Conjunct]], fits: Any
     ) -> None:
         """Assign a conjunct to the relation of all its columns, if there is one."""
         owners: set[int] = set()
         names: dict[tuple[str, ...], tuple[str, ...]] = {}
         for path in conjunct.columns:
-            owner, inner = _owner(path, relations)
+            owner, inner = owner_of(path, relations)
             if owner is None:
                 return
             owners.add(owner)
@@ -299,7 +282,7 @@ class _Search:
         if len(owners) == 1 and fits(relations[next(iter(owners))]):
             pushed.setdefault(owners.pop(), []).append(conjunct.renamed(names))
 
-    def conjuncts(self, node: Any) -> Iterator[_Conjunct]:
+    def conjuncts(self, node: Any) -> Iterator[Conjunct]:
         """The conjuncts of a predicate that have columns and no query, as they stand in the text."""
         if node is None:
             return
@@ -310,7 +293,7 @@ class _Search:
             if found is not None:
                 yield found
 
-    def sliced(self, columns: list[exp.Column]) -> _Conjunct | None:
+    def sliced(self, columns: list[exp.Column]) -> Conjunct | None:
         """The conjunct of the text that has these columns and no others; None if it is not certain which."""
         places: list[tuple[int, int, tuple[str, ...]]] = []
         for column in columns:
@@ -334,19 +317,19 @@ class _Search:
                 return None
             pieces += self.text[at:begin], parts
             at = stop
-        conjunct = _Conjunct((*pieces, self.text[at:end]))
+        conjunct = Conjunct((*pieces, self.text[at:end]))
         return conjunct if self.has_only(start, end, len(places)) else None
 
     def has_only(self, start: int, end: int, columns: int) -> bool:
         """Whether the text between two positions, parsed separately, has this number of columns, and no query."""
         try:
-            tree = sqlglot.parse_one(self.text[start:end], dialect="spark", into=exp.Condition)
+            tree = sqlglot.parse_one(self.text[start:end], dialect=self.dialect, into=exp.Condition)
         except SqlglotError:
             return False
         return tree.find(exp.Query) is None and sum(1 for _ in tree.find_all(exp.Column)) == columns
 
 
-def _owner(path: tuple[str, ...], relations: Sequence[_Relation]) -> tuple[int | None, tuple[str, ...]]:
+def owner_of(path: tuple[str, ...], relations: Sequence[QueryRelation]) -> tuple[int | None, tuple[str, ...]]:
     """The relation that a column belongs to, and its path there; None if it is not certain.
 
     # Spark 4.1, AttributeSeq.resolve: a qualifier takes precedence over a column of this name

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Literal
 
 from deltaskip.alter.alter_sql import AlterParser
+from deltaskip.errors import SchemaError
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.text.sql_text import SqlToken, sql_error
-from deltaskip.sparkexpr.types import StructType, display_name
+from deltaskip.sparkexpr.types import StructType, display_name, parse_names
 from deltaskip.sparkexpr.types.ddl import DdlParser
 
 NameParts = tuple[str, ...]
@@ -32,6 +34,27 @@ def qualifiers(parts: NameParts, alias: str | None) -> list[NameParts]:
 
 
 @dataclass(frozen=True, slots=True)
+class StatementChanges:
+    """The changes of a table in a query.
+
+    Attributes:
+        start: The first version, or the time from which on versions are read, also as SQL text.
+        end: The last version, or a time; None for the latest.
+        after_start: Whether `start` itself is left out.
+        before_end: Whether `end` itself is left out.
+        options: The options of WITH, by their names in lower case.
+        updates: Whether images of updates are told as such; otherwise as a delete and an insert.
+    """
+
+    start: int | str | datetime
+    end: int | str | datetime | None = None
+    after_start: bool = False
+    before_end: bool = False
+    options: tuple[tuple[str, str], ...] = ()
+    updates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class StatementTable:
     """The name of a table in a statement.
 
@@ -39,11 +62,13 @@ class StatementTable:
         parts: The parts of the name; ("delta", path) for a table by its path.
         version: The version to read; None for the latest.
         timestamp: SQL text of the time to read; None for the latest version.
+        changes: The changes to read; None for the rows.
     """
 
     parts: NameParts
     version: int | None = None
     timestamp: str | None = None
+    changes: StatementChanges | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +166,70 @@ class StatementReader(AlterParser):
         start = self.at
         spelled = self.take_words("FOR")
         if self.take_one("VERSION", "SYSTEM_VERSION") and self.take_words("AS", "OF"):
-            token = self.next("the version")
-            if token.kind not in ("number", "string") or not (token.text.isascii() and token.text.isdigit()):
-                raise sql_error(self.text, token.start, "the version must be a whole number")
-            if len(token.text) > 18:
-                raise sql_error(self.text, token.start, "the version is too large")
-            return int(token.text), None
+            return self.version(), None
         self.at = start + spelled
         if self.take_one("TIMESTAMP", "SYSTEM_TIME") and self.take_words("AS", "OF"):
             return None, self.operand()
         self.at = start
         return None, None
+
+    def version(self) -> int:
+        """A version, as a number or a string."""
+        token = self.next("the version")
+        if token.kind not in ("number", "string") or not (token.text.isascii() and token.text.isdigit()):
+            raise sql_error(self.text, token.start, "the version must be a whole number")
+        if len(token.text) > 18:
+            raise sql_error(self.text, token.start, "the version is too large")
+        return int(token.text)
+
+    def changes_clause(self) -> StatementChanges | None:
+        """CHANGES FROM VERSION a [EXCLUSIVE] [TO VERSION b [EXCLUSIVE]] [WITH (options)] or TIMESTAMP, if it is next.
+
+        # Spark 4.2, SqlBaseParser.g4: changesClause, optionsClause
+        """
+        start = self.at
+        if not self.take_words("CHANGES", "FROM"):
+            return None
+        words = ("VERSION", "SYSTEM_VERSION") if self.peek_word("VERSION", "SYSTEM_VERSION") else ("TIMESTAMP",)
+        words = words if len(words) > 1 else ("TIMESTAMP", "SYSTEM_TIME")
+        if self.take_one(*words) is None:
+            self.at = start
+            return None
+        read = self.version if "VERSION" in words else self.operand
+        first, after = read(), self.take_one("INCLUSIVE", "EXCLUSIVE") == "EXCLUSIVE"
+        last, before = None, False
+        if self.take_words("TO"):
+            if self.take_one(*words) is None:
+                raise self.error(f"{words[0]} is expected here, as after FROM")
+            last, before = read(), self.take_one("INCLUSIVE", "EXCLUSIVE") == "EXCLUSIVE"
+        options: tuple[tuple[str, str], ...] = ()
+        if self.take_words("WITH"):
+            options = tuple(
+                (each.property.lower(), each.value) for each in self.parenthesized_list(self.property_with_value)
+            )
+        return StatementChanges(first, last, after, before, options)
+
+    def table_changes(self, by_path: bool) -> StatementTable | None:
+        """The table and the range of a call of table_changes or table_changes_by_path; None unless they are constants.
+
+        # delta-spark, DeltaTableValueFunctions
+        """
+        closing = self.closing(self.at)
+        tokens = [token for token in self.tokens[self.at + 1 : closing] if not token.is_symbol(",")]
+        known = len(tokens) in (2, 3) and tokens[0].kind == "string"
+        self.at = closing + 1
+        if not known or any(token.kind not in ("number", "string") for token in tokens[1:]):
+            return None
+        bounds: list[int | str] = []
+        for token in tokens[1:]:
+            is_version = token.kind == "number" and token.text.isascii() and token.text.isdigit()
+            bounds.append(int(token.text) if is_version else self.text[token.start : token.end])
+        if by_path:
+            path = tokens[0].text
+            parts: NameParts = "delta", path if "/" in path else f"./{path}"
+        else:
+            [parts] = (tuple(each) for each in parse_names(tokens[0].text, "table_changes", SchemaError))
+        return StatementTable(parts, changes=StatementChanges(bounds[0], (*bounds[1:], None)[0], updates=True))
 
     def operand(self) -> str:
         """The text of a value without surrounding words, such as `current_timestamp() - INTERVAL 1 DAY`."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.reading.read_plan import METADATA
@@ -24,6 +25,9 @@ _NO_ALIAS = (
     *("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ON", "USING", "LATERAL"),
     *("PIVOT", "UNPIVOT", "TABLESAMPLE", "INSERT", "VALUES", "FROM", "AGGREGATE", "EXTEND", "SET", "DROP"),
 )
+EXPLAINED = ("EXTENDED", "CODEGEN", "COST", "FORMATTED")
+"""Words that may follow EXPLAIN."""
+_CHANGES = ("table_changes", "table_changes_by_path")
 _BEFORE_TABLE = ("UNION", "ALL", "DISTINCT", "EXCEPT", "INTERSECT", "MINUS", "AS", "EXPLAIN", "EXTENDED", "FORMATTED")
 
 
@@ -172,7 +176,7 @@ def _walked(text: str, paths: bool = False) -> _References:
     """The walk over a query. Raises SchemaError for a parenthesis that is not closed."""
     reader = _References(text, paths)
     if reader.take_words("EXPLAIN"):
-        reader.take_one("EXTENDED", "CODEGEN", "COST", "FORMATTED")
+        reader.take_one(*EXPLAINED)
     reader.level(len(reader.tokens), frozenset(), query=True)
     return reader
 
@@ -316,16 +320,21 @@ class _References(StatementReader):
             self.at += 1
             return
         parts = self.parts("the name of a relation")
+        function = fold_name(parts[0]) if self.peek_symbol("(") and len(parts) == 1 else ""
         if self.peek_symbol("("):
-            return
-        name = self.at_version(parts) if self.peek_symbol("@") else StatementTable(parts, *self.time_travel())
+            name = self.table_changes(function.endswith("path")) if function in _CHANGES else None
+            if name is None:
+                return
+        else:
+            name = self.at_version(parts) if self.peek_symbol("@") else StatementTable(parts, *self.time_travel())
+            name = replace(name, changes=self.changes_clause())
         start, end = self.tokens[first].start, self.tokens[self.at - 1].end
         if first > 1 and self.tokens[first - 2].is_word("SEMI", "ANTI"):
             # No `*` includes the columns of this side of the join.
             select = 0
         alias_at, alias = self.alias() if aliased else (None, None)
-        if len(parts) > 1 or fold_name(parts[0]) not in names:
-            self.found.append(Reference(name, start, end, alias_at, parts[-1] if alias is None else alias, select))
+        if function or len(parts) > 1 or fold_name(parts[0]) not in names:
+            self.found.append(Reference(name, start, end, alias_at, name.parts[-1] if alias is None else alias, select))
 
     def path_in_quotes(self, select: int | None) -> None:
         """Read the path of a table, or a name in double quotes if a dot follows, and record it."""
@@ -336,7 +345,7 @@ class _References(StatementReader):
             self.at += 2
         if len(parts) == 1:
             parts = ["delta", parts[0] if "/" in parts[0] else f"./{parts[0]}"]
-        name = StatementTable(tuple(parts), *self.time_travel())
+        name = StatementTable(tuple(parts), *self.time_travel(), self.changes_clause())
         start, end = self.tokens[first].start, self.tokens[self.at - 1].end
         alias_at, alias = self.alias()
         self.found.append(Reference(name, start, end, alias_at, name.parts[-1] if alias is None else alias, select))

@@ -26,7 +26,7 @@ from deltaskip.sparkexpr.types import TIMESTAMP, DataType
 from deltaskip.sparkexpr.types.ddl import timestamp_of
 from deltaskip.statements.from_the_log import Query
 from deltaskip.statements.grammar import GRAMMAR, NEAREST, StatementForm
-from deltaskip.statements.queries import QuerySession
+from deltaskip.statements.queries import QuerySession, explained
 from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.statement import Statement, StatementSession
 from deltaskip.warning import warn
@@ -46,9 +46,15 @@ def text_first(spark: Any, text: object, params: Any) -> tuple[Any, str, Any]:
 
 
 def answer_locally(session: QuerySession, text: str, params: object, time_zone: str = "UTC") -> pa.Table:
-    """Return the rows of one SELECT without a session, see `local_rows`; warns of functions with another meaning."""
-    from deltaskip.statements.local_query import local_rows
+    """Return the rows of one SELECT, or of EXPLAIN of one, without a session.
 
+    See `local_rows` and `local_plan`. Warns of functions with another meaning.
+    """
+    from deltaskip.statements.local_query import local_plan, local_rows
+
+    query = explained(text)
+    if query is not None:
+        return local_plan(session, query, params, time_zone)
     found = local_rows(session, text, params, time_zone)
     if found.warning:
         warn(found.warning, PredicateWarning)
@@ -68,7 +74,7 @@ def run_statement(
     given = str(with_parameters(text, params))
     statement = parse_statement(given, timestamp_of(spark, given))
     session = StatementSession(spark, catalog)
-    if spark is None and isinstance(statement, Query) and not statement.explains:
+    if spark is None and isinstance(statement, Query):
         proved = statement.from_log(session)
         return answer_locally(session, text, params) if proved is None else proved
     with advice_in(_WORDS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from deltaskip.errors import DeltaSkipError, SchemaError
 from deltaskip.records import dataclass
@@ -38,7 +39,7 @@ class QueryItem:
 
 @dataclass(frozen=True, slots=True)
 class SimpleQuery:
-    """SELECT [DISTINCT] items FROM table [WHERE where] [GROUP BY columns] [ORDER BY order LIMIT limit].
+    """SELECT [DISTINCT] items FROM table [WHERE where] [GROUP BY columns] [ORDER BY order] [LIMIT limit].
 
     Attributes:
         items: The columns of the answer; () for `*`.
@@ -49,6 +50,7 @@ class SimpleQuery:
         group_by: The columns of GROUP BY.
         order: For each column of ORDER BY whether large values and NULLs come first.
         limit: The number of LIMIT; None without.
+        in_quotes: Whether the table is a path in quotes, which Spark does not read.
     """
 
     items: tuple[QueryItem, ...]
@@ -59,6 +61,13 @@ class SimpleQuery:
     group_by: tuple[NameParts, ...] = ()
     order: tuple[tuple[NameParts, bool, bool], ...] = ()
     limit: int | None = None
+    in_quotes: bool = False
+
+    @property
+    def is_any(self) -> bool:
+        """Whether it returns columns of any rows, as many as LIMIT says."""
+        plain = not (self.order or self.distinct or self.group_by or any(item.function for item in self.items))
+        return self.limit is not None and plain
 
     @property
     def is_top(self) -> bool:
@@ -68,7 +77,8 @@ class SimpleQuery:
     @property
     def is_total(self) -> bool:
         """Whether it returns aggregates, and columns of GROUP BY."""
-        return not self.order and not self.distinct and any(item.function for item in self.items)
+        plain = not self.order and not self.distinct and self.limit is None
+        return plain and any(item.function for item in self.items)
 
 
 def simple_query(text: str) -> SimpleQuery | None:
@@ -117,9 +127,12 @@ def _parsed(reader: StatementReader) -> SimpleQuery | None:
     items = _items(reader)
     if items is None or not reader.take_words("FROM"):
         return None
-    if reader.at_end or reader.tokens[reader.at].kind not in ("word", "name"):
+    if reader.at_end or reader.tokens[reader.at].kind not in ("word", "name", "string"):
         return None
+    in_quotes = reader.tokens[reader.at].kind == "string"
     table = reader.table_name()
+    if in_quotes and "/" not in table.parts[1]:
+        table = replace(table, parts=("delta", f"./{table.parts[1]}"))
     alias = None
     if reader.take_words("AS") or not (reader.at_end or reader.peek_word(*_AFTER_TABLE) or reader.peek_symbol(";")):
         alias = reader.name("an alias")
@@ -128,7 +141,7 @@ def _parsed(reader: StatementReader) -> SimpleQuery | None:
     order = reader.text_until("the order", *_CLAUSES) if reader.take_words("ORDER", "BY") else None
     limit = _limit(reader)
     reader.finish()
-    if (order is None) != (limit is None) or (where is not None and not _is_plain(where)):
+    if (order is not None and limit is None) or (where is not None and not _is_plain(where)):
         return None
     terms = [] if order is None else SortTerm.texts(order)
     paths = [_path(text) for text, _, _ in terms]
@@ -136,7 +149,7 @@ def _parsed(reader: StatementReader) -> SimpleQuery | None:
     if None in paths or (terms and any(item.name for item in items)):
         return None
     found = tuple((path, down, first) for path, (_, down, first) in zip(paths, terms, strict=True) if path is not None)
-    return SimpleQuery(tuple(items), distinct, table, alias, where, group_by, found, limit)
+    return SimpleQuery(tuple(items), distinct, table, alias, where, group_by, found, limit, in_quotes)
 
 
 def _items(reader: StatementReader) -> list[QueryItem] | None:

@@ -146,8 +146,11 @@ def sql(
     Spark runs the query as typed.
 
     Without a session, a path may also be in quotes, as in `SELECT * FROM 'data/orders'`. Columns of one table with a
-    WHERE in Spark SQL and a LIMIT are read by a scan; DuckDB runs any other SELECT in its SQL, and reads only the
-    columns, files and row groups that the query needs, and nothing but the tables that it names.
+    WHERE in Spark SQL, ORDER BY and LIMIT are read by a scan, and totals are answered from the log as far as it proves
+    them; DuckDB runs any other SELECT in its SQL, and reads only the columns, files and row groups that the query
+    needs, and nothing but the tables that it names.
+
+    In a join, the keys of a table that is small or filtered skip files of the others. EXPLAIN says how many.
 
     Args:
         spark: The session of the views, or None. It may be left out, so that the text comes first.
@@ -169,12 +172,13 @@ def sql(
     Warns:
         PredicateWarning: DuckDB runs the query, and functions in it may have another meaning there than in Spark.
     """
-    from deltaskip.statements.from_the_log import Query
+    from deltaskip.statements.from_the_log import Query, log_answer
     from deltaskip.statements.run import answer_locally, parse_statement, text_first
     from deltaskip.table.methods import time_zone_argument
 
     spark, text, params = text_first(spark, text, params)
-    session = _ViewSession(spark, _views(spark), arguments.storage_settings(storage_options))
+    zone = "UTC" if spark is not None else time_zone_argument(time_zone, "a query")
+    session = _ViewSession(spark, _views(spark), arguments.storage_settings(storage_options), zone)
     read = text if spark is None else engine("A query").substituted(spark, text)
     statement = parse_statement(str(with_parameters(read, params)))
     if not isinstance(statement, Query):
@@ -182,8 +186,12 @@ def sql(
             "deltaskip.sql runs queries only: for all else use methods of DeltaTable, such as history() or delete(), "
             "or the method sql of a catalog, which runs statements."
         )
-    if spark is None and not statement.explains:
-        return answer_locally(session, text, params, time_zone_argument(time_zone, "a query"))
+    # A backslash before a quote does not end a string in Spark, and does in DuckDB.
+    proved = log_answer(session, statement.text) if spark is not None or "\\" not in text else None
+    if proved is not None:
+        return proved if spark is None else engine("The answer of a query").arrow_to_dataframe(spark, proved)
+    if spark is None:
+        return answer_locally(session, text, params, zone)
     return session.query(statement.text)
 
 
@@ -200,10 +208,16 @@ class _ViewSession(QuerySession):
         spark: The session, classic or Connect; None for none.
         views: The views by their folded names.
         options: Options of object stores for tables by path.
+        zone: The time zone of queries without a session.
     """
 
     views: Mapping[str, RegisteredView]
     options: Mapping[str, str] | None
+    zone: str = "UTC"
+
+    @property
+    def own_zone(self) -> str:
+        return self.zone
 
     @property
     def storage_options(self) -> Mapping[str, str] | None:

@@ -237,7 +237,7 @@ class ChangingMethods(TableMethods):
         from deltaskip.data_files.data import GivenRows
         from deltaskip.dml.merge.clauses import checked_condition
         from deltaskip.dml.merge.merge import Merge, merge, merge_source, plan_merge, without_frames
-        from deltaskip.dml.merge.name_resolution import condition_of, default_aliases
+        from deltaskip.skipping.joins.name_resolution import condition_of, default_aliases
         from deltaskip.table.merge_builder import MergeBuilder, Unrun, unrun_merge
 
         if isinstance(source, str) and on is not None and not isinstance(on, str):

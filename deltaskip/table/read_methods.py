@@ -38,12 +38,13 @@ class ReadingMethods(TableMethods):
         hidden: bool = False,
         source: Literal["auto", "feed", "rows"] = "auto",
         net: bool = False,
+        snapshot_first: bool = False,
     ) -> ChangeScan:
         """Return a scan of the rows that versions inserted, deleted and updated.
 
         Changes come from the change data feed (`delta.enableChangeDataFeed`), and in versions without it from the files
-        that a version adds and removes, whose rows are compared by their ids (`delta.enableRowTracking`). Rows have the
-        columns of the last version.
+        that a version adds and removes, whose rows are compared by their ids (`delta.enableRowTracking`), or by their
+        values if `source` is "rows". Rows have the columns of the last version.
 
         Args:
             start: First version, or a time: the first version that was committed at or after it, as a datetime, a
@@ -63,12 +64,17 @@ class ReadingMethods(TableMethods):
             strict: Whether to raise NotProvable if no part of the predicate can skip a file, as for `scan`.
             ansi: Whether Spark evaluates the predicate in ANSI mode, as for `scan`.
             hidden: Whether to read partition columns that a transform has added, as for `scan`.
-            source: "feed" to read only the feed, "rows" to compare rows by their ids in every version, "auto" for the
-                feed in versions that have it. By their ids, rows that RESTORE brings back to other values are updates,
-                and if one image of an update matches the predicate, both are returned.
-            net: Whether to return one change of each row for the whole range, from the ids of rows: its values before
-                the first version and after the last one, with the version of its last change. A row that was inserted
-                and deleted has no change, and neither has one whose values are as they were.
+            source: "feed" to read only the feed, "rows" to compare rows in every version, "auto" for the feed in
+                versions that have it, and row ids in the others. By their ids, rows that RESTORE brings back to other
+                values are updates, and if one image of an update matches the predicate, both are returned. With "rows",
+                versions without row ids are compared by whole rows: equal rows of added and removed files only moved,
+                and an update is a delete and an insert.
+            net: Whether to return one change of each row for the whole range: its values before the first version and
+                after the last one, with the version of its last change. A row that was inserted and deleted has no
+                change, and neither has one whose values are as they were. Rows are followed by their ids; with
+                `source` "rows" by their values, if a version has no ids.
+            snapshot_first: Whether the rows of the first version are returned as inserts, in place of its changes. With
+                `net`, the rows of the last version are inserts.
 
         Raises:
             VersionNotFound: The start is after the latest version, no version is as old or new as a time, or the
@@ -83,6 +89,7 @@ class ReadingMethods(TableMethods):
         """
         # Reading a table at one version must not import the change data feed.
         from deltaskip.change_feed.change_scan import ChangeScan
+        from deltaskip.change_feed.states import WantedChanges
         from deltaskip.change_feed.version_range import version_range
         from deltaskip.skipping.read_options import ReadOptions
 
@@ -94,10 +101,11 @@ class ReadingMethods(TableMethods):
         whole = arguments.flag("net", net)
         if whole and of == "feed":
             raise InvalidArgument(
-                f"net changes of {self.snapshot.root} are found by the ids of rows, which the feed does not have: "
-                f"leave out source='feed'."
+                f"net changes of {self.snapshot.root} are found by comparing rows, and not from the feed: leave out "
+                f"source='feed'."
             )
-        return ChangeScan(versions, options, of, whole)
+        first = arguments.flag("snapshot_first", snapshot_first)
+        return ChangeScan(versions, options, WantedChanges(of, whole, first))
 
     def files_since(self, version: int, time_zone: str = SESSION_ZONE) -> pa.Table:
         """Return the files that the versions after `version`, up to this table's version, added and removed.
@@ -146,6 +154,9 @@ class ReadingMethods(TableMethods):
         max_files_per_trigger: int | None = None,
         ignore_deletes: bool = False,
         skip_change_commits: bool = False,
+        max_bytes_per_trigger: int | None = None,
+        changes: bool = False,
+        source: Literal["auto", "feed", "rows"] = "auto",
         params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> Any:
         """Return a streaming DataFrame of the rows of the table, and then of new rows.
@@ -165,7 +176,13 @@ class ReadingMethods(TableMethods):
                 a date or ISO 8601 text. A time without a time zone is in UTC.
             max_files_per_trigger: Maximum number of files of a micro-batch. The default is all available files.
             ignore_deletes: Whether to skip versions that only delete files.
-            skip_change_commits: Whether to skip versions that delete or change rows, with the rows that they write.
+            skip_change_commits: Whether to skip versions that delete, change or restore rows, with the rows that they
+                write.
+            max_bytes_per_trigger: Bytes of files of a micro-batch, which has at least one file. The default is all
+                available files.
+            changes: Whether to follow the changes of the table, as `changes` returns them, after the rows of the latest
+                version as inserts, or from the given start on. A micro-batch has all changes of a version or none.
+            source: Where changes come from, as for `changes`.
             params: Values of the parameters of `where`, as for `scan`.
 
         Raises:
@@ -193,6 +210,9 @@ class ReadingMethods(TableMethods):
             "startingVersion": "latest" if latest else first,
             "startingTimestamp": starting_timestamp,
             "maxFilesPerTrigger": arguments.non_negative("max_files_per_trigger", max_files_per_trigger),
+            "maxBytesPerTrigger": arguments.non_negative("max_bytes_per_trigger", max_bytes_per_trigger),
+            "readChangeFeed": "true" if arguments.flag("changes", changes) else None,
+            "changeSource": arguments.choice("source", source, "auto", "feed", "rows") if changes else None,
             "ignoreDeletes": "true" if arguments.flag("ignore_deletes", ignore_deletes) else None,
             "skipChangeCommits": "true" if arguments.flag("skip_change_commits", skip_change_commits) else None,
         }

@@ -1,4 +1,4 @@
-"""Changes of versions without a change data feed, found by row ids, beside the feed and the states of the table."""
+"""Changes of versions without a change data feed, by row ids or whole rows, beside the feed and the table's states."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ IDS = {"delta.enableRowTracking": "true"}
 DELETES = ("delete", "update_preimage")
 
 
-def made(folder: Path, *properties: dict[str, str], partitioned: bool = False) -> DeltaTable:
-    joined = dict(pair for each in (IDS, *properties) for pair in each.items())
+def made(folder: Path, *properties: dict[str, str], partitioned: bool = False, ids: bool = True) -> DeltaTable:
+    joined = dict(pair for each in (IDS if ids else {}, *properties) for pair in each.items())
     return DeltaTable.create(folder, DDL, ["p"] if partitioned else [], properties=joined)
 
 
@@ -71,25 +71,53 @@ KINDS = ({}, VECTORS, FEED, {**VECTORS, **FEED})
 
 @pytest.mark.parametrize("partitioned", [False, True])
 @pytest.mark.parametrize("properties", KINDS, ids=str)
-@pytest.mark.parametrize("seed", some(range(12), 2))
+@pytest.mark.parametrize("ids", [True, False], ids=["ids", "values"])
+@pytest.mark.parametrize("seed", some(range(12), 1))
 def test_changes_lead_from_each_version_to_the_next_and_net_ones_from_the_first_to_the_last(
-    tmp_path: Path, properties: dict[str, str], partitioned: bool, seed: int
+    tmp_path: Path, ids: bool, properties: dict[str, str], partitioned: bool, seed: int
 ) -> None:
-    table = made(tmp_path / "t", properties, partitioned=partitioned)
+    table = made(tmp_path / "t", properties, partitioned=partitioned, ids=ids)
     play(table, seed)
     states = [state(table, version) for version in range(table.version + 1)]
     for version in range(1, table.version + 1):
-        came, went = split(changes(table, version, version, source="rows"))
+        found = changes(table, version, version, source="rows")
+        came, went = split(found)
         assert states[version - 1] - went + came == states[version], version
         assert not went - states[version - 1]
+        if not ids:
+            assert came == states[version] - states[version - 1], version
+            assert {row["_change_type"] for row in found} <= {"insert", "delete"}
     for start in range(1, table.version + 1):
-        net = changes(table, start, net=True)
+        net = changes(table, start, net=True, source="rows")
         came, went = split(net)
         assert went == states[start - 1] - states[-1]
         assert came == states[-1] - states[start - 1]
         by_version = changes(table, start, source="rows")
         last = {row["id"]: row["_commit_version"] for row in sorted(by_version, key=lambda r: r["_commit_version"])}
-        assert all(row["_commit_version"] == last[row["id"]] for row in net)
+        assert all(row["_commit_version"] == last[row["id"]] for row in net if ids)
+
+
+@pytest.mark.parametrize("ids", [True, False], ids=["ids", "values"])
+@pytest.mark.parametrize("seed", some(range(12), 2))
+def test_the_state_at_the_first_version_and_the_changes_after_it_are_the_last_state(
+    tmp_path: Path, ids: bool, seed: int
+) -> None:
+    table = made(tmp_path / "t", VECTORS if seed % 2 else {}, ids=ids)
+    play(table, seed)
+    last = state(table, table.version)
+    for start in range(table.version + 1):
+        found = changes(table, start, source="rows", snapshot_first=True)
+        first = [row for row in found if row["_commit_version"] == start]
+        assert {row["_change_type"] for row in first} <= {"insert"}
+        assert counted(first) == state(table, start)
+        came, went = split(found)
+        assert came - went == last
+        net = changes(table, start, source="rows", net=True, snapshot_first=True)
+        assert {row["_change_type"] for row in net} <= {"insert"}
+        assert counted(net) == last
+        where = "id % 4 = 1 AND x > 3"
+        chosen = changes(table, start, source="rows", snapshot_first=True, net=True, where=where)
+        assert counted(chosen) == counted(table.scan(where).to_arrow().to_pylist())
 
 
 def test_the_feed_and_row_ids_tell_the_same_updates(tmp_path: Path) -> None:
@@ -159,8 +187,10 @@ def test_versions_without_row_ids_are_refused(tmp_path: Path) -> None:
     table.append(rows(range(3)))
     with pytest.raises(InvalidArgument, match=r"version 0 of .* neither delta.enableChangeDataFeed nor .* was true"):
         table.changes()
-    with pytest.raises(InvalidArgument, match=r"delta.enableRowTracking was not true: set delta.enableRowTracking"):
-        table.changes(source="rows")
+    with pytest.raises(InvalidArgument, match=r"delta.enableRowTracking was not true: .* or pass source='rows'"):
+        table.changes(net=True)
+    with pytest.raises(InvalidArgument, match=r"because delta.enableChangeDataFeed was not true: set delta.enable"):
+        table.changes(source="feed")
     with pytest.raises(InvalidArgument, match=r"leave out source='feed'"):
         made(tmp_path / "u").changes(net=True, source="feed")
     with pytest.raises(InvalidArgument, match=r"source must be auto, feed or rows, not 'log'"):
@@ -185,4 +215,7 @@ def test_a_scan_can_be_pickled(tmp_path: Path) -> None:
     table.append(rows(range(5)))
     table.update({"x": "x + 1"}, "id = 3")
     scan = table.refresh().changes(1, net=True)
-    assert pickle.loads(pickle.dumps(scan)).to_arrow() == scan.to_arrow()
+    narrowed = scan._narrowed(["id", "_change_type"], None, 3).row_by_row(updates=False)
+    for each in (scan, narrowed):
+        assert pickle.loads(pickle.dumps(each)).to_arrow() == each.to_arrow()
+    assert narrowed.to_arrow().num_rows == 3

@@ -58,3 +58,13 @@ def test_times_and_ranges_beyond_the_end(run: Run, fed: Path) -> None:
     ran = run("changes", fed, "--start", "9", "--allow-out-of-range")
     assert (ran.status, ran.out) == (0, "no versions from 9 on: 0 files with changes, 0 B\n")
     assert json.loads(run("changes", fed, "--start", "9", "--allow-out-of-range", "--json").out)["files"] == []
+
+
+def test_the_first_version_can_be_its_state_and_rows_can_be_compared(run: Run, fed: Path) -> None:
+    ran = run("changes", fed, "--start", "2", "--snapshot-first", "--source", "rows")
+    cells = [line.split() for line in ran.out.splitlines()[2:]]
+    assert [[row[0], *row[3:-2]] for row in cells] == [["2", "inserted", "1", "7"], ["3", "deleted", "1", "?"]]
+    ran = run("changes", fed, "--start", "1", "--net", "--source", "rows")
+    assert ran.out.splitlines()[0].startswith("versions 1 to 3: 0 files")
+    ran = run("query", f"SELECT id FROM table_changes_by_path('{fed}', 1) WHERE _change_type = 'delete' AND id > 8")
+    assert ran.out.split()[-1] != "0"

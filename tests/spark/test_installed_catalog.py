@@ -520,3 +520,39 @@ def test_tables_by_path_under_the_name_of_the_format(spark: Any, catalog: ds.Tab
                 spark.sql(text)
     assert not (tmp_path / "new").exists()
     assert not catalog.list_tables(())
+
+
+def test_keys_that_a_join_finds_skip_files_while_the_query_runs(
+    spark: Any, lake: Any, catalog: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from deltaskip.spark.installed_catalog import scans
+
+    facts = catalog.create_table("db.facts", "k INT, day DATE, s STRING, d DOUBLE, v STRING")
+    for number in range(12):
+        keys = list(range(number * 20, number * 20 + 20))
+        days = pa.array(keys, pa.int32()).cast(pa.date32())
+        values = {"s": [f"s{key:03}" for key in keys], "d": [key / 2 for key in keys], "v": [f"{number}" * 50] * 20}
+        facts.append(pa.table({"k": pa.array(keys, pa.int32()), "day": days, **values}))
+    names = catalog.create_table("db.names", "k INT, day DATE, s STRING, d DOUBLE, name STRING")
+    rows = catalog.load_table("db.facts").scan(columns=["k", "day", "s", "d"]).to_arrow()
+    names.append(rows.append_column("name", pa.array([f"n{key}" for key in range(240)])))
+    kept: list[int] = []
+    made = scans._narrowed
+
+    def narrowed(scan: Any, keys: Any) -> Any:
+        found = made(scan, keys)
+        kept.append(len(found.files()))
+        return found
+
+    monkeypatch.setattr(scans, "_narrowed", narrowed)
+    for column, files in (("k", [2]), ("day", [2]), ("s", [2]), ("d", [])):
+        kept.clear()
+        found = lake(
+            f"SELECT f.k FROM lake.db.facts f JOIN lake.db.names n ON f.{column} = n.{column} "
+            f"WHERE n.name IN ('n5', 'n210') ORDER BY f.k"
+        )
+        assert (found, kept) == ([(5,), (210,)], files), column
+    kept.clear()
+    # The result has every row of the left side.
+    query = "SELECT count(*), count(n.k) FROM lake.db.facts f LEFT JOIN lake.db.names n ON f.k = n.k AND n.name = 'n5'"
+    assert (lake(query), kept) == ([(240, 1)], [])

@@ -91,12 +91,30 @@ def test_only_the_files_row_groups_and_columns_of_a_query_are_read(
     for text in (
         "SELECT id FROM 'data/orders' WHERE day = '2026-01-02' AND id > 6",
         "SELECT sum(id) FROM 'data/orders' WHERE day = DATE '2026-01-02' AND id > 6",
-        "SELECT count(id) FROM 'data/orders' WHERE id > 6 AND day IN (DATE '2026-01-02')",
+        "SELECT count(id + 0) FROM 'data/orders' WHERE id > 6 AND day IN (DATE '2026-01-02')",
     ):
         read.clear()
         ds.sql(text)
         [one] = read
         assert one.files == 1, (text, one)
+
+
+def test_totals_first_rows_and_distinct_partitions_are_answered_as_a_catalog_does(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    monkeypatch.setattr(ds.TableScan, "_finished", lambda self, metrics: read.append(metrics.files))
+    monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
+    for text, names, files in (
+        ("SELECT count(*) FROM {t} WHERE day = DATE '2026-01-02'", ["count(1)"], [0]),
+        ("SELECT day, count(*) AS n, max(id) AS last FROM {t} GROUP BY day", ["day", "n", "last"], [0]),
+        ("SELECT DISTINCT day FROM {t} o", ["day"], []),
+        ("SELECT id FROM {t} ORDER BY id DESC LIMIT 1", ["id"], [1]),
+    ):
+        read.clear()
+        found = ds.sql(text.format(t="'data/orders'"))
+        assert (found.column_names, read) == (names, files), text
+        assert found.equals(ds.catalog("warehouse:wh").sql(text.format(t="sales.orders"))), text
 
 
 TYPES = "id BIGINT, d DOUBLE, f FLOAT, s STRING, c STRING COLLATE UTF8_LCASE, ts TIMESTAMP, t TIMESTAMP_NTZ, day DATE"
@@ -130,7 +148,7 @@ def test_filters_that_duckdb_keeps_to_itself_skip_files_and_change_no_rows(
     model.execute("CREATE TABLE x AS FROM rows")
     monkeypatch.setattr(ds.TableScan, "_finished", lambda self, metrics: read.append(metrics.files))
     shapes = (
-        "SELECT count(*) FROM {t} x WHERE {p}",
+        "SELECT count(id + 0) FROM {t} x WHERE {p}",
         "SELECT sum(id) AS n FROM (FROM {t} AS x WHERE {p} ORDER BY 1)",
         "WITH y AS (SELECT * FROM {t} x WHERE {p}) SELECT max(a.id) FROM y a, y b WHERE a.id = b.id + 0",
     )
@@ -194,7 +212,7 @@ def test_nothing_but_a_select_over_the_named_tables_is_run(folder: Path) -> None
         ("SELECT nope(id) FROM 'names'", ds.PredicateError, "DuckDB refuses the query: .*nope"),
         ("SELECT lable FROM 'names' ORDER BY 1", ds.PredicateError, "DuckDB refuses the query: .*lable"),
         ("SELECT id FROM 'names' WHERE id = :x", ds.PredicateError, ":x|parse"),
-        ("EXPLAIN SELECT id FROM 'names'", ds.SparkUnavailable, "needs a Spark session"),
+        ("EXPLAIN DELETE FROM 'names'", ds.DeltaSkipError, "."),
     ):  # fmt: skip
         with pytest.raises(error, match=said):
             ds.sql(text)
@@ -207,10 +225,12 @@ def test_functions_with_the_meaning_of_duckdb_are_named(folder: Path) -> None:
     ds.DeltaTable.create("collated", "id INT, name STRING COLLATE UTF8_LCASE").append([{"id": 1, "name": "A"}])
     assert ds.sql("SELECT id FROM 'collated' WHERE name = 'a'").num_rows == 1
     with pytest.warns(ds.PredicateWarning, match="^DuckDB compares strings of name by their bytes"):
-        assert ds.sql("SELECT count(*) AS n FROM 'collated' WHERE name = 'a'").to_pylist() == [{"n": 0}]
+        assert ds.sql("SELECT sum(id) AS n FROM 'collated' WHERE name = 'a'").to_pylist() == [{"n": None}]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ds.sql("SELECT count(*) FROM 'collated' WHERE id = 1")
+        ds.sql("SELECT sum(id) FROM 'collated' WHERE id = 1")
+        # No engine but this one is needed.
+        assert ds.sql("SELECT count(*) AS n FROM 'collated' WHERE name = 'a'").to_pylist() == [{"n": 1}]
 
 
 def test_the_time_zone_is_that_of_the_call(folder: Path) -> None:
@@ -230,3 +250,17 @@ def test_a_missing_duckdb_says_what_to_install_and_what_works(folder: Path, monk
     assert ds.sql("SELECT id FROM 'names'").to_pylist() == [{"id": 1}]
     with pytest.raises(ds.InvalidArgument, match="pip install duckdb"):
         ds.sql("SELECT sum(id) FROM 'names'")
+
+
+def test_explain_names_the_files_of_each_table_and_what_joins_save(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deltaskip.statements.local_query._LEAST_BYTES", 0)
+    ds.write("keys", [{"id": number, "label": f"l{number}"} for number in range(12)])
+    text = "EXPLAIN SELECT o.id FROM {t} o JOIN 'keys' k ON o.id = k.id WHERE k.label = 'l7'"
+    [plan] = ds.sql(text.format(t="'data/orders'"))["plan"].to_pylist()
+    assert "The join on o.id = k.id with 1 key saves 4 files." in plan
+    assert "2 of 6 files kept" in plan
+    assert "label = 'l7'" in plan
+    assert "files kept" in ds.catalog("warehouse:wh").sql("EXPLAIN SELECT id FROM sales.orders")["plan"][0].as_py()
+    assert "id > 7" in ds.sql("EXPLAIN SELECT id FROM 'data/orders' WHERE id > 7 LIMIT 1")["plan"][0].as_py()

@@ -9,7 +9,7 @@ import pytest
 
 from deltaskip.errors import CatalogError, PredicateError
 from deltaskip.statements import queries
-from deltaskip.statements.pushdown import predicates_of
+from deltaskip.statements.join_equalities import required_of
 from deltaskip.statements.references import query_template, references
 from tests.looped import looped
 
@@ -251,13 +251,61 @@ def test_queries_that_would_show_the_metadata_column_are_refused(text: str) -> N
 
 @looped("text, required", PREDICATES)
 def test_predicates_that_rows_of_a_table_must_satisfy(text: str, required: dict[str, list[str]]) -> None:
-    assert {name: found for name, found in predicates_of(text, TABLES).items() if found} == required
+    assert {name: found for name, found in required_of(text, TABLES).predicates.items() if found} == required
+
+
+JOINS = [
+    ("SELECT * FROM v0 AS t JOIN v1 AS u ON t.id = u.id", ["v0.id in v1.id", "v1.id in v0.id"]),
+    ("SELECT * FROM v0 AS t, v1 AS u WHERE t.id = u.id AND u.a > 1", ["v0.id in v1.id", "v1.id in v0.id"]),
+    ("SELECT * FROM v0 AS t JOIN v1 AS u USING (id)", ["v0.id in v1.id", "v1.id in v0.id"]),
+    ("SELECT * FROM v0 AS t LEFT JOIN v1 AS u ON t.id = u.id", ["v1.id in v0.id"]),
+    ("SELECT * FROM v0 AS t RIGHT JOIN v1 AS u ON t.id = u.id", ["v0.id in v1.id"]),
+    ("SELECT * FROM v0 AS t FULL JOIN v1 AS u ON t.id = u.id", []),
+    ("SELECT * FROM v0 AS t LEFT SEMI JOIN v1 AS u ON t.id = u.id", ["v0.id in v1.id", "v1.id in v0.id"]),
+    ("SELECT * FROM v0 AS t LEFT ANTI JOIN v1 AS u ON t.id = u.id", ["v1.id in v0.id"]),
+    ("SELECT * FROM v0 AS t LEFT JOIN v1 AS u ON t.g = u.a WHERE t.id = u.id", ["v0.id in v1.id", "v1.a in v0.g"]),
+    ("SELECT * FROM v0 AS t JOIN v1 AS u ON t.id <=> u.id OR t.g = u.a", []),
+    ("SELECT * FROM v0 AS t JOIN v1 AS u ON NOT (t.id = u.id)", []),
+    ("SELECT * FROM v0 AS t JOIN v1 AS u ON t.st.x = u.id", []),
+    ("SELECT * FROM v0 AS t JOIN v1 AS u ON t.id = u.id + 1", []),
+    ("SELECT * FROM v0 WHERE id IN (SELECT k FROM v2 WHERE k > 3)", ["v0.id in v2.k", "v2.k in v0.id"]),
+    ("SELECT * FROM v0 WHERE id IN (SELECT k FROM v2 LIMIT 3)", ["v0.id in v2.k"]),
+    ("SELECT * FROM v0 WHERE id IN (SELECT k FROM v2 GROUP BY k HAVING count(*) > 1)", ["v0.id in v2.k"]),
+    ("SELECT * FROM v0 WHERE id IN (SELECT max(k) FROM v2)", []),
+    ("SELECT * FROM v0 WHERE id IN (SELECT k FROM v2 UNION SELECT id FROM v1)", []),
+    ("SELECT * FROM v0 WHERE id NOT IN (SELECT k FROM v2)", []),
+    ("SELECT * FROM v0 WHERE g = 1 OR id IN (SELECT k FROM v2)", []),
+    ("SELECT * FROM v0 AS t WHERE EXISTS (SELECT 1 FROM v2 AS u WHERE u.k = t.id)", ["v0.id in v2.k", "v2.k in v0.id"]),
+    ("SELECT * FROM v0 AS t WHERE EXISTS (SELECT max(k) FROM v2 AS u WHERE u.k = t.id)", []),
+    ("SELECT * FROM v0 AS t WHERE NOT EXISTS (SELECT 1 FROM v2 AS u WHERE u.k = t.id)", []),
+    ("SELECT * FROM v0 AS t WHERE EXISTS (SELECT 1 FROM v2 AS u WHERE k = id)", ["v0.id in v2.k", "v2.k in v0.id"]),
+    ("WITH c AS (SELECT k AS i FROM v2) SELECT * FROM v0 JOIN c ON v0.id = c.i", ["v0.id in v2.k"]),
+    ("SELECT * FROM v0 JOIN (SELECT k FROM v2 WHERE k > 1 LIMIT 5) c ON v0.id = c.k", ["v0.id in v2.k"]),
+    ("SELECT * FROM v0 JOIN (SELECT k + 1 AS k FROM v2) c ON v0.id = c.k", []),
+    ("SELECT * FROM v0 JOIN (SELECT k FROM v2 UNION SELECT 1) c ON v0.id = c.k", []),
+    ("SELECT * FROM v0 TABLESAMPLE (10 ROWS) AS t JOIN v1 AS u ON t.id = u.id", []),
+    (
+        "SELECT * FROM v0 AS t LEFT JOIN v1 AS u ON t.g = u.a JOIN v2 AS w ON w.k = t.id AND w.k = u.id",
+        ["v0.id in v2.k", "v1.a in v0.g", "v2.k in v0.id", "v2.k in v1.id"],
+    ),
+    (
+        "SELECT * FROM v0 AS t JOIN v1 AS u ON t.id = u.id FULL JOIN v2 AS w ON w.k = t.id",
+        ["v0.id in v1.id", "v1.id in v0.id"],
+    ),
+    ("SELECT * FROM v0 AS t LEFT JOIN v1 AS u ON t.id = u.id RIGHT JOIN v2 AS w ON w.k = u.id", ["v1.id in v0.id"]),
+]
+
+
+@looped("text, equal", JOINS)
+def test_equalities_that_rows_must_satisfy_with_a_row_of_another_table(text: str, equal: list[str]) -> None:
+    found = required_of(text, TABLES).joins
+    assert sorted(f"{each.table}.{each.column} in {each.other}.{each.other_column}" for each in found) == equal
 
 
 def test_a_query_without_sqlglot_or_with_another_version_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     import sqlglot
 
-    assert queries._required("SELECT * FROM a WHERE x = 1", {"a": ["x"]}) == {"a": ["`x` = 1"]}
+    assert queries._required("SELECT * FROM a WHERE x = 1", {"a": ["x"]}).predicates == {"a": ["`x` = 1"]}
     monkeypatch.setattr(sqlglot, "__version__", "29.1.0")
     with pytest.raises(CatalogError, match=r"needs sqlglot 30, .*, not 29.1.0: pip install 'sqlglot>=30\.24,<31'\.$"):
         queries._required("SELECT 1", {})

@@ -7,7 +7,6 @@ equal as their collation says.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -21,16 +20,15 @@ from deltaskip.rows.schema_merge import all_nullable
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.comparison_collation import comparison_collation
 from deltaskip.sparkexpr.nodes import And, Compare, Node, columns_of, top_level_columns
-from deltaskip.sparkexpr.types import FLOATING, STRING, ArrayType, DataType, StructType
-from deltaskip.sparkexpr.values.arrow_nested import list_items, list_offsets
-from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk, typed_array
+from deltaskip.sparkexpr.types import STRING, ArrayType, DataType, StructType
+from deltaskip.sparkexpr.values import equal_form
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 
 Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Rows that match: indexes of target rows and, at the same position, of source rows."""
 
 # Pairs that are compared at once where no key narrows them.
 _AT_ONCE = 1 << 20
-_EMPTY = arrow_array([b""], pa.binary())[0]
 _NO_STRINGS = arrow_array([], pa.string())
 # Integer keys in a range of this size are looked up in an array.
 _TABLE_SIZE = 1 << 24
@@ -133,7 +131,7 @@ def _table(
             kept &= valid
         if key.collation is not None:
             values = expressions.sort_keys(key.collation, values)
-        arrays.append(_hashed(values, type_of(node)))
+        arrays.append(equal_form(values, type_of(node)))
     names = [f"k{i}" for i in range(len(arrays))]
     table = pa.table([*arrays, arrow_array(np.arange(rows, dtype=np.int64))], names=[*names, "row"])
     return table if kept.all() else table.filter(arrow_array(kept))
@@ -142,53 +140,6 @@ def _table(
 def _bare(data_type: DataType | None) -> DataType | None:
     """The type without nullability, which does not matter to a comparison."""
     return None if data_type is None else all_nullable(data_type)
-
-
-def _hashed(values: pa.Array, type_: Any) -> pa.Array:
-    """Values in a form in which values that Spark considers equal are identical; none is NULL."""
-    if isinstance(type_, StructType | ArrayType):
-        return _framed(values, type_)
-    if type_ in FLOATING:
-        numbers = np.asarray(values.to_numpy(zero_copy_only=False), np.float64) + 0.0
-        nan = np.isnan(numbers) & numpy_values(pc.is_valid(values))
-        bits = np.where(np.isnan(numbers), 0.0, numbers).view(np.int64)
-        return arrow_array(np.where(nan, np.int64(0x7FF8000000000000), bits))
-    if pa.types.is_null(values.type):
-        return arrow_array(np.zeros(len(values), np.int64))
-    if not values.null_count:
-        return values
-    return one_chunk(pc.fill_null(values, typed_array([_zero(values.type)], values.type)[0]))
-
-
-def _framed(values: pa.Array, type_: DataType) -> pa.Array:
-    """The bytes of values at every depth, each after its length. NULL equals NULL inside of arrays and structs."""
-    match type_:
-        case StructType(fields):
-            inner = [_framed(child, f.type) for f, child in zip(fields, values.flatten(), strict=True)]
-            found = pc.binary_join_element_wise(*inner, b"") if inner else pa.repeat(_EMPTY, len(values))
-        case ArrayType(element):
-            found = pc.binary_join(
-                pa.ListArray.from_arrays(list_offsets(values), _framed(list_items(values), element)), b""
-            )
-        case _:
-            found = _hashed(values, type_)
-            if not (pa.types.is_string(found.type) or pa.types.is_binary(found.type)):
-                if pa.types.is_date(found.type) or pa.types.is_timestamp(found.type):
-                    found = found.view(pa.int32() if pa.types.is_date(found.type) else pa.int64())
-                found = found.cast(pa.string())
-    found = found.cast(pa.binary())
-    lengths = pc.binary_length(found).cast(pa.string()).cast(pa.binary())
-    whole = pc.binary_join_element_wise(lengths, found, b":")
-    return one_chunk(pc.if_else(pc.is_valid(values), whole, pa.scalar(b"-", pa.binary())))
-
-
-def _zero(kind: pa.DataType) -> Any:
-    """Some value of a flat type, in the value domain."""
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        return b""
-    if pa.types.is_decimal(kind):
-        return Decimal(0)
-    return False if pa.types.is_boolean(kind) else 0
 
 
 def _by_number(right: pa.Table) -> Callable[[pa.Table], Pairs] | None:

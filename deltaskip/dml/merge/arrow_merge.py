@@ -23,7 +23,6 @@ from deltaskip.dml.merge.column_values import check_stored, clause_groups, expre
 from deltaskip.dml.merge.merge_assignments import DEFAULT, Assigned, AssignedExpression, AssignedFields, FromSource
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, ambiguous_merge
 from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
-from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.dml.positions import RowPositions
 from deltaskip.features.row_tracking import stable_row_ids
 from deltaskip.predicates import expression_node
@@ -33,6 +32,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.defaults import default_sql
 from deltaskip.rows.store import stores_every_value, written_type
+from deltaskip.skipping.joins.name_resolution import Names
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.evaluation import never_fails
 from deltaskip.sparkexpr.nodes import And, FieldRef, Node, columns_of

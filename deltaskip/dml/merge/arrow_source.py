@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaskip.data_files.data import GivenRows
 from deltaskip.dml.arrow_execution import ArrowExecution
@@ -16,15 +13,14 @@ from deltaskip.dml.little_data import is_little_to_read
 from deltaskip.dml.merge.arrow_merge import ArrowMerge, SourceColumns, columns_of_table, needed_columns
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows
 from deltaskip.dml.merge.merge_expressions import MergeExpressions, Scope
-from deltaskip.dml.merge.name_resolution import Names
-from deltaskip.dml.merge.source_keys import KeyValues, SourceKey, key_literals, most_values
 from deltaskip.errors import DeltaSkipError
 from deltaskip.features.registry import writes_deletion_vectors
 from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
+from deltaskip.skipping.joins.name_resolution import Names
+from deltaskip.skipping.joins.source_keys import KeyValues, SourceKey, key_values
 from deltaskip.sparkexpr.meaning import SessionMeaning
-from deltaskip.sparkexpr.types import FLOATING, StructType
-from deltaskip.sparkexpr.values.arrow_values import domain_values
+from deltaskip.sparkexpr.types import StructType
 from deltaskip.sparkexpr.values.calendar import current_micros
 
 
@@ -140,28 +136,4 @@ class ArrowSourceRows(SourceRows):
         expressions = MergeExpressions("the source of a merge", scope, source.time_zone, source.now)
         columns = expressions.columns({}, columns_of_table(self.data))
         found = expressions.array(expressions.bound(key.node), columns, self.count())
-        known = found.drop_null()
-        if not len(known):
-            return KeyValues(None, None, found.null_count > 0)
-        least, greatest = _extremes(known)
-        # If nearly all keys of a large source are distinct, its first rows show that.
-        listed, most = distinct and key.equal and key.type not in FLOATING, most_values(key.type)
-        listed = listed and len(known.slice(0, 2 * most).unique()) <= most
-        values = key_literals(known.unique(), key.type, domain_values) if listed else None
-        return KeyValues(least, greatest, found.null_count > 0, values)
-
-
-def _extremes(values: pa.Array) -> tuple[Any, Any]:
-    """The least and the greatest value in the value domain. NaN is greater than every number."""
-    if pa.types.is_floating(values.type):
-        numbers = pc.drop_null(values.filter(pc.invert(pc.is_nan(values))))
-        nan = len(numbers) < len(values)
-        least, greatest = _extremes_of(numbers) if len(numbers) else (math.nan, math.nan)
-        return least, math.nan if nan else greatest
-    return _extremes_of(values)
-
-
-def _extremes_of(values: pa.Array) -> tuple[Any, Any]:
-    found = pc.min_max(values)
-    least, greatest = domain_values(pa.array([found["min"], found["max"]], values.type))
-    return least, greatest
+        return key_values(found, key, distinct)

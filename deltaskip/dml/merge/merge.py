@@ -20,8 +20,6 @@ from deltaskip.dml.merge.arrow_source import ArrowMergeSource
 from deltaskip.dml.merge.clauses import ClauseKind, MergeClause, check_clauses, expression_text, reads_only_changed_rows
 from deltaskip.dml.merge.merge_assignments import evolved_columns, planned_clauses
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, MergingEngine, SourceRows
-from deltaskip.dml.merge.name_resolution import Names, check_sides
-from deltaskip.dml.merge.source_keys import MatchTemplate, match_template, scan_of
 from deltaskip.engine import engine
 from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.log import Snapshot
@@ -29,6 +27,8 @@ from deltaskip.predicates import as_columns_of, expression_node
 from deltaskip.records import dataclass
 from deltaskip.rows.plan import evolved_schema
 from deltaskip.schema.mapping import mapping_mode
+from deltaskip.skipping.joins.name_resolution import Names, check_sides
+from deltaskip.skipping.joins.source_keys import MatchTemplate, match_template, scan_of
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.nodes import Literal, Node
 from deltaskip.sparkexpr.types import BOOLEAN, StructType

@@ -11,13 +11,13 @@ from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files_to_change import DataFiles
 from deltaskip.dml.merge.clauses import ClauseAction, ClauseKind
 from deltaskip.dml.merge.merge_assignments import PlannedClause
-from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import AmbiguousMerge
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
+from deltaskip.skipping.joins.source_keys import KeyValues, SourceKey
 from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.types import MappingMode, StructType
 

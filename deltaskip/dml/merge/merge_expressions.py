@@ -10,13 +10,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deltaskip.dml.merge.clauses import ClauseKind, expression_text
-from deltaskip.dml.merge.name_resolution import MergeSide, Names
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.predicates import new_value_node
 from deltaskip.records import dataclass
 from deltaskip.recursion import deep
 from deltaskip.rows.arrow_conversion import RunningCollations
 from deltaskip.schema.relations import UnknownName
+from deltaskip.skipping.joins.name_resolution import MergeSide, Names
 from deltaskip.sparkexpr import PASS_SESSION, needs_session, to_sql
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import types as t

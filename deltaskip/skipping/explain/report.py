@@ -107,6 +107,7 @@ class Explain:
         tree: How AND and OR combine the leaves.
         matrix: Data of the plot.
         answered: What the log answered, and what was read, of the totals or first rows that were asked for last.
+        joins: What each semi-join of the scan saves, as a sentence.
     """
 
     table_root: str
@@ -119,6 +120,7 @@ class Explain:
     tree: Tree
     matrix: Matrix = field(compare=False, repr=False)
     answered: str = ""
+    joins: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as values that `json.dumps` accepts; `tree` contains ordinals of `leaves`."""
@@ -132,6 +134,7 @@ class Explain:
             "leaves": [leaf.to_dict() for leaf in self.leaves],
             "tree": _tree_dict(self.tree),
             **({"answered": self.answered} if self.answered else {}),
+            **({"joins": list(self.joins)} if self.joins else {}),
         }
 
     @property
@@ -191,8 +194,7 @@ class Explain:
             else:
                 lines.append(indent + self.leaves[part].predicate)
                 lines += [f"{indent}  {note}" for note in _notes(self.leaves[part])]
-        if self.answered:
-            lines.append(f"  {self.answered}")
+        lines += [f"  {said}" for said in (*self.joins, self.answered) if said]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -205,7 +207,7 @@ class Explain:
         for depth, part in self.lines():
             cells = (part, "", "", "") if isinstance(part, str) else _cells(self.leaves[part])
             rows.append(_html_row(cells, "td", depth))
-        caption = f"{self.summary()}. {self.answered}" if self.answered else self.summary()
+        caption = ". ".join(filter(None, (self.summary(), " ".join(filter(None, (*self.joins, self.answered))))))
         table = f"<table><caption>{escaped(caption)}</caption>{''.join(rows)}</table>"
         # As an image, so that the styles of the page do not apply to it.
         picture = base64.b64encode(plot_svg(self.matrix, self.summary(), self._legend()).encode()).decode()

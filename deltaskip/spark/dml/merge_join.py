@@ -25,10 +25,10 @@ from deltaskip.records import dataclass
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.spark.columns.spark_types import logical_type
-from deltaskip.spark.dml.bitmaps import BLOCK_ROWS, positions_of_blocks
 from deltaskip.spark.dml.persisted_rows import FILE, POSITION, ROW_ID, PersistedRows, target_rows
 from deltaskip.spark.dml.persisted_source import SOURCE_ROW, PersistedSource
 from deltaskip.spark.dml.spark_execution import SparkExecution
+from deltaskip.spark.read.bitmaps import BLOCK_ROWS, positions_of_blocks
 from deltaskip.spark.read.dataframe import with_declared_lengths
 from deltaskip.spark.read.parquet_scans import with_values_of_files
 from deltaskip.spark.session.error_conversion import predicate_errors_named, row_errors_named

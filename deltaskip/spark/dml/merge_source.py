@@ -19,13 +19,13 @@ from deltaskip.dml.merge.arrow_source import ArrowSourceRows
 from deltaskip.dml.merge.column_values import expressions_of
 from deltaskip.dml.merge.merge_assignments import AssignedExpression
 from deltaskip.dml.merge.merge_execution import MatchedRows, MergeJoin, MergeSource, SourceRows
-from deltaskip.dml.merge.name_resolution import Names, default_aliases
-from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError
 from deltaskip.log import Snapshot
 from deltaskip.predicates import expression_node
 from deltaskip.records import dataclass
 from deltaskip.schema.user_schema import schema_of
+from deltaskip.skipping.joins.name_resolution import Names, default_aliases
+from deltaskip.skipping.joins.source_keys import KeyValues, SourceKey
 from deltaskip.spark.columns.arrow_frame import arrow_frame
 from deltaskip.spark.columns.spark_types import collectable, nullable
 from deltaskip.spark.dml.merge_join import MergedFrames

@@ -24,8 +24,8 @@ from deltaskip.features.change_data_feed import CHANGE_TYPE
 from deltaskip.features.row_tracking import RowIdColumns
 from deltaskip.fork_safety import cached_property
 from deltaskip.rows.plan import RowPlan
-from deltaskip.spark.dml.bitmaps import collected_positions
 from deltaskip.spark.dml.table_frames import TableFrames
+from deltaskip.spark.read.bitmaps import collected_positions
 from deltaskip.spark.read.dataframe import with_declared_lengths
 from deltaskip.spark.session.error_conversion import row_errors_named, suppressed_if_too_large
 from deltaskip.spark.session.releases import held_rows

@@ -10,9 +10,9 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from deltaskip.dml.merge.source_keys import KeyValues, SourceKey, key_literals, most_values
 from deltaskip.fork_safety import cached_property
 from deltaskip.lazy_regex import regex
+from deltaskip.skipping.joins.source_keys import KeyValues, SourceKey, key_literals, most_values
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.session.error_conversion import row_errors_named
 from deltaskip.spark.session.session_settings import described_jobs

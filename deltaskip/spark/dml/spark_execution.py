@@ -23,9 +23,9 @@ from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.columns.to_column import to_column
-from deltaskip.spark.dml.bitmaps import collected_positions
 from deltaskip.spark.dml.persisted_rows import CHANGE, FILE, POSITION, ROW_ID, PersistedRows, plain_rows, target_rows
 from deltaskip.spark.dml.table_frames import TableFrames
+from deltaskip.spark.read.bitmaps import collected_positions
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.read.session_meaning import session_meaning
 from deltaskip.spark.session.error_conversion import condition_errors_named, predicate_errors_named

@@ -23,6 +23,7 @@ from deltaskip.alter.table_changes import (
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace
 from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog, transactional
 from deltaskip.errors import InvalidArgument, TableNotFound, UnsupportedFeature
+from deltaskip.spark.installed_catalog.changelog import InstalledChangelog, clause_of
 from deltaskip.spark.installed_catalog.definitions import described
 from deltaskip.spark.installed_catalog.installed_table import InstalledTable, TableToCommit
 from deltaskip.spark.installed_catalog.own_sql import check_delete, check_insert, use_sql
@@ -121,12 +122,17 @@ class SparkPlugin(Unmeasured, Proxy):
         return InstalledTable(self.jvm, self._name, name, self._load(name), deletes=not inserts, inserts=inserts)
 
     @answers("NoSuchTableException")
-    def loadChangelog(self, ident: Any, _context: Any, _options: Any) -> Any:
-        """TableCatalog: refuse CHANGES of a table."""
-        raise UnsupportedFeature(
-            f"The changes of the table {_identifier(ident)} are read with changes() of the table, and not through "
-            f"Spark's own SQL."
-        )
+    def loadChangelog(self, ident: Any, context: Any, options: Any) -> Any:
+        """TableCatalog: the changes of a table, for CHANGES FROM.
+
+        Args:
+            ident: The identifier of the table.
+            context: The range, and how changes are told.
+            options: The options of the read.
+        """
+        name = _identifier(ident)
+        shown = display_name([self._name, *name.namespace, name.name])
+        return InstalledChangelog(self.jvm, shown, self._load(name), clause_of(context, options))
 
     @answers()
     def tableStateOptionKeys(self) -> Any:

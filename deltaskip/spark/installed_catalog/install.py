@@ -18,7 +18,7 @@ from deltaskip.spark.session.checks import checked
 from deltaskip.spark.session.session_settings import is_classic, java_state
 
 # Releases of Spark whose private interfaces are known.
-_RELEASES = ("4.0", "4.1", "4.3")
+_RELEASES = ("4.0", "4.1", "4.2", "4.3")
 _LOCK = new_lock()
 
 

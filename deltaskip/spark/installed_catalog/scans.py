@@ -11,6 +11,7 @@ import hmac
 import pickle
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -30,7 +31,7 @@ from deltaskip.records import dataclass
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.columns.spark_types import logical_type, spark_schema
-from deltaskip.spark.installed_catalog.catalyst_predicates import required_of_rows
+from deltaskip.spark.installed_catalog.catalyst_predicates import can_be_key, keys_of_rows, required_of_rows
 from deltaskip.spark.installed_catalog.definitions import read_order
 from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, reads_exactly
 from deltaskip.spark.read.file_paths import metadata_path, spark_paths
@@ -42,6 +43,7 @@ from deltaskip.spark.source.batch_read import BatchReader, FilePartition, partit
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.nodes import Node
+from deltaskip.sparkexpr.text.sql_text import quoted_name
 from deltaskip.sparkexpr.values.arrow_values import exact_sum
 from deltaskip.statements.answers import visible_columns
 from deltaskip.table.table import DeltaTable
@@ -185,6 +187,33 @@ class InstalledScan(Unmeasured, Proxy):
         """SupportsReportStatistics: whether the estimate counts rows that match, rather than files."""
         return False
 
+    @answers()
+    def filterAttributes(self) -> Any:
+        """SupportsRuntimeV2Filtering: the columns whose values in a join Spark may give while a query runs."""
+        connector = self.jvm.view.org.apache.spark.sql.connector.expressions
+        fields = [field for field in self._pushed.fields if can_be_key(field)]
+        columns = [connector.Expressions.column(quoted_name(field.name)) for field in fields]
+        return self.jvm.array(connector.NamedReference, columns)
+
+    @answers()
+    def filter(self, predicates: Any) -> None:
+        """SupportsRuntimeV2Filtering: leave out the files without the values that Spark found, from the next batch on.
+
+        # Spark 4.1, BatchScanExec.filteredPartitions: filter, and then toBatch again
+        """
+        pushed, found = self._pushed, keys_of_rows(predicates, self._pushed.fields)
+        narrowed = None if found is None else _narrowed(pushed.scan, found)
+        self._batch = self._made(pushed if narrowed is None else replace(pushed, scan=narrowed))
+
+    @answers()
+    def pushedPredicates(self) -> Any:
+        """SupportsRuntimeV2Filtering of Spark 4.2: no predicates, since Spark must evaluate all of them."""
+        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.expressions.filter.Predicate, ())
+
+    def supportsIterativePushdown(self) -> bool:
+        """SupportsRuntimeV2Filtering of Spark 4.2: all predicates come at once."""
+        return False
+
     @cached_property
     def _size_bytes(self) -> int:
         total = exact_sum(self._pushed.scan.files(columns=["size"])["size"])
@@ -201,7 +230,10 @@ class InstalledScan(Unmeasured, Proxy):
 
     @cached_property
     def _batch(self) -> Any:
-        pushed = self._pushed
+        return self._made(self._pushed)
+
+    def _made(self, pushed: Pushed) -> Any:
+        """The batch of the files of a scan."""
         files = pushed.scan.files()
         if not pushed.members and reads_exactly(pushed.fields, files):
             return ParquetRows(self.jvm, pushed.scan.snapshot, pushed.fields, files, pushed.expressions, self.text)
@@ -210,7 +242,7 @@ class InstalledScan(Unmeasured, Proxy):
     class Java:
         """The interfaces that Spark sees."""
 
-        implements = (f"{_READ}.SupportsReportStatistics",)
+        implements = (f"{_READ}.SupportsReportStatistics", f"{_READ}.SupportsRuntimeV2Filtering")
 
 
 class Estimate(Proxy):
@@ -273,6 +305,14 @@ def _scan(jvm: Jvm, table: DeltaTable, required: Sequence[Node], columns: Sequen
     return read_by(scan, session_facts(jvm.spark, scan))
 
 
+def _narrowed(scan: TableScan, keys: Node) -> TableScan | None:
+    """The scan with a further predicate; None if that cannot be bound."""
+    try:
+        return scan._also(keys)
+    except DeltaSkipError:
+        return None
+
+
 def _python_batch(jvm: Jvm, scan: TableScan, schema: Any, members: Sequence[t.StructField]) -> Any:
     """Return the batch of Spark's Python data source that reads the rows of all files of a scan.
 
@@ -284,7 +324,7 @@ def _python_batch(jvm: Jvm, scan: TableScan, schema: Any, members: Sequence[t.St
 
     Raises UnsupportedFeature for files that pyarrow cannot read as Spark would.
     """
-    spark, most = jvm.spark, int(jvm.spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
+    most = int(jvm.spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
     every = TableScan(scan.snapshot, ReadOptions(columns=scan.columns, time_zone=scan.time_zone))
     try:
         parts = partitions_of(_reads(jvm, every, scan, members, most), most)
@@ -292,6 +332,18 @@ def _python_batch(jvm: Jvm, scan: TableScan, schema: Any, members: Sequence[t.St
         raise UnsupportedFeature(
             f"{error} Through Spark's own SQL the table cannot be read: use sql() of the catalog."
         ) from error
+    return planned_batch(jvm, parts, schema)
+
+
+def planned_batch(jvm: Jvm, parts: Sequence[FilePartition], schema: Any) -> Any:
+    """Return the batch of Spark's Python data source that reads partitions.
+
+    Args:
+        jvm: The session's JVM.
+        parts: The partitions.
+        schema: The columns, as a schema of the JVM.
+    """
+    spark = jvm.spark
     with running_interpreter(spark):
         spark.dataSource.register(_planned_rows(_KEY))
     jvm.activate()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from deltaskip.change_feed.change_scan import ChangeScan
+from deltaskip.change_feed.change_scan import ChangeScan, Matches
 from deltaskip.change_feed.feed_files import FileGroup
 from deltaskip.features.change_data_feed import CHANGE_TYPE, FEED_FIELDS, FEED_NAMES
 from deltaskip.log.deleted_rows import read_deleted_rows
@@ -19,9 +22,11 @@ from deltaskip.reading.marked_rows import MarkedRows
 from deltaskip.reading.read_plan import ReadPlan, StoredTable, WantedRows
 from deltaskip.reading.session_scan import Listing, read_by
 from deltaskip.spark.columns.spark_types import spark_schema
+from deltaskip.spark.read.bitmaps import collected_positions
 from deltaskip.spark.read.dataframe import matching
 from deltaskip.spark.read.parquet_scans import scanned_rows
 from deltaskip.spark.read.session_facts import session_facts
+from deltaskip.spark.session.error_conversion import condition_errors_named
 from deltaskip.spark.session.releases import union_of_frames
 from deltaskip.sparkexpr.types import arrow_type
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
@@ -29,6 +34,12 @@ from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, n
 _CONSTANT_SCAN_BYTES = 64 << 20
 _MOST_CONSTANT_SCANS = 8
 _NOTHING = arrow_scalar(0, pa.int64())
+_WITHOUT_UPDATES = (
+    f"CASE {CHANGE_TYPE} WHEN 'update_preimage' THEN 'delete' WHEN 'update_postimage' THEN 'insert' "
+    f"ELSE {CHANGE_TYPE} END"
+)
+_FILE = "__deltaskip_file"
+_POSITION = "__deltaskip_position"
 
 _TYPED = tuple(field for field in FEED_FIELDS if field.name == CHANGE_TYPE)
 """The column that only change data files have."""
@@ -47,19 +58,54 @@ def changes_to_dataframe(spark: SparkSession, scan: ChangeScan) -> DataFrame:
     snapshot = scan.snapshot
     schema = snapshot.schema
     frames = [scanned_rows(spark, plan) for plan in _plans(scan, session.listing)]
-    by_id = scan.rows()[-1]
-    chosen = [scanned_rows(spark, _partly(scan, session.listing, by_id))] if len(by_id.files) else []
+    found = scan.rows(_matches(spark, scan, session.listing))[-1]
+    chosen = [scanned_rows(spark, _partly(scan, session.listing, found))] if len(found.files) else []
     if frames or not chosen:
         frame = union_of_frames(frames) if frames else spark.createDataFrame([], spark_schema(schema))
+        if not scan.tells_updates:
+            frame = frame.withColumn(CHANGE_TYPE, F.expr(_WITHOUT_UPDATES))
         frames = [matching(frame, snapshot.table_root, schema, scan.where, scan.columns)]
     # These rows were chosen by the predicate, or with another image of them.
     frames += [matching(frame, snapshot.table_root, schema, None, scan.columns) for frame in chosen]
     return union_of_frames(frames) if len(frames) > 1 else frames[0]
 
 
+def _matches(spark: SparkSession, scan: ChangeScan, listing: Listing) -> Matches | None:
+    """The session finds the rows that match a predicate which this process cannot evaluate; None if this process can.
+
+    Without ANSI mode, this process cannot evaluate what would fail.
+    """
+    if scan.where is None:
+        return None
+    if scan.evaluates_here():
+        return None
+    return partial(_matching_rows, spark, scan, listing)
+
+
+def _matching_rows(
+    spark: SparkSession, scan: ChangeScan, listing: Listing, group: FileGroup
+) -> Iterator[npt.NDArray[np.bool_]]:
+    """For each file of a group whether each of its rows at the positions matches. A job reads each file once."""
+    assert group.positions is not None
+    found: dict[int, pa.Int64Array] = {}
+    root = scan.snapshot.table_root
+    for numbers in _apart(group.files):
+        some = arrow_array(numbers, pa.int64())
+        positions = list(group.positions.take(numbers.tolist()))
+        wanted = WantedRows(positions, only=True, position=_POSITION, values={_FILE: some})
+        plan = _plan(scan, listing, group.files.take(some).combine_chunks(), FEED_NAMES, wanted)
+        beside = [F.col(_FILE), F.col(_POSITION)]
+        frame = matching(scanned_rows(spark, plan), root, scan.snapshot.schema, scan.where, [], beside)
+        with condition_errors_named(spark, root, str(scan.where)):
+            [kept] = collected_positions(frame, _FILE, _POSITION, None, len(group.files)).values()
+        found |= {number: kept[number] for number in numbers.tolist()}
+    for number in range(len(group.files)):
+        yield np.isin(numpy_values(group.positions[number]), numpy_values(found[number]))
+
+
 def _plans(scan: ChangeScan, listing: Listing) -> Iterator[ReadPlan]:
     """The plans that read the changes; empty without changes."""
-    change_files, whole, partly, _ = scan.rows()
+    change_files, whole, partly = scan.read_directly()
     unlisted = _unlisted(scan, listing, change_files, whole)
     if unlisted is not None:
         yield unlisted
@@ -165,12 +211,18 @@ def _feed_column(files: pa.Table, name: str) -> pa.Array:
 
 def _layers(rows: FileGroup) -> Iterator[FileGroup]:
     """The files in groups without a repeated file, as a file may be added by one version and removed by another."""
-    codes = numpy_values(one_chunk(rows.files["uri"]).dictionary_encode().indices)
+    for numbers in _apart(rows.files):
+        chosen = arrow_array(numbers, pa.int64())
+        yield FileGroup(rows.files.take(chosen).combine_chunks(), rows.deleted.take(chosen))
+
+
+def _apart(files: pa.Table) -> Iterator[npt.NDArray[np.intp]]:
+    """The indexes of files in groups without a repeated file."""
+    codes = numpy_values(one_chunk(files["uri"]).dictionary_encode().indices)
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     lengths = np.diff(np.append(starts, len(codes)))
     occurrence = np.empty(len(codes), np.int64)
     occurrence[order] = np.arange(len(codes)) - np.repeat(starts, lengths)
     for number in range(int(occurrence.max(initial=-1)) + 1):
-        chosen = arrow_array(np.flatnonzero(occurrence == number), pa.int64())
-        yield FileGroup(rows.files.take(chosen).combine_chunks(), rows.deleted.take(chosen))
+        yield np.flatnonzero(occurrence == number)

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from inspect import signature
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import and_
 from typing import Any
-from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.engine import ListedScan, is_column
-from deltaskip.errors import DeltaSkipError, InvalidArgumentType, PredicateError
+from deltaskip.errors import InvalidArgumentType
 from deltaskip.reading.read_plan import METADATA, ReadPlan, scan_plan
+from deltaskip.skipping.joins.semi_join import KeyJoin, without_joins
 from deltaskip.spark.columns.arrow_frame import arrow_frame
-from deltaskip.spark.columns.spark_types import has_type, with_declarations
+from deltaskip.spark.columns.spark_types import has_type
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.read.file_paths import is_hidden
 from deltaskip.spark.read.parquet_scans import scanned_rows, widened
 from deltaskip.spark.read.session_facts import other_server, refuse_other_server, session_facts
 from deltaskip.spark.session.active import time_zone_of
-from deltaskip.spark.session.error_conversion import first_reason, predicate_errors_named, spark_errors_named
+from deltaskip.spark.session.error_conversion import predicate_errors_named
 from deltaskip.spark.session.own_texts import check_functions, selected
 from deltaskip.sparkexpr import ColumnExpr, SortTerm, to_node
 from deltaskip.sparkexpr import types as t
+from deltaskip.sparkexpr.collations import spark_collation
+from deltaskip.sparkexpr.comparison_collation import is_binary
 from deltaskip.sparkexpr.meaning import SessionMeaning
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.text.sql_text import quoted_name
@@ -33,8 +36,6 @@ from deltaskip.sparkexpr.types.lengths import char_length, holds_char, with_leng
 _PADDING = frozenset(
     ("isnotnull", "length", "rpad", "struct", "transform", "transform_keys", "transform_values", "when")
 )
-# Names after the format that `statements.statement.path_of` does not consider a path.
-_BY_PATH = " Write the whole path after the name of the format, such as deltaskip.`/data/orders`, or register a view."
 
 
 def scan_to_dataframe(
@@ -100,9 +101,12 @@ def matching(
     Raises PredicateError for a column that does not exist.
     """
     frame = with_declared_lengths(frame, schema, beside)
+    where, joins = _with_joins(where)
     if where is not None:
         with predicate_errors_named(table_root):
             frame = frame.where(_condition(where))
+    for join in joins:
+        frame = _semi_joined(frame, join, schema)
     return _selected(frame, schema, columns, beside)
 
 
@@ -150,6 +154,25 @@ def can_read(spark: SparkSession, schema: t.StructType, uris: Iterable[str]) -> 
     return not any(map(is_hidden, uris))
 
 
+def _with_joins(where: Any) -> tuple[Any, list[KeyJoin]]:
+    """A predicate without its semi-joins, and these."""
+    return without_joins(to_node(where)) if isinstance(where, ColumnExpr | Node) else (where, [])
+
+
+def _semi_joined(frame: DataFrame, join: KeyJoin, schema: t.StructType) -> DataFrame:
+    """The rows of a frame that have a key of a semi-join, which Spark compares by `=`."""
+    names = [f"__deltaskip_key_{place}" for place in range(len(join.paths))]
+    keys = arrow_frame(frame.sparkSession, join.rows.rename_columns(names))
+    conditions = []
+    for path, name in zip(join.paths, names, strict=True):
+        key, collation = F.col(name), t.collation_of(t.resolve(schema, path))
+        if collation is not None and not is_binary(collation):
+            # As a literal, the key has the collation of the column.
+            key = F.collate(key, spark_collation(collation) or collation)
+        conditions.append(F.col(".".join(map(quoted_name, path))) == key)
+    return frame.join(keys, reduce(and_, conditions), "left_semi")
+
+
 def _condition(where: Any) -> str | Column:
     match where:
         case str():
@@ -191,63 +214,3 @@ def _padded(column: Column, data_type: t.DataType) -> Column:
             return F.transform_values(keys, lambda _, value: _padded(value, value_type))
         case _:
             return column
-
-
-def query(
-    spark: SparkSession,
-    text: str,
-    scans: Mapping[str, ListedScan],
-    conditions: Mapping[str, str],
-    metadata: Collection[str],
-) -> DataFrame:
-    """Return the DataFrame of a query.
-
-    The relations are passed to Spark under unique temporary names: on a classic session until the query is analyzed, on
-    Spark Connect as a part of its plan.
-
-    Args:
-        spark: The session.
-        text: The query as a template of `str.format`, with `{name}` for each relation.
-        scans: By name, the scan of the rows of the relation, which may skip rows that the query does not need.
-        conditions: By name, the predicate of the relation's rows as SQL text; no entry for all rows.
-        metadata: Names of relations that have the column `_metadata`.
-
-    Raises PredicateError if Spark refuses the query.
-    """
-    frames = {}
-    for name, scan in scans.items():
-        table = f"{scan.snapshot.table_root} (version {scan.snapshot.version})"
-        with spark_errors_named(spark, table, "read"):
-            frame = _declared(scan_to_dataframe(spark, scan, name in metadata, filtered=False), scan)
-            frames[name] = frame.where(conditions[name]) if name in conditions else frame
-    try:
-        found = _run(spark, text, frames)
-        # Spark Connect analyzes the query at the first request.
-        _ = found.schema
-    except DeltaSkipError:
-        raise
-    except Exception as error:
-        if type(error).__name__ not in ("AnalysisException", "ParseException"):
-            raise
-        reason = first_reason(error)
-        cure = _BY_PATH if "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY" in str(error) else ""
-        raise PredicateError(f"Spark cannot run the query: {reason}{cure}") from error
-    return found
-
-
-def _declared(frame: DataFrame, scan: ListedScan) -> DataFrame:
-    """The rows with NOT NULL and comments of their columns in the schema."""
-    fields = {field.name: field for field in scan.snapshot.schema.fields}
-    own = [name for name in frame.columns if name in fields]
-    beside = frame.columns[len(own) :]
-    return with_declarations(frame, t.StructType(tuple(fields[name] for name in own)), beside)
-
-
-def _run(spark: SparkSession, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
-    if frames and "kwargs" in signature(spark.sql).parameters:
-        return spark.sql(text, **frames)
-    # The Connect client of Spark 3.5 takes no DataFrames, and reads views anew each time: they stay with the session.
-    names = {name: f"deltaskip_{uuid4().hex}" for name in frames}
-    for name, frame in frames.items():
-        frame.createOrReplaceTempView(names[name])
-    return spark.sql(text.format(**names))

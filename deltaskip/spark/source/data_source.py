@@ -19,7 +19,7 @@ from deltaskip.spark.source.batch_read import BatchReader, FilteringReader
 from deltaskip.spark.source.batch_write import BatchWriter
 from deltaskip.spark.source.options import SourceOptions
 from deltaskip.spark.source.source_write_options import SourceWriteOptions
-from deltaskip.spark.source.stream_read import StreamReader
+from deltaskip.spark.source.stream_read import ChangeStreamReader, StreamReader
 from deltaskip.spark.source.workers import HIDE_TRACEBACK, SentToWorkers, keeps_reads_apart, pushes_filters
 from deltaskip.sparkexpr.types import StructType
 
@@ -73,7 +73,8 @@ class DeltaSkipDataSource(SentToWorkers, DataSource):  # type: ignore[misc]
     def schema(self) -> spark_types.StructType:
         """The columns of the rows."""
         self._options.refuse_options_of_writes()
-        return _columns_of(self._scan())
+        options = self._options
+        return _columns_of(options.change_columns() if options.reads_changes else options.scan())
 
     @_says
     def reader(self, schema: spark_types.StructType) -> DataSourceReader:
@@ -95,11 +96,11 @@ class DeltaSkipDataSource(SentToWorkers, DataSource):  # type: ignore[misc]
     def streamReader(self, schema: spark_types.StructType) -> StreamReader:
         """The reader that follows the table.
 
-        Raises InvalidArgument or UnsupportedFeature for an option that a stream does not take.
+        Raises InvalidArgument for an option that a stream does not take.
         """
         self._options.refuse_options_of_writes()
         self._options.refuse_options_of_batches()
-        return StreamReader(self._options, schema)
+        return (ChangeStreamReader if self._options.reads_changes else StreamReader)(self._options, schema)
 
     @_says
     def writer(self, schema: spark_types.StructType, overwrite: bool) -> BatchWriter:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from deltaskip.arguments import milliseconds
 from deltaskip.change_feed.change_scan import ChangeScan
-from deltaskip.change_feed.version_range import RangeEnd, version_range
-from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature, meant
+from deltaskip.change_feed.states import WantedChanges
+from deltaskip.change_feed.version_range import VERSIONS_BEFORE, RangeEnd, VersionRange, version_range
+from deltaskip.errors import DeltaSkipError, InvalidArgument, meant
 from deltaskip.log import Snapshot
+from deltaskip.log.loading import list_log
 from deltaskip.reading.arrow_rows import RowReader
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
@@ -24,12 +27,15 @@ STORAGE_PREFIX = "storage."
 """Options with this prefix are storage options of the table."""
 
 # Options in the spelling of the documentation; Spark does not distinguish letter case.
-_OF_BATCHES = ("versionAsOf", "timestampAsOf", "endingVersion", "endingTimestamp")
+_OF_BATCHES = ("versionAsOf", "timestampAsOf", "endingVersion", "endingTimestamp", "netChanges")
 _OF_STREAMS = (
     "where", "ansi", "columns", "maxPartitionBytes", "startingVersion", "startingTimestamp", "maxFilesPerTrigger",
-    "ignoreDeletes", "skipChangeCommits",
+    "maxBytesPerTrigger", "ignoreDeletes", "skipChangeCommits", "excludeRegex", "failOnDataLoss",
+    "schemaTrackingLocation", "readChangeFeed", "changeSource", "snapshotFirst",
 )  # fmt: skip
-_READS = (*_OF_STREAMS, *_OF_BATCHES, "readChangeFeed")
+_READS = (*_OF_STREAMS, *_OF_BATCHES)
+_OF_CHANGES = ("changeSource", "snapshotFirst", "netChanges")
+_OF_APPENDS = ("ignoreDeletes", "skipChangeCommits")
 _WRITES = (
     "mergeSchema", "overwriteSchema", "replaceWhere", "partitionOverwriteMode", "partitionBy", "txnAppId", "txnVersion",
     "userMetadata",
@@ -39,8 +45,12 @@ _SAME_OPTION = {"version": " Did you mean versionAsOf?", "timestamp": " Did you 
 # Spark adds checkpointLocation to the options of a stream.
 _BOTH = ("path", "timeZone", "checkpointLocation")
 _KNOWN = (*_BOTH[:2], *_READS, *_WRITES)
-_FLAG_OPTIONS = ("ansi", "readChangeFeed", "ignoreDeletes", "skipChangeCommits", "mergeSchema", "overwriteSchema")
-_NUMBERS = ("maxPartitionBytes", "maxFilesPerTrigger", "versionAsOf", "endingVersion", "txnVersion")
+_FLAG_OPTIONS = (
+    "ansi", "readChangeFeed", "ignoreDeletes", "skipChangeCommits", "mergeSchema", "overwriteSchema", "netChanges",
+    "snapshotFirst", "failOnDataLoss",
+)  # fmt: skip
+_LIMITS = ("maxFilesPerTrigger", "maxBytesPerTrigger")
+_NUMBERS = ("maxPartitionBytes", *_LIMITS, "versionAsOf", "endingVersion", "txnVersion")
 _FLAGS = {"true": True, "false": False}
 _SESSION_ZONE = "SPARK_SESSION_LOCAL_TIMEZONE"
 _PARTITION_BYTES = 128 << 20
@@ -98,16 +108,22 @@ class SourceOptions:
             self.flag(name)
         for name in _NUMBERS:
             self.number(name)
-        if self.number("maxFilesPerTrigger") == 0:
-            raise InvalidArgument("The option maxFilesPerTrigger must be 1 or more.")
+        for name in _LIMITS:
+            if self.number(name) == 0:
+                raise InvalidArgument(f"The option {name} must be 1 or more.")
+        if self.change_source not in ("auto", "feed", "rows"):
+            raise InvalidArgument(f"The option changeSource must be auto, feed or rows, not {self.change_source!r}.")
+        for name in () if self.reads_changes else _OF_CHANGES:
+            if name.lower() in self.given:
+                raise InvalidArgument(f"The option {name} needs readChangeFeed.")
         for side in ("starting", "ending"):
             if f"{side}version" in self.given and f"{side}timestamp" in self.given:
                 raise InvalidArgument(f"Specify either {side}Version or {side}Timestamp, not both.")
-        if not self._starts_later:
+        if not self.starts_later:
             self.number("startingVersion")
 
     @property
-    def _starts_later(self) -> bool:
+    def starts_later(self) -> bool:
         """Whether a stream reads only versions that do not exist yet."""
         return self.given.get("startingversion", "").strip().lower() == "latest"
 
@@ -132,8 +148,13 @@ class SourceOptions:
 
     @property
     def reads_changes(self) -> bool:
-        """Whether the change data feed is read."""
+        """Whether changes are read."""
         return self.flag("readChangeFeed")
+
+    @property
+    def change_source(self) -> Any:
+        """Where changes come from, as for `DeltaTable.changes`."""
+        return self.given.get("changesource", "auto").strip().lower()
 
     @property
     def partition_bytes(self) -> int:
@@ -158,9 +179,9 @@ class SourceOptions:
         """Return the checks of the session's settings that a read assumes."""
         return SessionChecks.of(snapshot, self.given.get("where"), self._told_zone is not None, "ansi" in self.given)
 
-    def flag(self, name: str) -> bool:
-        """Return an option that is true or false; False if it was not given."""
-        text = self.given.get(name.lower(), "false").strip().lower()
+    def flag(self, name: str, default: str = "false") -> bool:
+        """Return an option that is true or false."""
+        text = self.given.get(name.lower(), default).strip().lower()
         if text not in _FLAGS:
             raise InvalidArgument(f"The option {name} must be true or false, not {text!r}.")
         return _FLAGS[text]
@@ -198,13 +219,10 @@ class SourceOptions:
         self._refuse(_WRITES, "writes", _READS)
 
     def refuse_options_of_batches(self) -> None:
-        """Raise InvalidArgument or UnsupportedFeature for an option that a stream does not take."""
+        """Raise InvalidArgument for an option that a stream does not take."""
         self._refuse(_OF_BATCHES, "batch reads", _OF_STREAMS)
         if self.reads_changes:
-            raise UnsupportedFeature(
-                f"A stream of the format deltaskip has appended rows, not the change data feed: read the changes of "
-                f"{self.path} with DeltaTable.changes, or as a batch with readChangeFeed."
-            )
+            self._refuse(_OF_APPENDS, "streams of appended rows", [n for n in _OF_STREAMS if n not in _OF_APPENDS])
 
     def _refuse(self, names: Sequence[str], what: str, others: Sequence[str]) -> None:
         given = next((name for name in names if name.lower() in self.given), None)
@@ -223,12 +241,12 @@ class SourceOptions:
         return DeltaTable(self.path, version, storage_options=self.storage_options)
 
     def first_version(self) -> int | None:
-        """Return the first version that a stream reads; None if it first reads all files of the latest version.
+        """Return the first version that a stream reads; None if it begins with the latest version, or after it.
 
         Raises InvalidArgument for a version that does not follow the latest one, and for a time after its commit.
         """
-        if self._starts_later:
-            return self.table().version + 1
+        if self.starts_later:
+            return None
         start = self._bound("starting")
         if not isinstance(start, str):
             latest = self.table().version
@@ -266,7 +284,34 @@ class SourceOptions:
             raise InvalidArgument("readChangeFeed needs the option startingVersion or startingTimestamp.")
         table = DeltaTable(self.path, storage_options=self.storage_options)
         chosen = self.given.get("where"), self.columns()
-        return table.changes(start, end, *chosen, time_zone=self.time_zone, ansi=self.ansi)
+        which: dict[str, Any] = {"source": self.change_source, "net": self.flag("netChanges")}
+        which["snapshot_first"] = self.flag("snapshotFirst")
+        return table.changes(start, end, *chosen, time_zone=self.time_zone, ansi=self.ansi, **which)
+
+    def changes_between(self, first: int, last: int, latest: Snapshot, snapshot_first: bool = False) -> ChangeScan:
+        """Return the changes of versions in the columns of a later version.
+
+        Args:
+            first: The first version.
+            last: The last version; `first - 1` for no changes.
+            latest: The later version.
+            snapshot_first: Whether the rows of the first version are read as inserts.
+        """
+        listing = list_log(latest.storage, latest.root, max(0, first - VERSIONS_BEFORE))
+        if not self.flag("failOnDataLoss", "true"):
+            first = max(first, min(listing.commits, default=first))
+        at_end = self.table_at(last).snapshot if first <= last < latest.version else None
+        versions = VersionRange(first, last, latest, listing, at_end)
+        chosen = self.given.get("where"), self.columns()
+        options = ReadOptions(*chosen, time_zone=self.time_zone, ansi=self.ansi)
+        return ChangeScan(versions, options, WantedChanges(self.change_source, snapshot_first=snapshot_first))
+
+    def change_columns(self) -> ChangeScan:
+        """Return a scan that has the columns of the changes, and perhaps no changes."""
+        if any(name in self.given for name in ("endingversion", "endingtimestamp")):
+            return self.changes()
+        latest = DeltaTable(self.path, storage_options=self.storage_options).snapshot
+        return self.changes_between(latest.version + 1, latest.version, latest)
 
     def narrowed(self, scan: TableScan | ChangeScan, predicates: Sequence[Node]) -> TableScan | ChangeScan:
         """Return a scan of the rows of another scan that also match these predicates.
@@ -276,16 +321,13 @@ class SourceOptions:
         found = [each for each in predicates if _is_evaluated(each, scan, self.time_zone)]
         if not found:
             return scan
-        given = self.given.get("where")
-        where = And((*(() if given is None else (parse_sql(given),)), *found))
         if not isinstance(scan, ChangeScan):
+            given = self.given.get("where")
+            where = And((*(() if given is None else (parse_sql(given),)), *found))
             return TableScan(
                 scan.snapshot, ReadOptions(where, self.columns(), time_zone=self.time_zone, ansi=self.ansi)
             )
-        if scan.end < scan.start:
-            return scan
-        table = DeltaTable(self.path, storage_options=self.storage_options)
-        return table.changes(scan.start, scan.end, where, self.columns(), time_zone=self.time_zone, ansi=self.ansi)
+        return scan._narrowed(list(scan.paths_by_name), found[0] if len(found) == 1 else And(tuple(found)))
 
     def _bound(self, side: str) -> int | str | None:
         version = self.number(f"{side}Version")

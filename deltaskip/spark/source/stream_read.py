@@ -1,25 +1,37 @@
-"""Streams of the data source: the files of a version first, then the files that later versions add."""
+"""Streams of the data source: the files of a version first, then those that later versions add, or their changes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSourceStreamReader
 
 from deltaskip.change_feed.added_and_removed_files import AddedFiles, OnDeletedRows, added_files, files_of_snapshot
-from deltaskip.errors import SchemaError, TableNotFound
+from deltaskip.change_feed.change_scan import ChangeScan
+from deltaskip.errors import DataFileMissing, DeltaSkipError, InvalidArgument, SchemaError, TableNotFound
 from deltaskip.log import Snapshot
 from deltaskip.reading.arrow_rows import row_reads
+from deltaskip.reading.read_ahead import Reads
+from deltaskip.records import dataclass
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.source.batch_read import FilePartition, partitions_of
 from deltaskip.spark.source.options import SourceOptions
 from deltaskip.spark.source.workers import SentToWorkers
+from deltaskip.sparkexpr import parse_sql
+from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression, bound
+from deltaskip.sparkexpr.text.sql_text import quoted_text
+from deltaskip.sparkexpr.types import STRING, StructField, StructType
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
+from deltaskip.table.table import DeltaTable
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
@@ -49,9 +61,13 @@ class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailab
     def __init__(self, options: SourceOptions, schema: spark_types.StructType) -> None:
         self._options = options
         self._schema = schema
-        self._deleted = OnDeletedRows(options.flag("ignoreDeletes"), options.flag("skipChangeCommits"))
-        self._most_files = options.number("maxFilesPerTrigger")
+        skips = options.flag("ignoreDeletes"), options.flag("skipChangeCommits")
+        self._deleted = OnDeletedRows(*skips, options.flag("failOnDataLoss", "true"))
+        self._limits = options.number("maxFilesPerTrigger"), options.number("maxBytesPerTrigger")
+        self._excluded = excluded_paths(options.given.get("excluderegex"))
         self._initial: Offset | None = None
+        # The latest version when Spark asked for the first offset of a stream that begins with it.
+        self._begun: int | None = None
         # The start of the next batch. A restarted stream first asks for an empty batch at this offset.
         self._position: Offset | None = None
         # The last version to read with the trigger availableNow.
@@ -60,35 +76,48 @@ class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailab
     def initialOffset(self) -> Offset:
         """The first file of a new stream."""
         if self._initial is None:
-            latest, start = self._options.table().version, self._options.first_version()
-            if start is None or start > latest:
-                self._initial = _offset(_LATEST, 0, initial=start is None)
+            start = self._options.first_version()
+            if start is None:
+                self._begun = self._options.table().version
+                self._initial = _offset(_LATEST, 0, initial=not self._options.starts_later)
             else:
-                self._initial = _offset(start, 0)
+                self._initial = _offset(start, 0, initial=self._options.flag("snapshotFirst"))
         return self._initial
 
     def latestOffset(self, start: Offset | None = None, limit: ReadLimit | None = None) -> Offset:
-        """The end of the next batch: after `maxFilesPerTrigger` files, or after the latest version.
+        """The end of the next batch: after as many files or bytes as the options allow, or after the latest version.
 
-        In Spark 4.2, `limit` says whether the option applies. It does not apply with the trigger once.
+        In Spark 4.2, `limit` says whether the options apply. They do not apply with the trigger once.
         """
         snapshot = self._options.table().snapshot
         table, latest = snapshot.metadata.id, snapshot.version if self._last is None else self._last
-        begin = _from_version(start or self._position or self.initialOffset(), latest)
+        given = start or self._position or self.initialOffset()
+        first = latest if self._begun is None else self._begun
+        begin = _from_version(given, first)
+        # Batches that are planned again begin where this one does, whatever the latest version is then.
+        begun = first if given["version"] == _LATEST else None
         self._check_table(snapshot, begin)
-        end = _offset(max(latest + 1, begin["version"]), 0, table=table)
-        most = self._most_files
-        if most is None or (limit is not None and isinstance(limit, ReadAllAvailable)):
+        end = _offset(max(latest + 1, begin["version"]), 0, table=table, begun=begun)
+        if not any(self._limits) or (limit is not None and isinstance(limit, ReadAllAvailable)):
             return end
-        files = self._files(snapshot, begin, end)
-        if len(files) <= most:
+        units = self._units(snapshot, begin, end)
+        taken = self._within_limits(units)
+        if taken >= len(units.versions):
             return end
-        version, number = (each[most].as_py() for each in (files.versions, files.numbers))
-        return _offset(version, number, begin["initial"] and version == begin["version"], table)
+        version, number = (each[taken].as_py() for each in (units.versions, units.numbers))
+        return _offset(version, number, begin["initial"] and version == begin["version"], table, begun)
+
+    def _within_limits(self, units: _Units) -> int:
+        """The number of units of the next batch, at least one."""
+        taken = len(units.versions)
+        for most, sizes in zip(self._limits, (units.files, units.bytes), strict=True):
+            if most is not None and len(sizes):
+                taken = min(taken, max(1, int(np.searchsorted(np.cumsum(sizes), most, "right"))))
+        return taken
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """The limit of a batch: the option maxFilesPerTrigger, or none."""
-        return ReadAllAvailable() if self._most_files is None else ReadMaxFiles(self._most_files)
+        """The limit of a batch: the options maxFilesPerTrigger and maxBytesPerTrigger, or none."""
+        return ReadMaxFiles(self._limits[0] or 1 << 30) if any(self._limits) else ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Read up to the version that is now the latest, in as many batches as needed."""
@@ -97,18 +126,31 @@ class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailab
     def partitions(self, start: Offset, end: Offset) -> list[FilePartition]:
         """The files between two offsets, by tasks."""
         snapshot = self._options.table().snapshot
-        start = _from_version(start, end["version"] - (not end["initial"]))
+        begun = end.get("begun", end["version"] - (not end["initial"]))
+        start = _from_version(start, begun)
         self._check_table(snapshot, start)
         self._check_table(snapshot, end)
-        files = self._files(snapshot, start, end)
         self._position = end
+        versions = start["version"], end["version"]
+        found = partitions_of(self._reads(snapshot, start, end), self._options.partition_bytes)
+        checks = self._options.session_checks(snapshot)
+        path, storage = self._options.path, self._options.storage_options
+        return [StreamPartition(each.reads, checks, path, storage, versions) for each in found]
+
+    def _reads(self, snapshot: Snapshot, start: Offset, end: Offset) -> Reads:
+        """The functions that read the rows between two offsets."""
+        files = self._files(snapshot, start, end)
         found = Snapshot.of_files(snapshot, snapshot.metadata, files.adds)
         given = self._options.given.get("where"), self._options.columns()
-        checks = self._options.session_checks(found)
         scan = Scan(found, ReadOptions(*given, time_zone=self._options.time_zone, ansi=self._options.ansi))
         self._check_schema(scan)
-        most = self._options.partition_bytes
-        return partitions_of(row_reads(scan, most), most, checks)
+        return row_reads(scan, self._options.partition_bytes)
+
+    def _units(self, snapshot: Snapshot, start: Offset, end: Offset) -> _Units:
+        """The parts that a batch has whole, between two offsets."""
+        files = self._files(snapshot, start, end)
+        sizes = numpy_values(one_chunk(files.adds["size"]))
+        return _Units(files.versions, files.numbers, np.ones(len(sizes), np.int64), sizes)
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition."""
@@ -133,6 +175,7 @@ class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailab
             pa.concat_arrays([getattr(part, name) for part in parts]) for name in ("versions", "numbers")
         )
         chosen = pc.and_(_not_before(versions, numbers, start), pc.invert(_not_before(versions, numbers, end)))
+        chosen = pc.and_not(chosen, self._excluded(one_chunk(adds["path"])))
         return AddedFiles(adds.filter(chosen), versions.filter(chosen), numbers.filter(chosen))
 
     def _check_table(self, snapshot: Snapshot, offset: Offset) -> None:
@@ -145,7 +188,7 @@ class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailab
                 f"stream with another checkpoint location."
             )
 
-    def _check_schema(self, scan: Scan) -> None:
+    def _check_schema(self, scan: Scan | ChangeScan) -> None:
         fields = {field.name: field for field in scan.snapshot.schema.fields}
         names = list(fields) if scan.columns is None else list(scan.columns)
         now = spark_schema(type(scan.snapshot.schema)(tuple(fields[name] for name in names)))
@@ -156,8 +199,139 @@ class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailab
             )
 
 
-def _offset(version: int, number: int, initial: bool = False, table: str | None = None) -> Offset:
-    return {"version": version, "number": number, "initial": initial, **({} if table is None else {"table": table})}
+class ChangeStreamReader(StreamReader):
+    """Follows the changes of a table.
+
+    A stream first reads the rows of one version as inserts, unless it has a start. A batch has all changes of a
+    version, or none of them.
+    """
+
+    def _reads(self, snapshot: Snapshot, start: Offset, end: Offset) -> Reads:
+        first, options = start["version"], self._options
+        scans = []
+        if start["initial"]:
+            every = options.changes_between(first, first, snapshot, snapshot_first=True)
+            adds = files_of_snapshot(options.table_at(first).snapshot).adds["path"]
+            last = end["number"] if end["initial"] and end["version"] == first else len(adds)
+            scans.append(every.only(pc.is_in(every.entries()[1], one_chunk(adds)[start["number"] : last])))
+            first += 1
+        if first < end["version"]:
+            scans.append(options.changes_between(first, end["version"] - 1, snapshot))
+        found: list[Any] = []
+        for scan in scans:
+            self._check_schema(scan)
+            found += scan.only(pc.invert(self._excluded(scan.entries()[1]))).reads()[1]
+        return iter(found)
+
+    def _units(self, snapshot: Snapshot, start: Offset, end: Offset) -> _Units:
+        first = start["version"]
+        columns: list[list[Any]] = [[], [], [], []]
+        if start["initial"]:
+            initial = files_of_snapshot(self._options.table_at(first).snapshot)
+            numbers = numpy_values(initial.numbers)[start["number"] :]
+            sizes = numpy_values(one_chunk(initial.adds["size"]))[start["number"] :]
+            columns = [[np.full(len(numbers), first)], [numbers], [np.ones(len(numbers), np.int64)], [sizes]]
+            first += 1
+        if first < end["version"]:
+            scan = self._options.changes_between(first, end["version"] - 1, snapshot)
+            versions, _, sizes = scan.entries()
+            every, at = np.unique(numpy_values(versions), return_inverse=True)
+            of_versions = (every, np.zeros(len(every), np.int64), np.bincount(at, minlength=len(every)))
+            total = np.bincount(at, numpy_values(pc.fill_null(sizes, arrow_scalar(0, pa.int64()))), len(every))
+            for column, each in zip(columns, (*of_versions, total), strict=True):
+                column.append(each)
+        parts = [np.concatenate([np.zeros(0, np.int64), *each]).astype(np.int64) for each in columns]
+        return _Units(arrow_array(parts[0]), arrow_array(parts[1]), parts[2], parts[3])
+
+
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """The parts that a batch has whole: a file each, or all changes of a version.
+
+    Attributes:
+        versions: The version of each.
+        numbers: The number of each in its version.
+        files: The files of each.
+        bytes: The bytes of each.
+    """
+
+    versions: pa.Int64Array
+    numbers: pa.Int64Array
+    files: npt.NDArray[np.int64]
+    bytes: npt.NDArray[np.int64]
+
+
+@dataclass
+class StreamPartition(FilePartition):
+    """Files that one task of a stream reads.
+
+    Attributes:
+        path: The path of the table.
+        storage: The storage options.
+        versions: The first version of the batch, and the one after its last.
+    """
+
+    path: str = ""
+    storage: Mapping[str, str] | None = None
+    versions: tuple[int, int] = (0, 0)
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the files. Raises DataFileMissing with the version that adds a file which is gone."""
+        try:
+            yield from super().rows()
+        except DataFileMissing as error:
+            if error.location is None:
+                raise
+            cure = (
+                "restore the file, set excludeRegex to pass over it, or begin a new stream with another checkpoint "
+                "location"
+            )
+            listing = self._listing(error.location)
+            raise DataFileMissing.of(listing, self.path, error.location, cure) from error
+
+    def _listing(self, location: str) -> str:
+        """The version of the batch that adds a file, or whose snapshot the batch begins with."""
+        first, end = self.versions
+        try:
+            changed = DeltaTable(self.path, max(first, end - 1), storage_options=self.storage).files_since(first - 1)
+        except DeltaSkipError:
+            return f"Version {first}"
+        name = location.rpartition("/")[2]
+        adds = changed.filter(pc.equal(changed["action"], arrow_scalar("add", pa.string())))
+        found = adds["version"].filter(pc.ends_with(adds["path"], name))
+        return f"Version {found[0].as_py() if len(found) else first}"
+
+
+def excluded_paths(pattern: str | None) -> Callable[[pa.StringArray], pa.BooleanArray]:
+    """Return the function that tells which paths a regular expression of Java finds.
+
+    Raises InvalidArgument for a pattern that is not one, or that only Spark evaluates.
+    """
+    if pattern is None:
+        return partial(_none_of, None)
+    schema = StructType((StructField("path", STRING),))
+    where = f"path RLIKE {quoted_text(pattern)}"
+    try:
+        node = bound(parse_sql(where), schema, "UTC", None, is_condition=True)
+        found = LocalExpression(node, schema, EvaluationPlace("a stream", "Leave it out.", what="excludeRegex"))
+        found.mask({"path": arrow_array([""], pa.string())}, 1)
+    except DeltaSkipError as error:
+        raise InvalidArgument(f"The option excludeRegex is {pattern!r}: {error}") from error
+    return partial(_none_of, found)
+
+
+def _none_of(expression: LocalExpression | None, paths: pa.StringArray) -> pa.BooleanArray:
+    if expression is None:
+        return arrow_array(np.zeros(len(paths), np.bool_), pa.bool_())
+    return arrow_array(expression.mask({"path": paths}, len(paths)), pa.bool_())
+
+
+def _offset(
+    version: int, number: int, initial: bool = False, table: str | None = None, begun: int | None = None
+) -> Offset:
+    further = {"table": table, "begun": begun}
+    found = {"version": version, "number": number, "initial": initial}
+    return {**found, **{name: value for name, value in further.items() if value is not None}}
 
 
 def _from_version(offset: Offset, latest: int) -> Offset:

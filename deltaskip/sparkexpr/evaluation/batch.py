@@ -114,6 +114,8 @@ class Batch:
                 return self.comparison(node)
             case n.In():
                 return self.membership(node)
+            case n.Among():
+                return self.among(node)
             case n.Like() | n.StartsWith():
                 return self.pattern(node)
             case n.Cast():
@@ -357,6 +359,22 @@ class Batch:
                 return self.membership(node)
         with self.shared(node.child) as child:
             return self.listed(node, type_, child)
+
+    def among(self, node: n.Among) -> v.Values:
+        """Whether the values of each row together are a key."""
+        values = [v.as_array(self.value(child), self.rows) for child in node.children]
+        orders: list[Collation | None] = []
+        for child, each, key in zip(node.children, values, node.keys.columns, strict=True):
+            collation = comparison_collation(child) if type_of(child) == t.STRING else None
+            order = None if collation is None or self.collations is None else self.collations.evaluator(collation)
+            if collation is not None and order is None:
+                raise self.unavailable(collation)
+            if order is not None:
+                if not order.exact_keys or order.trusts_each(key).false_count:
+                    raise Undecided(f"Keys under the collation {collation} are left to Spark.")
+                self.trust(order, each)
+            orders.append(order)
+        return node.keys.among(values, orders)
 
     def listed(self, node: n.In, type_: t.DataType, child: v.Values) -> v.Values:
         """The values of IN, given those of its first operand."""

@@ -123,6 +123,11 @@ class _Evaluation:
                 return self.comparison(node)
             case n.In():
                 return self.membership(node)
+            case n.Among(children, keys):
+                values = [self.value(child) for child in children]
+                if any(map(is_collated, children)):
+                    raise Undecided("The order of a collation is not known for keys.")
+                return None if None in values else keys.has(values)
             case n.Like() | n.StartsWith():
                 return self.pattern(node)
             case n.Cast():

@@ -52,6 +52,8 @@ def to_sql(node: n.Node) -> str:
             return f"{_operand(child)} IS NULL"
         case n.In(child, values):
             return f"{_operand(child)} IN ({_values(values)})"
+        case n.Among(children, keys):
+            return f"({', '.join(map(to_sql, children))}) IN ({len(keys):,} keys)"
         case n.Like(child, pattern, escape, case_insensitive):
             suffix = "" if escape == "\\" else f" ESCAPE {quoted_text(escape)}"
             return f"{_operand(child)} {'ILIKE' if case_insensitive else 'LIKE'} {to_sql(pattern)}{suffix}"

@@ -6,8 +6,10 @@ from .floats import JSON_FLOATS, SPECIAL_FLOATS, java_text, nearest_float, to_fl
 from .hashes import SPARK_SEED, iceberg_bucket, spark_hash
 from .interval_types import INTERVALS
 from .intervals import interval_text
+from .key_tuples import KeyTuples, equal_form
 from .nanoseconds import format_nanos, parse_nanos
 from .numerals import EXACT, context, decimal_of, exactly, integer_of, of_unscaled
+from .row_hashes import row_hashes
 from .vectors import floats_of_order, ordered_floats
 
 __all__ = [
@@ -16,9 +18,11 @@ __all__ = [
     "JSON_FLOATS",
     "SPARK_SEED",
     "SPECIAL_FLOATS",
+    "KeyTuples",
     "cast_value",
     "context",
     "decimal_of",
+    "equal_form",
     "equal_rows",
     "exactly",
     "floats_of_order",
@@ -31,6 +35,7 @@ __all__ = [
     "of_unscaled",
     "ordered_floats",
     "parse_nanos",
+    "row_hashes",
     "spark_hash",
     "to_float",
 ]

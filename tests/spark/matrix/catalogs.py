@@ -91,3 +91,35 @@ def installed_catalog(session: Session) -> None:
                 continue
             raise AssertionError(f"{statement} is not refused")
         rows("DROP NAMESPACE lake.db CASCADE")
+
+
+@case("changes in Spark's own SQL", since=(4, 2))
+def installed_changes(session: Session) -> None:
+    if session.kind == "connect":
+        return
+    catalog = ds.catalog(f"warehouse:{session.folder / 'changes'}")
+    with ds.install_catalog(session.spark, "changed", catalog):
+
+        def rows(text: str) -> list[tuple[Any, ...]]:
+            return [tuple(row) for row in session.spark.sql(text).collect()]
+
+        rows("CREATE NAMESPACE changed.db")
+        rows(
+            "CREATE TABLE changed.db.t (a INT, c CHAR(2)) USING delta TBLPROPERTIES "
+            "('delta.enableRowTracking' = 'true', 'delta.enableDeletionVectors' = 'true')"
+        )
+        table = catalog.load_table("db.t")
+        table.append(pa.table({"a": pa.array([1, 2, 3], pa.int32()), "c": ["x", "y", "z"]}))
+        table.update({"c": "'w'"}, "a = 2")
+        table.delete("a = 3")
+        by_type = "SELECT _change_type, a, c FROM changed.db.t CHANGES FROM VERSION"
+        equal(
+            rows(f"{by_type} 2 TO VERSION 2 WITH (computeUpdates = true) ORDER BY 1"),
+            [("update_postimage", 2, "w "), ("update_preimage", 2, "y ")],
+        )
+        equal(rows(f"{by_type} 1 EXCLUSIVE WHERE a = 2 ORDER BY 1"), [("delete", 2, "y "), ("insert", 2, "w ")])
+        net = "WITH (deduplicationMode = 'netChanges')"
+        equal(rows(f"{by_type} 1 {net} ORDER BY a"), [("insert", 1, "x "), ("insert", 2, "w ")])
+        equal(rows("SELECT count(*) FROM changed.db.t CHANGES FROM TIMESTAMP '2020-01-01'"), [(6,)])
+        equal(session.spark.read.option("startingVersion", 3).changes("changed.db.t").count(), 1)
+        rows("DROP NAMESPACE changed.db CASCADE")

@@ -15,12 +15,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from deltaskip.dml.merge.name_resolution import Names
 from deltaskip.errors import PredicateError, PredicateWarning
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.recursion import deep
+from deltaskip.skipping.joins.name_resolution import Names
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import nodes as n
@@ -31,6 +32,7 @@ from deltaskip.sparkexpr.comparison_collation import comparison_collation, is_bi
 from deltaskip.sparkexpr.literal_list import SHORTEST, integers, text_list
 from deltaskip.sparkexpr.normalize import FALSE_LITERAL, TRUE_LITERAL
 from deltaskip.sparkexpr.types.lengths import declares_char
+from deltaskip.sparkexpr.values.arrow_values import domain_values
 
 # The most integers and strings of a key, which stay in one array, and the most other values that pay off by pruning.
 _MOST_VALUES, _MOST_LITERALS = 250_000, 1_000
@@ -117,7 +119,7 @@ class MatchTemplate:
     def _node(self, part: _Part, values: Sequence[KeyValues]) -> n.Node:
         match part:
             case _KeyComparison(op, target, key):
-                return _compared(op, target, self.keys[key], values[key])
+                return compared(op, target, self.keys[key], values[key])
             case _All(children):
                 return _joined(n.And, [self._node(child, values) for child in children], TRUE_LITERAL, FALSE_LITERAL)
             case _Any(children):
@@ -159,6 +161,57 @@ def key_literals(
     if _is_in_array(type_) and len(values) >= SHORTEST:
         return text_list(values.cast(pa.string())) if type_ == t.STRING else integers(values.cast(pa.int64()))
     return tuple(n.Literal(value, type_) for value in given(values))
+
+
+def key_values(values: pa.Array, key: SourceKey, distinct: bool) -> KeyValues:
+    """Return the values of a key.
+
+    Args:
+        values: The values of all rows, with NULL.
+        key: The key.
+        distinct: Whether to find the distinct values, if they are few enough to prune.
+    """
+    known = values.drop_null()
+    if not len(known):
+        return KeyValues(None, None, values.null_count > 0)
+    least, greatest = _extremes(known)
+    # If nearly all keys of a large source are distinct, its first rows show that.
+    listed, most = distinct and key.equal, most_values(key.type)
+    listed = listed and len(known.slice(0, 2 * most).unique()) <= most
+    literals = key_literals(known.unique(), key.type, domain_values) if listed else None
+    return KeyValues(least, greatest, values.null_count > 0, literals)
+
+
+def compared(op: str, target: n.Node, key: SourceKey, found: KeyValues) -> n.Node:
+    """Return the predicate that holds for every target row that compares as `op` with some value of a key.
+
+    Args:
+        op: The operator.
+        target: The expression over the target, not bound.
+        key: The key.
+        found: Its values.
+    """
+    null = n.IsNull(target) if op == "<=>" and found.has_null else None
+    if found.least is None:
+        return FALSE_LITERAL if null is None else null
+    bounds: list[n.Node] = []
+    if not key.is_ordered:
+        if key.equal and found.values is not None:
+            bounds = [n.In(target, found.values)]
+    elif op in ("=", "<=>"):
+        if found.least == found.greatest:
+            bounds = [n.Compare("=", target, n.Literal(found.least, key.type))]
+        elif found.values is not None:
+            bounds = [n.In(target, found.values)]
+        else:
+            bounds = [
+                *_bound(">=", target, found.least, key.type),
+                *_bound("<=", target, found.greatest, key.type),
+            ]
+    else:
+        bounds = _bound(op, target, found.greatest if op in ("<", "<=") else found.least, key.type)
+    within = _joined(n.And, bounds, TRUE_LITERAL, FALSE_LITERAL)
+    return within if null is None else _joined(n.Or, [within, null], FALSE_LITERAL, TRUE_LITERAL)
 
 
 def scan_of(snapshot: Snapshot, predicate: n.Node, time_zone: str) -> Scan:
@@ -300,31 +353,6 @@ def _is_comparable(target: n.Node, key: n.Node) -> bool:
     return collations[0] == collations[1] or all(map(is_binary, collations))
 
 
-def _compared(op: str, target: n.Node, key: SourceKey, found: KeyValues) -> n.Node:
-    """The predicate that holds for every target row that compares as `op` with some value of the key."""
-    null = n.IsNull(target) if op == "<=>" and found.has_null else None
-    if found.least is None:
-        return FALSE_LITERAL if null is None else null
-    bounds: list[n.Node] = []
-    if not key.is_ordered:
-        if key.equal and found.values is not None:
-            bounds = [n.In(target, found.values)]
-    elif op in ("=", "<=>"):
-        if found.least == found.greatest:
-            bounds = [n.Compare("=", target, n.Literal(found.least, key.type))]
-        elif found.values is not None:
-            bounds = [n.In(target, found.values)]
-        else:
-            bounds = [
-                *_bound(">=", target, found.least, key.type),
-                *_bound("<=", target, found.greatest, key.type),
-            ]
-    else:
-        bounds = _bound(op, target, found.greatest if op in ("<", "<=") else found.least, key.type)
-    within = _joined(n.And, bounds, TRUE_LITERAL, FALSE_LITERAL)
-    return within if null is None else _joined(n.Or, [within, null], FALSE_LITERAL, TRUE_LITERAL)
-
-
 def _bound(op: str, target: n.Node, value: Any, type_: t.DataType) -> list[n.Node]:
     # NaN is greater than every number, and bounds of files do not include it.
     if isinstance(value, float) and math.isnan(value):
@@ -339,3 +367,19 @@ def _joined(kind: type[n.And] | type[n.Or], nodes: Sequence[n.Node], neutral: n.
     if not kept:
         return neutral
     return kept[0] if len(kept) == 1 else kind(tuple(kept))
+
+
+def _extremes(values: pa.Array) -> tuple[Any, Any]:
+    """The least and the greatest value in the value domain. NaN is greater than every number."""
+    if pa.types.is_floating(values.type):
+        numbers = pc.drop_null(values.filter(pc.invert(pc.is_nan(values))))
+        nan = len(numbers) < len(values)
+        least, greatest = _extremes_of(numbers) if len(numbers) else (math.nan, math.nan)
+        return least, math.nan if nan else greatest
+    return _extremes_of(values)
+
+
+def _extremes_of(values: pa.Array) -> tuple[Any, Any]:
+    found = pc.min_max(values)
+    least, greatest = domain_values(pa.array([found["min"], found["max"]], values.type))
+    return least, greatest

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from deltaskip import DeltaTable
-from deltaskip.dml.merge.name_resolution import Names
-from deltaskip.dml.merge.source_keys import KeyValues, MatchTemplate, match_template, scan_of
 from deltaskip.schema.user_schema import schema_of
+from deltaskip.skipping.joins.name_resolution import Names
+from deltaskip.skipping.joins.source_keys import KeyValues, MatchTemplate, match_template, scan_of
 from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr.literal_list import integers
 from deltaskip.sparkexpr.nodes import Literal

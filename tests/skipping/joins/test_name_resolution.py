@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from deltaskip import DeltaTable, col
-from deltaskip.dml.merge.name_resolution import default_aliases
 from deltaskip.errors import DeltaSkipError, InvalidArgumentType, PredicateError, SchemaError, UnsupportedFeature
+from deltaskip.skipping.joins.name_resolution import default_aliases
 from deltaskip.sparkexpr import to_node
 from tests.dml.tables import files_below, rows_of
 from tests.each import each

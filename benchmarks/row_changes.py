@@ -1,0 +1,143 @@
+"""Changes of a table read from its feed and from its rows, beside deltalake, polars-deltalake and delta-spark: seconds.
+
+    python -m benchmarks.row_changes [--rows 2000000] [--rounds 5] [--spark] [--folder FOLDER]
+
+The table has 16 files, a change data feed, row tracking and deletion vectors. One version updates one row in 100,
+another one deletes one row in 1,000, a third appends one in 100, and the fourth rewrites every file (OPTIMIZE). The
+engines read the changes of the first three, each in turn; the best round counts. deltaskip also reads the changes of
+one key, net changes, and those of a copy without row tracking, whose updates rewrite files.
+
+With `--spark`, delta-spark reads `table_changes` in a local session of two cores; DELTASKIP_DELTA_JARS names its jars.
+polars-deltalake is measured if it is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import deltalake
+import numpy as np
+import polars
+import pyarrow as pa
+
+from deltaskip import DeltaTable
+
+FILES = 16
+FEED = {"delta.enableChangeDataFeed": "true"}
+IDS = {"delta.enableRowTracking": "true", "delta.enableDeletionVectors": "true"}
+
+
+def rows_of(first: int, count: int) -> pa.Table:
+    """Rows with ascending keys."""
+    ids = np.arange(first, first + count)
+    chance = np.random.default_rng(first)
+    few = pa.array([f"customer {i}" for i in range(1000)])
+    return pa.table(
+        {
+            "id": ids,
+            "x": chance.random(count) * 1000,
+            "k": chance.integers(0, 1000, count).astype("int32"),
+            "ts": pa.array(1_700_000_000_000_000 + ids * 1000, pa.timestamp("us", "UTC")),
+            "customer": few.take(pa.array(chance.integers(0, 1000, count))),
+            "name": pa.array([f"{i * 2654435761 % 2**32:08x}" for i in ids.tolist()]),
+        }
+    )
+
+
+def create(path: Path, rows: int, properties: dict[str, str]) -> tuple[DeltaTable, int]:
+    """Make a table, and return it with the first version that changes it."""
+    table = DeltaTable.create(path, rows_of(0, 1).schema, properties=properties)
+    for number in range(FILES):
+        table.append(rows_of(number * (rows // FILES), rows // FILES))
+    first = table.refresh().version + 1
+    table.update({"x": "x + 1"}, "id % 100 = 7")
+    table.delete("id % 1000 = 11")
+    table.append(rows_of(rows, rows // 100))
+    table.optimize()
+    return table.refresh(), first
+
+
+def _polars_scan(path: Path, first: int, last: int) -> Callable[[], object] | None:
+    try:
+        import polars_deltalake
+    except ImportError:
+        return None
+    return lambda: polars_deltalake.scan_cdf(str(path), start_version=first, end_version=last).collect()
+
+
+def _jars() -> str:
+    return ",".join(str(jar) for jar in Path(os.environ["DELTASKIP_DELTA_JARS"]).glob("*.jar"))
+
+
+def _spark_changes(path: Path, first: int, last: int) -> Callable[[], object]:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.jars", _jars()).config("spark.driver.memory", "3g")
+    builder = builder.config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+    catalog = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+    spark = builder.config("spark.sql.catalog.spark_catalog", catalog).getOrCreate()
+    text = f"SELECT * FROM table_changes_by_path('{path}', {first}, {last})"
+    return lambda: spark.sql(text).write.format("noop").mode("overwrite").save()
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--spark", action="store_true")
+    parser.add_argument("--folder", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made:
+        folder = given.folder or Path(made)
+        table, first = create(folder / "fed", given.rows, {**FEED, **IDS})
+        plain, _ = create(folder / "plain", given.rows, {})
+        last, path = first + 2, folder / "fed"
+
+        def changes(of: DeltaTable = table, **chosen: Any) -> pa.Table:
+            return DeltaTable(of.uri).changes(first, chosen.pop("end", last), **chosen).to_arrow()
+
+        cases: dict[str, Callable[[], object] | None] = {
+            "deltaskip, feed, Arrow": lambda: changes(source="feed"),
+            "deltaskip, feed, Polars lazy": lambda: (
+                DeltaTable(path).changes(first, last, source="feed").to_polars(lazy=True).collect()
+            ),
+            "deltaskip, rows by ids": lambda: changes(source="rows"),
+            "deltaskip, net by ids": lambda: changes(net=True),
+            "deltaskip, rows by ids, one key": lambda: changes(source="rows", where="id = 100007"),
+            "deltaskip, rows by ids, with OPTIMIZE": lambda: changes(source="rows", end=last + 1),
+            "deltaskip, whole rows": lambda: changes(plain, source="rows"),
+            "deltalake load_cdf": lambda: pa.table(
+                deltalake.DeltaTable(str(path)).load_cdf(starting_version=first, ending_version=last).read_all()
+            ),
+            "polars-deltalake scan_cdf": _polars_scan(path, first, last),
+        }
+        if given.spark:
+            cases["delta-spark table_changes"] = _spark_changes(path, first, last)
+        best = {name: float("inf") for name, run in cases.items() if run is not None}
+        for _ in range(given.rounds):
+            for name, run in cases.items():
+                if run is None:
+                    continue
+                begun = perf_counter()
+                try:
+                    run()
+                except Exception as error:
+                    best[name] = float("nan")
+                    print(f"{name}: {type(error).__name__}: {str(error)[:200]}")
+                    continue
+                best[name] = min(best[name], perf_counter() - begun)
+        print(f"{changes().num_rows:,} changes of {given.rows:,} rows, Polars {polars.__version__}")
+        for name, seconds in best.items():
+            print(f"{name:40} {seconds:8.3f} s")
+
+
+if __name__ == "__main__":
+    main()

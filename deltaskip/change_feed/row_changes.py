@@ -1,0 +1,209 @@
+"""Changed rows: where they are, what happened to them, and what is left of the changes of several versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.dml.positions import RowPositions
+from deltaskip.records import dataclass
+from deltaskip.sparkexpr.values import equal_rows
+from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
+
+ChangeType = Literal["insert", "delete", "update_preimage", "update_postimage"]
+_TYPES: tuple[ChangeType, ...] = ("insert", "delete", "update_preimage", "update_postimage")
+INSERT, DELETE, PREIMAGE, POSTIMAGE = range(4)
+_PAIRS_AT_ONCE = 1 << 18
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Changed rows, one of each array for every row.
+
+    Attributes:
+        ids: Row ids, or hashes of whole rows.
+        versions: The version that changed each row.
+        types: Indexes of the types of change: insert, delete, update_preimage, update_postimage.
+        files: Indexes of the files that contain the rows.
+        positions: Positions of the rows in their files.
+    """
+
+    ids: Ints
+    versions: Ints
+    types: Ints
+    files: Ints
+    positions: Ints
+
+    def take(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Rows:
+        """Return some of the rows, by their indexes or a mask."""
+        arrays = (self.ids, self.versions, self.types, self.files, self.positions)
+        return Rows(*(each[rows] for each in arrays))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """Return the rows of all parts."""
+        nothing = np.zeros(0, np.int64)
+        names = ("ids", "versions", "types", "files", "positions")
+        return cls(*(np.concatenate([nothing, *(getattr(part, name) for part in parts)]) for name in names))
+
+
+Values: TypeAlias = Callable[[Rows], pa.Table]
+"""Reads rows: their columns, in the same order."""
+
+
+def of_ids(version: int, added: Rows, removed: Rows) -> Rows:
+    """Return the changed rows among the rows of a version's files, which have row commit versions as versions."""
+    new, old = _matched(added.ids, removed.ids)
+    moved = added.versions[new] == removed.versions[old]
+    sides = (_paired(added, new, POSTIMAGE, moved), _paired(removed, old, PREIMAGE, moved))
+    changed = Rows.joined(sides)
+    return replace(changed, versions=np.full(len(changed.ids), version))
+
+
+def without_equal(added: Rows, removed: Rows, values: Values) -> Rows:
+    """Return the rows of each side that the other lacks; every row takes away one row that is equal.
+
+    Of equal rows the first ones are taken away.
+
+    Args:
+        added: Rows with their hashes as ids.
+        removed: The others.
+        values: Reads rows.
+    """
+    new, old = _pairs(added.ids, removed.ids)
+    order = np.lexsort((added.positions[new], added.files[new]))
+    new, old = new[order], old[order]
+    keep = [np.ones(len(each.ids), np.bool_) for each in (added, removed)]
+    for start in range(0, len(new), _PAIRS_AT_ONCE):
+        i, j = (each[start : start + _PAIRS_AT_ONCE] for each in (new, old))
+        # Different rows may have the same hash.
+        same = _are_equal(values(added.take(i)), values(removed.take(j)))
+        keep[0][i[same]], keep[1][j[same]] = False, False
+    return Rows.joined([added.take(keep[0]), removed.take(keep[1])])
+
+
+def _pairs(left: Ints, right: Ints) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The indexes of equal numbers on both sides, each number as often as the side has it that has it less often."""
+    coded = arrow_array(np.concatenate([left, right]), pa.int64()).dictionary_encode()
+    codes = numpy_values(coded.indices).astype(np.int64)
+    sides = codes[: len(left)], codes[len(left) :]
+    counts = [np.bincount(side, minlength=len(coded.dictionary)) for side in sides]
+    # A place for the first occurrence of each number, and after them for the further ones.
+    starts = np.cumsum(np.maximum(*counts)) - np.maximum(*counts)
+    places = [np.full(int(starts[-1] + np.maximum(*counts)[-1]) if len(starts) else 0, -1, np.int64) for _ in sides]
+    for place, side, count in zip(places, sides, counts, strict=True):
+        place[starts[side] + _ranks(side, count)] = np.arange(len(side))
+    both = np.flatnonzero((places[0] >= 0) & (places[1] >= 0))
+    return places[0][both], places[1][both]
+
+
+def _ranks(codes: Ints, counts: npt.NDArray[np.intp]) -> Ints:
+    """The number of each code among the equal ones before it. counts: How often there is each code."""
+    ranks = np.zeros(len(codes), np.int64)
+    several = np.flatnonzero(counts[codes] > 1)
+    order = several[np.argsort(codes[several], kind="stable")]
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    lengths = np.diff(np.append(starts, len(order)))
+    ranks[order] = np.arange(len(order)) - np.repeat(starts, lengths)
+    return ranks
+
+
+def _matched(left: Ints, right: Ints) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The indexes of equal numbers on both sides, which each side has once."""
+    found = pc.index_in(arrow_array(left, pa.int64()), value_set=arrow_array(right, pa.int64()))
+    at = np.flatnonzero(numpy_values(found.is_valid()))
+    return at, numpy_values(found.drop_null()).astype(np.intp)
+
+
+def _paired(rows: Rows, places: npt.NDArray[np.intp], kind: int, left_out: npt.NDArray[np.bool_]) -> Rows:
+    """The rows, of which those at places are images of updates, without some of these."""
+    types, keep = rows.types.copy(), np.ones(len(rows.ids), np.bool_)
+    types[places], keep[places[left_out]] = kind, False
+    return replace(rows, types=types).take(keep)
+
+
+def net(rows: Rows, values: Values) -> Rows:
+    """Return one change of each row for all versions together, with the version of its last change.
+
+    A row that was inserted and deleted has none, and neither has a row whose values are in the end as they were.
+
+    Args:
+        rows: The changes of each version.
+        values: Reads rows.
+    """
+    ids, at = np.unique(rows.ids, return_inverse=True)
+    first, last = np.full(len(ids), np.iinfo(np.int64).max), np.full(len(ids), -1, np.int64)
+    np.minimum.at(first, at, rows.versions)
+    np.maximum.at(last, at, rows.versions)
+    is_before = np.isin(rows.types, (DELETE, PREIMAGE))
+    told = replace(rows, versions=last[at])
+    # The image before the first change of each row, and the one after its last.
+    old = _sorted(told.take(is_before & (rows.versions == first[at])))
+    new = _sorted(told.take(~is_before & (rows.versions == last[at])))
+    i, j = _matched(old.ids, new.ids)
+    same = _are_equal(values(old.take(i)), values(new.take(j))) if len(i) else np.zeros(0, np.bool_)
+    old, new = (replace(each, types=np.full(len(each.ids), kind)) for each, kind in ((old, DELETE), (new, INSERT)))
+    return Rows.joined([_paired(old, i, PREIMAGE, same), _paired(new, j, POSTIMAGE, same)])
+
+
+def net_of_values(rows: Rows, values: Values) -> Rows:
+    """Return the inserts and deletes of `net` for rows without ids, of which equal ones take each other away.
+
+    Args:
+        rows: The inserted and deleted rows of each version, in the order of the versions.
+        values: Reads rows.
+    """
+    return without_equal(rows.take(rows.types == INSERT), rows.take(rows.types == DELETE), values)
+
+
+def _sorted(rows: Rows) -> Rows:
+    return rows.take(np.argsort(rows.ids, kind="stable"))
+
+
+def _are_equal(left: pa.Table, right: pa.Table) -> npt.NDArray[np.bool_]:
+    """Whether the rows of two tables have equal values."""
+    found = np.ones(len(left), np.bool_)
+    for name in left.column_names:
+        found &= equal_rows(*(_without_maps(one_chunk(each[name])) for each in (left, right)))
+    return found
+
+
+def _without_maps(array: pa.Array) -> pa.Array:
+    """The array with lists of entries in place of maps."""
+    kind = array.type
+    if pa.types.is_map(kind):
+        entries = pa.StructArray.from_arrays([_without_maps(array.keys), _without_maps(array.items)], ["key", "value"])
+        return pa.ListArray.from_arrays(array.offsets, entries, mask=array.is_null())
+    if pa.types.is_struct(kind):
+        fields = [_without_maps(each) for each in array.flatten()]
+        names = [kind.field(at).name for at in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(fields, names, mask=array.is_null()) if fields else array
+    if pa.types.is_list(kind):
+        return pa.ListArray.from_arrays(array.offsets, _without_maps(array.values), mask=array.is_null())
+    return array
+
+
+def order_of(rows: Rows) -> npt.NDArray[np.intp]:
+    """Return the order in which `as_entries` has the rows."""
+    return np.lexsort((rows.positions, rows.types, rows.files, rows.versions))
+
+
+def as_entries(rows: Rows) -> tuple[Ints, Ints, list[ChangeType], RowPositions]:
+    """Return the rows by file, type and version: file, version, type, and the positions of the rows in the file."""
+    rows = rows.take(order_of(rows))
+    keys = np.stack([rows.versions, rows.files, rows.types])
+    starts = np.flatnonzero(np.any(np.diff(keys, prepend=-1), axis=0))
+    ends = np.append(starts[1:], len(rows.ids))[: len(starts)]
+    positions = RowPositions(
+        arrow_array(rows.positions[start:end], pa.int64()) for start, end in zip(starts, ends, strict=True)
+    )
+    types = [_TYPES[number] for number in rows.types[starts].tolist()]
+    return rows.files[starts], rows.versions[starts], types, positions
