@@ -59,8 +59,8 @@ class OpenDataFile:
         codec: str,
         dictionary: list[str],
         without_statistics: frozenset[str],
-        page_version: str = "1.0",
         *,
+        page_version: str = "1.0",
         put: Callable[[str, memoryview], None] | None = None,
     ) -> None:
         self.without_statistics = without_statistics

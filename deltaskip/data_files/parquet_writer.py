@@ -379,9 +379,8 @@ class _Writer:
             if in_memory:
                 put = self._put_durable if layout.unsynced is None else layout.unsynced.put
             where = layout.storage, location, path
-            return OpenDataFile(
-                *where, self._file_schema, codec, dictionary, without_statistics, layout.page_version, put=put
-            )
+            encoded = codec, dictionary, without_statistics
+            return OpenDataFile(*where, self._file_schema, *encoded, page_version=layout.page_version, put=put)
 
         def close(file: OpenDataFile) -> AddFile:
             return file.close(self._reader, layout.request, values)
