@@ -5,8 +5,6 @@
 
 import lazy_loader
 
-import deltaskip.compiled  # noqa: F401
-
 __version__ = "0.3.0"
 
 _listed, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
@@ -14,6 +12,8 @@ _listed, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 def __getattr__(name: str) -> object:
     """Import a public name; the error for another one says what to write."""
+    import deltaskip.compiled  # noqa: F401
+
     try:
         return _listed(name)
     except AttributeError as error:

@@ -1,4 +1,4 @@
-"""Says what to do where the package is not compiled: the package imports this module before any other of its own."""
+"""Says what to do where the package is not compiled: the package imports this module before any kernel."""
 
 from importlib.machinery import PathFinder
 from pathlib import Path

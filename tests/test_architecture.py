@@ -354,8 +354,8 @@ def test_kernels_use_the_limited_api_of_which_wheels_are_built() -> None:
 
 # What the language of expressions imports of the rest of the package.
 BELOW_THE_LANGUAGE = {
-    "arguments", "doors", "errors", "extras", "fork_safety", "json_text", "lazy_regex", "printable", "records",
-    "recursion", "shown",
+    "arguments", "compiled", "doors", "errors", "extras", "fork_safety", "json_text", "lazy_regex", "printable",
+    "records", "recursion", "shown",
 }  # fmt: skip
 # The modules and packages of the language whose names others import; other names come from deltaskip.sparkexpr.
 FACE_MODULES = {

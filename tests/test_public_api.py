@@ -144,7 +144,7 @@ print(*sorted(sys.modules), flush=True)
     done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True)
     imported, planned = (set(line.split()) for line in done.stdout.splitlines())
     assert {name.partition(".")[0] for name in imported} & {"numpy", "pyarrow", "sqlglot"} == set()
-    assert {name for name in imported if name.startswith("deltaskip")} == {"deltaskip", "deltaskip.compiled"}
+    assert {name for name in imported if name.startswith("deltaskip")} == {"deltaskip"}
     assert "deltaskip.skipping.scan" in planned
     assert not planned & _NOT_PLANNING
 

@@ -217,7 +217,7 @@ class ChangeScan(AsFrames, Reopened):
         adds = self._changes.adds
         return self._changes.versions, *(arrow_values.one_chunk(adds[name]) for name in ("path", "size"))
 
-    def only(self, entries: pa.BooleanArray) -> Self:
+    def _only(self, entries: pa.BooleanArray) -> Self:
         """Return the scan of some of the files. entries: whether to read each of `entries`."""
         changes = _taken(self._changes, pc.indices_nonzero(entries).cast(pa.int64()))
         base = self._versions.snapshot
@@ -225,7 +225,7 @@ class ChangeScan(AsFrames, Reopened):
         found._changes = changes
         return found
 
-    def row_by_row(self, updates: bool = True) -> Self:
+    def _row_by_row(self, updates: bool = True) -> Self:
         """Return the scan of the changed rows that match the predicate, without other images of them.
 
         Args:

@@ -193,6 +193,8 @@ def _reader_of(data: Any, name: str) -> pa.RecordBatchReader:
     """A reader of the rows. Raises InvalidArgumentType with the argument's name if there are none."""
     if isinstance(data, pa.RecordBatchReader):
         return data
+    if isinstance(data, type):
+        raise InvalidArgumentType.of(name, ROWS, data)
     library = _library(data)
     if library == "deltaskip":
         # The C interface is avoided, since it reduces errors to their messages.

@@ -217,8 +217,8 @@ def writes_deletion_vectors(protocol: TableProtocol, properties: TableProperties
 def no_feature(name: str, table: str = "") -> str:
     """Return the message for the name of an unknown feature. table: The table, "" for no table."""
     where = f" (table {table})" if table else ""
-    known = ", ".join(sorted(FEATURES))
-    return f"There is no table feature {name!r}{where}.{meant(name, FEATURES)} The features are {known}."
+    known = ", ".join(sorted(name for name, row in FEATURES.items() if row.writes != "no"))
+    return f"There is no table feature {name!r}{where}.{meant(name, FEATURES)} Those that can be written are {known}."
 
 
 def feature_names(name: str) -> tuple[str, ...]:

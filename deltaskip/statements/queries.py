@@ -279,7 +279,7 @@ def changed_rows(
             continue
         if scan.evaluates_here():
             bound.append(f"({text})")
-    return table.changes(start, end, " AND ".join(bound) or None, **given).row_by_row(updates)
+    return table.changes(start, end, " AND ".join(bound) or None, **given)._row_by_row(updates)
 
 
 def _changes_options(clause: StatementChanges) -> tuple[str, bool, Any]:

@@ -63,7 +63,7 @@ def test_plain_writer_versions_ask_only_for_what_the_table_uses(folder: Path, ve
     ("features", "properties", "named"),
     [
         (["fooFromTheFuture", "appendOnly"], {}, "writer feature fooFromTheFuture,"),
-        (["liquid", "aNewOne"], {}, "writer features aNewOne, liquid,"),
+        (["liquid", "aNewOne"], {}, r"writer features aNewOne, liquid \(an early name of clustering"),
         (["icebergCompatV2"], {"delta.enableIcebergCompatV2": "true"}, "writer feature icebergCompatV2,"),
     ],
 )

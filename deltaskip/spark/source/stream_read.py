@@ -213,14 +213,14 @@ class ChangeStreamReader(StreamReader):
             every = options.changes_between(first, first, snapshot, snapshot_first=True)
             adds = files_of_snapshot(options.table_at(first).snapshot).adds["path"]
             last = end["number"] if end["initial"] and end["version"] == first else len(adds)
-            scans.append(every.only(pc.is_in(every.entries()[1], one_chunk(adds)[start["number"] : last])))
+            scans.append(every._only(pc.is_in(every.entries()[1], one_chunk(adds)[start["number"] : last])))
             first += 1
         if first < end["version"]:
             scans.append(options.changes_between(first, end["version"] - 1, snapshot))
         found: list[Any] = []
         for scan in scans:
             self._check_schema(scan)
-            found += scan.only(pc.invert(self._excluded(scan.entries()[1]))).reads()[1]
+            found += scan._only(pc.invert(self._excluded(scan.entries()[1]))).reads()[1]
         return iter(found)
 
     def _units(self, snapshot: Snapshot, start: Offset, end: Offset) -> _Units:

@@ -538,6 +538,8 @@ class Batch:
             return self.coalesced(node)
         if function.binary_only and is_collated(*node.args):
             raise Undecided(f"The function {node.name} under a collation is left to Spark.")
+        if is_nested(node.type) and any(each in INTERVALS for each in t.nested_types(node.type)):
+            raise Undecided("A struct or map of intervals is left to Spark.")
         if any(isinstance(arg, n.Lambda) for arg in node.args):
             return self.applied(node, function, node.type)
         values = self.arguments(node, function)

@@ -5,4 +5,6 @@
 
 import lazy_loader
 
+import deltaskip.compiled  # noqa: F401
+
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

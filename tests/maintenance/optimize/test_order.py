@@ -101,7 +101,7 @@ def test_rule_64_clustered_files_have_the_tags_of_a_cube(tmp_path: Path) -> None
 
 
 def test_rule_64_only_new_files_are_clustered_until_they_are_many(tmp_path: Path) -> None:
-    table = grid(tmp_path, cluster_by=["a", "b"])
+    table = grid(tmp_path, cluster_by=["a", "b"], properties={"delta.parquet.compression.codec": "snappy"})
     size = sum(file["size"] for file in files_of(table))
     table.optimize(target_file_bytes=size // 16)
     first = {add["path"] for add in actions_of(table)["add"]}
