@@ -9,7 +9,6 @@ import warnings
 from pathlib import Path
 from typing import Any, cast
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -128,6 +127,8 @@ def ids(found: Any) -> list[int]:
 
 
 def test_every_form_of_rows_and_every_door(table: ds.DeltaTable) -> None:
+    pl = pytest.importorskip("polars")
+    pytest.importorskip("duckdb")
     keys = {"id": [3, 47, 47, 200, None]}
     arrow = pa.table(keys)
     forms = [keys, [{"id": 3}, {"id": 47}], arrow, arrow.to_reader(), pl.DataFrame(keys), pl.LazyFrame(keys)]
