@@ -146,7 +146,9 @@ def optimized(session: Session) -> None:
             "b": [i % 2 == 0 for i in range(400)],
         }
     )
-    properties = {"delta.enableDeletionVectors": "true", "delta.enableRowTracking": "true"}
+    # The sizes of files decide how many there are.
+    codec = {"delta.parquet.compression.codec": "snappy"}
+    properties = {"delta.enableDeletionVectors": "true", "delta.enableRowTracking": "true", **codec}
     plain: list[str] = []
     for partition_by, orders in ((plain, (["id"], ["s", "m", "f"])), (["p"], (["d", "t"], ["id", "b", "f", "s"]))):
         folder = session.folder / f"by {len(partition_by)}"
