@@ -19,10 +19,10 @@ from deltaskip.spark.columns.column_parts import sequence
 from deltaskip.spark.columns.spark_types import spark_schema
 from deltaskip.spark.installed_catalog.catalyst_predicates import required_of_rows
 from deltaskip.spark.installed_catalog.definitions import spark_columns
-from deltaskip.spark.installed_catalog.scans import planned_batch
+from deltaskip.spark.installed_catalog.scans import ColumnsScan, planned_batch
 from deltaskip.spark.read.session_facts import session_facts
 from deltaskip.spark.session.active import time_zone_of
-from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
+from deltaskip.spark.session.jvm import Jvm, Proxy, answers
 from deltaskip.spark.source.batch_read import partitions_of
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.calendar import EPOCH
@@ -183,7 +183,7 @@ class ChangesBuilder(Proxy):
         )
 
 
-class InstalledChanges(Unmeasured, Proxy):
+class InstalledChanges(ColumnsScan):
     """A scan of some columns of the changes that can match.
 
     Args:
@@ -198,16 +198,6 @@ class InstalledChanges(Unmeasured, Proxy):
         fields = {field.name: field for field in scan.snapshot.schema.fields}
         self._scan = scan
         self._fields = tuple(fields[name] for name in names)
-
-    @answers()
-    def readSchema(self) -> Any:
-        """Scan: the columns of the rows."""
-        return self._schema
-
-    @answers()
-    def description(self) -> str:
-        """Scan: the text that EXPLAIN shows."""
-        return f"deltaskip {self.text}"
 
     @answers()
     def toBatch(self) -> Any:
@@ -229,12 +219,6 @@ class InstalledChanges(Unmeasured, Proxy):
             f"A stream of changes is read by the path of the table: write spark.readStream.format('deltaskip')"
             f".option('readChangeFeed', 'true').load({self._scan.snapshot.table_root!r})."
         )
-
-    @answers()
-    def columnarSupportMode(self) -> Any:
-        """Scan: each partition decides whether its readers return columnar batches."""
-        modes = getattr(self.jvm.view.org.apache.spark.sql.connector.read, "Scan$ColumnarSupportMode")
-        return modes.PARTITION_DEFINED
 
     @cached_property
     def _schema(self) -> Any:

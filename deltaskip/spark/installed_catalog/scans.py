@@ -136,7 +136,29 @@ class Pushed:
     members: tuple[t.StructField, ...]
 
 
-class InstalledScan(Unmeasured, Proxy):
+class ColumnsScan(Unmeasured, Proxy):
+    """Base class of scans of some columns. `text` says what is scanned, for comparing plans and for EXPLAIN."""
+
+    _schema: Any
+
+    @answers()
+    def readSchema(self) -> Any:
+        """Scan: the columns of the rows."""
+        return self._schema
+
+    @answers()
+    def description(self) -> str:
+        """Scan: the text that EXPLAIN shows."""
+        return f"deltaskip {self.text}"
+
+    @answers()
+    def columnarSupportMode(self) -> Any:
+        """Scan: each partition decides whether its readers return columnar batches."""
+        modes = getattr(self.jvm.view.org.apache.spark.sql.connector.read, "Scan$ColumnarSupportMode")
+        return modes.PARTITION_DEFINED
+
+
+class InstalledScan(ColumnsScan):
     """A scan of some columns of the files that can match.
 
     Args:
@@ -153,25 +175,9 @@ class InstalledScan(Unmeasured, Proxy):
         self._pushed = pushed
 
     @answers()
-    def readSchema(self) -> Any:
-        """Scan: the columns of the rows."""
-        return self._schema
-
-    @answers()
-    def description(self) -> str:
-        """Scan: the text that EXPLAIN shows."""
-        return f"deltaskip {self.text}"
-
-    @answers()
     def toBatch(self) -> Any:
         """Scan: the files and their readers."""
         return self._batch
-
-    @answers()
-    def columnarSupportMode(self) -> Any:
-        """Scan: each partition decides whether its readers return columnar batches."""
-        modes = getattr(self.jvm.view.org.apache.spark.sql.connector.read, "Scan$ColumnarSupportMode")
-        return modes.PARTITION_DEFINED
 
     @answers()
     def estimateStatistics(self) -> Any:
