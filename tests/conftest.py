@@ -145,6 +145,17 @@ def settings_put_back(spark: Any) -> Iterator[None]:
                 spark.conf.unset(key)
 
 
+@pytest.fixture(autouse=True)
+def nothing_stays_persisted(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test with a classic session leaves no rows in it that are persisted, so that others may look for theirs."""
+    if "spark" not in request.fixturenames:
+        yield
+        return
+    context = getattr(request.getfixturevalue("spark"), "_jsc", None)
+    yield
+    assert context is None or not context.getPersistentRDDs(), "rows are persisted after the test"
+
+
 @pytest.fixture
 def without_look_ups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Transactions do not look up the files that they add: for tests of commits whose files are never written."""

@@ -68,9 +68,9 @@ def test_keys_of_every_type_are_compared_with_columns_of_every_type(spark: Any, 
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", zone)
     compared, refused = 0, list[str]()
+    scan = table.scan(time_zone=zone)
+    frame = scan.to_spark(spark).cache()
     try:
-        scan = table.scan(time_zone=zone)
-        frame = scan.to_spark(spark).cache()
         frame.createOrReplaceTempView("t")
         for name in COLUMNS:
             keys = rows.select([name]).rename_columns(["k"])
@@ -96,6 +96,7 @@ def test_keys_of_every_type_are_compared_with_columns_of_every_type(spark: Any, 
                     if (len(column) + ord(column) + ord(name)) % 7 == 0:
                         assert sorted(joined.to_spark(spark).toArrow()["id"].to_pylist()) == wanted, (column, name)
     finally:
+        frame.unpersist()
         spark.conf.set("spark.sql.session.timeZone", before)
     assert compared > 40, (compared, refused)
     assert refused == []
