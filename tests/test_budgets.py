@@ -33,7 +33,7 @@ LIMITS: dict[str, int] = {
     "skipping": 9_300,
     "spark": 13_850,
     "sparkexpr": 42_850,
-    "statements": 5_800,
+    "statements": 5_850,
     "stats": 5_550,
     "storage": 3_750,
     "table": 4_100,

@@ -201,8 +201,9 @@ GRAMMAR: tuple[StatementForm, ...] = (
     ),
     StatementForm(
         (("INSERT",),),
-        "INSERT [WITH SCHEMA EVOLUTION] INTO or OVERWRITE [TABLE] name [PARTITION (p = 1, q)] [BY NAME or (columns)] "
-        "[REPLACE WHERE predicate] query or VALUES (…)",
+        "INSERT [WITH SCHEMA EVOLUTION] INTO or OVERWRITE [TABLE] name [AS alias] [PARTITION (p = 1, q)] "
+        "[BY NAME or (columns)] [REPLACE WHERE predicate, USING (columns) or ON condition] query or VALUES (…) "
+        "[AS alias]",
         "DeltaTable.append or overwrite",
         "for expressions",
         Insert.read,
