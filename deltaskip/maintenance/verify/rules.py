@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from deltaskip.maintenance.verify import checkpoint_checks, commit_checks, file_checks, state_checks
+from deltaskip.maintenance.verify import checkpoint_checks, commit_checks, data_checks, file_checks, state_checks
 from deltaskip.maintenance.verify.rule import TableCheck, TableRule
 from deltaskip.txn.validation.commit_rule import Rule
 
@@ -28,6 +28,7 @@ _DATA = "PROTOCOL, Data Files"
 _DELTA_SPARK = "delta-spark"
 _AWAY = "it is renamed, so that readers ignore it"
 _REWRITTEN = "it is written again"
+_RECOMPUTED = "they are computed again"
 
 
 def _of_commits() -> tuple[TableRule, ...]:
@@ -185,9 +186,47 @@ CHECKS = (
         commit_checks.left_over,
         (TableRule("log.orphans", "Every file of the log is needed.", "PROTOCOL, Metadata Cleanup", "info"),),
     ),
+    TableCheck(
+        "data",
+        data_checks.data_violations,
+        (
+            TableRule("data.missing", "Active files exist.", _DATA, "error", "they are removed from the log"),
+            TableRule("data.size", "Files have the size in the log.", _FILES),
+            TableRule("data.readable", "Files are complete Parquet files.", _DATA),
+            TableRule("data.row-count", "Files have numRecords rows.", _STATS, "error", _RECOMPUTED),
+            TableRule("data.statistics", "Bounds and null counts hold for the rows.", _STATS, "error", _RECOMPUTED),
+            TableRule("data.columns", "Columns of files can be read as the table's types.", _DATA),
+            TableRule("data.unknown-columns", "Columns of files are columns of the table.", _WRITERS, "warning"),
+            TableRule("data.mapped-names", "Files have the mapped names or ids.", "PROTOCOL, Column Mapping"),
+            TableRule(
+                "data.partition-values",
+                "Partition columns in files have the partition value.",
+                "PROTOCOL, Materialize Partition Columns",
+                "warning",
+            ),
+            TableRule("rows.not-null", "Columns that are NOT NULL have no NULL.", "PROTOCOL, Column Invariants"),
+            TableRule("rows.constraint", "Rows satisfy constraints.", "PROTOCOL, CHECK Constraints"),
+            TableRule("rows.generated", "Generated columns have their values.", "PROTOCOL, Generated Columns"),
+            TableRule(
+                "rows.identity", "Identity columns have values that they generate.", "PROTOCOL, Identity Columns"
+            ),
+        ),
+    ),
+    TableCheck(
+        "data",
+        data_checks.orphan_violations,
+        (TableRule("data.orphans", "Every file of the folder is needed.", "delta-spark, VACUUM", "info"),),
+    ),
 )
 
-RULES: Mapping[str, TableRule] = MappingProxyType({rule.name: rule for check in CHECKS for rule in check.rules})
+GATES = (
+    TableRule("gate.skipped", "A predicate skips as many files as `min_skipped` asks for.", "the caller"),
+    TableRule("gate.statistics", "Every file has statistics of the columns of `assert_stats`.", "the caller"),
+)
+
+RULES: Mapping[str, TableRule] = MappingProxyType(
+    {rule.name: rule for rules in (*(check.rules for check in CHECKS), GATES) for rule in rules}
+)
 
 
 def rule_table() -> str:

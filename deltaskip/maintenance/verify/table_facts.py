@@ -29,7 +29,8 @@ class TableFacts:
     Attributes:
         counts: Numbers of what was looked at, by name.
         not_checked: What could not be checked.
-        bad_files: Data files with findings that keep others from being looked for, by path as logged.
+        bad_files: Data files whose deletion vectors have findings, by path as logged.
+        statistics: Right statistics of data files whose logged ones are wrong, by path as logged.
     """
 
     def __init__(self, storage: Storage, root: str, since: int, advance: Callable[[int], object]) -> None:
@@ -43,6 +44,7 @@ class TableFacts:
         self.counts: Counter[str] = Counter({"log files": len(self.entries)})
         self.not_checked: list[str] = []
         self.bad_files: set[str] = set()
+        self.statistics: dict[str, str] = {}
         self.error: DeltaSkipError | None = None
 
     @cached_property

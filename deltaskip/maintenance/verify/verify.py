@@ -1,4 +1,4 @@
-"""Verification: every rule of the protocol over the log of a table and, if wanted, over its data files.
+"""Verification: every rule of the protocol over the log of a table and, if wanted, over its data files; and repair.
 
 A table that cannot be opened is verified, too: what is wrong is a finding, and not an exception.
 """
@@ -6,10 +6,13 @@ A table that cannot be opened is verified, too: what is wrong is a finding, and 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from deltaskip.errors import ChecksumWarning, CorruptLog, DeltaSkipError
+from deltaskip.errors import ChecksumWarning, CorruptLog, DeltaSkipError, StatisticsWarning
+from deltaskip.maintenance.verify import repair as repairing
 from deltaskip.maintenance.verify.findings import Finding, Verification
+from deltaskip.maintenance.verify.gates import Gates
 from deltaskip.maintenance.verify.rule import Found, TableCheck
 from deltaskip.maintenance.verify.rules import CHECKS, RULES
 from deltaskip.maintenance.verify.table_facts import TableFacts
@@ -17,10 +20,19 @@ from deltaskip.progress import Progress, table_name
 from deltaskip.storage import Storage, uri_of
 
 _ORDER = {"error": 0, "warning": 1, "info": 2}
-Advance = Callable[[int], object]
+_NO_GATES = Gates()
 
 
-def verify(storage: Storage, root: str, data: bool = False, since: int | None = None) -> Verification:
+def verify(
+    storage: Storage,
+    root: str,
+    data: bool = False,
+    since: int | None = None,
+    *,
+    repair: bool = False,
+    dry_run: bool = False,
+    gates: Gates = _NO_GATES,
+) -> Verification:
     """Return what violates the rules in a table.
 
     Args:
@@ -28,24 +40,37 @@ def verify(storage: Storage, root: str, data: bool = False, since: int | None = 
         root: Location of the table.
         data: Whether to read the data files.
         since: Commits, checkpoints and checksums before this version are not looked at; None for all that there are.
+        repair: Whether to mend what can be mended.
+        dry_run: With repair: list the changes, and make none.
+        gates: Further conditions.
 
     Raises:
         TableNotFound: There is no log.
-        StorageError: The log cannot be listed.
+        StorageError: The log cannot be listed, or a repair failed.
     """
+    gates.check(root)
     with Progress(f"Verifying {table_name(root)}", unit="files", blocks=True) as bar, warnings.catch_warnings():
+        # What they say is a finding.
         warnings.simplefilter("ignore", ChecksumWarning)
+        warnings.simplefilter("ignore", StatisticsWarning)
         facts = TableFacts(storage, root, since or 0, bar.advance)
-        found = list(_found(facts, data))
-    findings = [_finding(each) for each in found]
-    return Verification(
+        found = [*_found(facts, data), *(() if facts.snapshot is None else gates.violations(facts.snapshot))]
+    findings = sorted(map(_finding, found), key=lambda each: _ORDER[each.severity])
+    result = Verification(
         uri_of(root),
         None if facts.snapshot is None else facts.snapshot.version,
         data,
-        tuple(sorted(findings, key=lambda each: _ORDER[each.severity])),
+        tuple(findings),
         tuple(dict.fromkeys(facts.not_checked)),
         dict(facts.counts),
     )
+    if not repair:
+        return result
+    steps = repairing.planned(facts, findings)
+    if dry_run:
+        return replace(result, repairs=steps)
+    steps, version = repairing.carried_out(facts, steps)
+    return replace(result, repairs=steps, repaired=version)
 
 
 def _found(facts: TableFacts, data: bool) -> Iterator[Found]:
@@ -86,10 +111,9 @@ def _of_check(check: TableCheck, facts: TableFacts) -> Iterator[Found]:
 def _finding(found: Found) -> Finding:
     rule = RULES[found.rule]
     message = found.message if found.message.endswith((".", "…")) else f"{found.message}."
-    return Finding(
-        rule.name, rule.source, rule.severity, message, tuple(found.versions), _texts(found.paths), rule.repair
-    )
+    texts = rule.name, rule.source, rule.severity, message
+    return Finding(*texts, tuple(found.versions), _unique(found.paths), rule.repair)
 
 
-def _texts(paths: Sequence[str]) -> tuple[str, ...]:
+def _unique(paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(paths))
