@@ -39,9 +39,9 @@ from deltaskip.storage import Storage, storage_for
 from deltaskip.storage.interface import NotAFile
 
 _FILES_AT_ONCE = 1024
+_COLUMNS = ["path", "size", "partition_values", "deletion_vector"]
 # Round trips of a store overlap; more threads would wait for the GIL.
 _REMOTE_READERS = 16
-_COLUMNS = ["path", "size", "stats", "partition_values", "deletion_vector", "base_row_id"]
 _SHOWN = 3
 # Partition values of these types have no single spelling; the empty string may be NULL.
 _SPELLED = (t.TIMESTAMP, t.BINARY, t.FLOAT, t.DOUBLE)
@@ -89,7 +89,7 @@ def data_violations(facts: TableFacts) -> Iterator[Found]:
     facts.not_checked += rules.unknown
     readers = _REMOTE_READERS if snapshot.storage.remote else os.cpu_count() or 1
     with ThreadPoolExecutor(readers, "deltaskip") as pool:
-        for batch in snapshot.add_batches(_FILES_AT_ONCE, _COLUMNS):
+        for batch in snapshot.add_batches(_FILES_AT_ONCE):
             files = LoggedFiles(snapshot, batch)
             look = _Look(snapshot, files, rules, facts.bad_files)
             looked = list(pool.map(look.at, range(batch.num_rows)))
@@ -113,7 +113,7 @@ class _Look:
     def __init__(self, snapshot: Snapshot, files: LoggedFiles, rules: RowRules, bad_files: set[str]) -> None:
         self._snapshot, self._files, self._rules, self._bad = snapshot, files, rules, bad_files
         self._reader = FileReader(files.request)
-        self._rows = files.batch.to_pylist()
+        self._rows = files.batch.select(_COLUMNS).to_pylist()
         self._partitions = {t.physical_name(each, snapshot.mapping_mode): each for each in snapshot.partition_fields}
         names = row_id_columns(snapshot.table_properties.well_formed())
         self._own = {_MARK, *FEED_NAMES, *(() if names is None else (names.row_id, names.commit_version))}

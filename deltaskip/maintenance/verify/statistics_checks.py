@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
 from deltaskip.schema.type_widening import widened_types
+from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import FALSE, TRUE, arrow_array, arrow_scalar, is_true
 from deltaskip.stats.file_facts import StatisticsRequest
@@ -58,7 +59,7 @@ class LoggedFiles:
 
     Args:
         snapshot: The table.
-        batch: The files, with columns of FILE_SCHEMA.
+        batch: The files, with all columns of FILE_SCHEMA.
 
     Attributes:
         request: The statistics to compute: of the columns that have any in the log.
@@ -66,7 +67,7 @@ class LoggedFiles:
     """
 
     def __init__(self, snapshot: Snapshot, batch: pa.RecordBatch) -> None:
-        self.batch = batch
+        self.batch, self._snapshot = batch, snapshot
         self._logged = _read(batch["stats"])
         self._fields = self._with_statistics(snapshot)
         self.request = StatisticsRequest(
@@ -103,10 +104,10 @@ class LoggedFiles:
 
     @cached_property
     def _files(self) -> pa.Table:
-        names = {"path": "uri", "size": "size", "partition_values": "partition_values"}
-        columns = {new: self.batch[old] for old, new in names.items()}
-        records = arrow_array(self.records, pa.int64())
-        return pa.table({**columns, "deletion_vector": self.batch["deletion_vector"], "num_records": records})
+        """The files as a scan lists them, in the order of the batch."""
+        adds = pa.Table.from_batches([self.batch])
+        of_files = Snapshot.of_files(self._snapshot, self._snapshot.metadata, adds)
+        return Scan(of_files).files(columns=["uri", "partition_values", "deletion_vector"])
 
     def wrong_statistics(self, computed: Sequence[str | None]) -> Iterator[tuple[str, str, str]]:
         """Yield path, right statistics and what is wrong of each file whose logged statistics are not true."""
