@@ -185,8 +185,17 @@ class MaintainingMethods(TableMethods):
         """
         from deltaskip.table.verification import verified
 
-        gates = min_skipped, where, assert_stats
-        found = verified(self.snapshot.storage, self.snapshot.root, data, since, repair, dry_run, *gates)
+        found = verified(
+            self.snapshot.storage,
+            self.snapshot.root,
+            data,
+            since,
+            repair=repair,
+            dry_run=dry_run,
+            min_skipped=min_skipped,
+            where=where,
+            assert_stats=assert_stats,
+        )
         return found if found.repaired is None else self._moved(found)
 
     def _chosen_version(self, version: int | None, timestamp: date | str | None) -> int | None:

@@ -43,7 +43,7 @@ def verify(
         InvalidArgumentType: An argument has a wrong type.
     """
     storage, root = open_storage(arguments.path("table", table), arguments.storage_settings(storage_options))
-    return verified(storage, root, data, since, repair, dry_run)
+    return verified(storage, root, data, since, repair=repair, dry_run=dry_run)
 
 
 def verified(
@@ -51,6 +51,7 @@ def verified(
     root: str,
     data: bool,
     since: int | None,
+    *,
     repair: bool = False,
     dry_run: bool = False,
     min_skipped: float | None = None,

@@ -20,8 +20,8 @@ from deltaskip.log.file_names import LogFile
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT, parse_hint
 from deltaskip.log.replay import file_keys
 from deltaskip.log.state_actions import StateChange
-from deltaskip.maintenance.verify.rule import Found
 from deltaskip.maintenance.verify.table_facts import TableFacts
+from deltaskip.maintenance.verify.table_rule import Found
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_scalar, one_chunk
 from deltaskip.storage import join
 from deltaskip.storage.location import LOG_FOLDER

@@ -33,8 +33,8 @@ from deltaskip.log.compaction import cover
 from deltaskip.log.file_names import Kind, LogFile, commit_name, parse_log_file
 from deltaskip.log.replay import file_keys, repeated_key, replay
 from deltaskip.log.state_actions import STATE_ACTIONS, StateAction
-from deltaskip.maintenance.verify.rule import Found
 from deltaskip.maintenance.verify.table_facts import TableFacts
+from deltaskip.maintenance.verify.table_rule import Found
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_ms

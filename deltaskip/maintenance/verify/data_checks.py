@@ -25,9 +25,9 @@ from deltaskip.log.checkpoint.read import read_metadata
 from deltaskip.log.deletion_vectors import read_deletion_vector, vector_location
 from deltaskip.maintenance.unneeded_files import unneeded_by_listing
 from deltaskip.maintenance.verify.row_checks import RowRules
-from deltaskip.maintenance.verify.rule import Found
 from deltaskip.maintenance.verify.statistics_checks import LoggedFiles
 from deltaskip.maintenance.verify.table_facts import TableFacts
+from deltaskip.maintenance.verify.table_rule import Found
 from deltaskip.reading.stored_columns import NamedColumns, in_files, is_readable_as
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import field_key

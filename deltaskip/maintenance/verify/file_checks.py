@@ -20,8 +20,8 @@ from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.features.row_tracking import tracks_rows
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
-from deltaskip.maintenance.verify.rule import Found
 from deltaskip.maintenance.verify.table_facts import TableFacts
+from deltaskip.maintenance.verify.table_rule import Found
 from deltaskip.records import dataclass
 from deltaskip.schema.type_widening import widened_types
 from deltaskip.skipping.add_batches import FileBatch

@@ -15,8 +15,6 @@ from deltaskip.shown import Shown
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Severity = Literal["error", "warning", "info"]
-
 _SHOWN = 20
 _SHOWN_PATHS = 3
 
@@ -38,7 +36,7 @@ class Finding(Shown):
 
     rule: str
     source: str
-    severity: Severity
+    severity: Literal["error", "warning", "info"]
     message: str
     versions: tuple[int, ...] = ()
     paths: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from deltaskip.errors import InvalidArgument
 from deltaskip.log import Snapshot
-from deltaskip.maintenance.verify.rule import Found
+from deltaskip.maintenance.verify.table_rule import Found
 from deltaskip.records import dataclass
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan

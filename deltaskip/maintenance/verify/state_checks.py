@@ -10,8 +10,8 @@ from deltaskip.features.registry import has_feature
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
 from deltaskip.features.violation import Violation
 from deltaskip.log.new_table import before_creation
-from deltaskip.maintenance.verify.rule import Found
 from deltaskip.maintenance.verify.table_facts import TableFacts
+from deltaskip.maintenance.verify.table_rule import Found
 from deltaskip.schema.properties import TableProperties, is_delta_property, parse_property
 from deltaskip.txn.changes import Changes
 from deltaskip.txn.validation import column_mapping, domains, iceberg, metadata, protocol, schema

@@ -166,13 +166,17 @@ def is_wrong(logged: pa.Array, found: pa.Array, field: StatField, side: Side) ->
         return narrower
     # Both may be cut: the logged one after more characters than the computed one, or after as many.
     cut = [
-        wrong and not _is_cut(low, high, side)
+        wrong and not _is_cut(low, high)
         for wrong, low, high in zip(narrower.to_pylist(), logged.to_pylist(), found.to_pylist(), strict=True)
     ]
     return arrow_array(cut, pa.bool_())
 
 
-def _is_cut(logged: str | bytes | None, found: str | bytes | None, side: Side) -> bool:
-    texts = [each.decode("utf-8", "replace") if isinstance(each, bytes) else each or "" for each in (logged, found)]
-    short, long = (texts[1], texts[0]) if side == "min" else texts
+def _is_cut(logged: str | bytes | None, found: str | bytes | None) -> bool:
+    """Whether two bounds may be of one value, of which each has a prefix of at least CUT_FROM code points or bytes."""
+    first, second = (each if isinstance(each, bytes) else (each or "").encode() for each in (logged, found))
+    texts = [each.decode("utf-8", "replace")[:CUT_FROM] for each in (first, second)]
+    if texts[0] == texts[1] and len(texts[0]) == CUT_FROM:
+        return True
+    short, long = sorted((first, second), key=len)
     return len(short) >= CUT_FROM and long.startswith(short)

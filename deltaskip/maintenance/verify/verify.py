@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from deltaskip.errors import ChecksumWarning, CorruptLog, DeltaSkipError, StatisticsWarning
 from deltaskip.maintenance.verify import repair as repairing
 from deltaskip.maintenance.verify.findings import Finding, Verification
 from deltaskip.maintenance.verify.gates import Gates
-from deltaskip.maintenance.verify.rule import Found, TableCheck
-from deltaskip.maintenance.verify.rules import CHECKS, RULES
 from deltaskip.maintenance.verify.table_facts import TableFacts
+from deltaskip.maintenance.verify.table_rule import Found, TableCheck
+from deltaskip.maintenance.verify.table_rules import CHECKS, RULES
 from deltaskip.progress import Progress, table_name
 from deltaskip.storage import Storage, uri_of
 
@@ -55,22 +54,21 @@ def verify(
         warnings.simplefilter("ignore", StatisticsWarning)
         facts = TableFacts(storage, root, since or 0, bar.advance)
         found = [*_found(facts, data), *(() if facts.snapshot is None else gates.violations(facts.snapshot))]
-    findings = sorted(map(_finding, found), key=lambda each: _ORDER[each.severity])
-    result = Verification(
+        findings = sorted(map(_finding, found), key=lambda each: _ORDER[each.severity])
+        steps = repairing.planned(facts, findings) if repair else ()
+        version = None
+        if steps and not dry_run:
+            steps, version = repairing.carried_out(facts, steps)
+    return Verification(
         uri_of(root),
         None if facts.snapshot is None else facts.snapshot.version,
         data,
         tuple(findings),
         tuple(dict.fromkeys(facts.not_checked)),
         dict(facts.counts),
+        steps,
+        version,
     )
-    if not repair:
-        return result
-    steps = repairing.planned(facts, findings)
-    if dry_run:
-        return replace(result, repairs=steps)
-    steps, version = repairing.carried_out(facts, steps)
-    return replace(result, repairs=steps, repaired=version)
 
 
 def _found(facts: TableFacts, data: bool) -> Iterator[Found]:

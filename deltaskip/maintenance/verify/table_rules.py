@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from deltaskip.maintenance.verify import checkpoint_checks, commit_checks, data_checks, file_checks, state_checks
-from deltaskip.maintenance.verify.rule import TableCheck, TableRule
+from deltaskip.maintenance.verify.table_rule import TableCheck, TableRule
 from deltaskip.txn.validation.commit_rule import Rule
 
 _ENTRIES = "PROTOCOL, Delta Log Entries"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from deltaskip.maintenance.verify.findings import Severity
 from deltaskip.records import dataclass
 
 if TYPE_CHECKING:
     from deltaskip.maintenance.verify.table_facts import TableFacts
 
 Needs = Literal["log", "state", "snapshot", "data"]
+Severity = Literal["error", "warning", "info"]
 
 
 @dataclass(frozen=True, slots=True)
