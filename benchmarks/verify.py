@@ -74,7 +74,9 @@ def main() -> None:
             for _ in range(options.rounds):
                 verified.append(best(lambda: table.verify(data=True), 1))
                 recomputed.append(best(lambda: table.recompute_stats(resume=False), 1))
-            print(f"data of {size / 1e6:,.0f} MB: verify {min(verified):.2f} s, recompute_stats {min(recomputed):.2f} s")
+            print(
+                f"data of {size / 1e6:,.0f} MB: verify {min(verified):.2f} s, recompute_stats {min(recomputed):.2f} s"
+            )
             print(f"  {min(recomputed) / min(verified):.2f} times the speed of recompute_stats a byte")
 
 

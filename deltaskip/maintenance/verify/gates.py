@@ -11,6 +11,7 @@ from deltaskip.records import dataclass
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from deltaskip.skipping.table_coverage import table_coverage
+from deltaskip.sparkexpr import types as t
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,11 @@ class Gates:
                 message = f"{where} skips {skipped:.1f} % of {files:,} files, less than {self.min_skipped:g} %"
                 yield Found("gate.skipped", message)
         if self.assert_stats:
-            known = {each.name.lower(): each for each in table_coverage(snapshot, depth=False).columns}
+            known = {t.fold_name(each.name): each for each in table_coverage(snapshot, depth=False).columns}
             for name in self.assert_stats:
-                column = known.get(name.lower())
-                if column is None:
+                paths = t.parse_names(name, "assert_stats", InvalidArgument)
+                column = known.get(t.fold_name(t.display_name(paths[0])))
+                if column is None or len(paths) > 1:
                     raise InvalidArgument(f"assert_stats names {name!r}, which is no column of {snapshot.root}.")
                 bounded = column.files_with_bounds or 0
                 lacking = max(files - bounded, files - column.files_with_null_count)

@@ -48,6 +48,7 @@ def test_a_sound_table_has_no_findings(sound: Path, name: str) -> None:
     assert found.checked["rows"] == 60
 
 
+@pytest.mark.long(gate=150)
 @pytest.mark.parametrize(("damage", "name"), [pytest.param(d, n, id=f"{d.name}-{n}") for d, n in CASES])
 def test_damage_is_named_by_its_rule(sound: Path, tmp_path: Path, damage: Damage, name: str) -> None:
     table = damaged(sound, tmp_path, name, damage)
@@ -63,6 +64,7 @@ def test_damage_is_named_by_its_rule(sound: Path, tmp_path: Path, damage: Damage
 MENDED = [(damage, name) for damage, name in CASES if damage.mends]
 
 
+@pytest.mark.long(gate=40)
 @pytest.mark.parametrize(("damage", "name"), [pytest.param(d, n, id=f"{d.name}-{n}") for d, n in MENDED])
 def test_a_repair_leaves_the_rows_that_are_left(sound: Path, tmp_path: Path, damage: Damage, name: str) -> None:
     expected = set(ds.DeltaTable(sound / name).scan().to_arrow()["id"].to_pylist())
