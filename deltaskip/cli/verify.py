@@ -58,12 +58,12 @@ def _verify(
     try:
         storage, root = _located(table, storage_options)
 
-        gates = {"min_skipped": min_skipped, "where": where or None, "assert_stats": assert_stats}
+        gates: dict[str, Any] = {"min_skipped": min_skipped, "where": where or None, "assert_stats": assert_stats}
 
         def verified(**options: bool) -> Verification:
             from deltaskip.table.verification import verified as verify_table
 
-            return verify_table(storage, root, data, since, **gates, **options)
+            return verify_table(storage, root, data, since, **{**gates, **options})
 
         found = verified(repair=repair, dry_run=True)
         wanted = [step for step in found.repairs if not step.refused]

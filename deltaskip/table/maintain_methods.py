@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip import arguments
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError, shown
@@ -152,6 +152,7 @@ class MaintainingMethods(TableMethods):
         min_skipped: float | None = None,
         where: object = None,
         assert_stats: Sequence[str] = (),
+        spark: Any = None,
     ) -> Verification:
         """Check the latest version of the table against the rules of the protocol, and return what violates them.
 
@@ -171,6 +172,8 @@ class MaintainingMethods(TableMethods):
             min_skipped: Percentage of the files that `where` must skip.
             where: A predicate, or a list of them, for `min_skipped`.
             assert_stats: Names of columns of which every file must have a minimum, a maximum and a null count.
+            spark: With `data`: a session, classic or Connect, whose jobs compute the statistics of the files, as for
+                `recompute_stats`. By default, this process reads them.
 
         Returns:
             The findings; true if none of them is an error.
@@ -180,6 +183,7 @@ class MaintainingMethods(TableMethods):
             CommitConflict: Another writer changed the table during the repair.
             UnsupportedFeature: The table has a feature that deltaskip cannot write, for a repair.
             PredicateError: A predicate of `where` is not valid.
+            SparkUnavailable: With a session: the executors lack this package.
             InvalidArgument: An argument has a wrong value, or `min_skipped` and `where` are not given together.
             InvalidArgumentType: An argument has a wrong type.
         """
@@ -195,6 +199,7 @@ class MaintainingMethods(TableMethods):
             min_skipped=min_skipped,
             where=where,
             assert_stats=assert_stats,
+            spark=spark,
         )
         return found if found.repaired is None else self._moved(found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from deltaskip import arguments
 from deltaskip.errors import InvalidArgumentType
@@ -57,6 +58,7 @@ def verified(
     min_skipped: float | None = None,
     where: object = None,
     assert_stats: Sequence[str] = (),
+    spark: Any = None,
 ) -> Verification:
     """Return the verification of a table, with the arguments of `DeltaTable.verify` checked."""
     from deltaskip.maintenance.verify.verify import verify as verify_table
@@ -67,4 +69,4 @@ def verified(
     predicates = () if where is None else tuple(where) if isinstance(where, list | tuple) else (where,)
     gates = Gates(min_skipped, predicates, arguments.texts("assert_stats", assert_stats))
     options = {"repair": arguments.flag("repair", repair), "dry_run": arguments.flag("dry_run", dry_run)}
-    return verify_table(storage, root, arguments.flag("data", data), first, **options, gates=gates)
+    return verify_table(storage, root, arguments.flag("data", data), first, **options, gates=gates, spark=spark)

@@ -39,9 +39,9 @@ def main(act: str, folder: Path, answers: Path | None = None) -> None:
         return
     assert answers is not None
     found = {}
-    for table in sorted(folder.iterdir()):
-        ids = spark.read.format("delta").load(str(table)).select("id").collect()
-        found[table.name] = sorted(row.id for row in ids)
+    for path in sorted(folder.iterdir()):
+        ids = spark.read.format("delta").load(str(path)).select("id").collect()
+        found[path.name] = sorted(row[0] for row in ids)
     answers.write_text(json.dumps(found), encoding="utf-8")
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +31,7 @@ _COMPARED = ["path", "deletion_vector", "size", "partition_values", "base_row_id
 # Checkpoints are compared with the commits, newest first, up to this many files, and so are version checksums.
 _MOST_FILES = 4_000_000
 _MOST_CHECKSUMS = 20
+_LARGEST_CHECKSUM = 256 << 20
 _SMALL_HINT = 1 << 20
 
 
@@ -77,6 +79,8 @@ def _of_files(found: Snapshot, ref: CheckpointRef, names: list[str]) -> Iterator
             for batch in part.columns_of(columns, group, 1 << 16):
                 removes = batch.column(0).drop_null()
                 fields = dict(zip((each.name for each in removes.type), removes.flatten(), strict=True))
+                if "path" not in fields:
+                    raise CorruptLog(f"{names[0]} contains a remove without a path.")
                 vectors = fields.get("deletionVector")
                 vectors = pa.nulls(len(removes), pa.string()) if vectors is None else dv_ids(vectors)
                 keys = file_keys(_paths(fields["path"], names), pc.fill_null(vectors, NOTHING))
@@ -188,8 +192,10 @@ def hint_violations(facts: TableFacts) -> Iterator[Found]:
         else:
             facts.not_checked.append(str(error))
         return
-    version = parse_hint(text)
-    if version is None:
+    version, fields = parse_hint(text), {}
+    with suppress(ValueError):
+        fields = parse_json(text)
+    if version is None or not fields:
         yield Found("hint.readable", f"{LAST_CHECKPOINT} is damaged, or its checksum is wrong", (), [LAST_CHECKPOINT])
         return
     refs = facts.listing.checkpoints.get(version)
@@ -197,7 +203,6 @@ def hint_violations(facts: TableFacts) -> Iterator[Found]:
         message = f"{LAST_CHECKPOINT} names version {version}, of which there is no complete checkpoint"
         yield Found("hint.version", message, [version], [LAST_CHECKPOINT])
         return
-    fields = parse_json(text)
     parts = fields.get("parts")
     if isinstance(parts, int) and all(len(ref.files) != parts for ref in refs):
         message = f"{LAST_CHECKPOINT} says that the checkpoint of version {version} has {parts} parts"
@@ -240,6 +245,8 @@ def checksum_violations(facts: TableFacts) -> Iterator[Found]:
 
 def _fault(facts: TableFacts, file: LogFile) -> tuple[str, str] | None:
     name = file.file.name
+    if file.file.size > _LARGEST_CHECKSUM:
+        return "checksum.readable", f"The checksum {name} has {file.file.size:,} bytes, which no writer writes"
     try:
         parse_checksum(facts.storage.read(file.path))
     except (ValueError, FileNotFoundError) as error:

@@ -11,18 +11,20 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from deltaskip.actions import DeletionVectorDescriptor, hadoop_path, parse_partition_value
+from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, hadoop_path, parse_partition_value
+from deltaskip.engine import engine
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing, DeltaSkipError, StorageError, UnsupportedFeature
 from deltaskip.features.change_data_feed import FEED_NAMES
 from deltaskip.features.row_tracking import row_id_columns
 from deltaskip.log import Snapshot
 from deltaskip.log.checkpoint.read import read_metadata
 from deltaskip.log.deletion_vectors import read_deletion_vector, vector_location
+from deltaskip.maintenance.recompute.computed_files import RecomputingEngine
 from deltaskip.maintenance.unneeded_files import unneeded_by_listing
 from deltaskip.maintenance.verify.row_checks import RowRules
 from deltaskip.maintenance.verify.statistics_checks import LoggedFiles
@@ -32,6 +34,7 @@ from deltaskip.reading.stored_columns import NamedColumns, in_files, is_readable
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import field_key
 from deltaskip.sparkexpr import types as t
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import Footer, read_footer
@@ -39,6 +42,8 @@ from deltaskip.storage import Storage, storage_for
 from deltaskip.storage.interface import NotAFile
 
 _FILES_AT_ONCE = 1024
+_FILES_OF_JOB = 20_000
+_UNREADABLE = frozenset(("data.missing", "data.readable", "vectors.range", "vectors.readable"))
 _COLUMNS = ["path", "size", "partition_values", "deletion_vector"]
 # Round trips of a store overlap; more threads would wait for the GIL.
 _REMOTE_READERS = 16
@@ -61,6 +66,11 @@ class _LookedAt:
     stats: str | None = None
     rows: int = 0
     unknown: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its rows can be read."""
+        return not self.unknown and _UNREADABLE.isdisjoint(rule for rule, _ in self.problems)
 
 
 @dataclass(slots=True)
@@ -89,9 +99,9 @@ def data_violations(facts: TableFacts) -> Iterator[Found]:
     facts.not_checked += rules.unknown
     readers = _REMOTE_READERS if snapshot.storage.remote else os.cpu_count() or 1
     with ThreadPoolExecutor(readers, "deltaskip") as pool:
-        for batch in snapshot.add_batches(_FILES_AT_ONCE):
+        for batch in snapshot.add_batches(_FILES_AT_ONCE if facts.spark is None else _FILES_OF_JOB):
             files = LoggedFiles(snapshot, batch)
-            look = _Look(snapshot, files, rules, facts.bad_files)
+            look = _Look(snapshot, files, rules, facts.bad_files, here=facts.spark is None)
             looked = list(pool.map(look.at, range(batch.num_rows)))
             facts.advance(batch.num_rows)
             paths = batch["path"].to_pylist()
@@ -100,17 +110,37 @@ def data_violations(facts: TableFacts) -> Iterator[Found]:
                 facts.counts["rows"] += each.rows
                 if each.unknown:
                     facts.not_checked.append(each.unknown)
-            texts = [each.stats for each in looked]
+            texts = [each.stats for each in looked] if facts.spark is None else _by_job(facts, files, looked)
             for path, text, why in files.wrong_statistics(texts):
                 found.add(path, [("data.statistics", why)])
                 facts.statistics[path] = text
     yield from found.findings()
 
 
-class _Look:
-    """Looks at files of a batch, each in a thread."""
+def _by_job(facts: TableFacts, files: LoggedFiles, looked: Sequence[_LookedAt]) -> list[str | None]:
+    """The statistics of the files that can be read, computed by a job of Spark; None for the others."""
+    found: list[str | None] = [None] * len(looked)
+    good = [number for number, each in enumerate(looked) if each.is_whole]
+    if good and files.request.columns:
+        job = cast(RecomputingEngine, engine(f"Verifying {facts.root}"))
+        chosen = files.batch.take(arrow_array(good, pa.int64()))
+        batches = iter([chosen.select(FILE_SCHEMA.names)])
+        tables = job.recompute_statistics(
+            facts.spark, facts.readable, batches, files.request, merge=False, job_files=len(good)
+        )
+        texts = (text for table in tables for text in table["stats"].to_pylist())
+        for number, text in zip(good, texts, strict=True):
+            found[number] = text
+    return found
 
-    def __init__(self, snapshot: Snapshot, files: LoggedFiles, rules: RowRules, bad_files: set[str]) -> None:
+
+class _Look:
+    """Looks at files of a batch, each in a thread. here: whether their statistics are computed in this process."""
+
+    def __init__(
+        self, snapshot: Snapshot, files: LoggedFiles, rules: RowRules, bad_files: set[str], *, here: bool
+    ) -> None:
+        self._here = here
         self._snapshot, self._files, self._rules, self._bad = snapshot, files, rules, bad_files
         self._reader = FileReader(files.request)
         self._rows = files.batch.select(_COLUMNS).to_pylist()
@@ -147,7 +177,7 @@ class _Look:
         try:
             problems += self._of_columns(storage, location, footer, row)
             deleted = self._deleted(storage, row, footer.num_rows)
-            if self._files.request.columns or (logged is not None and logged != footer.num_rows):
+            if self._here and (self._files.request.columns or (logged is not None and logged != footer.num_rows)):
                 known = self._reader.facts(storage, location, size=size, deleted=deleted, footer=footer)
                 stats = stats_json(known, self._files.request)
             problems += self._rules.violations(self._files.file(number))

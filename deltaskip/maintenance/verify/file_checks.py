@@ -9,12 +9,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import PartitionValueError, canonical_paths
+from deltaskip.actions import PartitionValueError
 from deltaskip.errors import CorruptLog, DeltaSkipError, StatisticsWarning
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.features.row_tracking import tracks_rows
@@ -46,7 +47,6 @@ def file_violations(facts: TableFacts) -> Iterator[Found]:
     snapshot = unshared(facts.readable)
     # Warnings about malformed statistics become findings.
     ids = _RowIds(snapshot)
-    seen: list[pa.Array] = []
     rules = _StatisticsRules.of(snapshot)
     partitions = [(field, PartitionColumn(field.type)) for field in snapshot.partition_fields]
     for adds in _adds_of(snapshot):
@@ -56,7 +56,6 @@ def file_violations(facts: TableFacts) -> Iterator[Found]:
         count = len(columns["path"])
         facts.counts["files"] += count
         facts.advance(count)
-        seen.append(canonical_paths(columns["path"]))
         yield from _of_paths(columns)
         yield from _of_partitions(snapshot, columns, partitions)
         with warnings.catch_warnings(record=True) as caught:
@@ -68,11 +67,6 @@ def file_violations(facts: TableFacts) -> Iterator[Found]:
         yield from _of_malformed(caught)
         yield from _of_vectors(columns, records)
         ids.add(columns, records)
-    paths = pa.concat_arrays(seen) if seen else pa.nulls(0, pa.string())
-    counts = paths.value_counts()
-    twice = counts.field("values").filter(pc.greater(counts.field("counts"), arrow_scalar(1, pa.int64())))
-    if len(twice):
-        yield Found("files.unique", f"The file {twice[0]} is active twice", paths=twice.to_pylist())
     yield from ids.violations()
 
 
@@ -86,7 +80,8 @@ def _adds_of(snapshot: Snapshot) -> Iterator[CheckpointAdds | CommitAdds]:
 
 def _where(columns: dict[str, pa.Array], mask: pa.Array) -> list[str]:
     """Paths of the files where the mask is true."""
-    return columns["path"].filter(pc.fill_null(mask, False)).to_pylist()
+    found: list[str] = columns["path"].filter(pc.fill_null(mask, False)).to_pylist()
+    return found
 
 
 def _many(paths: Sequence[str]) -> str:
@@ -132,12 +127,11 @@ def _of_partitions(
                     yield Found(rule, f"The partition value of {field.name} of {_many(wrong)} {why}", paths=wrong)
 
 
-def _sums(lists: pa.ListArray) -> np.ndarray:  # type: ignore[type-arg]
+def _sums(lists: pa.ListArray) -> Any:
     """The sum of each list of integers."""
     totals = np.concatenate(([0], np.cumsum(numpy_values(lists.values))))
     offsets = numpy_values(lists.offsets)
-    found: np.ndarray = totals[offsets[1:]] - totals[offsets[:-1]]  # type: ignore[type-arg]
-    return found
+    return totals[offsets[1:]] - totals[offsets[:-1]]
 
 
 def _of_malformed(caught: Sequence[warnings.WarningMessage]) -> Iterator[Found]:

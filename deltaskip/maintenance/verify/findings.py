@@ -135,7 +135,7 @@ class Verification(Shown, AsFrames):
         yield from (f"  {each}" for each in self.findings[:most])
         if len(self.findings) > most:
             yield f"  … and {len(self.findings) - most:,} more findings"
-        yield from (f"  not checked: {each}" for each in self.not_checked)
+        yield from (f"  not checked: {each}" for each in self.not_checked[:most])
         yield from (f"  {'repaired' if each.done else 'repair'}: {each.sentence}" for each in self.repairs)
 
     def to_dict(self) -> dict[str, Any]:

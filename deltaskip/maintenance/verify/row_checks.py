@@ -49,8 +49,10 @@ class RowRules:
         """Return the rules of a table. Expressions that depend on the time zone of a session are left out."""
         # Otherwise NOT NULL would count as proved.
         schema = all_nullable(snapshot.schema)
+        assert isinstance(schema, t.StructType)
         place = EvaluationPlace(snapshot.root, "Verify such rows with Spark.", "", what="The rule")
-        conditions, unknown, used = [], [], set[str]()
+        conditions: list[tuple[RowRule, LocalExpression]] = []
+        unknown, used = list[str](), set[str]()
         for rule in _rules(snapshot, unknown):
             try:
                 violated = f"NOT ({rule_condition(rule)})"
@@ -71,10 +73,10 @@ class RowRules:
             if identity is not None and not identity.explicit:
                 identities.append(identity)
                 used.add(t.fold_name(field.name))
-        names = [field.name for field in snapshot.schema.fields if t.fold_name(field.name) in used]
+        names = tuple(field.name for field in snapshot.schema.fields if t.fold_name(field.name) in used)
         reader = None
         if conditions or identities:
-            names = names or snapshot.schema.names[:1]
+            names = names or tuple(snapshot.schema.names[:1])
             reader = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, names, threads=False)
         return cls(reader, conditions, identities, unknown)
 
@@ -122,7 +124,7 @@ def _foreign(identity: IdentityColumn, values: pa.Array) -> int:
     other = pc.not_equal(pc.multiply(steps, arrow_scalar(step, pa.int64())), offset)
     other = pc.or_(other, pc.less(steps, arrow_scalar(0, pa.int64())))
     if identity.mark is None:
-        return len(values) - values.null_count
+        return int(len(values) - values.null_count)
     mark = arrow_scalar(identity.mark, pa.int64())
     beyond = pc.greater(values, mark) if step > 0 else pc.less(values, mark)
     return int(pc.sum(pc.or_(other, beyond)).as_py() or 0)

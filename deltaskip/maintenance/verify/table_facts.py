@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from deltaskip.errors import CorruptLog, DeltaSkipError, TableNotFound
 from deltaskip.fork_safety import cached_property
@@ -25,6 +26,7 @@ class TableFacts:
         root: Location of the table.
         since: Commits, checkpoints and checksums of earlier versions are not looked at.
         advance: Called with the number of files that were looked at, for a progress bar.
+        spark: A session whose jobs compute the statistics of data files; None for this process.
 
     Attributes:
         counts: Numbers of what was looked at, by name.
@@ -33,9 +35,12 @@ class TableFacts:
         statistics: Right statistics of data files whose logged ones are wrong, by path as logged.
     """
 
-    def __init__(self, storage: Storage, root: str, since: int, advance: Callable[[int], object]) -> None:
+    def __init__(
+        self, storage: Storage, root: str, since: int, advance: Callable[[int], object], spark: Any = None
+    ) -> None:
         """Raises TableNotFound if there is no log, and StorageError if it cannot be listed."""
         self.storage, self.root, self.since, self.advance = storage, root, since, advance
+        self.spark = spark
         try:
             self.entries: Sequence[FileInfo] = storage.list_from(join(root, LOG_FOLDER), "")
         except (FileNotFoundError, NotADirectoryError) as error:

@@ -147,7 +147,6 @@ CHECKS = (
         "snapshot",
         file_checks.file_violations,
         (
-            TableRule("files.unique", "A path is active once.", "PROTOCOL, Action Reconciliation"),
             TableRule("files.path", "Paths are URIs.", _FILES, "warning"),
             TableRule("files.numbers", "Sizes and times are not negative.", _FILES),
             TableRule(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from deltaskip.errors import ChecksumWarning, CorruptLog, DeltaSkipError, StatisticsWarning
 from deltaskip.maintenance.verify import repair as repairing
@@ -31,6 +32,7 @@ def verify(
     repair: bool = False,
     dry_run: bool = False,
     gates: Gates = _NO_GATES,
+    spark: Any = None,
 ) -> Verification:
     """Return what violates the rules in a table.
 
@@ -42,6 +44,7 @@ def verify(
         repair: Whether to mend what can be mended.
         dry_run: With repair: list the changes, and make none.
         gates: Further conditions.
+        spark: A session whose jobs compute the statistics of data files; None for this process.
 
     Raises:
         TableNotFound: There is no log.
@@ -52,7 +55,7 @@ def verify(
         # What they say is a finding.
         warnings.simplefilter("ignore", ChecksumWarning)
         warnings.simplefilter("ignore", StatisticsWarning)
-        facts = TableFacts(storage, root, since or 0, bar.advance)
+        facts = TableFacts(storage, root, since or 0, bar.advance, spark)
         found = [*_found(facts, data), *(() if facts.snapshot is None else gates.violations(facts.snapshot))]
         findings = sorted(map(_finding, found), key=lambda each: _ORDER[each.severity])
         steps = repairing.planned(facts, findings) if repair else ()
@@ -102,8 +105,9 @@ def _of_check(check: TableCheck, facts: TableFacts) -> Iterator[Found]:
         yield from check.violations(facts)
     except CorruptLog as error:
         yield Found("log.state", str(error))
-    except DeltaSkipError as error:
-        facts.not_checked.append(f"{', '.join(rule.name for rule in check.rules)}: {error}")
+    except (DeltaSkipError, MemoryError) as error:
+        why = str(error) or "the memory of this process does not suffice"
+        facts.not_checked.append(f"{', '.join(rule.name for rule in check.rules)}: {why}")
 
 
 def _finding(found: Found) -> Finding:

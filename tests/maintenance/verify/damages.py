@@ -284,12 +284,11 @@ def replaced_by_folder(file: Path) -> None:
 
 def _log() -> Iterator[Damage]:
     def lines(version: int | None, text: str) -> Callable[[Path], None]:
-        return lambda table: (
-            (
-                log_file(table, latest(table) if version is None else version).write_text(text),
-                no_checksums(table),
-            )
-        )
+        def act(table: Path) -> None:
+            log_file(table, latest(table) if version is None else version).write_text(text)
+            no_checksums(table)
+
+        return act
 
     yield Damage("a commit is gone", "commit.gap", UNMAPPED, lambda t: log_file(t, 1).unlink())
     yield Damage(
