@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deltaskip import arguments
+from deltaskip.doors import door
 from deltaskip.errors import InvalidArgumentType
 from deltaskip.maintenance.verify.findings import Verification
 from deltaskip.maintenance.verify.gates import Gates
 from deltaskip.storage import Storage, open_storage
 
 
+@door
 def verify(
     table: str | os.PathLike[str],
     data: bool = False,

@@ -9,7 +9,7 @@ import pytest
 
 import deltaskip as ds
 from tests.maintenance.verify.damages import DAMAGES
-from tests.maintenance.verify.sound_tables import SOUND
+from tests.maintenance.verify.sound_tables import SOUND, rows
 from tests.reference.conftest import require_delta_spark, run_module
 
 _REPAIRED = {
@@ -42,3 +42,24 @@ def test_repaired_tables_and_tables_of_delta_spark(tmp_path: Path) -> None:
             expected[table.name] = sorted(ds.DeltaTable(table).scan().to_arrow()["id"].to_pylist())
     run_module("tests.reference.repaired", "read", repaired, tmp_path / "answers.json")
     assert json.loads((tmp_path / "answers.json").read_text(encoding="utf-8")) == expected
+
+
+@pytest.mark.reference
+@pytest.mark.long
+def test_checksums_of_both_engines_agree_with_mismatches_fatal(tmp_path: Path) -> None:
+    """delta-spark derives each of its checksums from the one before it, which deltaskip wrote."""
+    require_delta_spark()
+    tables = {name: tmp_path / name for name in ("plain", "partitioned", "vectors", "mapped", "timed")}
+    for name, table in tables.items():
+        SOUND[name](table)
+    for number in range(4):
+        run_module("tests.reference.repaired", "commit", tmp_path, number)
+        for table in tables.values():
+            opened = ds.DeltaTable(table)
+            assert opened.verify(data=True).findings == ()
+            opened.append(rows(600 + 20 * number))
+            opened.delete(f"id = {100 + number}")
+            opened.update({"name": "'again'"}, f"id = {200 + number}")
+            if number == 2:
+                opened.checkpoint()
+            assert opened.verify(data=True).findings == ()

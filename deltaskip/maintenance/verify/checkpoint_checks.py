@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import canonical_paths, dv_ids
+from deltaskip.actions import Protocol, add_actions, canonical_path, canonical_paths, dv_ids
 from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError
 from deltaskip.json_text import parse_json
 from deltaskip.log import CheckpointRef, Snapshot
 from deltaskip.log.checksum import file_differences, parse_checksum, state_differences
+from deltaskip.log.file_counts import VECTOR_COUNTS, FileCounts
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT, parse_hint
 from deltaskip.log.replay import file_keys
@@ -32,6 +34,8 @@ _COMPARED = ["path", "deletion_vector", "size", "partition_values", "base_row_id
 _MOST_FILES = 4_000_000
 _MOST_CHECKSUMS = 20
 _LARGEST_CHECKSUM = 256 << 20
+# Members of actions that writers spell in several ways: no tags may be {}, and checkpoints keep statistics as structs.
+_SPELLED = ("tags", "stats")
 _SMALL_HINT = 1 << 20
 
 
@@ -138,7 +142,7 @@ def _sorted(maps: pa.Array) -> list[tuple[tuple[str, str | None], ...]]:
 
 def _of_state(found: StateChange, expected: StateChange) -> Iterator[str]:
     for name, mine, theirs in (
-        ("protocol", found.protocol, expected.protocol),
+        ("protocol", sorted_features(found.protocol), sorted_features(expected.protocol)),
         ("metaData", found.metadata, expected.metadata),
     ):
         if mine != theirs and not (name == "metaData" and _same_metadata(mine, theirs)):
@@ -152,6 +156,14 @@ def _of_state(found: StateChange, expected: StateChange) -> Iterator[str]:
     if mine_domains != domains:
         name = next(iter({*domains} ^ {*mine_domains}), "") or next(k for k in domains if domains[k] != mine_domains[k])
         yield f"the metadata domain {name} is another one"
+
+
+def sorted_features(protocol: Protocol | None) -> object:
+    """Return a protocol whose features are in order: delta-spark writes them in that of a set."""
+    if protocol is None:
+        return None
+    features = (None if each is None else sorted(each) for each in (protocol.reader_features, protocol.writer_features))
+    return protocol.min_reader_version, protocol.min_writer_version, *features
 
 
 def _same_metadata(first: Any, second: Any) -> bool:
@@ -265,17 +277,26 @@ def _differences(facts: TableFacts, file: LogFile, snapshot: Snapshot) -> Iterat
         if fields.get(name) not in (None, 1):
             yield f"{name} is {fields[name]}, and the table has 1"
     listed = fields.get("allFiles")
-    wanted = [name for name in ("numDeletionVectorsOpt", "numDeletedRecordsOpt") if fields.get(name) is not None]
-    if not isinstance(listed, list) and not wanted:
-        return
-    adds = snapshot.adds(["path", "deletion_vector"])
+    counted = [name for name in ("fileSizeHistogram", "histogramOpt", *VECTOR_COUNTS) if fields.get(name) is not None]
+    if counted:
+        counts = FileCounts.of(snapshot.add_batches(1 << 16, ["size", "deletion_vector"]))
+        known = {**dict(counts.members(True)), "histogramOpt": counts.sizes}
+        for name in counted:
+            # A histogram with other bins is one of a later version of its writer.
+            same_bins = "Histogram" not in name or _bins(fields[name]) == _bins(known[name])
+            if same_bins and fields[name] != known[name]:
+                yield f"{name} is another one than that of the files"
     if isinstance(listed, list):
-        mine = pa.array([each.get("path") for each in listed if isinstance(each, dict)], pa.string())
-        if sorted(canonical_paths(mine).to_pylist()) != sorted(canonical_paths(one_chunk(adds["path"])).to_pylist()):
+        adds = {canonical_path(each.path): replace(each, data_change=False) for each in add_actions(snapshot.adds())}
+        named = {canonical_path(each["path"]): each for each in listed if isinstance(each, dict) and "path" in each}
+        if adds.keys() != named.keys() or len(listed) != len(named):
             yield "allFiles lists other files"
-    vectors = one_chunk(adds["deletion_vector"])
-    deleted = pc.sum(pc.struct_field(vectors, "cardinality")).as_py() or 0
-    counts = {"numDeletionVectorsOpt": len(vectors) - vectors.null_count, "numDeletedRecordsOpt": deleted}
-    for name in wanted:
-        if fields[name] != counts[name]:
-            yield f"{name} is {fields[name]}, and the table has {counts[name]}"
+            return
+        for path, add in adds.items():
+            if any(named[path].get(key) != value for key, value in add.to_json().items() if key not in _SPELLED):
+                yield f"allFiles describes {path} otherwise"
+                return
+
+
+def _bins(histogram: object) -> object:
+    return histogram.get("sortedBinBoundaries") if isinstance(histogram, dict) else histogram

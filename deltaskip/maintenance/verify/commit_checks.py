@@ -33,6 +33,7 @@ from deltaskip.log.compaction import cover
 from deltaskip.log.file_names import Kind, LogFile, commit_name, parse_log_file
 from deltaskip.log.replay import file_keys, repeated_key, replay
 from deltaskip.log.state_actions import STATE_ACTIONS, StateAction
+from deltaskip.maintenance.verify.checkpoint_checks import sorted_features
 from deltaskip.maintenance.verify.table_facts import TableFacts
 from deltaskip.maintenance.verify.table_rule import Found
 from deltaskip.schema.properties import TableProperties
@@ -315,8 +316,8 @@ def compaction_violations(facts: TableFacts) -> Iterator[Found]:
         except (CorruptLog, ValueError):
             continue
         same_files = _keys(mine.adds) == _keys(theirs.adds)
-        same_state = (state.protocol, state.metadata, dict(state.txns)) == (
-            expected.protocol,
+        same_state = (sorted_features(state.protocol), state.metadata, dict(state.txns)) == (
+            sorted_features(expected.protocol),
             expected.metadata,
             dict(expected.txns),
         )

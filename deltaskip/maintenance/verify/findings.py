@@ -9,6 +9,7 @@ from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip.as_frames import AsFrames
+from deltaskip.doors import door
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown
 
@@ -19,6 +20,7 @@ _SHOWN = 20
 _SHOWN_PATHS = 3
 
 
+@door
 @dataclass(frozen=True, slots=True, repr=False)
 class Finding(Shown):
     """What violates a rule.
@@ -46,6 +48,7 @@ class Finding(Shown):
         return f"{self.severity} {self.rule}: {self.message}"
 
 
+@door
 @dataclass(frozen=True, slots=True, repr=False)
 class RepairStep(Shown):
     """One change that a repair makes, or would make.
@@ -73,6 +76,7 @@ class RepairStep(Shown):
         return f"not repaired, {self.refused}: {what}" if self.refused else what
 
 
+@door
 @dataclass(frozen=True, slots=True, repr=False)
 class Verification(Shown, AsFrames):
     """The result of a verification.

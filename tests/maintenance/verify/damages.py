@@ -488,6 +488,7 @@ def _checkpoints() -> Iterator[Damage]:
         "numMetadata": 2,
         "allFiles": [{"path": "x"}],
         "numDeletedRecordsOpt": 99,
+        "deletedRecordCountsHistogramOpt": {"deletedRecordCounts": [7] * 10},
         "protocol": {"minReaderVersion": 1, "minWriterVersion": 4},
         "setTransactions": [{"appId": "app", "version": 99}],
     }.items():
