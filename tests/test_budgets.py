@@ -25,7 +25,7 @@ LIMITS: dict[str, int] = {
     "dml": 5_100,
     "features": 1_200,
     "kernels": 6_500,
-    "log": 6_700,
+    "log": 6_850,
     "maintenance": 7_450,
     "reading": 6_700,
     "rows": 2_700,
