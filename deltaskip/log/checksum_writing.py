@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from deltaskip.actions import CommitInfo, add_actions
@@ -95,7 +94,7 @@ class _Totals:
         if self.num_files <= _LISTED_FILES:
             listed = self.base.files_after(self.newer)
             yield from FileCounts.of([listed]).members(with_vectors)
-            files = [replace(add, data_change=False).to_json() for add in add_actions(listed)]
+            files = [{**add.to_json(), "dataChange": False} for add in add_actions(listed)]
             if sum(len(each.get("stats", "")) for each in files) <= _LISTED_CHARACTERS:
                 yield "allFiles", files
         elif self.histograms and self.num_files <= _COUNTED_FILES:
