@@ -58,7 +58,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "maintenance": 5_350,
     "mutants": 450,
     "reading": 6_150,
-    "reference": 10_200,
+    "reference": 10_250,
     "rows": 4_000,
     "schema": 450,
     "skipping": 7_350,
