@@ -49,9 +49,12 @@ def test_repaired_tables_and_tables_of_delta_spark(tmp_path: Path) -> None:
 def test_checksums_of_both_engines_agree_with_mismatches_fatal(tmp_path: Path) -> None:
     """delta-spark derives each of its checksums from the one before it, which deltaskip wrote."""
     require_delta_spark()
-    tables = {name: tmp_path / name for name in ("plain", "partitioned", "vectors", "mapped", "timed")}
+    tables = {name: tmp_path / name for name in ("plain", "partitioned", "vectors", "mapped", "timed", "compacted")}
     for name, table in tables.items():
         SOUND[name](table)
+    # The latest version is the last one of a log compaction.
+    assert list(tables["compacted"].glob("_delta_log/*19.compacted.json"))
+    assert ds.DeltaTable(tables["compacted"]).version == 19
     for number in range(4):
         run_module("tests.reference.repaired", "commit", tmp_path, number)
         for table in tables.values():

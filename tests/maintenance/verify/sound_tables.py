@@ -83,7 +83,17 @@ def timed(path: Path) -> None:
     table.update({"name": "'new'"}, "id = 1")
 
 
+def compacted(path: Path) -> None:
+    """A log compaction of all twenty commits, with deletion vectors and in-commit timestamps."""
+    properties = {**VECTORS, "delta.enableInCommitTimestamps": "true", "delta.checkpointInterval": "100"}
+    table = _appended(ds.DeltaTable.create(path, "id BIGINT, name STRING, p INT", properties=properties))
+    for number in range(8):
+        table.append(rows(1000 + 20 * number))
+        table.delete(f"id >= 1000 AND id != {1000 + 20 * number}" if number % 2 else "id >= 1000")
+
+
 SOUND: Mapping[str, Callable[[Path], None]] = {
-    each.__name__: each for each in (plain, checkpointed, partitioned, mapped, vectors, in_sidecars, ruled, timed)
+    each.__name__: each
+    for each in (plain, checkpointed, partitioned, mapped, vectors, in_sidecars, ruled, timed, compacted)
 }
 """The tables by name."""

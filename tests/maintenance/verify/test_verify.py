@@ -45,7 +45,7 @@ def test_a_sound_table_has_no_findings(sound: Path, name: str) -> None:
     found = ds.verify(sound / name, data=True)
     assert (found.findings, found.not_checked, found.exit_code) == ((), (), 0)
     assert found.checked["files"] > 0
-    assert found.checked["rows"] == 60
+    assert found.checked["rows"] >= 60
 
 
 @pytest.mark.long(gate=150)
