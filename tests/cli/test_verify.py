@@ -38,7 +38,7 @@ def test_the_exit_status_says_what_was_found(table: Path, tmp_path: Path, capsys
     found = json.loads(out[out.index("{") :])
     assert [each["rule"] for each in found["findings"]] == ["data.missing"]
     assert main(["verify", str(tmp_path / "nothing")]) == 2
-    assert "no log to verify" in capsys.readouterr().err
+    assert "no table to verify" in capsys.readouterr().err
     (table / "_delta_log" / f"{1:020d}.json").write_text('{"protocol":{"minReaderVersion":3')
     assert main(["verify", str(table)]) == 1
     assert "error commit.readable" in capsys.readouterr().out

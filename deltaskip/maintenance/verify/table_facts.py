@@ -44,7 +44,7 @@ class TableFacts:
         try:
             self.entries: Sequence[FileInfo] = storage.list_from(join(root, LOG_FOLDER), "")
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise TableNotFound(f"There is no log to verify at {root}: it has no folder {LOG_FOLDER}.") from error
+            raise TableNotFound(f"There is no table to verify at {root}: it has no folder {LOG_FOLDER}.") from error
         self.listing: LogListing = read_listing(root, self.entries)
         self.counts: Counter[str] = Counter({"log files": len(self.entries)})
         self.not_checked: list[str] = []

@@ -149,7 +149,7 @@ def test_a_table_that_does_not_open_is_a_finding(tmp_path: Path) -> None:
     found = ds.verify(tmp_path / "t", data=True)
     assert (found.version, bool(found), found.exit_code) == (None, False, 1)
     assert "commit.gap" in found.rules
-    with pytest.raises(ds.TableNotFound, match="no log to verify"):
+    with pytest.raises(ds.TableNotFound, match="no table to verify"):
         ds.verify(tmp_path / "nothing")
 
 
