@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import add_actions, hadoop_path, remove_of, with_stats
+from deltaskip.actions import FILE_SCHEMA, add_actions, hadoop_path, remove_of, with_stats
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.features.row_tracking import tracks_rows
 from deltaskip.log import CheckpointRef, LogListing, load_snapshot, load_snapshot_of
@@ -37,6 +38,7 @@ OPERATION = "FSCK"
 """The operation of the commit in the table's history."""
 
 _SUFFIX = ".damaged"
+_BATCH_ROWS = 1 << 16
 _CHECKPOINT_RULES = ("checkpoint.readable", "checkpoint.reconciled", "checkpoint.contents")
 _COMPACTION_RULES = ("compaction.readable", "compaction.reconciled", "compaction.contents", "compaction.range")
 _STATISTICS_RULES = ("data.row-count", "data.statistics")
@@ -44,13 +46,22 @@ _STATISTICS_RULES = ("data.row-count", "data.statistics")
 
 def planned(facts: TableFacts, findings: Sequence[Finding]) -> tuple[RepairStep, ...]:
     """Return the steps that mend the findings, and those that are refused, with the reason."""
-    steps = [*_of_log(facts, findings), *_of_files(facts, findings)]
+    steps = [_possible(facts, step) for step in (*_of_log(facts, findings), *_of_files(facts, findings))]
     mended = any(step.action == ASIDE and step.rule in _CHECKPOINT_RULES and not step.refused for step in steps)
     if mended or any(each.rule.startswith("hint.") for each in findings):
         rule = next((each.rule for each in findings if each.rule.startswith("hint.")), _CHECKPOINT_RULES[0])
         why = "" if mended or facts.snapshot is not None else "the latest version cannot be read"
-        steps.append(RepairStep(rule, CHECKPOINT, (LAST_CHECKPOINT,), refused=why))
+        steps.append(_possible(facts, RepairStep(rule, CHECKPOINT, (LAST_CHECKPOINT,), refused=why)))
     return tuple(steps)
+
+
+def _possible(facts: TableFacts, step: RepairStep) -> RepairStep:
+    """The step, refused if it would rename what is no regular file of the log."""
+    odd = {entry.name: entry.kind for entry in facts.entries if not entry.is_file}
+    name = next((path for path in step.paths if path in odd), None)
+    if name is None or step.refused or step.action in (REMOVE, RECOMPUTE):
+        return step
+    return replace(step, refused=f"{name} is a {odd[name]}, not a regular file")
 
 
 def carried_out(facts: TableFacts, steps: Iterable[RepairStep]) -> tuple[tuple[RepairStep, ...], int | None]:
@@ -154,8 +165,10 @@ def _is_certain(facts: TableFacts, location: str) -> bool:
 
 def _change(transaction: Transaction, removed: set[str], texts: Mapping[str, str]) -> Mapping[str, int]:
     """Put the removes and the new statistics of files that are still active as they were."""
-    adds = transaction.snapshot.adds()
-    wanted = adds.filter(pc.is_in(adds["path"], value_set=arrow_array([*removed, *texts])))
+    paths = arrow_array([*removed, *texts], pa.string())
+    batches = transaction.snapshot.add_batches(_BATCH_ROWS)
+    found = [batch.filter(pc.is_in(batch["path"], value_set=paths)) for batch in batches]
+    wanted = pa.Table.from_batches(found, FILE_SCHEMA)
     now, gone, again = current_ms(), 0, 0
     for add in add_actions(wanted):
         if add.path in removed:

@@ -18,7 +18,16 @@ import deltaskip as ds
 from deltaskip.maintenance.verify.table_rules import RULES
 from tests import corpus
 from tests.each import each
-from tests.maintenance.verify.damages import DAMAGES, Damage, action, changing, checkpoint_of, data_files, log_file
+from tests.maintenance.verify.damages import (
+    DAMAGES,
+    Damage,
+    action,
+    changing,
+    checkpoint_of,
+    data_files,
+    log_file,
+    replaced_by_folder,
+)
 from tests.maintenance.verify.sound_tables import SOUND
 
 CASES = [(damage, name) for damage in DAMAGES for name in damage.tables]
@@ -129,6 +138,17 @@ def test_a_repair_refuses_what_is_not_certain(sound: Path, tmp_path: Path) -> No
     ds.DeltaTable(sound / "plain").clone(clone)
     changing(0, lambda found: action(found, "add").update(path=f"file://{tmp_path}/unmounted/x.parquet"))(clone)
     assert "outside of the table's folder" in refused(clone)
+
+
+def test_a_repair_leaves_what_is_no_regular_file(sound: Path, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    shutil.copytree(sound / "partitioned", table)
+    for name in ("_last_checkpoint", f"{2:020d}.checkpoint.parquet"):
+        replaced_by_folder(table / "_delta_log" / name)
+    found = ds.verify(table, repair=True)
+    assert found.rules >= {"hint.readable", "checkpoint.readable", "log.regular-files"}
+    assert {step.refused.partition(" is a ")[2] for step in found.repairs} == {"directory, not a regular file"}
+    assert ds.DeltaTable(table).scan().count() == 60
 
 
 def test_a_table_that_only_appends_loses_no_row(sound: Path, tmp_path: Path) -> None:
