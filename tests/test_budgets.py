@@ -62,7 +62,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "rows": 4_000,
     "schema": 450,
     "skipping": 7_350,
-    "spark": 14_150,
+    "spark": 14_200,
     "sparkexpr": 18_450,
     "statements": 1_650,
     "stats": 3_200,
