@@ -55,7 +55,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "features": 700,
     "kernels": 3_350,
     "log": 6_850,
-    "maintenance": 5_400,
+    "maintenance": 5_450,
     "mutants": 450,
     "reading": 6_150,
     "reference": 10_250,

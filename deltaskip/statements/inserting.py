@@ -215,8 +215,8 @@ def _replace_matching(
     source = matching.source or "s"
     condition = matching.on
     if condition is None:
-        names = map(quoted_name, matching.columns)
-        condition = " AND ".join(f"{quoted_name(target)}.{name} = {quoted_name(source)}.{name}" for name in names)
+        keys = map(quoted_name, matching.columns)
+        condition = " AND ".join(f"{quoted_name(target)}.{key} = {quoted_name(source)}.{key}" for key in keys)
     rows = frame.selectExpr("*", f"explode(array(true, false)) AS {_INSERTED}")
     inserted = f"{quoted_name(source)}.{_INSERTED}"
     merge = table.merge(rows, f"NOT {inserted} AND ({condition})", source, target, schema_mode=mode, spark=spark)

@@ -25,6 +25,11 @@ from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS, indexe
 DEFAULT_TARGET_BYTES = 1 << 30
 """Size of optimized files, as in delta-spark; the table property `delta.targetFileSize` takes precedence."""
 
+LEAST_SMALL_FILES = 50
+"""A partition with fewer small files is left alone by auto compaction. # delta-spark, autoCompact.minNumFiles"""
+# delta-spark, autoCompact.maxFileSize: files of at most half of it are small.
+_AUTO_BYTES = 128 << 20
+
 _UNORDERED = (t.StructType, t.ArrayType, t.MapType)
 
 CurveName = Literal["range", "zorder", "hilbert"]
@@ -43,6 +48,7 @@ class OptimizeRequest:
         time_zone: Time zone of the predicate.
         purge: Whether only files with a deletion vector are rewritten, each by itself.
         predicates: The predicate in the table's history; None for `where`.
+        auto: Whether only partitions with many small files are compacted, as after a write.
     """
 
     where: str | None = None
@@ -52,6 +58,7 @@ class OptimizeRequest:
     time_zone: str = "UTC"
     purge: bool = False
     predicates: tuple[str, ...] | None = None
+    auto: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,7 @@ class Strategy:
         curve: The curve.
         target_bytes: Size of new files.
         full: Whether files that are already clustered are clustered again.
+        auto: Whether only partitions with many small files are compacted.
     """
 
     kind: Literal["compaction", "zorder", "clustering", "purge"]
@@ -72,6 +80,7 @@ class Strategy:
     curve: CurveName
     target_bytes: int
     full: bool = False
+    auto: bool = False
 
     @property
     def operation(self) -> str:
@@ -96,6 +105,8 @@ def strategy_of(snapshot: Snapshot, request: OptimizeRequest) -> Strategy:
     target = request.target_bytes or snapshot.table_properties.target_file_bytes or DEFAULT_TARGET_BYTES
     if request.purge:
         return Strategy("purge", (), "range", target)
+    if request.auto:
+        return Strategy("compaction", (), "range", _AUTO_BYTES, auto=True)
     clustered = has_feature(snapshot.protocol, "clustering")
     if clustered and request.where is not None:
         raise UnsupportedFeature(
