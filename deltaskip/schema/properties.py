@@ -197,8 +197,8 @@ _COUNT = _PropertyType(lambda text: _integer(text, 32, -(1 << 31)), "an integer 
 _LONG = _PropertyType(lambda text: _integer(text, 64, 0), "an integer that is not negative")
 _INTERVAL = _PropertyType(_interval_ms, "an interval of weeks or shorter units, such as 'interval 30 days'")
 _TEXT: _PropertyType[str | None] = _PropertyType(str, "text")
-# delta-spark, AutoCompactType
-_AUTO = _PropertyType(lambda text: text.strip().lower() in ("true", "auto", "legacy"), "true, auto or false")
+# delta-spark takes a boolean, and Databricks also writes these words.
+_AUTO = _PropertyType(lambda text: text in ("auto", "legacy") or _boolean(text), "true, auto, legacy or false")
 _BYTES: _PropertyType[int | None] = _PropertyType(_bytes, "a number of bytes, such as 104857600 or 100mb")
 DEFAULT_CODEC = "zstd"
 """The codec of data files and checkpoints of a table without the property. # PROTOCOL, Table Properties"""
