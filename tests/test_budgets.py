@@ -14,7 +14,7 @@ from tests.test_architecture import PACKAGE, ROOT, tracked_files
 SUFFIXES = {".py", ".pyi", ".pyx", ".pxd"}
 # The goals: sparkexpr 37,000, the other rooms together 92,000, the tests 75,000.
 LIMITS: dict[str, int] = {
-    "": 3_950,
+    "": 4_000,
     "actions": 1_800,
     "alter": 2_800,
     "catalogs": 5_000,
@@ -27,14 +27,14 @@ LIMITS: dict[str, int] = {
     "kernels": 6_500,
     "log": 6_700,
     "maintenance": 4_800,
-    "reading": 6_600,
+    "reading": 6_550,
     "rows": 2_600,
     "schema": 1_100,
     "skipping": 9_300,
-    "spark": 13_700,
+    "spark": 13_650,
     "sparkexpr": 42_850,
     "statements": 5_800,
-    "stats": 5_550,
+    "stats": 5_500,
     "storage": 3_700,
     "table": 4_100,
     "transforms": 800,

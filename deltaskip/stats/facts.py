@@ -88,8 +88,7 @@ def combined_facts(parts: Sequence[ColumnFacts], orders: Sequence[Collation]) ->
     """Combine one or more parts of a column. orders: The orders of `collated`."""
     counts = [part.null_count for part in parts]
     collated = tuple(
-        joined_extremes((part.collated[i] for part in parts), (lambda a, b: order.compare_values(a, b) > 0))
-        for i, order in enumerate(orders)
+        joined_extremes((part.collated[i] for part in parts), _above_in(order)) for i, order in enumerate(orders)
     )
     return ColumnFacts(
         None if None in counts else sum(c for c in counts if c is not None),
@@ -107,3 +106,7 @@ def joined_files(parts: Sequence[FileFacts], orders: Sequence[Sequence[Collation
 def _above(a: Bound, b: Bound) -> bool:
     """NaN is above all other values."""
     return (a > b or (a != a and b == b)) if isinstance(a, float) else a > b  # type: ignore[operator]
+
+
+def _above_in(order: Collation) -> Callable[[str, str], bool]:
+    return lambda a, b: order.compare_values(a, b) > 0
