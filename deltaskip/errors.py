@@ -68,7 +68,7 @@ class OptionAdvice(str):
         found.option, found.value = option, value
         return found
 
-    def __getnewargs__(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def __getnewargs__(self) -> tuple[Any, ...]:
         return self.option, self.value, str(self)
 
 
