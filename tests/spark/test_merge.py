@@ -236,23 +236,6 @@ def test_only_changed_rows_are_written_where_vectors_are_allowed(spark: Any, tmp
     assert (result.metrics["numTargetRowsCopied"], result.metrics["numTargetDeletionVectorsAdded"]) == (999, 0)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("properties", [{}, VECTORS])
-def test_a_merge_that_changes_nothing_commits_nothing(spark: Any, tmp_path: Path, properties: dict[str, str]) -> None:
-    table = made(tmp_path, properties=properties)
-    before = files_below(tmp_path)
-    given = source(spark, (1, 10), (4, 40))
-    for builder in (
-        merging(table, given).when_matched_update_all(where="s.v > 100"),
-        merging(table, given).when_matched_delete("s.v > 100").when_not_matched_insert_all(where="v > 100"),
-        merging(table, given, "t.id = s.id AND t.v > 5").when_matched_delete(),
-        merging(table, source(spark, (1, 1))).when_not_matched_insert_all(),
-        merging(table, source(spark)).when_matched_delete().when_not_matched_insert_all(),
-    ):
-        assert builder.execute().version is None
-    assert (table.version, files_below(tmp_path)) == (1, before)
-
-
 # Rule 41
 @pytest.mark.long
 @pytest.mark.parametrize("where", [None, "s.v = 10", "s.v = 99"])
