@@ -88,7 +88,7 @@ def check_totals(number: int) -> tuple[int, int, int]:
     return count, read, files
 
 
-def test_totals_are_those_of_a_loop_over_all_rows_and_files_are_counted_by_the_log() -> None:
+def test_totals_are_those_of_a_loop_over_all_rows() -> None:
     first = seed()
     count, read, files = map(sum, zip(*map(check_totals, range(first, first + extent(30, 2000))), strict=True))
     assert count > 150

@@ -86,7 +86,7 @@ def test_rows_are_the_same_if_keys_are_too_many_to_list(monkeypatch: pytest.Monk
         check_joins(each)
 
 
-def test_rows_are_those_whose_key_is_in_a_set_and_files_without_a_key_are_left_out() -> None:
+def test_rows_are_those_whose_key_is_in_a_set() -> None:
     first = seed()
     compared, kept, files = map(sum, zip(*map(check_joins, range(first, first + extent(20, 2000))), strict=True))
     assert compared > 50

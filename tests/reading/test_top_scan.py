@@ -60,7 +60,7 @@ def check_orders(number: int) -> tuple[int, int, int]:
     return count, read, files
 
 
-def test_the_first_rows_are_those_of_a_sort_of_all_rows_and_files_are_left_out() -> None:
+def test_the_first_rows_are_those_of_a_sort_of_all_rows() -> None:
     first = seed()
     compared, read, files = map(sum, zip(*map(check_orders, range(first, first + extent(30, 2000))), strict=True))
     assert compared > 100
