@@ -46,7 +46,7 @@ LIMITS_OF_TESTS: dict[str, int] = {
     "alter": 2_050,
     "catalogs": 6_300,
     "change_feed": 1_350,
-    "cli": 2_750,
+    "cli": 2_800,
     "contracts": 1_000,
     "data_files": 1_700,
     "delta": 1_400,
