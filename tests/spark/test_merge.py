@@ -18,7 +18,7 @@ import deltaskip as ds
 import deltaskip.delta as ds_delta
 from deltaskip import DeltaTable, col
 from deltaskip.errors import AmbiguousMerge, InvalidArgument, PredicateError, RowViolation, SchemaError
-from tests.dml.merge.test_arrow_merge import merges_without_a_not_null_column
+from tests.dml.merge.test_arrow_merge import LACKING, merges_without_a_not_null_column
 from tests.dml.tables import actions_of, files_below, info_of
 from tests.each import each
 from tests.extent import some
@@ -73,8 +73,9 @@ def test_a_clause_that_writes_no_row_may_lack_a_not_null_column(spark: Any, tmp_
     def by_jobs(given: pa.Table) -> Any:
         return source(spark, *(tuple(row.values()) for row in given.to_pylist()), schema="id INT, b STRING")
 
-    merges_without_a_not_null_column(tmp_path / "jobs", by_jobs)
-    merges_without_a_not_null_column(tmp_path / "arrow", lambda given: given, spark=spark)
+    names = some(LACKING, 2)
+    merges_without_a_not_null_column(tmp_path / "jobs", by_jobs, names)
+    merges_without_a_not_null_column(tmp_path / "arrow", lambda given: given, names, spark=spark)
 
 
 def test_dicts_lists_and_rows_are_values_and_predicates(spark: Any, tmp_path: Path) -> None:
