@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,7 +15,7 @@ from deltaskip.log import same_table
 from deltaskip.progress import LOGGER, Progress, table_name
 from deltaskip.reading.arrow_rows import READ_COLUMNS, arrow_schema_of, batches_of
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
-from deltaskip.reading.selected_columns import nested_value
+from deltaskip.reading.selected_columns import nested_value, of_columns
 from deltaskip.records import dataclass
 from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.row_order import OrderTerm
@@ -134,13 +133,11 @@ def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Itera
 
 def _of_columns(scan: TopScan) -> TableScan:
     """The scan of all rows with the top-level columns that are returned, and those of the order."""
-    rows = copy(scan._rows.at_one_time())
+    rows = scan._rows.at_one_time()
     names = [path[0] for path in rows.paths_by_name.values()]
     for term in scan._terms:
         names += sorted(n.top_level_columns(term.node))
-    rows._paths = None
-    rows.columns = rows._named = tuple(dict.fromkeys(names))
-    return rows
+    return of_columns(rows, names)
 
 
 def _threshold(terms: Sequence[OrderTerm], last: pa.Array | None) -> n.Node | None:
