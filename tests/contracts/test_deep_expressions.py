@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from tests.extent import WHOLE, extent
+from tests.extent import extent
 
 # Either is beyond the limit of a function that calls itself once a level.
 LEVELS = extent(1_100, 2_000)
@@ -93,11 +93,11 @@ def constrained(table: ds.DeltaTable, where: str) -> object:
 
 
 DOORS = [scanned, deleted, updated, merged, overwritten, constrained]
-# In the gate each door has every second shape, and each shape every second door.
-CASES = [(door, shape) for i, door in enumerate(DOORS) for j, shape in enumerate(SHAPES) if WHOLE or (i + j) % 2 == 0]
 
 
-@pytest.mark.parametrize(("door", "shape"), CASES, ids=lambda each: each if isinstance(each, str) else each.__name__)
+@pytest.mark.long(gate=9)
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
+@pytest.mark.parametrize("shape", SHAPES)
 def test_deep_expressions_mean_what_flat_ones_mean(
     tmp_path: Path, door: Callable[[ds.DeltaTable, str], Any], shape: str
 ) -> None:
