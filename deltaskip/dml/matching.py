@@ -60,7 +60,7 @@ def positions_where(
 def matching_here(scan: Scan, files: pa.Table, time_zone: str) -> RowPositions | None:
     """Return the live rows of each file that match, if this process finds them in less time than a job takes to start.
 
-    files: `DataFiles.listed`. None if there is too much to read, or a row that only Spark reads, or for which only Spark evaluates the predicate.
+    files: `DataFiles.listed`. None if there is too much to read, or a row that only Spark reads or evaluates.
     """
     snapshot = scan.snapshot
     wanted = top_level_columns(scan.predicate)
