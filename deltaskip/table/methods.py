@@ -9,6 +9,7 @@ from deltaskip.engine import SESSION_ZONE, zone_or_session
 from deltaskip.errors import DeltaSkipError, InvalidArgument, MaintenanceWarning
 from deltaskip.log import Snapshot
 from deltaskip.progress import LOGGER
+from deltaskip.skipping.log_scan import ZONE_MUST_BE
 from deltaskip.sparkexpr.values.calendar import zone_of
 from deltaskip.txn.latest import latest_after
 from deltaskip.txn.write_options import WriteOptions
@@ -68,7 +69,9 @@ def time_zone_argument(time_zone: str, table: str) -> str:
     except LookupError as error:
         known = "a time zone such as Europe/Berlin, +02:00 or UTC"
         whose = ", that of the active Spark session" if time_zone == SESSION_ZONE else ""
-        raise InvalidArgument(f"time_zone must be {known}, not {zone!r}{whose} (table {table}).") from error
+        raise InvalidArgument(f"{ZONE_MUST_BE} {known}, not {zone!r}{whose} (table {table}).").advising(
+            ZONE_MUST_BE
+        ) from error
     if time_zone == SESSION_ZONE and zone != "UTC":
         LOGGER.info("%s: the time zone is that of the active Spark session, %s", table, zone)
     return zone

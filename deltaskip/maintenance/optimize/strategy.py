@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, UnsupportedFeature
+from deltaskip.errors import InvalidArgument, OptionAdvice, PredicateError, SchemaError, UnsupportedFeature
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_paths
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
@@ -122,7 +122,10 @@ def strategy_of(snapshot: Snapshot, request: OptimizeRequest) -> Strategy:
     if columns:
         return Strategy("clustering", columns, _curve(columns), target, request.full)
     if request.full:
-        raise InvalidArgument(f"full=True clusters all files again, but {snapshot.root} has no clustering columns.")
+        full = OptionAdvice("full", True)
+        raise InvalidArgument(
+            f"{full} clusters all files again, but {snapshot.root} has no clustering columns."
+        ).advising(full)
     columns = tuple(_zorder_column(snapshot, name) for name in request.zorder_by)
     if columns:
         _check_distinct(snapshot, columns)
