@@ -346,6 +346,11 @@ def test_statements_whose_text_is_not_all_are_refused(spark: Any, lake: Any, cha
     from pyspark.sql import functions as F
 
     before = changed(lambda: None)
+    for value in ("", "a longer value than the reference"):
+        spark.conf.set("short", value)
+        left = changed(lambda: lake("DELETE FROM lake.db.changed WHERE s <> '${short}' AND id + 10 >= 11 AND id < 20"))
+        assert [row["id"] for row in left] == [0]
+    spark.conf.unset("short")
     spark.sql("CREATE OR REPLACE TEMP VIEW whole AS SELECT * FROM lake.db.changed")
     writer = spark.range(1).mergeInto("lake.db.changed", F.lit(True)).whenMatched().delete()
     source = "WITH n AS (SELECT 1L AS id)"

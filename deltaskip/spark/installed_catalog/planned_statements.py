@@ -29,6 +29,8 @@ from deltaskip.table.table import DeltaTable
 if TYPE_CHECKING:
     from deltaskip.spark.installed_catalog.installed_table import InstalledTable
 
+# Before a statement: those of EXPLAIN, and of a script.
+_BEFORE = ("EXPLAIN", "EXTENDED", "CODEGEN", "COST", "FORMATTED", "BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT")
 _CLASS = "deltaskip.RowStatements"
 _JAVA = """
 package deltaskip;
@@ -100,7 +102,7 @@ class RowStatements(Proxy):
         table = self.tables.get(str(relation.table().toString()))
         if table is None:
             return None
-        run = RunningStatement(self.jvm, table, _change(table, *_place_of(plan)))
+        run = RunningStatement(self.jvm, table, _change(table, *_place_of(self.jvm, plan)))
         v2 = self.jvm.view.org.apache.spark.sql.execution.datasources.v2
         options = [self.jvm.options({})] if _takes_options(v2.TruncateTableExec) else []
         return v2.TruncateTableExec(run, self._strategy.nothing(), *options)
@@ -179,7 +181,7 @@ class _InstalledSession(StatementSession):
         return self.spark.sql(text)
 
 
-def _change(table: InstalledTable, text: str | None, start: int, end: int | None) -> Delete | Update | MergeInto:
+def _change(table: InstalledTable, text: str | None, start: int, end: int) -> Delete | Update | MergeInto:
     """The statement in a text, which may be a script or an EXPLAIN.
 
     start, end: Where it begins and ends. Raises UnsupportedFeature for a statement that is not run by its text.
@@ -196,8 +198,7 @@ def _change(table: InstalledTable, text: str | None, start: int, end: int | None
             f"into the text, or run it with catalog.sql(spark, text, params=args). The statement: {text}"
         )
     found = None
-    # Names of a WITH before the statement would mean other relations.
-    if not any(token.is_word("WITH") for token in _tokens(text[:start].rpartition(";")[2])):
+    if _is_whole(text, start, end):
         with suppress(SchemaError, ValueError):
             found = parse_statement(_with_name(text[start:end], quoted_path(table.parts)))
     if isinstance(found, Delete | Update | MergeInto):
@@ -206,6 +207,20 @@ def _change(table: InstalledTable, text: str | None, start: int, end: int | None
         f"The statement on the table {name} cannot be run as it is written: begin it with UPDATE, DELETE FROM or MERGE "
         f"INTO, and move the query of WITH into USING (WITH … SELECT …) or a temporary view. The statement: {text}"
     )
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    """Whether a statement is all of a text, but for EXPLAIN before it, or stands by itself in a script.
+
+    Names of a WITH before the statement would mean other relations.
+    """
+    tokens = _tokens(text)
+    before = [token for token in tokens if token.start < start]
+    after = [token for token in tokens if token.end > end]
+    inside = tokens[len(before) : len(tokens) - len(after)]
+    begins = not before or before[-1].is_symbol(";") or before[-1].is_symbol(":") or before[-1].is_word(*_BEFORE)
+    ends = not after or after[0].is_symbol(";")
+    return begins and ends and bool(inside) and inside[0].start == start and inside[-1].end == end
 
 
 def _with_name(text: str, name: str) -> str:
@@ -220,11 +235,14 @@ def _with_name(text: str, name: str) -> str:
     return text
 
 
-def _place_of(plan: Any) -> tuple[str | None, int, int | None]:
+def _place_of(jvm: Jvm, plan: Any) -> tuple[str | None, int, int]:
     """The text that a statement is in, and where it begins and ends there."""
     origin = plan.origin()
     text, start, stop = map(option, (origin.sqlText(), origin.startIndex(), origin.stopIndex()))
-    return (None, 0, None) if start is None or stop is None else (text, start, stop + 1)
+    if text is not None and "${" in text:
+        # The places are those in the text with the values of variables.
+        text = str(jvm.view.org.apache.spark.sql.internal.VariableSubstitution().substitute(text))
+    return (None, 0, 0) if start is None or stop is None else (text, start, stop + 1)
 
 
 def _takes_options(of: Any) -> bool:
