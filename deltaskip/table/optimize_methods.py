@@ -85,6 +85,7 @@ class OptimizingMethods(TableMethods):
             InvalidArgumentType: An argument has a wrong type.
         """
         from deltaskip.dml.overwrite import predicate_text
+        from deltaskip.maintenance.key_index import index_new_files
         from deltaskip.maintenance.optimize.optimize import optimize
         from deltaskip.maintenance.optimize.strategy import OptimizeRequest
 
@@ -103,7 +104,10 @@ class OptimizingMethods(TableMethods):
         request = OptimizeRequest(text, target_bytes, names, full, options.time_zone, purge)
         dry = arguments.flag("dry_run", dry_run)
         progress = arguments.function_or_none("progress", progress)
-        return self._moved(optimize(self.snapshot, request, spark, options, dry_run=dry, progress=progress))
+        done = self._moved(optimize(self.snapshot, request, spark, options, dry_run=dry, progress=progress))
+        if not dry:
+            index_new_files(self.snapshot)
+        return done
 
     def replace_partitioning(
         self,

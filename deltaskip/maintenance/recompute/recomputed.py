@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown
+
+if TYPE_CHECKING:
+    from deltaskip.maintenance.key_index import IndexedKeys
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -70,6 +73,7 @@ class Recomputed(Shown):
         versions: Versions of the table that were committed, in order.
         not_indexed: Number of columns without statistics because `delta.dataSkippingStatsColumns` or
             `delta.dataSkippingNumIndexedCols` of the table leaves them out; 0 if `columns` names the columns.
+        index: What was done for the key index, if that was asked for.
     """
 
     files: int = 0
@@ -79,3 +83,4 @@ class Recomputed(Shown):
     left_out: list[str] = field(default_factory=list)
     versions: list[int] = field(default_factory=list)
     not_indexed: int = 0
+    index: IndexedKeys | None = None
