@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from deltaskip.errors import ReadWarning, StorageError
 from deltaskip.fork_safety import new_lock
@@ -27,6 +28,8 @@ KEY_FOLDER = "_deltaskip_keys"
 """The folder of the parts. Readers and VACUUM of other engines leave folders alone whose names begin with `_`."""
 
 _NAME = regex(r"[0-9]{20}\.[0-9a-f]{16}\.[^.]+\.keys")
+
+_FAULTS = (DamagedPart, OSError, StorageError, pa.ArrowException)
 
 
 def part_name(version: int, column: Sequence[str], unique: str) -> str:
@@ -79,7 +82,7 @@ class KeyFolder:
         """Return `KeyPart.containing`; None if the part cannot be read."""
         try:
             return part.containing(snapshot.storage, keys)
-        except (DamagedPart, FileNotFoundError, StorageError) as error:
+        except _FAULTS as error:
             self._ignore(snapshot, part.info, error)
             return None
 
@@ -100,7 +103,7 @@ class KeyFolder:
         if part is None:
             try:
                 part = KeyPart.open(snapshot.storage, info)
-            except (DamagedPart, FileNotFoundError, StorageError) as error:
+            except _FAULTS as error:
                 self._ignore(snapshot, info, error)
                 return None
             snapshot.cache.put(key, part, part.nbytes)
@@ -123,6 +126,6 @@ def listed_parts(snapshot: Snapshot) -> tuple[FileInfo, ...]:
     """Return the files of the folder that are named as parts are; none if it cannot be listed."""
     try:
         found = snapshot.storage.list_from(join(snapshot.root, KEY_FOLDER), "")
-    except (FileNotFoundError, NotADirectoryError, StorageError):
+    except (OSError, StorageError):
         return ()
     return tuple(each for each in found if each.is_file and _NAME.fullmatch(each.name))
