@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown, counted_files
@@ -12,6 +12,7 @@ from deltaskip.shown import Shown, counted_files
 if TYPE_CHECKING:
     from deltaskip.actions import AddFile
     from deltaskip.dml.files_to_change import DataFiles
+    from deltaskip.maintenance.optimize.strategy import OptimizeKind
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -57,7 +58,8 @@ class OptimizeResult(Shown):
         versions: All versions that were committed.
         operation: Name of the operation in the table's history.
         metrics: Delta's metrics of the operation, such as numRemovedFiles, over all commits.
-        kind: "compaction", "zorder" or "clustering"; "purge" where deletion vectors are dropped.
+        kind: "compaction", "zorder" or "clustering"; "purge" where deletion vectors are dropped, "bloom"
+            where Bloom filters are added.
         columns: Names of the columns that order the rows.
         curve: The curve: "range", "zorder" or "hilbert"; None for compaction.
         added: Sizes of the new files; for a dry run the expected number and size.
@@ -80,7 +82,7 @@ class OptimizeResult(Shown):
     version: int | None
     versions: tuple[int, ...]
     metrics: Mapping[str, int]
-    kind: Literal["compaction", "zorder", "clustering", "purge"]
+    kind: OptimizeKind
     columns: tuple[str, ...]
     curve: str | None
     added: FileSizes
