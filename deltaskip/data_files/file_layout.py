@@ -59,7 +59,7 @@ def layout_after(
         random_prefix=random_prefix(properties, mode),
         time_zone=time_zone,
         balanced=properties.optimize_write,
-        bloom=tuple(each.physical for each in bloom_columns(properties.bloom_columns, schema, partitions, mode)),
+        bloom=bloom_columns(properties.bloom_columns, schema, partitions, mode),
         may_shred=properties.variant_shredding and has_feature_or_preview(protocol, "variantShredding"),
     )
 

@@ -30,6 +30,7 @@ from deltaskip.sparkexpr.functions import shredded, shredded_type, shredding_of
 from deltaskip.sparkexpr.types import VARIANT_STORAGE, MappingMode, StructField, StructType, arrow_type, physical_name
 from deltaskip.sparkexpr.values.arrow_values import domain_values, is_true, numpy_values, one_chunk
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest
+from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.storage import Storage, join
 from deltaskip.storage.unsynced import Unsynced
 
@@ -108,7 +109,7 @@ class DataFileLayout:
         arranged: Whether each Spark task has the rows of one file, so that it must not redistribute them.
         sort_by: Columns by which the rows of each file are sorted.
         may_shred: Whether files may have shredded variants.
-        bloom: Physical paths of the columns with Bloom filters, which change data files do not have.
+        bloom: The columns with Bloom filters, which change data files do not have.
         unsynced: Receives small files, which the commit makes durable; None to make every file durable at once.
     """
 
@@ -130,7 +131,7 @@ class DataFileLayout:
     arranged: bool = False
     sort_by: tuple[SortColumn, ...] = ()
     may_shred: bool = False
-    bloom: tuple[tuple[str, ...], ...] = ()
+    bloom: tuple[StatColumn, ...] = ()
     unsynced: Unsynced | None = dataclasses.field(default=None, compare=False)
 
     def partition_fields(self) -> list[StructField]:
@@ -366,7 +367,7 @@ class _Writer:
         if self._layout.change_data:
             return {}
         found = {}
-        for path in self._layout.bloom:
+        for path in [column.physical for column in self._layout.bloom]:
             values = rows.column(path[0])
             for name in path[1:]:
                 values = pa.chunked_array([pc.struct_field(each, name) for each in values.chunks], _inner(values, name))

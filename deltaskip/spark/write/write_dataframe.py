@@ -134,7 +134,8 @@ def _filter_options(layout: DataFileLayout) -> dict[str, str]:
     """The options of parquet-mr that write Bloom filters, whose size it adapts to the distinct values."""
     if not layout.bloom or layout.change_data:
         return {}
-    return {_ADAPTIVE_FILTERS: "true", **{f"{_FILTERS}#{'.'.join(path)}": "true" for path in layout.bloom}}
+    paths = [column.physical for column in layout.bloom]
+    return {_ADAPTIVE_FILTERS: "true", **{f"{_FILTERS}#{'.'.join(path)}": "true" for path in paths}}
 
 
 def can_collect(spark: SparkSession, layout: DataFileLayout) -> bool:
