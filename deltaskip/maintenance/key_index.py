@@ -21,16 +21,16 @@ import pyarrow.compute as pc
 from deltaskip.actions import table_keys
 from deltaskip.errors import DeltaSkipError, MaintenanceWarning, SchemaError
 from deltaskip.log import Snapshot
+from deltaskip.maintenance.recompute.recomputed import IndexedKeys
 from deltaskip.path_bytes import encoded
 from deltaskip.progress import Progress, table_name
 from deltaskip.reading.selected_columns import nested_value
 from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
-from deltaskip.shown import Shown
 from deltaskip.skipping.key_index import part as parts
-from deltaskip.skipping.key_index.columns import Hashes, KeyColumn, hashes, wanted_columns
 from deltaskip.skipping.key_index.folder import KEY_FOLDER, KeyFolder, column_digest, listed_parts, part_name
+from deltaskip.skipping.key_index.key_columns import Hashes, KeyColumn, hashes, wanted_columns
 from deltaskip.skipping.key_index.part import KeyPart, PartOf, PartWriter
 from deltaskip.skipping.read_options import ALL_ROWS
 from deltaskip.skipping.scan import Scan
@@ -53,31 +53,6 @@ _READERS = 2
 _MOST_PARTS = 8
 _READ = ["uri", "partition_values", "deletion_vector", "num_records", "size", "modification_time"]
 _DAY_MS = 24 * 3_600_000
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class IndexedKeys(Shown):
-    """What was done for a key index.
-
-    Attributes:
-        columns: The columns with an index.
-        files: Data files whose keys were read, summed over the columns.
-        keys: Keys that were written.
-        bytes: Bytes that were written.
-        parts: Paths of the new parts, below the table.
-        removed: Paths of the parts that were deleted.
-        left_out: URIs of data files that this process could not read; queries keep them.
-        seconds: The time it took.
-    """
-
-    columns: tuple[str, ...] = ()
-    files: int = 0
-    keys: int = 0
-    bytes: int = 0
-    parts: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-    seconds: float = 0.0
 
 
 def index_keys(snapshot: Snapshot, rebuild: bool = False) -> IndexedKeys:

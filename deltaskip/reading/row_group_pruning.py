@@ -32,8 +32,8 @@ import pyarrow.parquet as pq
 
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.fork_safety import cached_property
+from deltaskip.reading.filtered_groups import MOST_SOUGHT, filtered_groups
 from deltaskip.reading.row_groups import RowGroups
-from deltaskip.reading.sought_values import MOST_SOUGHT, filtered_groups
 from deltaskip.recursion import deep
 from deltaskip.skipping.add_batches import candidates
 from deltaskip.skipping.evaluate import keep_mask

@@ -12,7 +12,7 @@ from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.evaluate import PartitionEvaluator, keep_mask
-from deltaskip.skipping.key_index.lookup import KeyLookup
+from deltaskip.skipping.key_index.key_lookup import KeyLookup
 from deltaskip.skipping.partition_terms import PartitionAnswers, PartitionTruth
 from deltaskip.skipping.program import Program
 from deltaskip.skipping.proofs.rewrite import not_true, rewrite

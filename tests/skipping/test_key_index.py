@@ -19,8 +19,8 @@ import pytest
 from deltaskip import DeltaTable
 from deltaskip.errors import InvalidArgument, ReadWarning, SchemaError
 from deltaskip.skipping.key_index import part
-from deltaskip.skipping.key_index.columns import KeyColumn, hashes, sought_hashes
 from deltaskip.skipping.key_index.folder import KEY_FOLDER
+from deltaskip.skipping.key_index.key_columns import KeyColumn, hashes, sought_hashes
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.storage import LocalStorage

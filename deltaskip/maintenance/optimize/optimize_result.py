@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown, counted_files
@@ -12,7 +12,6 @@ from deltaskip.shown import Shown, counted_files
 if TYPE_CHECKING:
     from deltaskip.actions import AddFile
     from deltaskip.dml.files_to_change import DataFiles
-    from deltaskip.maintenance.optimize.strategy import OptimizeKind
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -82,7 +81,7 @@ class OptimizeResult(Shown):
     version: int | None
     versions: tuple[int, ...]
     metrics: Mapping[str, int]
-    kind: OptimizeKind
+    kind: Literal["compaction", "zorder", "clustering", "purge", "bloom"]
     columns: tuple[str, ...]
     curve: str | None
     added: FileSizes

@@ -28,8 +28,6 @@ DEFAULT_TARGET_BYTES = 1 << 30
 
 _UNORDERED = (t.StructType, t.ArrayType, t.MapType)
 
-OptimizeKind = Literal["compaction", "zorder", "clustering", "purge", "bloom"]
-
 CurveName = Literal["range", "zorder", "hilbert"]
 """The order of rows: by one column, or along a space-filling curve through several."""
 
@@ -74,7 +72,7 @@ class Strategy:
         filters: The columns whose Bloom filters files must have.
     """
 
-    kind: OptimizeKind
+    kind: Literal["compaction", "zorder", "clustering", "purge", "bloom"]
     columns: tuple[t.Resolved, ...]
     curve: CurveName
     target_bytes: int

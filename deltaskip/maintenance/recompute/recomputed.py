@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deltaskip.records import dataclass
 from deltaskip.shown import Shown
-
-if TYPE_CHECKING:
-    from deltaskip.maintenance.key_index import IndexedKeys
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -57,6 +54,31 @@ class RecomputePlan(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as values that `json.dumps` accepts."""
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class IndexedKeys(Shown):
+    """What was done for a key index.
+
+    Attributes:
+        columns: The columns with an index.
+        files: Data files whose keys were read, summed over the columns.
+        keys: Keys that were written.
+        bytes: Bytes that were written.
+        parts: Paths of the new parts, below the table.
+        removed: Paths of the parts that were deleted.
+        left_out: URIs of data files that this process could not read; queries keep them.
+        seconds: The time it took.
+    """
+
+    columns: tuple[str, ...] = ()
+    files: int = 0
+    keys: int = 0
+    bytes: int = 0
+    parts: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    seconds: float = 0.0
 
 
 @dataclass(slots=True, repr=False)

@@ -18,7 +18,7 @@ from deltaskip.errors import ReadWarning, StorageError
 from deltaskip.fork_safety import new_lock
 from deltaskip.lazy_regex import regex
 from deltaskip.log import Snapshot
-from deltaskip.skipping.key_index.columns import Hashes
+from deltaskip.skipping.key_index.key_columns import Hashes
 from deltaskip.skipping.key_index.part import DamagedPart, KeyPart, PartOf
 from deltaskip.stats.cache_keys import KeyFolderKey, KeyPartKey
 from deltaskip.storage import FileInfo, join

@@ -32,7 +32,7 @@ import pyarrow.compute as pc
 
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
-from deltaskip.skipping.key_index.columns import Hashes, KeyColumn
+from deltaskip.skipping.key_index.key_columns import Hashes, KeyColumn
 from deltaskip.sparkexpr.values.arrow_values import one_chunk
 from deltaskip.storage import FileInfo, Storage
 from deltaskip.storage.range_file import read_ranges

@@ -17,8 +17,8 @@ from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.evaluate import PartitionEvaluator
-from deltaskip.skipping.key_index.columns import KeyColumn, possible_columns, sought_hashes
 from deltaskip.skipping.key_index.folder import KeyFolder
+from deltaskip.skipping.key_index.key_columns import KeyColumn, possible_columns, sought_hashes
 from deltaskip.skipping.key_index.part import KNOWN_FILES, KeyPart, known_numbers
 from deltaskip.skipping.program import Program
 from deltaskip.skipping.sought_values import Sought, SoughtValues
