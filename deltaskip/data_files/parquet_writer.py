@@ -397,7 +397,7 @@ class _Writer:
                 put = self._put_durable if layout.unsynced is None else layout.unsynced.put
             where = layout.storage, location, path
             encoded = codec, dictionary, without_statistics
-            more = {"page_version": layout.page_version, "filters": filters, "put": put}
+            more: dict[str, Any] = {"page_version": layout.page_version, "filters": filters, "put": put}
             return OpenDataFile(*where, self._file_schema, *encoded, **more)
 
         def close(file: OpenDataFile) -> AddFile:

@@ -114,7 +114,7 @@ class CompiledPredicate:
         """Return the mask of the files that the program keeps: one byte per add of the batch, live or not."""
         lane = self.evaluated(self.program, batch)
         if self.keys is not None:
-            mask = np.frombuffer(lane, np.uint8)
+            mask = np.frombuffer(memoryview(lane), np.uint8)
             found = self.keys.kept(batch, mask.view(np.bool_), self._partitions(batch))
             if found is not None:
                 mask = mask & found

@@ -112,8 +112,8 @@ class PartWriter:
         places = _block_of(keys, self.blocks)
         end = int(places[-1]) + 1 if len(places) else self._next
         counts = np.searchsorted(places, np.arange(self._next + 1, end + 1))
-        data = memoryview(np.ascontiguousarray((keys >> np.uint64(16)).astype("<u2"))).cast("B")
-        numbers = memoryview(np.ascontiguousarray(keys.astype("<u2"))).cast("B")
+        data = (keys >> np.uint64(16)).astype("<u2").tobytes()
+        numbers = keys.astype("<u2").tobytes()
         start, chunks = 0, []
         for block, stop in enumerate((2 * counts).tolist(), self._next):
             first, second = data[start:stop], numbers[start:stop]
