@@ -31,7 +31,7 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.skipping.key_index import part as parts
 from deltaskip.skipping.key_index.folder import KEY_FOLDER, KeyFolder, column_digest, listed_parts, part_name
 from deltaskip.skipping.key_index.key_columns import Hashes, KeyColumn, hashes, wanted_columns
-from deltaskip.skipping.key_index.part import KeyPart, PartOf, PartWriter
+from deltaskip.skipping.key_index.part import KeyPart, PartOf, PartWriter, SortedRun
 from deltaskip.skipping.read_options import ALL_ROWS
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import types as t
@@ -42,10 +42,12 @@ from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.temporary_names import TEMPORARY
 from deltaskip.warning import warn
 
-# Keys of a run: 40 MB, and as many again while it is sorted and written.
-_RUN_KEYS = 5_000_000
+# Keys of a run: 24 MB, and as many again if some are double.
+_RUN_KEYS = 3_000_000
+# Keys of a run that are read from its file at once.
+_CHUNK_KEYS = 1 << 17
 # Blocks of 256 keys that are merged at once.
-_MERGED_BLOCKS = 4096
+_MERGED_BLOCKS = 1024
 # Files with more rows are not read beside others.
 _ROWS_AT_ONCE = 1 << 20
 _READERS = 2
@@ -257,7 +259,7 @@ def _write_part(
         place = PartOf.of(snapshot.metadata.id, column)
         with snapshot.storage.publish(path) as local:
             with open(encoded(local), "wb") as sink:
-                writer = PartWriter(sink, place, known, sum(map(len, sorted_runs)))
+                writer = PartWriter(sink, place, known, sum(run.count for run in sorted_runs))
                 kill_point("key part begun")
                 parts.write_blocks(writer, sorted_runs, _MERGED_BLOCKS)
                 size = sink.tell()
@@ -312,7 +314,7 @@ class _Runs:
         self._folder = folder
         self._buffer: Hashes = np.empty(0, np.uint64)
         self._count = 0
-        self._runs: list[Hashes] = []
+        self._files: list[SortedRun] = []
 
     def add(self, keys: Hashes) -> None:
         """Add keys in any order."""
@@ -324,18 +326,32 @@ class _Runs:
             self._count += len(some)
             keys = keys[len(some) :]
 
-    def sorted(self) -> list[Hashes]:
-        """Return the runs, each sorted and without duplicates."""
-        return [*self._runs, parts.unique(self._buffer[: self._count])]
+    def sorted(self) -> list[SortedRun]:
+        """Return the runs, each sorted and without duplicates. No more keys can be added."""
+        if self._files:
+            # The memory of a run is not needed while runs are merged.
+            self._write()
+        found = parts.unique(self._buffer[: self._count])
+        self._buffer = np.empty(0, np.uint64)
+        return [*self._files, SortedRun(len(found), iter([found]))]
 
     def _grow(self) -> None:
         if self._count < _RUN_KEYS:
             longer = np.empty(min(_RUN_KEYS, max(1 << 16, 4 * self._count)), np.uint64)
             longer[: self._count] = self._buffer[: self._count]
             self._buffer = longer
-            return
-        path = f"{self._folder}/{len(self._runs)}"
-        found = parts.unique(self._buffer)
+        else:
+            self._write()
+
+    def _write(self) -> None:
+        path = f"{self._folder}/{len(self._files)}"
+        found = parts.unique(self._buffer[: self._count])
         found.tofile(path)
-        self._runs.append(np.memmap(path, np.uint64, "r"))
+        self._files.append(SortedRun(len(found), _chunks_of(path)))
         self._count = 0
+
+
+def _chunks_of(path: str) -> Iterator[Hashes]:
+    with open(path, "rb") as file:
+        while len(found := np.fromfile(file, np.uint64, _CHUNK_KEYS)):
+            yield found

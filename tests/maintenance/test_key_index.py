@@ -211,6 +211,7 @@ def test_runs_on_disk_make_the_same_part(tmp_path: Path, monkeypatch: pytest.Mon
     table = made(tmp_path / "t")
     [whole, _] = [(tmp_path / "t" / KEY_FOLDER / name).read_bytes() for name in key_parts(tmp_path / "t")]
     monkeypatch.setattr(key_index, "_RUN_KEYS", 13)
+    monkeypatch.setattr(key_index, "_CHUNK_KEYS", 3)
     monkeypatch.setattr(key_index, "_MERGED_BLOCKS", 1)
     monkeypatch.setattr(key_index, "_ROWS_AT_ONCE", 5)
     table.recompute_stats(columns=[], index=True)

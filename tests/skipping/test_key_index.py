@@ -200,7 +200,8 @@ def written(keys: list[np.ndarray], files: int, blocks: int = 3) -> bytes:
     sink = io.BytesIO()
     paths = pa.table([[f"f{n}" for n in range(files)], [9] * files, [1] * files], schema=part.KNOWN_FILES)
     writer = part.PartWriter(sink, part.PartOf("id", ("k",), "integer"), paths, sum(map(len, keys)))
-    part.write_blocks(writer, [part.unique(each.copy()) for each in keys], blocks)
+    runs = [part.unique(each.copy()) for each in keys]
+    part.write_blocks(writer, [part.SortedRun(len(run), iter(np.array_split(run, 3))) for run in runs], blocks)
     return sink.getvalue()
 
 

@@ -21,8 +21,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -278,10 +277,27 @@ def known_numbers(files: pa.Table, known: pa.Table) -> npt.NDArray[np.int32]:
     return numbers
 
 
-def merged(runs: Sequence[Hashes], low: int, high: int) -> Hashes:
-    """Return the keys of sorted runs from `low` up to `high`, sorted and without duplicates."""
-    parts = [run[slice(*(_position(run, bound) for bound in (low, high)))] for run in runs]
-    return unique(np.concatenate(parts)) if len(parts) > 1 else np.asarray(parts[0])
+class SortedRun:
+    """Packed keys, sorted, which come in chunks. count: How many they are."""
+
+    def __init__(self, count: int, chunks: Iterator[Hashes]) -> None:
+        self.count = count
+        self._chunks = chunks
+        self._rest: Hashes = np.empty(0, np.uint64)
+
+    def take(self, end: int) -> list[Hashes]:
+        """Return the next keys that are less than `end`."""
+        found = []
+        while True:
+            stop = len(self._rest) if end >= 1 << 64 else int(np.searchsorted(self._rest, np.uint64(end)))
+            found.append(self._rest[:stop])
+            self._rest = self._rest[stop:]
+            if len(self._rest):
+                return found
+            rest = next(self._chunks, None)
+            if rest is None:
+                return found
+            self._rest = rest
 
 
 def unique(keys: Hashes) -> Hashes:
@@ -295,16 +311,11 @@ def unique(keys: Hashes) -> Hashes:
     return keys if new.all() else keys[new]
 
 
-def write_blocks(writer: PartWriter, runs: Sequence[Hashes], blocks: int) -> None:
+def write_blocks(writer: PartWriter, runs: Sequence[SortedRun], blocks: int) -> None:
     """Write the keys of sorted runs, so many blocks at a time, and close the writer."""
-    bounds = writer.bounds(blocks)
-    for low, high in pairwise(bounds):
-        writer.put(merged(runs, low, high))
+    for end in writer.bounds(blocks)[1:]:
+        writer.put(unique(np.concatenate([np.empty(0, np.uint64), *(keys for run in runs for keys in run.take(end))])))
     writer.close()
-
-
-def _position(run: Hashes, bound: int) -> int:
-    return len(run) if bound >= 1 << 64 else int(np.searchsorted(run, np.uint64(bound)))
 
 
 def _block_of(keys: Hashes, blocks: int) -> npt.NDArray[np.int64]:
