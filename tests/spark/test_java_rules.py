@@ -68,7 +68,7 @@ def times_of(spark: Any, name: str, chance: random.Random) -> list[int]:
 def test_every_zone_of_java_is_the_same_here(spark: Any, tmp_path: Path) -> None:
     time_zone_of(spark)
     chance, columns = random.Random(7), []
-    for name in some(names(spark), 60):
+    for name in some(names(spark), 12):
         times = times_of(spark, name, chance)
         columns.append(pa.table({"zone": pa.array([name] * len(times)), "at": pa.array(times, pa.int64())}))
     asked = pa.concat_tables(columns)
@@ -81,7 +81,7 @@ def test_every_zone_of_java_is_the_same_here(spark: Any, tmp_path: Path) -> None
     )
     frame.coalesce(1).write.parquet(str(tmp_path / "answers"))
     answers = pq.read_table(tmp_path / "answers").combine_chunks()
-    assert len(answers) == len(asked) > 10_000
+    assert len(answers) == len(asked) > 150 * len(columns)
     wrong = []
     for name in dict.fromkeys(answers["zone"].to_pylist()):
         rows = answers.filter(pa.compute.equal(answers["zone"], name))

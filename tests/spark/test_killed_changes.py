@@ -118,6 +118,7 @@ def test_a_killed_change_leaves_the_rows_before_or_after(
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("nothing_stays_persisted")
 @each_case
 def test_a_change_that_fails_leaves_no_file(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: None, what: str, properties: dict[str, str]
@@ -139,4 +140,3 @@ def test_a_change_that_fails_leaves_no_file(
             break
     assert failed >= 1
     assert rows_of(DeltaTable(tmp_path / "t")) == expected(what, True)
-    assert not spark.sparkContext._jsc.getPersistentRDDs()

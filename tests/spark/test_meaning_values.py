@@ -24,7 +24,7 @@ from tests.extent import WHOLE, extent, seed, some
 from tests.spark.meaning_values import COLUMNS, TEXTS, ZONE, Expressions, recorded, settings_to_try, unknown_keys
 
 SCHEMA = parse_columns(COLUMNS)
-_GATE_SETTINGS, _GATE_TEXTS = 4, 48
+_GATE_SETTINGS, _GATE_TEXTS = 2, 24
 
 
 def evaluated(text: str, ansi: bool, **given: str) -> bool:

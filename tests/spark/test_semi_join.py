@@ -14,7 +14,7 @@ import deltaskip as ds
 from deltaskip.spark.columns.arrow_frame import arrow_frame
 from deltaskip.spark.spark_engine import files_read
 from deltaskip.statements import join_pruning
-from tests.extent import extent, seed
+from tests.extent import extent, seed, some
 from tests.reading.random_rows import columns_of, keys_at, table_with_files
 from tests.reading.test_semi_join import random_keys
 from tests.skipping.random_predicates import random_predicate
@@ -72,7 +72,7 @@ def test_keys_of_every_type_are_compared_with_columns_of_every_type(spark: Any, 
     frame = scan.to_spark(spark).cache()
     try:
         frame.createOrReplaceTempView("t")
-        for name in COLUMNS:
+        for name in some(COLUMNS, 5 if zone == "UTC" else 3):
             keys = rows.select([name]).rename_columns(["k"])
             table.scan(columns=[name]).to_spark(spark).withColumnRenamed(name, "k").createOrReplaceTempView("keys")
             for column in COLUMNS:
@@ -98,7 +98,7 @@ def test_keys_of_every_type_are_compared_with_columns_of_every_type(spark: Any, 
     finally:
         frame.unpersist()
         spark.conf.set("spark.sql.session.timeZone", before)
-    assert compared > 40, (compared, refused)
+    assert compared > extent(8, 40), (compared, refused)
     assert refused == []
 
 
@@ -165,14 +165,14 @@ def test_random_joins_of_queries_have_the_rows_of_spark(
         made = Tables(rng, folder, collation)
         for name, table in made.tables.items():
             table.scan().to_spark(spark).createOrReplaceTempView(name)
-        for _ in range(extent(10, 40)):
+        for _ in range(extent(5, 40)):
             state = rng.getstate()
             text, _ = random_query(rng, lambda name, folder=folder: f"deltaskip.`{folder / name}`")
             rng.setstate(state)
             plain, _ = random_query(rng)
             assert rows_of(ds.sql(spark, text).toArrow()) == rows_of(spark.sql(plain).toArrow()), plain
             compared += 1
-    assert compared >= 20
+    assert compared >= 10
 
 
 def test_a_filtered_side_leaves_out_files_of_the_other_and_explain_says_so(spark: Any, tmp_path: Path) -> None:

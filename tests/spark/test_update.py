@@ -37,11 +37,8 @@ def found(table: DeltaTable, spark: Any) -> list[Row]:
     return [row.asDict(recursive=True) for row in table.scan().to_spark(spark).collect()]
 
 
-def persisted(spark: Any) -> int:
-    return len(spark.sparkContext._jsc.getPersistentRDDs())
-
-
 @pytest.mark.long
+@pytest.mark.usefixtures("nothing_stays_persisted")
 @pytest.mark.parametrize("seed", range(10))
 def test_a_table_has_the_rows_of_the_model_after_every_update(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
@@ -65,7 +62,6 @@ def test_a_table_has_the_rows_of_the_model_after_every_update(
             model = [new(row) if holds(row) else row for row in model]
         assert in_order_of_all(rows_of(table)) == in_order_of_all(model)
     assert in_order_of_all(found(table, spark)) == in_order_of_all(model)
-    assert persisted(spark) == 0
 
 
 @pytest.mark.long(gate=1)
@@ -232,6 +228,7 @@ def test_a_small_file_that_is_rewritten_stays_one_file(spark: Any, tmp_path: Pat
     assert table.detail().num_files == 1
 
 
+@pytest.mark.usefixtures("nothing_stays_persisted")
 def test_refusals_leave_no_file_and_nothing_persisted(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path, DDL, rows(range(12)), **VECTORS, **FEED)
     table.alter(AddConstraint("small", "x IS NULL OR x < 1000"))
@@ -249,7 +246,6 @@ def test_refusals_leave_no_file_and_nothing_persisted(spark: Any, tmp_path: Path
         with pytest.raises(error):
             table.update(given, where, spark)
         assert files_below(tmp_path / "t") == before, given
-        assert persisted(spark) == 0
     assert table.refresh().version == 2
 
 

@@ -13,13 +13,14 @@ from pyspark.sql import functions as F
 from deltaskip.engine import ListedScan, is_column
 from deltaskip.errors import InvalidArgumentType
 from deltaskip.reading.read_plan import METADATA, ReadPlan, scan_plan
+from deltaskip.reading.session_scan import SessionFacts
 from deltaskip.skipping.joins.semi_join import KeyJoin, without_joins
 from deltaskip.spark.columns.arrow_frame import arrow_frame
 from deltaskip.spark.columns.spark_types import has_type
 from deltaskip.spark.columns.to_column import to_column
 from deltaskip.spark.read.file_paths import is_hidden
 from deltaskip.spark.read.parquet_scans import scanned_rows, widened
-from deltaskip.spark.read.session_facts import other_server, refuse_other_server, session_facts
+from deltaskip.spark.read.session_facts import facts_in_flight, other_server, refuse_other_server
 from deltaskip.spark.session.active import time_zone_of
 from deltaskip.spark.session.error_conversion import predicate_errors_named
 from deltaskip.spark.session.own_texts import check_functions, selected
@@ -56,8 +57,14 @@ def scan_to_dataframe(
             refuse_other_server(spark, f"Reading {scan.snapshot.table_root} with the positions of its rows")
         here: Any = scan.replanned(SessionMeaning(time_zone_of(spark)), scan.collation_version)
         return arrow_frame(spark, here.to_arrow())
-    session = session_facts(spark, scan, listing)
-    return plan_to_dataframe(spark, scan_plan(scan, session, metadata, filtered))
+
+    def frame(session: SessionFacts) -> DataFrame:
+        return plan_to_dataframe(spark, scan_plan(scan, session, metadata, filtered))
+
+    # The answer of a server takes as long as the rest, and is nearly always that its functions hide none of Spark's.
+    usual, facts = facts_in_flight(spark, scan, listing)
+    found, known = frame(usual), facts()
+    return found if known.meaning == usual.meaning else frame(known)
 
 
 def plan_to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:

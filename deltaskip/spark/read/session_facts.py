@@ -7,6 +7,7 @@ error, and return wrong rows. For such a server, this process reads the rows and
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
@@ -18,7 +19,7 @@ from deltaskip.lazy_regex import regex
 from deltaskip.reading.session_scan import Listing, SessionFacts, SessionNeeds
 from deltaskip.schema.spark_collations import unknown_collations
 from deltaskip.spark.columns.spark_types import HAS_COLLATIONS, has_type
-from deltaskip.spark.read.session_meaning import session_meaning
+from deltaskip.spark.read.session_meaning import meaning_in_flight
 from deltaskip.spark.session.active import running_session
 from deltaskip.spark.session.session_settings import is_classic
 from deltaskip.sparkexpr.collations import UNKNOWN_VERSION
@@ -38,10 +39,21 @@ def session_facts(spark: SparkSession, scan: PlannedScan, listing: bool = True) 
 
     listing: `by_spark` of `listing_of`. Raises as `listing_of` does.
     """
+    return facts_in_flight(spark, scan, listing)[1]()
+
+
+def facts_in_flight(
+    spark: SparkSession, scan: PlannedScan, listing: bool = True
+) -> tuple[SessionFacts, Callable[[], SessionFacts]]:
+    """Return `session_facts` before a server has said which functions it has, and the function that waits for it.
+
+    The first are right unless functions of the session hide Spark's; then the second have another meaning.
+    """
     needs, snapshot = SessionNeeds.of(scan), scan.snapshot
-    return SessionFacts(
+    meaning, meaning_then = meaning_in_flight(spark, [scan.given], snapshot.schema)
+    facts = SessionFacts(
         needs=needs,
-        meaning=session_meaning(spark, [scan.given], snapshot.schema),
+        meaning=meaning,
         version=str(spark.version),
         has_collations=HAS_COLLATIONS,
         collation_version=session_collation_version(spark) if needs.compared else None,
@@ -49,6 +61,7 @@ def session_facts(spark: SparkSession, scan: PlannedScan, listing: bool = True) 
         unreadable=tuple(f.name for f in snapshot.schema.fields if scan.columns is not None and not has_type(f)),
         listing=listing_of(spark, snapshot.table_root, listing),
     )
+    return facts, lambda: replace(facts, meaning=meaning_then())
 
 
 def listing_of(spark: SparkSession, table_root: str, by_spark: bool = True) -> Listing:

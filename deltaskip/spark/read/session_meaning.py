@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,7 +18,7 @@ from deltaskip.lazy_regex import regex
 from deltaskip.predicates import node_and_texts
 from deltaskip.spark.session.active import running_session
 from deltaskip.spark.session.java_rules import use_session_rules
-from deltaskip.spark.session.own_texts import hidden_functions, replaces_variables
+from deltaskip.spark.session.own_texts import hidden_in_flight, replaces_variables
 from deltaskip.spark.session.session_settings import all_settings, is_classic
 from deltaskip.sparkexpr import parse_sql, to_node
 from deltaskip.sparkexpr.functions import FUNCTION_NAMES
@@ -50,6 +51,16 @@ def session_meaning(
         schema: The columns of the expressions, to ask whether other names are variables; None to ask for none.
         at_once: Whether a server is not asked for its functions, which takes longer than the rest of a plan.
     """
+    return meaning_in_flight(spark, given, schema, at_once=at_once)[1]()
+
+
+def meaning_in_flight(
+    spark: SparkSession, given: Iterable[object] = (), schema: StructType | None = None, *, at_once: bool = False
+) -> tuple[SessionMeaning, Callable[[], SessionMeaning]]:
+    """Return `session_meaning` before a server has said which functions it has, and the function that waits for it.
+
+    The first is right unless functions of the session hide Spark's.
+    """
     use_session_rules(spark)
     settings = {**(IN_SPARK_3 if pyspark.__version__.startswith("3.") else {}), **all_settings(spark)}
     ansi, zone = (settings.get(key) or _default(spark, key) for key in (_ANSI, _ZONE))
@@ -66,12 +77,13 @@ def session_meaning(
     read = [texts.get(each) if each in texts else each for each in expressions]
     names = {name for each in read if each is not None for name in called_names(each)}
     asked = names & FUNCTION_NAMES if is_classic(spark) or not at_once else frozenset[str]()
-    own = hidden_functions(spark, asked, settings)
+    own = hidden_in_flight(spark, asked, settings)
     variables = frozenset[tuple[str, ...]]()
     if schema is not None:
         unknown = {parts for each in read if each is not None for parts in _unknown_names(each, schema)}
         variables = frozenset(tuple(map(str.lower, each)) for each in unknown if _is_variable(spark, each))
-    return SessionMeaning(meaning.time_zone, meaning.ansi, meaning.settings, texts, own, variables)
+    meaning = replace(meaning, texts=texts, variables=variables)
+    return meaning, lambda: replace(meaning, functions=own())
 
 
 def active_session_meaning(given: object, schema: StructType | None) -> SessionMeaning | None:

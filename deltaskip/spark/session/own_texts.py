@@ -8,9 +8,9 @@ functions that hide Spark's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -162,10 +162,18 @@ def hidden_functions(spark: SparkSession, names: Set[str], settings: Any = None)
         names: The names, in lower case.
         settings: The settings of the session, if they are known.
     """
-    if not names:
-        return frozenset()
-    if not is_classic(spark):
-        return _hidden_on_server(spark, names, spark.conf if settings is None else settings)
+    return hidden_in_flight(spark, names, settings)()
+
+
+def hidden_in_flight(spark: SparkSession, names: Set[str], settings: Any = None) -> Callable[[], frozenset[str]]:
+    """Ask the session as `hidden_functions` does, and return the function that waits for the answer of a server."""
+    if names and not is_classic(spark):
+        return _asked_of_server(spark, names, spark.conf if settings is None else settings)
+    found = _hidden_in_jvm(spark, names) if names else frozenset[str]()
+    return lambda: found
+
+
+def _hidden_in_jvm(spark: SparkSession, names: Set[str]) -> frozenset[str]:
     built_in = _built_in(spark._jvm)
     of_session = java_state(spark).functionRegistry().functionBuilders()
     if built_in.equals(of_session):
@@ -174,26 +182,34 @@ def hidden_functions(spark: SparkSession, names: Set[str], settings: Any = None)
     return frozenset(str(others.apply(i)._1().funcName()).lower() for i in range(others.size())) & names
 
 
-def _hidden_on_server(spark: SparkSession, names: Set[str], settings: Any) -> frozenset[str]:
+def _asked_of_server(spark: SparkSession, names: Set[str], settings: Any) -> Callable[[], frozenset[str]]:
     if spark not in _versions:
         _versions[spark] = str(spark.version)
     major, minor = _versions[spark].split(".")[:2]
     if (int(major), int(minor)) >= (4, 2) and str(settings.get(_ORDER, "second")).strip().lower() != "first":
         # Spark's functions come first.
-        return frozenset()
-    if len(names) > _REQUESTS:
-        listed = spark.catalog.listFunctions(pattern="|".join(sorted(filter(str.isidentifier, names))))
-        return frozenset(each.name.lower() for each in listed if _is_of_session(each.className))
-    with ThreadPoolExecutor(len(names), "deltaskip") as pool:
-        answers = pool.map(partial(_is_hidden, spark), names)
-        return frozenset(name for name, is_hidden in zip(names, answers, strict=True) if is_hidden)
+        return frozenset[str]
+    all_at_once = len(names) > _REQUESTS
+    pool = ThreadPoolExecutor(1 if all_at_once else len(names), "deltaskip")
+    if all_at_once:
+        answers = [pool.submit(_hidden_of_list, spark, names)]
+    else:
+        answers = [pool.submit(_hidden_of_name, spark, name) for name in names]
+    pool.shutdown(wait=False)
+    return lambda: frozenset[str]().union(*(each.result() for each in answers))
 
 
-def _is_hidden(spark: SparkSession, name: str) -> bool:
+def _hidden_of_list(spark: SparkSession, names: Set[str]) -> frozenset[str]:
+    listed = spark.catalog.listFunctions(pattern="|".join(sorted(filter(str.isidentifier, names))))
+    return frozenset(each.name.lower() for each in listed if _is_of_session(each.className))
+
+
+def _hidden_of_name(spark: SparkSession, name: str) -> frozenset[str]:
     try:
-        return _is_of_session(spark.catalog.getFunction(name).className)
+        is_hidden = _is_of_session(spark.catalog.getFunction(name).className)
     except Exception:  # syntax that looks like a function, such as TRY_CAST; Connect wraps every error
-        return False
+        is_hidden = False
+    return frozenset([name] if is_hidden else ())
 
 
 @lru_cache(1)
