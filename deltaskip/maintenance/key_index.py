@@ -30,7 +30,7 @@ from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
 from deltaskip.skipping.key_index import part as parts
 from deltaskip.skipping.key_index.folder import KEY_FOLDER, KeyFolder, column_digest, listed_parts, part_name
-from deltaskip.skipping.key_index.key_columns import Hashes, KeyColumn, hashes, wanted_columns
+from deltaskip.skipping.key_index.key_columns import Hashes, KeyColumn, hashes, usable_columns, wanted_columns
 from deltaskip.skipping.key_index.part import KeyPart, PartOf, PartWriter, SortedRun
 from deltaskip.skipping.read_options import ALL_ROWS
 from deltaskip.skipping.scan import Scan
@@ -131,14 +131,14 @@ def unneeded_parts(snapshot: Snapshot, before_ms: int) -> list[str]:
     old = [name for name, is_ours in zip(old, names_of_ours, strict=True) if is_ours]
     if not old:
         return []
-    names = snapshot.table_properties.well_formed().key_index_columns
+    columns = usable_columns(snapshot)
     needed: set[str] = set()
     folder = KeyFolder.of(snapshot)
     folder.forget()
-    if names:
+    if columns:
         live = [_known(snapshot, each) for each in _live(snapshot)]
         files = pa.concat_tables([parts.KNOWN_FILES.empty_table(), *live])
-        for column in wanted_columns(snapshot):
+        for column in columns:
             found = folder.parts(snapshot, column.physical, column.kind)
             needed |= {each.info.name for each in _needed(found, files)}
     return [name for name in old if name not in needed]

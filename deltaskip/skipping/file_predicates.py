@@ -95,7 +95,10 @@ class CompiledPredicate:
     def negated(self) -> CompiledPredicate:
         """The condition that the predicate is not TRUE."""
         portable = replace(self.portable, node=not_true(self.portable.node))
-        return CompiledPredicate(portable, self.snapshot, portable._program(self.snapshot), self.truth)
+        found = CompiledPredicate(portable, self.snapshot, portable._program(self.snapshot), self.truth)
+        # What is proved of every row, such as that a whole file can go, is proved by the log alone.
+        found.__dict__["keys"] = None
+        return found
 
     def with_own_codes(self) -> CompiledPredicate:
         """Return the predicate for batches whose partition values are not encoded by the snapshot's codes."""

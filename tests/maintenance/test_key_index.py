@@ -21,6 +21,7 @@ from deltaskip.skipping.key_index.folder import KEY_FOLDER
 from deltaskip.storage.kill_points import observe_kill_points
 from tests.extent import extent, seed
 from tests.faults import ERRORS, PLACES, Below
+from tests.log.builder import CountingStorage
 
 DAY = 86_400
 PROPERTIES = {"deltaskip.keyIndexColumns": "id, k", "delta.enableDeletionVectors": "true"}
@@ -180,6 +181,32 @@ def test_merge_update_and_delete_read_only_the_files_with_their_keys(tmp_path: P
     assert table.delete(f"k = {rows(range(66, 67))['k'][0]}").metrics["numDeletedRows"] == 1
     assert table.update({"v": "1"}, f"id = '{rows(range(99, 100))['id'][0]}'").metrics["numUpdatedRows"] == 1
     assert table.scan("v = 500").count() == 1
+
+
+def test_what_holds_for_every_row_is_not_proved_by_the_index(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    key = rows(range(3, 4))["k"][0].as_py()
+    assert saved(table, f"k = {key}") == 5 and saved(table, f"k <> {key}") == 0
+    unlike = table.scan(f"k <> {key}")
+    assert unlike.negated().explain().index == "" and unlike.count() == 119
+
+
+def test_a_merge_opens_only_the_files_with_its_keys(tmp_path: Path) -> None:
+    made(tmp_path / "t")
+    storage = CountingStorage()
+    table = DeltaTable(tmp_path / "t")
+    table.snapshot.storage = storage
+    table.merge(rows(range(25, 26)), "id").when_matched_update({"v": "500"}).execute()
+    assert len({name for name in storage.opened if name.endswith(".parquet")}) == 1
+    assert table.scan("v = 500").count() == 1
+
+
+def test_vacuum_works_with_a_property_that_names_no_column(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    table.alter(SetProperty("deltaskip.keyIndexColumns", "id, gone"))
+    for name in os.listdir(tmp_path / "t" / KEY_FOLDER):
+        os.utime(tmp_path / "t" / KEY_FOLDER / name, (time.time() - 30 * DAY,) * 2)
+    assert len(table.vacuum().key_parts) == 1 and saved(table, f"id = '{rows(range(3, 4))['id'][0]}'") == 5
 
 
 def test_optimize_and_checkpoint_add_what_the_index_does_not_know(tmp_path: Path) -> None:

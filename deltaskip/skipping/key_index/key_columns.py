@@ -6,13 +6,13 @@ of one scale, and strings in binary order. Not floats (NaN, -0.0), and not char(
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.errors import SchemaError
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
@@ -47,20 +47,19 @@ class KeyColumn:
         return _kind(self.type) or ""
 
 
-def possible_columns(snapshot: Snapshot) -> tuple[KeyColumn, ...]:
-    """Return the columns that an index may have."""
-    every = indexed_columns(
-        snapshot.schema,
-        partition_columns=snapshot.partition_columns,
-        mapping_mode=snapshot.mapping_mode,
-        properties={INDEXED_COLUMNS: "-1"},
-    )
+def possible_columns(snapshot: Snapshot, tops: Collection[str] | None = None) -> tuple[KeyColumn, ...]:
+    """Return the columns that an index may have. tops: Physical names of the top-level columns to look at."""
+    mode = snapshot.mapping_mode
+    fields = tuple(each for each in snapshot.schema.fields if tops is None or t.physical_name(each, mode) in tops)
+    schema = t.StructType(fields)
+    partitions = snapshot.partition_columns
+    every = indexed_columns(schema, partition_columns=partitions, mapping_mode=mode, properties={INDEXED_COLUMNS: "-1"})
     return tuple(
         KeyColumn(each.logical, each.physical, each.type)
         for each in every
         if _kind(each.type) is not None
         and each.collation is None
-        and not declares_char(t.resolve(snapshot.schema, each.logical).field)
+        and not declares_char(_field_at(schema, each.logical))
     )
 
 
@@ -70,23 +69,32 @@ def wanted_columns(snapshot: Snapshot) -> tuple[KeyColumn, ...]:
     Raises SchemaError for a name that is no column, or a column that cannot have an index.
     """
     names = snapshot.table_properties.key_index_columns
-    possible = {each.logical: each for each in possible_columns(snapshot)}
-    found: dict[tuple[str, ...], KeyColumn] = {}
-    where = f"The property {TableProperties.key_index_columns.name} of {snapshot.root}"
-    for name in names:
-        try:
-            resolved = t.resolve(snapshot.schema, name)
-        except PredicateError as error:
-            raise SchemaError(f"{where} names {t.display_name(name)}: {error} Set it to names of columns.") from error
-        column = possible.get(resolved.logical)
+    found = _named(snapshot, names)
+    for name, column in zip(names, found, strict=True):
         if column is None:
             raise SchemaError(
-                f"{where} names {t.display_name(name)} of type {t.simple_string(resolved.type, resolved.field)}, which "
-                f"cannot have a key index: name columns that are no partition columns, with integers, dates, "
-                f"timestamps, decimals, or strings without a collation that are not char(n)."
+                f"The property {TableProperties.key_index_columns.name} of {snapshot.root} names "
+                f"{t.display_name(name)}, which cannot have a key index: name columns that are no partition columns, "
+                f"with integers, dates, timestamps, decimals, or strings without a collation that are not char(n)."
             )
-        found[column.logical] = column
-    return tuple(found.values())
+    return tuple(dict.fromkeys(each for each in found if each is not None))
+
+
+def usable_columns(snapshot: Snapshot) -> tuple[KeyColumn, ...]:
+    """Return the columns of `wanted_columns`, without what raises."""
+    found = _named(snapshot, snapshot.table_properties.well_formed().key_index_columns)
+    return tuple(dict.fromkeys(each for each in found if each is not None))
+
+
+def _named(snapshot: Snapshot, names: Sequence[tuple[str, ...]]) -> list[KeyColumn | None]:
+    possible = {tuple(map(t.fold_name, each.logical)): each for each in possible_columns(snapshot)} if names else {}
+    return [possible.get(tuple(map(t.fold_name, name))) for name in names]
+
+
+def _field_at(schema: t.StructType, path: Sequence[str]) -> t.StructField:
+    """The field with exactly these names."""
+    field = next(each for each in schema.fields if each.name == path[0])
+    return _field_at(field.type, path[1:]) if len(path) > 1 and isinstance(field.type, t.StructType) else field
 
 
 def hashes(values: pa.Array, column: KeyColumn) -> Hashes:

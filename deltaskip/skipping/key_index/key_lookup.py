@@ -2,7 +2,8 @@
 
 A file is ruled out if a part knows it, by path, size and time of its add action, and has none of the values that one
 row of the file must have (skipping.sought_values). A part has the keys of all rows that a file contains, also of those
-that a deletion vector deletes, so a new deletion vector leaves it true. All other files are kept.
+that a deletion vector deletes, so a new deletion vector leaves it true. All other files are kept. What holds for every
+row of a file is never proved by the index (CompiledPredicate.negated): it is a hint which files need not be read.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ class KeyLookup:
         sought = SoughtValues.of(program.root, _MOST_VALUES)
         if sought is None:
             return None
-        columns = {each.physical: each for each in possible_columns(snapshot)}
+        tops = {each.field.physical[0] for each in sought.every}
+        columns = {each.physical: each for each in possible_columns(snapshot, tops)}
         if not any(_column(each, columns) for each in sought.every):
             return None
         return cls(snapshot, sought, columns)
