@@ -27,8 +27,8 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 from deltaskip.stats.cache_keys import KnownFilesKey
 
-# Most files have one of more values, and looking them up takes as long as reading some files.
-_MOST_VALUES = 100_000
+# A look-up of many values takes 15 microseconds for each, and most files have one of more values than these.
+_MOST_VALUES = 50_000
 # Fewer files are not worth a look-up: one is read anyway, to see whether the row is there.
 _FEWEST = 2
 # If fewer of the files are kept by statistics, only their paths are read, and nothing is cached.
