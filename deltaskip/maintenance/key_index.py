@@ -346,12 +346,13 @@ class _Runs:
     def _write(self) -> None:
         path = f"{self._folder}/{len(self._files)}"
         found = parts.unique(self._buffer[: self._count])
-        found.tofile(path)
+        with open(encoded(path), "wb") as file:
+            found.tofile(file)
         self._files.append(SortedRun(len(found), _chunks_of(path)))
         self._count = 0
 
 
 def _chunks_of(path: str) -> Iterator[Hashes]:
-    with open(path, "rb") as file:
+    with open(encoded(path), "rb") as file:
         while len(found := np.fromfile(file, np.uint64, _CHUNK_KEYS)):
             yield found
