@@ -31,7 +31,7 @@ LIMITS: dict[str, int] = {
     "rows": 2_700,
     "schema": 1_100,
     "skipping": 10_300,
-    "spark": 13_750,
+    "spark": 13_900,
     "sparkexpr": 42_850,
     "statements": 5_800,
     "stats": 5_650,

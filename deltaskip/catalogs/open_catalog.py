@@ -146,8 +146,8 @@ def install_catalog(spark: Any, name: str, catalog: TableCatalog) -> InstalledCa
     """Install a catalog in a classic Spark session: Spark SQL and `df.writeTo` reach its tables by `name.db.t`.
 
     Queries, CREATE TABLE with transforms, ALTER, CREATE TABLE AS SELECT and REPLACE TABLE AS SELECT in one commit,
-    INSERT INTO, INSERT OVERWRITE, REPLACE WHERE and DELETE work. UPDATE and MERGE are refused: use `catalog.sql`, which
-    works in every session. The catalog belongs to this session only, not to sessions that `newSession` creates.
+    INSERT INTO, INSERT OVERWRITE, REPLACE WHERE, UPDATE, DELETE and MERGE work. `catalog.sql` works in every session.
+    The catalog belongs to this session only, not to sessions that `newSession` creates.
 
     This uses private interfaces of Spark, so it works only with the releases 4.0 to 4.3.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from deltaskip.alter import table_changes
@@ -26,7 +27,7 @@ from deltaskip.errors import InvalidArgument, TableNotFound, UnsupportedFeature
 from deltaskip.spark.installed_catalog.changelog import InstalledChangelog, clause_of
 from deltaskip.spark.installed_catalog.definitions import described
 from deltaskip.spark.installed_catalog.installed_table import InstalledTable, TableToCommit
-from deltaskip.spark.installed_catalog.own_sql import check_delete, check_insert, use_sql
+from deltaskip.spark.installed_catalog.row_statements import RowStatements
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.sparkexpr.types import display_name
 from deltaskip.sparkexpr.values.calendar import EPOCH
@@ -50,12 +51,14 @@ class SparkPlugin(Unmeasured, Proxy):
         jvm: The session's JVM.
         name: Name of the catalog in the session.
         catalog: The catalog.
+        statements: Plans statements that change rows.
     """
 
-    def __init__(self, jvm: Jvm, name: str, catalog: TableCatalog) -> None:
+    def __init__(self, jvm: Jvm, name: str, catalog: TableCatalog, statements: RowStatements) -> None:
         super().__init__(jvm, f"deltaskip catalog {name} #{id(self)}")
         self._name = name
         self._catalog = catalog
+        self._statements = statements
 
     # CatalogPlugin
 
@@ -108,18 +111,15 @@ class SparkPlugin(Unmeasured, Proxy):
         name = _identifier(ident)
         how = _from_context(how)
         if how is None:
-            return InstalledTable(self.jvm, self._name, name, self._load(name))
+            return self._installed(name, self._load(name))
         if isinstance(how, str):
-            return InstalledTable(self.jvm, self._name, name, self._load(name, version=_version(how)), travels=True)
+            return self._installed(name, self._load(name, version=_version(how)), travels=True)
         if isinstance(how, int):
-            time = EPOCH + timedelta(microseconds=how)
-            return InstalledTable(self.jvm, self._name, name, self._load(name, timestamp=time), travels=True)
-        privileges = {str(each) for each in how}
-        if "UPDATE" in privileges:
-            raise use_sql(self.jvm, "UPDATE and MERGE", self._name, name)
-        inserts = "INSERT" in privileges
-        (check_insert if inserts else check_delete)(self.jvm, self._name, name)
-        return InstalledTable(self.jvm, self._name, name, self._load(name), deletes=not inserts, inserts=inserts)
+            return self._installed(name, self._load(name, timestamp=EPOCH + timedelta(microseconds=how)), travels=True)
+        latest = partial(self._load, name)
+        table = self._installed(name, latest(), latest=latest)
+        self._statements.tables[table.text] = table
+        return table
 
     @answers("NoSuchTableException")
     def loadChangelog(self, ident: Any, context: Any, options: Any) -> Any:
@@ -161,8 +161,7 @@ class SparkPlugin(Unmeasured, Proxy):
         """TableCatalog: create an empty table."""
         name = self._named(ident)
         new = described(self.jvm, given)
-        table = self._catalog.create_table(name, new.schema, new.partitions, new.properties)
-        return InstalledTable(self.jvm, self._name, name, table)
+        return self._installed(name, self._catalog.create_table(name, new.schema, new.partitions, new.properties))
 
     @answers("TableAlreadyExistsException", "NoSuchNamespaceException")
     def createTableLike(self, ident: Any, info: Any, _source: Any) -> Any:
@@ -177,7 +176,7 @@ class SparkPlugin(Unmeasured, Proxy):
         if self._path(name) is not None and made:
             self._load(name).alter(*made)
         table = self._catalog.alter_table(name, made) if made and self._path(name) is None else self._load(name)
-        return InstalledTable(self.jvm, self._name, name, table)
+        return self._installed(name, table)
 
     @answers()
     def dropTable(self, ident: Any) -> bool:
@@ -273,6 +272,9 @@ class SparkPlugin(Unmeasured, Proxy):
         if not name.namespace or self._catalog.namespace_exists(name.namespace):
             return self._catalog.load_table(name, **at)
         raise TableNotFound(f"The catalog {self._name} has no table {name}.")
+
+    def _installed(self, name: CatalogIdentifier, table: DeltaTable, **how: Any) -> InstalledTable:
+        return InstalledTable(self.jvm, self._name, self._catalog, name, table, **how)
 
     def _exists(self, name: CatalogIdentifier) -> bool:
         path = self._path(name)

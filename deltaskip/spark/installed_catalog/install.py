@@ -39,6 +39,7 @@ def install_in_session(session: object, name: str, catalog: TableCatalog) -> Cal
     _check_supported(spark, catalog)
     # These modules import classes that Spark 3.5 lacks.
     from deltaskip.spark.installed_catalog.callbacks import SparkPlugin
+    from deltaskip.spark.installed_catalog.row_statements import RowStatements
     from deltaskip.spark.session.jvm import Jvm
 
     with _LOCK:
@@ -53,14 +54,16 @@ def install_in_session(session: object, name: str, catalog: TableCatalog) -> Cal
         jvm.call_back()
         # Errors, such as for a missing table, must reach Spark as the exceptions that it handles.
         gateway.callback_server_parameters.propagate_java_exceptions = True
-        catalogs = _private_map(manager)
-        catalogs.put(name, SparkPlugin(jvm, name, catalog))
+        catalogs, statements = _private_map(manager), RowStatements(jvm)
+        statements.install()
+        catalogs.put(name, SparkPlugin(jvm, name, catalog, statements))
 
     def uninstall() -> None:
         with _LOCK:
             if manager.currentCatalog().name() == name:
                 manager.setCurrentCatalog(SESSION_CATALOG)
             catalogs.remove(name)
+            statements.uninstall()
 
     return uninstall
 

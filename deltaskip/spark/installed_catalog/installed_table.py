@@ -7,12 +7,11 @@ from typing import Any
 
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.staged import StagedTable
+from deltaskip.catalogs.table_catalog import TableCatalog
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.fork_safety import cached_property
 from deltaskip.reading.read_plan import METADATA, metadata_fields
-from deltaskip.spark.installed_catalog.catalyst_predicates import exact_predicate
-from deltaskip.spark.installed_catalog.definitions import partitioning_of, read_order, shown_properties, spark_columns
-from deltaskip.spark.installed_catalog.own_sql import use_sql
+from deltaskip.spark.installed_catalog.definitions import partitioning_of, shown_properties, spark_columns
 from deltaskip.spark.installed_catalog.scans import ScanBuilder, metadata_schema
 from deltaskip.spark.installed_catalog.writes import Target, WriteBuilder
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
@@ -22,7 +21,7 @@ from deltaskip.table.table import DeltaTable
 from deltaskip.transforms import Transform
 
 _CATALOG = "org.apache.spark.sql.connector.catalog"
-_INTERFACES = ("SupportsRead", "SupportsWrite", "SupportsDeleteV2", "SupportsMetadataColumns")
+_INTERFACES = ("SupportsRead", "SupportsWrite", "TruncatableTable", "SupportsMetadataColumns")
 _CAPABILITIES = ("BATCH_READ", "BATCH_WRITE", "V1_BATCH_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC")
 
 
@@ -141,50 +140,50 @@ class InstalledTable(_TableWithColumns):
 
     Args:
         jvm: The session's JVM.
-        catalog: Name of the catalog in the session.
+        name: Name of the catalog in the session.
+        catalog: The catalog.
         ident: Name of the table.
         table: The table.
         travels: Whether the statement names a version, so that nothing can be written.
-        deletes: Whether the statement deletes rows. Then the scan must have the columns in the order of the table and
-            without padding.
-        inserts: Whether the statement writes rows. Then Spark neither pads nor shortens new values of type CHAR, as in
-            delta-spark; the write checks their lengths.
+        latest: If the statement changes the table, returns the table at its latest version. Then Spark neither pads nor
+            shortens values of type CHAR, as in delta-spark; the write checks their lengths.
     """
 
     def __init__(
         self,
         jvm: Jvm,
-        catalog: str,
+        name: str,
+        catalog: TableCatalog,
         ident: CatalogIdentifier,
         table: DeltaTable,
         *,
         travels: bool = False,
-        deletes: bool = False,
-        inserts: bool = False,
+        latest: Callable[[], DeltaTable] | None = None,
     ) -> None:
-        name = display_name([catalog, *ident.namespace, ident.name])
-        text = f"deltaskip table {name} {table.metadata.id} at {table.uri} version {table.version}"
-        super().__init__(jvm, name, text)
-        self._named = catalog, ident
-        self._table = table
+        self.parts = name, *ident.namespace, ident.name
+        shown = display_name(self.parts)
+        text = f"deltaskip table {shown} {table.metadata.id} at {table.uri} version {table.version}"
+        # A statement changes no view of the table, and not what is cached of it.
+        super().__init__(jvm, shown, text if latest is None else f"{text} to change")
+        self.table = table
+        self.catalog = catalog
         self._travels = travels
-        self._deletes = deletes
-        self._lengths = not (deletes or inserts)
+        self._lengths = latest is None
+        self.latest = latest or (lambda: table)
 
     def _fields(self) -> list[StructField]:
-        found = visible_columns(self._table)
-        return read_order(found, self._table) if self._deletes else found
+        return visible_columns(self.table)
 
     def _transforms(self) -> Iterable[Transform]:
-        return self._table.partitioning
+        return self.table.partitioning
 
     def _properties(self) -> dict[str, str]:
-        return shown_properties(self._table)
+        return shown_properties(self.table)
 
     @answers()
     def metadataColumns(self) -> Any:
-        """SupportsMetadataColumns: the column `_metadata`, unless the table has its own, or rows are deleted."""
-        fields = () if self._deletes else metadata_fields(self._table.snapshot)
+        """SupportsMetadataColumns: the column `_metadata`, unless the table has its own."""
+        fields = metadata_fields(self.table.snapshot)
         of = self.jvm.view.org.apache.spark.sql.connector.catalog.MetadataColumn
         found = self.jvm.array(of, [None] if fields else ())
         if fields:
@@ -199,37 +198,25 @@ class InstalledTable(_TableWithColumns):
     @answers()
     def newScanBuilder(self, _options: Any) -> Any:
         """SupportsRead: the builder of a scan."""
-        return ScanBuilder(self.jvm, self._table, self._fields(), self.text)
+        return ScanBuilder(self.jvm, self.table, self._fields(), self.text)
 
     @answers()
     def newWriteBuilder(self, info: Any) -> Any:
         """SupportsWrite: the builder of a write."""
-        self._check_latest()
-        return WriteBuilder(self.jvm, Target(self.jvm, self._name, self._table), info, self.text)
-
-    @answers()
-    def canDeleteWhere(self, predicates: Any) -> bool:
-        """SupportsDeleteV2: whether the predicates are known exactly."""
-        self._check_latest()
-        if exact_predicate(predicates) is None:
-            raise use_sql(self.jvm, "DELETE with this condition", *self._named)
-        return True
-
-    @answers()
-    def deleteWhere(self, predicates: Any, _options: Any = None) -> None:
-        """SupportsDeleteV2: delete the rows for which all predicates are TRUE."""
-        self._table.delete(exact_predicate(predicates), self.jvm.spark)
+        self.check_latest()
+        return WriteBuilder(self.jvm, Target(self.jvm, self._name, self.table), info, self.text)
 
     @answers()
     def truncateTable(self, _options: Any = None) -> bool:
         """TruncatableTable: delete all rows."""
-        self._check_latest()
-        self._table.delete(spark=self.jvm.spark)
+        self.check_latest()
+        self.table.delete(spark=self.jvm.spark)
         return True
 
-    def _check_latest(self) -> None:
+    def check_latest(self) -> None:
+        """Raise UnsupportedFeature for a version that the statement names."""
         if self._travels:
-            raise UnsupportedFeature(f"The table {self._name} cannot be changed as of version {self._table.version}.")
+            raise UnsupportedFeature(f"The table {self._name} cannot be changed as of version {self.table.version}.")
 
     class Java:
         """The interfaces that Spark sees."""

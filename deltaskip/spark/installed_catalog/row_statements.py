@@ -1,0 +1,239 @@
+"""UPDATE, MERGE and DELETE of Spark's own SQL on tables of an installed catalog.
+
+Spark resolves the statement, and this package runs its text: Spark's interfaces for changes of rows need writers that
+are classes of the JVM on each executor, and pass neither assignments nor conditions on. So a strategy of the planner
+takes the resolved statement. Only classes of the JVM can be strategies: Spark's own compiler makes one, which calls
+this process. # Spark 4.1, ExperimentalMethods.extraStrategies, WriteDelta, ReplaceData
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from deltaskip.errors import SchemaError, UnsupportedFeature
+from deltaskip.records import dataclass
+from deltaskip.spark.columns.column_parts import option, sequence
+from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
+from deltaskip.sparkexpr import parameter_names
+from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_path, sql_tokens
+from deltaskip.sparkexpr.types import display_name
+from deltaskip.statements.reader import NameParts, StatementTable
+from deltaskip.statements.row_statements import Delete, MergeInto, Update
+from deltaskip.statements.run import parse_statement
+from deltaskip.statements.statement import StatementSession
+from deltaskip.table.table import DeltaTable
+
+if TYPE_CHECKING:
+    from deltaskip.spark.installed_catalog.installed_table import InstalledTable
+
+_CLASS = "deltaskip.RowStatements"
+_JAVA = """
+package deltaskip;
+import org.apache.spark.sql.catalyst.plans.logical.*;
+import scala.collection.immutable.List;
+public class RowStatements extends org.apache.spark.sql.execution.SparkStrategy {
+    private final java.util.function.Function planned;
+    public RowStatements(java.util.function.Function planned) { this.planned = planned; }
+    public scala.collection.immutable.Seq apply(LogicalPlan plan) {
+        List none = (List) scala.collection.immutable.Nil$.MODULE$;
+        boolean changes = plan instanceof UpdateTable || plan instanceof DeleteFromTable;
+        Object found = changes || plan instanceof MergeIntoTable ? planned.apply(plan) : null;
+        return found == null ? none : none.$colon$colon(found);
+    }
+    public scala.Function0 nothing() {
+        return new scala.runtime.AbstractFunction0() {
+            public Object apply() { return scala.runtime.BoxedUnit.UNIT; }
+        };
+    }
+}
+"""
+
+
+class RowStatements(Proxy):
+    """Plans the statements of a session that change rows of tables of installed catalogs.
+
+    Args:
+        jvm: The session's JVM.
+    """
+
+    def __init__(self, jvm: Jvm) -> None:
+        super().__init__(jvm, f"deltaskip statements #{id(self)}")
+        self.tables: WeakValueDictionary[str, InstalledTable] = WeakValueDictionary()
+        """The tables that statements change, by their texts."""
+        lang = jvm.view.java.lang
+        compiler = jvm.view.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(lang.Thread.currentThread().getContextClassLoader())
+        compiler.cook(_JAVA)
+        [constructor] = compiler.getClassLoader().loadClass(_CLASS).getConstructors()
+        given = jvm.array(lang.Object, [None])
+        lang.reflect.Array.set(given, 0, self)
+        self._strategy = constructor.newInstance(given)
+
+    def install(self) -> None:
+        """Let the session's planner ask for statements."""
+        self._replace_strategies([*sequence(self._methods.extraStrategies()), self._strategy])
+
+    def uninstall(self) -> None:
+        """Undo `install`."""
+        others = [each for each in sequence(self._methods.extraStrategies()) if not each.equals(self._strategy)]
+        self._replace_strategies(others)
+
+    @property
+    def _methods(self) -> Any:
+        return self.jvm.spark._jsparkSession.experimental()
+
+    def _replace_strategies(self, strategies: list[Any]) -> None:
+        getattr(self._methods, "extraStrategies_$eq")(self.jvm.sequence(strategies).toList())
+
+    @answers()
+    def apply(self, plan: Any) -> Any:
+        """Function: the physical plan of a statement that changes rows; None if it is not of these tables."""
+        # Spark may have put the columns into another order.
+        relation = plan.children().head().collectLeaves().head()
+        if relation.getClass().getSimpleName() == "DataSourceV2ScanRelation":
+            relation = relation.relation()
+        if relation.getClass().getSimpleName() != "DataSourceV2Relation":
+            return None
+        table = self.tables.get(str(relation.table().toString()))
+        if table is None:
+            return None
+        run = RunningStatement(self.jvm, table, _change(table, *_place_of(plan)))
+        v2 = self.jvm.view.org.apache.spark.sql.execution.datasources.v2
+        options = [self.jvm.options({})] if _takes_options(v2.TruncateTableExec) else []
+        return v2.TruncateTableExec(run, self._strategy.nothing(), *options)
+
+    class Java:
+        """The interfaces that Spark sees."""
+
+        implements = ("java.util.function.Function",)
+
+
+class RunningStatement(Unmeasured, Proxy):
+    """A statement as a table that Spark truncates, which is how its physical plan calls this process.
+
+    Args:
+        jvm: The session's JVM.
+        table: The table that the statement changes.
+        change: The statement.
+    """
+
+    def __init__(self, jvm: Jvm, table: InstalledTable, change: Delete | Update | MergeInto) -> None:
+        super().__init__(jvm, f"{type(change).__name__} of {table.text}")
+        self._table = table
+        self._change = change
+
+    @answers()
+    def truncateTable(self, _options: Any = None) -> bool:
+        """TruncatableTable: run the statement."""
+        spark, table, change = self.jvm.spark, self._table, self._change
+        if change.alias is None:
+            # Columns may be qualified by more of the name than the statement has.
+            change = replace(change, name=table.parts)
+        change.run(_InstalledSession(spark, table.catalog, table.latest()))
+        if not spark._jsparkSession.sharedState().cacheManager().isEmpty():
+            spark.catalog.refreshTable(quoted_path(table.parts))
+        return True
+
+    def name(self) -> str:
+        """Table: the name in plans."""
+        return self.text
+
+    @answers()
+    def schema(self) -> Any:
+        """Table: the columns."""
+        return self._table.schema()
+
+    @answers()
+    def columns(self) -> Any:
+        """Table: the columns, with their defaults."""
+        return self._table.columns()
+
+    @answers()
+    def capabilities(self) -> Any:
+        """Table: none that matters here."""
+        return self.jvm.view.java.util.HashSet()
+
+    class Java:
+        """The interfaces that Spark sees."""
+
+        implements = ("org.apache.spark.sql.connector.catalog.TruncatableTable",)
+
+
+@dataclass(frozen=True, slots=True)
+class _InstalledSession(StatementSession):
+    """A session in which names mean what Spark resolves: queries are Spark's own, unlike those of `catalog.sql`.
+
+    Attributes:
+        target: The table that the statement changes.
+    """
+
+    target: DeltaTable
+
+    def table(self, name: NameParts | StatementTable) -> DeltaTable:
+        return self.target
+
+    def query(self, text: str) -> Any:
+        return self.spark.sql(text)
+
+
+def _change(table: InstalledTable, text: str | None, start: int, end: int | None) -> Delete | Update | MergeInto:
+    """The statement in a text, which may be a script or an EXPLAIN.
+
+    start, end: Where it begins and ends. Raises UnsupportedFeature for a statement that is not run by its text.
+    """
+    name = display_name(table.parts)
+    if text is None:
+        raise UnsupportedFeature(
+            f"Rows of the table {name} cannot be changed by mergeInto: write MERGE INTO as SQL text, or "
+            f"catalog.load_table({display_name(table.parts[1:])!r}).merge(…)."
+        )
+    if parameter_names(text) or any(token.is_symbol("?") for token in _tokens(text)):
+        raise UnsupportedFeature(
+            f"The statement on the table {name} has parameters, whose values Spark does not pass on: write the values "
+            f"into the text, or run it with catalog.sql(spark, text, params=args). The statement: {text}"
+        )
+    found = None
+    # Names of a WITH before the statement would mean other relations.
+    if not any(token.is_word("WITH") for token in _tokens(text[:start].rpartition(";")[2])):
+        with suppress(SchemaError, ValueError):
+            found = parse_statement(_with_name(text[start:end], quoted_path(table.parts)))
+    if isinstance(found, Delete | Update | MergeInto):
+        return found
+    raise UnsupportedFeature(
+        f"The statement on the table {name} cannot be run as it is written: begin it with UPDATE, DELETE FROM or MERGE "
+        f"INTO, and move the query of WITH into USING (WITH … SELECT …) or a temporary view. The statement: {text}"
+    )
+
+
+def _with_name(text: str, name: str) -> str:
+    """The statement with the name of the table in place of IDENTIFIER(…), whose value Spark has resolved."""
+    tokens = _tokens(text)
+    for at, token in enumerate(tokens[:6]):
+        if token.is_word("IDENTIFIER") and at + 1 < len(tokens) and tokens[at + 1].is_symbol("("):
+            last = next(i for i in range(at, len(tokens)) if tokens[i].is_symbol(")"))
+            return f"{text[: token.start]}{name}{text[tokens[last].end :]}"
+        if token.is_word("SET", "WHERE", "USING"):
+            break
+    return text
+
+
+def _place_of(plan: Any) -> tuple[str | None, int, int | None]:
+    """The text that a statement is in, and where it begins and ends there."""
+    origin = plan.origin()
+    text, start, stop = map(option, (origin.sqlText(), origin.startIndex(), origin.stopIndex()))
+    return (None, 0, None) if start is None or stop is None else (text, start, stop + 1)
+
+
+def _takes_options(of: Any) -> bool:
+    """Whether the class has a third parameter, as in Spark 4.3."""
+    return any(len(each.getParameterTypes()) > 2 for each in of._java_lang_class.getConstructors())
+
+
+def _tokens(text: str) -> list[SqlToken]:
+    try:
+        return sql_tokens(text)
+    except SchemaError:
+        return []
