@@ -16,17 +16,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from deltaskip import DeltaTable
-from deltaskip.errors import InvalidArgument, ReadWarning, SchemaError
+from deltaskip import DeltaTable, SetProperty
+from deltaskip.errors import InvalidArgument, PredicateError, ReadWarning, SchemaError, UnsupportedFeature
 from deltaskip.skipping.key_index import part
 from deltaskip.skipping.key_index.folder import KEY_FOLDER
-from deltaskip.skipping.key_index.key_columns import KeyColumn, hashes, sought_hashes
+from deltaskip.skipping.key_index.key_columns import KeyColumn, hashes, possible_columns, sought_hashes
+from deltaskip.sparkexpr import ColumnExpr
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.storage import LocalStorage
 from deltaskip.storage.location import join
 from tests.extent import extent, seed
 from tests.faults import ERRORS, PLACES, Below
+from tests.reading.random_rows import table_with_files
+from tests.skipping.random_predicates import random_predicate
 
 INDEXED = {"deltaskip.keyIndexColumns": "id"}
 
@@ -300,3 +303,29 @@ def test_faults_of_the_storage_keep_the_files(tmp_path: Path) -> None:
     assert calls == 3
     for at in range(calls):
         assert planned(at).raised
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_random_predicates_have_the_rows_of_the_version_without_an_index(tmp_path: Path) -> None:
+    rng, saved, asked = random.Random(seed()), 0, 0
+    for number in range(extent(12, 400)):
+        made, table = table_with_files(rng, tmp_path / str(number))
+        possible = possible_columns(table.snapshot)
+        if not possible:
+            continue
+        twin = DeltaTable(tmp_path / str(number), table.version)
+        listed = ",".join(t.display_name(each.logical) for each in possible)
+        table.alter(SetProperty("deltaskip.keyIndexColumns", listed))
+        table.recompute_stats(columns=[], index=True)
+        for _ in range(15):
+            where = ColumnExpr(random_predicate(rng, made, rng.randrange(3)))
+            try:
+                expected = twin.scan(where).to_arrow()
+            except (PredicateError, UnsupportedFeature):
+                continue
+            scan = table.scan(where)
+            assert str(scan.to_arrow().to_pylist()) == str(expected.to_pylist()), (number, scan)
+            files = len(scan.files()), len(twin.scan(where).files())
+            assert files[0] <= files[1]
+            asked, saved = asked + 1, saved + files[1] - files[0]
+    assert asked > 50 and saved > 0
