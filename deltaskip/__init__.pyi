@@ -93,6 +93,7 @@ from .log.symlink_manifests import Manifests
 from .maintenance.optimize.optimize_result import FileSizes, OptimizeResult
 from .maintenance.recompute.recomputed import ColumnPlan, IndexedKeys, Recomputed, RecomputePlan
 from .maintenance.results import PartitioningResult, VacuumResult
+from .maintenance.verify.findings import Finding, RepairStep, Verification
 from .reading.distributed_scan import DistributedScan
 from .reading.metrics import ScanMetrics
 from .reading.table_scan import ScanPiece, TableScan, TopScan
@@ -123,6 +124,7 @@ from .table.conversion import convert_to_delta
 from .table.detail import LogDetail, TableDetail
 from .table.frames import read_pandas, scan_polars
 from .table.table import DeltaTable
+from .table.verification import verify
 from .table.written import write
 from .txn.cost import ChangeCost, FileCount
 from .txn.result import WriteResult
@@ -175,6 +177,7 @@ __all__ = [
     "Explain",
     "FileCount",
     "FileSizes",
+    "Finding",
     "First",
     "Format",
     "History",
@@ -213,6 +216,7 @@ __all__ = [
     "RemoveFile",
     "RemoveProperty",
     "RenameColumn",
+    "RepairStep",
     "ReplaceColumns",
     "RowViolation",
     "Scan",
@@ -248,6 +252,7 @@ __all__ = [
     "UpdateColumnComment",
     "UpdateColumnNullability",
     "VacuumResult",
+    "Verification",
     "VersionNotFound",
     "WriteResult",
     "WriteWarning",
@@ -267,5 +272,6 @@ __all__ = [
     "scan_polars",
     "sql",
     "transforms",
+    "verify",
     "write",
 ]

@@ -53,6 +53,7 @@ OF_TABLES = {
 """Names of the class of tables."""
 OF_OPTIMIZE = {
     "compact": "optimize()",
+    "repair": "verify(data=True, repair=True)",
     "z_order": "optimize(zorder_by=[…])",
     "executeCompaction": "optimize()",
     "executeZOrderBy": "optimize(zorder_by=[…])",

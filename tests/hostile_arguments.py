@@ -273,6 +273,7 @@ RESULTS = {
     "ChangePlan",
     "Explain",
     "FileCount",
+    "Finding",
     "History",
     "HistoryEntry",
     "Incompatibility",
@@ -283,6 +284,7 @@ RESULTS = {
     "RecomputePlan",
     "Recomputed",
     "RegisteredView",
+    "RepairStep",
     "ScanMetrics",
     "ScanPiece",
     "TableCoverage",
@@ -290,6 +292,7 @@ RESULTS = {
     "OptimizeResult",
     "FileSizes",
     "VacuumResult",
+    "Verification",
     "WriteResult",
     "WrittenCheckpoint",
     "Collation",
@@ -364,7 +367,7 @@ def _run(
             given = False
         if given is inspect.Parameter.empty:
             continue
-        if name in ("DeltaTable", "register_view") and parameter.name == "table" and parameter is not hostile:
+        if name in ("DeltaTable", "register_view", "verify") and parameter.name == "table" and parameter is not hostile:
             given = folder
         if name in ("DeltaTable.create", "DeltaTable.clone") and parameter.name == "table" and parameter is not hostile:
             given = f"t-{uuid4()}"

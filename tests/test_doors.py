@@ -87,6 +87,7 @@ MORE_READS: dict[str, Callable[[Path], object]] = {
     "exists": lambda folder: ds.DeltaTable.exists(folder / "t"),
     "pandas": lambda folder: ds.read_pandas(folder / "t"),
     "dry vacuum": lambda folder: table(folder).vacuum(dry_run=True),
+    "verify": lambda folder: ds.verify(folder / "t", data=True),
     "namespaces": lambda folder: list(warehouse(folder).list_namespaces()),
     "database tables": lambda folder: list(database(folder).list_tables("db")),
     "describe": lambda folder: warehouse(folder).sql(None, "DESCRIBE TABLE EXTENDED db.t"),

@@ -117,7 +117,7 @@ def check(call: Call, names: list[str], table: Path) -> None:
             # Before anything else there must be a folder of files, or a session.
             if call.name == "convert_to_delta" and text.startswith(("There is no folder", "The folder", "Cannot read")):
                 continue
-            if call.name in ("scan_polars", "read_pandas") and text.startswith("There is no table"):
+            if call.name in ("scan_polars", "read_pandas", "verify") and text.startswith("There is no table"):
                 continue
             # The files of the table, which these read, do not exist.
             if call.name in READS_FILES and text.startswith(("The log of", "The data file", "Version ")):

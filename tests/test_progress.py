@@ -107,6 +107,7 @@ LONG_WORK = {
     "Reading sales": lambda table: table.scan("id = 1").to_arrow(),
     "Optimizing sales": lambda table: table.optimize(),
     "Vacuuming sales": lambda table: table.vacuum(dry_run=True),
+    "Verifying sales": lambda table: table.verify(),
     "Opening sales": lambda table: ds.DeltaTable(table.checkpoint().path.partition("/_delta_log")[0]),
 }
 

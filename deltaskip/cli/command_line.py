@@ -43,8 +43,8 @@ def program(context: click.Context, catalog: str | None) -> None:
     """Read, prune and write Delta tables.
 
     TABLE is a path or URI of a folder with a _delta_log, or a name in the catalog. `create`, `append`, `delete`,
-    `update`, `merge`, `alter`, `optimize`, `vacuum`, `restore`, `clone`, `checkpoint` and `stats --recompute` write to
-    it.
+    `update`, `merge`, `alter`, `optimize`, `vacuum`, `restore`, `clone`, `checkpoint`, `stats --recompute` and
+    `verify --repair` write to it.
     """
     context.obj = catalog
     if context.invoked_subcommand is None:

@@ -43,6 +43,7 @@ from deltaskip.cli import (  # noqa: F401
     tables,
     update,
     vacuum,
+    verify,
 )
 from deltaskip.cli.command_line import one_line, program, show_warning
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, advised_in

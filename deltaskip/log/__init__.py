@@ -9,11 +9,12 @@ from deltaskip.log.loading import (
     is_cleaned_up,
     is_fresh,
     load_snapshot,
+    load_snapshot_of,
     refresh,
     same_table,
 )
 from deltaskip.log.replay import Superseded
-from deltaskip.log.segment import CheckpointRef, LogSegment
+from deltaskip.log.segment import CheckpointRef, LogListing, LogSegment
 from deltaskip.log.snapshot import Snapshot
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "HistoryEntry",
     "Kind",
     "LogFile",
+    "LogListing",
     "LogSegment",
     "Snapshot",
     "Superseded",
@@ -33,6 +35,7 @@ __all__ = [
     "is_cleaned_up",
     "is_fresh",
     "load_snapshot",
+    "load_snapshot_of",
     "refresh",
     "same_table",
     "version_at_timestamp",

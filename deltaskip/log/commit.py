@@ -151,11 +151,21 @@ def state_change(commits: Commits) -> StateChange:
     # Only the newest protocol and metaData are parsed: schemas may be long, and a log may contain many of them.
     newest = {action.name: action for action in commits.others}
     return state_of(
-        _state_action(commits, action)
+        state_action(commits, action)
         for action in commits.others
         if action.name in STATE_ACTIONS
         and (action.name not in ("protocol", "metaData") or newest[action.name] is action)
     )
+
+
+def state_action(commits: Commits, action: OtherAction) -> StateAction:
+    """Return the action about the table. Raises CorruptLog with the file and line of a damaged action."""
+    try:
+        return STATE_ACTIONS[action.name].from_json(members_of(commits, action))
+    except ValueError as error:
+        if isinstance(error, CorruptLog):
+            raise
+        raise damaged(commits, action, str(error)) from error
 
 
 def commit_infos(commits: Commits) -> list[CommitInfo | None]:
@@ -208,15 +218,6 @@ def members_of(commits: Commits, action: OtherAction) -> dict[str, Any]:
 def damaged(commits: Commits, action: OtherAction, reason: str) -> CorruptLog:
     """The error for a damaged action."""
     return CorruptLog(_damaged(commits.root, commits.files[action.commit], action.line, reason))
-
-
-def _state_action(commits: Commits, action: OtherAction) -> StateAction:
-    try:
-        return STATE_ACTIONS[action.name].from_json(members_of(commits, action))
-    except ValueError as error:
-        if isinstance(error, CorruptLog):
-            raise
-        raise damaged(commits, action, str(error)) from error
 
 
 def _pieces(storage: Storage, root: str, file: LogFile) -> Iterator[tuple[memoryview, int]]:

@@ -162,7 +162,7 @@ def _remembered(storage: Storage, root: str, changed: int, hint: int | None) -> 
 def _loaded_from(storage: Storage, listing: LogListing) -> Snapshot | None:
     """The snapshot of a remembered listing; None if its files cannot be read."""
     try:
-        found = _load(storage, listing, None)
+        found = load_snapshot_of(storage, listing, None)
     except (errors.CorruptLog, errors.VersionNotFound, CutShort, FileNotFoundError, NotADirectoryError):
         return None
     return found if _is_whole(found) else None
@@ -174,7 +174,7 @@ def _loaded(
     if hint is not None and (version is None or hint <= version):
         # If the files that the hint leads to are unusable, the whole log is listed.
         try:
-            found = _load(storage, read_listing(root, listed(version_prefix(hint))), version)
+            found = load_snapshot_of(storage, read_listing(root, listed(version_prefix(hint))), version)
             if _is_whole(found):
                 return found
         except errors.TableNotFound:
@@ -184,7 +184,7 @@ def _loaded(
     listing = _log_in(storage, root, partial(listed, "0"))
     for _ in range(_LOOKS):
         try:
-            found = _load(storage, listing, version)
+            found = load_snapshot_of(storage, listing, version)
             if _is_whole(found):
                 return found
             listing = list_log(storage, root)
@@ -199,7 +199,7 @@ def _loaded(
             if again == listing:
                 raise
             listing = again
-    return _load(storage, listing, version)
+    return load_snapshot_of(storage, listing, version)
 
 
 def _has_a_stray(listing: LogListing) -> bool:
@@ -525,7 +525,11 @@ def _is_gone(storage: Storage, segment: LogSegment) -> bool:
     return segment.checkpoint is not None and not storage.exists(segment.checkpoint.files[0].path)
 
 
-def _load(storage: Storage, listing: LogListing, version: int | None) -> Snapshot:
+def load_snapshot_of(storage: Storage, listing: LogListing, version: int | None = None) -> Snapshot:
+    """Return the snapshot of a version, by default the latest, from the files of a listing alone.
+
+    Raises as load_snapshot does, without looking whether the log has changed.
+    """
     unusable: errors.CorruptLog | None = None
     damaged = 0
     for segment in candidate_segments(listing, version):

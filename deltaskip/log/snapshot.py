@@ -247,6 +247,20 @@ class Snapshot(Unpicklable):
         schema = pa.schema([FILE_SCHEMA.field(name) for name in names])
         return pa.Table.from_batches(list(self.add_batches(_BATCH_ROWS, names)), schema)
 
+    def files_after(self, newer: Replay) -> pa.Table:
+        """Return the active files after a newer commit, with the columns of FILE_SCHEMA.
+
+        Raises:
+            CorruptLog: A file of the checkpoint is damaged.
+        """
+        superseded, adds = after(self.tail.files, newer).superseded, after(self._files, newer).adds
+        groups = [
+            self.add_group(part, group) for part in self.checkpoint_parts for group in part.row_groups_with("add")
+        ]
+        names = FILE_SCHEMA.names
+        batches = [batch for group in groups for batch in group.live(names, superseded, _BATCH_ROWS)]
+        return pa.concat_tables([pa.Table.from_batches(batches, FILE_SCHEMA), adds.select(names)])
+
     def add_batches(
         self,
         rows: int,

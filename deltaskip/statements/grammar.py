@@ -201,8 +201,9 @@ GRAMMAR: tuple[StatementForm, ...] = (
     ),
     StatementForm(
         (("INSERT",),),
-        "INSERT [WITH SCHEMA EVOLUTION] INTO or OVERWRITE [TABLE] name [PARTITION (p = 1, q)] [BY NAME or (columns)] "
-        "[REPLACE WHERE predicate] query or VALUES (…)",
+        "INSERT [WITH SCHEMA EVOLUTION] INTO or OVERWRITE [TABLE] name [AS alias] [PARTITION (p = 1, q)] "
+        "[BY NAME or (columns)] [REPLACE WHERE predicate, USING (columns) or ON condition] query or VALUES (…) "
+        "[AS alias]",
         "DeltaTable.append or overwrite",
         "for expressions",
         Insert.read,
@@ -278,7 +279,7 @@ NEAREST: dict[str, str] = {
     "CONVERT": "deltaskip.convert_to_delta(spark, path), and register_table(name, path)",
     "MSCK": "nothing: the log lists all files",
     "REPAIR": "nothing: the log lists all files",
-    "FSCK": "nothing: the log lists all files",
+    "FSCK": "DeltaTable.verify(data=True, repair=True), which removes files that do not exist from the log",
     "USE": "names with their namespace, as in sales.orders",
     "SET": "spark.conf.set",
     "RESET": "spark.conf.unset",

@@ -38,7 +38,26 @@ from deltaskip.table.table import DeltaTable
 
 _NO_COLUMNS = t.StructType(())
 
+_INSERTED = "__deltaskip_inserted"
+
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """When a row of the table matches a row of the query.
+
+    Attributes:
+        columns: Columns whose values are equal, as `=` compares them.
+        on: Text of the condition; None for these columns.
+        target: Alias of the table in the condition; None for its name.
+        source: Alias of the query in the condition.
+    """
+
+    columns: NameParts = ()
+    on: str | None = None
+    target: str | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +69,7 @@ class Insert(Statement):
         query: Text of the query or of VALUES (…).
         overwrite: Whether the rows replace others.
         where: Text of the predicate of the rows to replace; None for all, or for the rows of partitions.
+        matching: The rows to replace are those that match a row of the query; None for those of `where`.
         columns: Names of the columns that the query provides, in its order; () for all columns of the table.
         by_name: Whether columns are matched by name.
         partition: Columns of PARTITION (…).
@@ -60,6 +80,7 @@ class Insert(Statement):
     query: str
     overwrite: bool = False
     where: str | None = None
+    matching: Matching | None = None
     columns: NameParts = ()
     by_name: bool = False
     partition: tuple[PartitionValue, ...] = ()
@@ -76,6 +97,7 @@ class Insert(Statement):
             raise reader.error("INSERT OVERWRITE DIRECTORY is not supported: write the rows with DataFrame.write")
         reader.take_words("TABLE")
         name = reader.parts()
+        alias = reader.name("an alias") if reader.take_words("AS") else None
         evolves |= reader.take_words("WITH", "SCHEMA", "EVOLUTION")
         partition: tuple[PartitionValue, ...] = ()
         if reader.take_words("PARTITION"):
@@ -83,7 +105,7 @@ class Insert(Statement):
             if reader.if_not_exists():
                 raise reader.error("IF NOT EXISTS of a partition is not supported: use INSERT INTO … REPLACE WHERE")
         columns: NameParts = ()
-        where = None
+        where = matching = None
         by_name = reader.take_words("BY", "NAME")
         if reader.peek_symbol("(") and not reader.begins_query():
             columns = tuple(reader.parenthesized_list(lambda: reader.name("the name of a column")))
@@ -93,11 +115,25 @@ class Insert(Statement):
         if reader.take_words("REPLACE"):
             if replacing:
                 raise reader.error("REPLACE WHERE belongs to INSERT INTO, and OVERWRITE replaces without it")
-            if not reader.take_words("WHERE"):
-                raise reader.error("only REPLACE WHERE is supported: name the rows to replace by a predicate")
-            where, replacing = reader.text_until("the predicate", *QUERY_WORDS), True
-        query = reader.query()
-        return Insert(name, query, replacing, where, columns, by_name, partition, evolves)
+            if reader.take_words("USING"):
+                named = tuple(reader.parenthesized_list(lambda: reader.name("the name of a column")))
+                matching = Matching(columns=named)
+            elif reader.take_words("ON"):
+                matching = Matching(on=_condition(reader), target=alias)
+                alias = None
+            elif reader.take_words("WHERE"):
+                where, replacing = reader.text_until("the predicate", *QUERY_WORDS), True
+            else:
+                raise reader.error("WHERE, USING or ON is expected after REPLACE")
+        if alias is not None:
+            raise reader.error("only REPLACE ON has a condition in which the table has an alias")
+        if matching is not None and matching.on is not None and reader.peek_symbol("("):
+            query = reader.parenthesized()
+            reader.take_words("AS")
+            matching = replace(matching, source=None if reader.at_end else reader.name("an alias"))
+        else:
+            query = reader.query()
+        return Insert(name, query, replacing, where, matching, columns, by_name, partition, evolves)
 
     def run(self, session: StatementSession) -> Any:
         table = session.table(self.name)
@@ -138,6 +174,8 @@ def _write(
 ) -> Any:
     """Append rows, or replace other rows by them."""
     mode: Literal["keep", "merge"] = "merge" if statement.evolves else "keep"
+    if statement.matching is not None:
+        return _replace_matching(session, statement, statement.matching, table, frame, mode)
     own = [scan for scan in scans if scan.snapshot.table_root == table.uri]
     if not statement.overwrite:
         if own:
@@ -156,6 +194,56 @@ def _write(
     else:
         table.overwrite(frame, where, partitions, mode)
     return NO_ROWS
+
+
+def _replace_matching(
+    session: StatementSession,
+    statement: Insert,
+    matching: Matching,
+    table: DeltaTable,
+    frame: Any,
+    mode: Literal["keep", "merge"],
+) -> Any:
+    """Delete the rows that match a row of the query, and insert all of its rows, in one MERGE.
+
+    # delta-spark 4.4, the options replaceUsing and replaceOn: NULL matches nothing unless the condition is of <=>
+
+    Each row of the query is there twice: once to delete what it matches, and once to be inserted.
+    """
+    spark = session.needed("INSERT … REPLACE USING and ON")
+    target = matching.target or ("t" if matching.columns else statement.name[-1])
+    source = matching.source or "s"
+    condition = matching.on
+    if condition is None:
+        names = map(quoted_name, matching.columns)
+        condition = " AND ".join(f"{quoted_name(target)}.{name} = {quoted_name(source)}.{name}" for name in names)
+    rows = frame.selectExpr("*", f"explode(array(true, false)) AS {_INSERTED}")
+    inserted = f"{quoted_name(source)}.{_INSERTED}"
+    merge = table.merge(rows, f"NOT {inserted} AND ({condition})", source, target, schema_mode=mode, spark=spark)
+    names = [name for name in frame.columns if name != _INSERTED]
+    merge = merge.when_matched_delete()
+    if mode == "merge":
+        merge = merge.when_not_matched_insert_all([_INSERTED], where=inserted)
+    else:
+        values = {quoted_name(name): f"{quoted_name(source)}.{quoted_name(name)}" for name in names}
+        merge = merge.when_not_matched_insert(values, where=inserted)
+    merge.execute()
+    return NO_ROWS
+
+
+def _condition(reader: StatementReader) -> str:
+    """The condition of REPLACE ON, up to a query, which may be in parentheses."""
+    first = reader.at
+    while not reader.at_end and not reader.tokens[reader.at].is_word(*QUERY_WORDS):
+        if reader.peek_symbol("("):
+            inside = reader.at > first and reader.tokens[reader.at - 1].is_word("IN", "EXISTS")
+            if reader.begins_query() and not inside:
+                break
+            reader.at = reader.closing(reader.at)
+        reader.at += 1
+    if reader.at == first:
+        raise reader.error("the condition is missing")
+    return reader.text[reader.tokens[first].start : reader.tokens[reader.at - 1].end]
 
 
 def _check_count(given: int, columns: Sequence[t.StructField], shown: str) -> None:

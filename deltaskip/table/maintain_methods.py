@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip import arguments
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError, shown
@@ -15,6 +16,7 @@ from deltaskip.table.methods import TableMethods
 if TYPE_CHECKING:
     from deltaskip.log.symlink_manifests import Manifests
     from deltaskip.maintenance.results import VacuumResult
+    from deltaskip.maintenance.verify.findings import Verification
     from deltaskip.txn.result import WriteResult
 
 # Longer than the age of any file.
@@ -22,7 +24,7 @@ _LONGEST_MS = 1 << 50
 
 
 class MaintainingMethods(TableMethods):
-    """Vacuum, restore and manifests."""
+    """Vacuum, restore, manifests and verification."""
 
     def vacuum(
         self,
@@ -139,6 +141,67 @@ class MaintainingMethods(TableMethods):
         arguments.choice("mode", mode, "symlink_format_manifest")
         self.snapshot = refresh(self.snapshot)
         return write_manifests(self.snapshot)
+
+    def verify(
+        self,
+        data: bool = False,
+        since: int | None = None,
+        *,
+        repair: bool = False,
+        dry_run: bool = False,
+        min_skipped: float | None = None,
+        where: object = None,
+        assert_stats: Sequence[str] = (),
+        spark: Any = None,
+    ) -> Verification:
+        """Check the latest version of the table against the rules of the protocol, and return what violates them.
+
+        The log is read: commits, checkpoints with their sidecars, checksums, log compactions, deletion vectors, and
+        what actions of active files say about these. `deltaskip.verify` does the same for a table that cannot be
+        opened.
+
+        Args:
+            data: Whether to read the data files, too: they exist with the logged size, can be read, their statistics,
+                partition values and mapped names are true, and their rows satisfy the rules of the table. Rules with
+                expressions that depend on the time zone of a session are not checked.
+            since: Commits, checkpoints and checksums of earlier versions are not looked at. The default is all.
+            repair: Whether to mend what can be mended. Files of the log that contradict the commits are renamed and
+                written again; files that do not exist are removed from the log, and wrong statistics are replaced, in
+                one commit. Data is never deleted, and what is not certain is not changed.
+            dry_run: With `repair`: list the changes in `repairs`, and make none.
+            min_skipped: Percentage of the files that `where` must skip.
+            where: A predicate, or a list of them, for `min_skipped`.
+            assert_stats: Names of columns of which every file must have a minimum, a maximum and a null count.
+            spark: With `data`: a session, classic or Connect, whose jobs compute the statistics of the files, as for
+                `recompute_stats`. By default, this process reads them.
+
+        Returns:
+            The findings; true if none of them is an error.
+
+        Raises:
+            StorageError: The log cannot be listed, or a repair failed.
+            CommitConflict: Another writer changed the table during the repair.
+            UnsupportedFeature: The table has a feature that deltaskip cannot write, for a repair.
+            PredicateError: A predicate of `where` is not valid.
+            SparkUnavailable: With a session: the executors lack this package.
+            InvalidArgument: An argument has a wrong value, or `min_skipped` and `where` are not given together.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.table.verification import verified
+
+        found = verified(
+            self.snapshot.storage,
+            self.snapshot.root,
+            data,
+            since,
+            repair=repair,
+            dry_run=dry_run,
+            min_skipped=min_skipped,
+            where=where,
+            assert_stats=assert_stats,
+            spark=spark,
+        )
+        return found if found.repaired is None else self._moved(found)
 
     def _chosen_version(self, version: int | None, timestamp: date | str | None) -> int | None:
         """The version that the arguments name; None if neither argument is given."""

@@ -17,6 +17,7 @@ from deltaskip.log.catalog_commits import catalog_commits, is_commit, is_managed
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checksum_writing import write_checksum_after
 from deltaskip.log.cleanup import clean_up_old_log
+from deltaskip.log.compaction_writing import is_compaction_due, write_compaction
 from deltaskip.log.file_names import commit_name, version_prefix
 from deltaskip.log.loading import at_checkpoint, is_outdated, list_log, note_log
 from deltaskip.log.new_table import BEFORE_CREATION, already_exists
@@ -421,6 +422,10 @@ def _after_commit(
             if after is None and following is not None:
                 after = following.result()
             _write_checkpoint(refresh(latest) if after is None else after, version)
+        what = "log compaction"
+        if is_compaction_due(latest, version):
+            write_compaction(latest, version)
+            kill_point("compaction written")
     except Exception as error:  # an error from `commit` would mean that nothing was committed
         _warn(latest, version, what, error)
     try:

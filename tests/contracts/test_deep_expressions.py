@@ -93,6 +93,7 @@ def constrained(table: ds.DeltaTable, where: str) -> object:
 DOORS = [scanned, deleted, updated, merged, overwritten, constrained]
 
 
+@pytest.mark.long(gate=9)
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_deep_expressions_mean_what_flat_ones_mean(

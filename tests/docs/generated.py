@@ -17,6 +17,7 @@ from pathlib import Path
 
 from deltaskip import demo
 from deltaskip.features.registry import support_table
+from deltaskip.maintenance.verify.table_rules import rule_table as verification_rules
 from deltaskip.skipping.proofs.leaf_values import leaf_values
 from deltaskip.sparkexpr import EvaluationError, parse_sql
 from deltaskip.sparkexpr.bind import bind_expression
@@ -37,6 +38,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "pages"
 PROTOCOL, ERRORS, WRITING = PAGES / "protocol.md", PAGES / "errors.md", PAGES / "writing-logs.md"
 CATALOGS, FUNCTION_PAGE, NEIGHBOURS = PAGES / "catalogs.md", PAGES / "functions.md", PAGES / "neighbours.md"
+VERIFY = PAGES / "verify.md"
 EXAMPLES = (PAGES / "pruning.md", PAGES / "statistics.md")
 DATA = "/data"
 
@@ -49,6 +51,11 @@ def with_support_table(text: str) -> str:
 def with_rule_table(text: str) -> str:
     """The text of writing-logs.md with the table of rules of commits between its markers."""
     return _pattern("rules").sub(lambda found: f"{found[1]}\n{rule_table()}\n{found[3]}", text)
+
+
+def with_verification_rules(text: str) -> str:
+    """The text of verify.md with the table of rules of tables between its markers."""
+    return _pattern("verification rules").sub(lambda found: f"{found[1]}\n{verification_rules()}\n{found[3]}", text)
 
 
 def with_statement_table(text: str) -> str:
@@ -141,6 +148,7 @@ def with_output(text: str) -> str:
 def main() -> None:
     """Rewrite the generated sections."""
     PROTOCOL.write_text(with_support_table(PROTOCOL.read_text(encoding="utf-8")), encoding="utf-8")
+    VERIFY.write_text(with_verification_rules(VERIFY.read_text(encoding="utf-8")), encoding="utf-8")
     WRITING.write_text(with_rule_table(WRITING.read_text(encoding="utf-8")), encoding="utf-8")
     FUNCTION_PAGE.write_text(with_functions(FUNCTION_PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     CATALOGS.write_text(with_statement_table(CATALOGS.read_text(encoding="utf-8")), encoding="utf-8")

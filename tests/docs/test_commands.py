@@ -168,6 +168,7 @@ SMALL = {
     "benchmarks.targets": ["--files", "500", "--commits", "5", "--runs", "1", "--only", "cold, narrow range"],
     "benchmarks.growth": ["--sizes", "500", "1000", "--runs", "1"],
     "benchmarks.recompute": ["--rows", "1000", "--files", "2", "--rounds", "1"],
+    "benchmarks.verify": ["--files", "500", "--rows", "1000", "--data-files", "2", "--rounds", "1"],
 }
 
 

@@ -39,6 +39,11 @@ def test_the_rules_of_commits_are_those_of_the_validator() -> None:
     assert generated.with_rule_table(text) == text, "run python -m tests.docs.generated"
 
 
+def test_the_rules_of_tables_are_those_of_the_verification() -> None:
+    text = generated.VERIFY.read_text(encoding="utf-8")
+    assert generated.with_verification_rules(text) == text, "run python -m tests.docs.generated"
+
+
 def test_the_statements_of_sql_are_those_of_the_grammar() -> None:
     text = generated.CATALOGS.read_text(encoding="utf-8")
     assert generated.with_statement_table(text) == text, "run python -m tests.docs.generated"

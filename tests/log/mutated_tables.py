@@ -81,6 +81,7 @@ def use(table: Path, predicates: tuple[str, ...]) -> Iterator[tuple[str, Callabl
     def on_table(act: Callable[[deltaskip.DeltaTable], object]) -> Callable[[], object]:
         return lambda: act(opened[0])
 
+    yield "verify", lambda: deltaskip.verify(table)
     yield "open", lambda: opened.append(deltaskip.DeltaTable(table))
     yield "timestamp", lambda: deltaskip.DeltaTable(table, timestamp=_time_of_a_commit(table))
     yield "older", lambda: _older(table)

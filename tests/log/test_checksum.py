@@ -2,12 +2,19 @@
 
 import json
 import warnings
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import deltaskip as ds
+from deltaskip.actions import add_actions
 from deltaskip.errors import ChecksumWarning, CorruptLog
+from deltaskip.log.file_counts import FileCounts
+from tests import corpus
 from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, remove
 
 
@@ -150,3 +157,45 @@ def test_an_empty_checkpoint_or_hint_gives_way_to_the_commits(table: TableBuilde
     table.clean_up(1)
     with pytest.raises(CorruptLog, match=r"1\.checkpoint\.parquet, .* cannot be read"):
         table.load()
+
+
+def test_histograms_are_those_of_delta_spark() -> None:
+    """In every checksum of the corpus whose version can be read."""
+    compared = 0
+    for file in sorted(corpus.SHARED.glob("tables/tables/*/_delta_log/*.crc")):
+        with suppress(ValueError, ds.DeltaSkipError):
+            theirs = json.loads(file.read_bytes())
+            snapshot = ds.DeltaTable(file.parents[1], version=int(file.stem)).snapshot
+            ours = dict(FileCounts.of(snapshot.add_batches(7, ["size", "deletion_vector"])).members(True))
+            for name in ours.keys() & theirs.keys():
+                assert ours[name] == theirs[name], file
+                compared += 1
+    if not corpus.present():
+        pytest.skip(corpus.ABSENT)
+    assert compared > 500
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_checksum_of_a_small_table_lists_its_files(tmp_path: Path) -> None:
+    properties = {"delta.enableDeletionVectors": "true"}
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT", properties=properties)
+    for number in range(3):
+        table.append(pa.table({"id": list(range(10 * number, 10 * number + 10))}))
+    table.delete("id < 4 OR id = 25")
+    fields = json.loads((tmp_path / "t" / "_delta_log" / f"{4:020d}.crc").read_text())
+    files = {add.path: replace(add, data_change=False).to_json() for add in add_actions(table.snapshot.adds())}
+    assert {each["path"]: each for each in fields["allFiles"]} == files
+    assert (fields["numFiles"], fields["numDeletionVectorsOpt"], fields["numDeletedRecordsOpt"]) == (3, 2, 5)
+    assert fields["deletedRecordCountsHistogramOpt"] == {"deletedRecordCounts": [1, 2, *[0] * 8]}
+    assert sum(fields["fileSizeHistogram"]["fileCounts"]) == 3
+    assert sum(fields["fileSizeHistogram"]["totalBytes"]) == fields["tableSizeBytes"]
+    many = ds.DeltaTable.create(tmp_path / "many", "id BIGINT, p INT", partition_by="p")
+    many.append(pa.table({"id": list(range(51)), "p": pa.array(range(51), pa.int32())}))
+    crc = tmp_path / "many" / "_delta_log" / f"{1:020d}.crc"
+    assert {"allFiles", "fileSizeHistogram"}.isdisjoint(json.loads(crc.read_text()))
+    crc.unlink()
+    many.checkpoint()
+    fields = json.loads(crc.read_text())
+    assert "allFiles" not in fields
+    assert "numDeletionVectorsOpt" not in fields
+    assert sum(fields["fileSizeHistogram"]["fileCounts"]) == 51

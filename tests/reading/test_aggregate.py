@@ -90,7 +90,7 @@ def check_totals(seed: int) -> tuple[int, int, int]:
     return count, read, files
 
 
-@settings(max_examples=extent(40, 2000))
+@settings(max_examples=extent(15, 2000))
 @given(st.integers(0, 1 << 48))
 def test_totals_are_those_of_a_loop_over_all_rows(seed: int) -> None:
     check_totals(seed)

@@ -80,7 +80,7 @@ def random_keys(rng: random.Random, rows: pa.Table) -> pa.Table:
     )
 
 
-@settings(max_examples=extent(40, 2000))
+@settings(max_examples=extent(15, 2000))
 @given(st.integers(0, 1 << 48))
 def test_rows_are_those_whose_key_is_in_a_set(seed: int) -> None:
     check_joins(seed)
@@ -90,7 +90,7 @@ def test_rows_are_those_whose_key_is_in_a_set(seed: int) -> None:
 def test_rows_are_the_same_if_keys_are_too_many_to_list(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     monkeypatch.setattr("deltaskip.skipping.joins.source_keys._MOST_VALUES", most)
     monkeypatch.setattr("deltaskip.skipping.joins.source_keys._MOST_LITERALS", most)
-    for seed in range(extent(15, 300)):
+    for seed in range(extent(8, 300)):
         check_joins(seed)
 
 

@@ -62,7 +62,7 @@ def check_orders(seed: int) -> tuple[int, int, int]:
     return count, read, files
 
 
-@settings(max_examples=extent(40, 2000))
+@settings(max_examples=extent(15, 2000))
 @given(st.integers(0, 1 << 48))
 def test_the_first_rows_are_those_of_a_sort_of_all_rows(seed: int) -> None:
     check_orders(seed)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import deltaskip as ds
 from deltaskip.log.checkpoint import kept_groups
 from tests.extent import extent
 from tests.reference.histories.history import History
@@ -38,3 +39,6 @@ def test_every_commit_of_a_local_history_is_that_of_the_model(tmp_path: Path, se
     except Exception as error:
         error.add_note("\n".join(history.played))
         raise
+    found = ds.verify(tmp_path / "table", data=True)
+    assert [each for each in found if each.severity != "info"] == [], "\n".join(history.played)
+    assert found.not_checked == ()

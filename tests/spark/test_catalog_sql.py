@@ -345,3 +345,32 @@ def test_random_queries_lose_no_row_by_pruning(
         skipped += len(frame.inputFiles()) < len(whole.inputFiles())
     assert compared > extent(0, 25)
     assert skipped > extent(-1, 5)
+
+
+REPLACED = "VALUES (1, 'x', 10), (1, 'y', 11), (CAST(NULL AS INT), 'z', 12), (9, 'n', 13)"
+# What delta-spark 4.4 leaves by its options replaceUsing and replaceOn.
+KEPT = [(2, "b", 3), (3, None, 5)]
+NEW = [(1, "x", 10), (1, "y", 11), (9, "n", 13), (None, "z", 12)]
+
+
+@pytest.mark.parametrize(
+    ("clause", "left"),
+    [
+        (f"REPLACE USING (id) {REPLACED}", [*NEW, *KEPT, (None, "c", 4)]),
+        (f"BY NAME REPLACE USING (ID) SELECT * FROM {REPLACED} AS s(id, p, v)", [*NEW, *KEPT, (None, "c", 4)]),
+        (f"AS x REPLACE ON x.id <=> s.id (SELECT * FROM {REPLACED} AS t(id, p, v)) AS s", [*NEW, *KEPT]),
+        ("REPLACE ON r.id = s.id AND s.id IN (1, 2) (SELECT 1 AS id, 'q', 0) s", [(1, "q", 0), *KEPT, (None, "c", 4)]),
+        ("REPLACE USING (id, p) SELECT 1, 'b', 7", [(1, "b", 7), (1, "a", 1), (1, "a", 2), *KEPT, (None, "c", 4)]),
+        ("REPLACE USING (id) SELECT 1, 'a', 1 WHERE false", [(1, "a", 1), (1, "a", 2), *KEPT, (None, "c", 4)]),
+    ],
+)
+def test_an_insert_replaces_the_rows_that_match_its_rows(
+    catalog: MemoryCatalog, spark: Any, clause: str, left: list[tuple[Any, ...]]
+) -> None:
+    sql(catalog, spark, "CREATE OR REPLACE TABLE db.r (id INT, p STRING, v INT)")
+    sql(catalog, spark, "INSERT INTO db.r VALUES (1,'a',1), (1,'a',2), (2,'b',3), (NULL,'c',4), (3,NULL,5)")
+    version = catalog.load_table("db.r").version
+    sql(catalog, spark, f"INSERT INTO db.r {clause}")
+    assert sorted(sql(catalog, spark, "SELECT * FROM db.r"), key=str) == sorted(left, key=str)
+    # A query without rows changes nothing.
+    assert catalog.load_table("db.r").version == version + ("false" not in clause)

@@ -138,6 +138,7 @@ def test_every_pass_takes_a_deep_tree(shape: tuple[str, str]) -> None:
     assert parse_sql(to_sql(node)) == node or len(to_sql(node)) < len(text)
 
 
+@pytest.mark.long(gate=4)
 @pytest.mark.parametrize("shape", ["or", "and in or", "not", "parentheses", "otherwise", "functions", "sum", "concat"])
 def test_ten_thousand_levels_are_bound_and_evaluated(shape: str) -> None:
     text, flat = (make(LEVELS) for make in SHAPES[shape])

@@ -21,8 +21,8 @@ from deltaskip.statements.join_equalities import required_of
 from tests.extent import extent, seed
 from tests.statements.random_joins import COLUMNS, Tables, random_query
 
-TABLES = extent(6, 100)
-QUERIES = extent(25, 100)
+TABLES = extent(3, 100)
+QUERIES = extent(20, 100)
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,7 @@ def rows_of_files(scan: TableScan, paths: list[str]) -> pa.Table:
 
 def test_queries_without_a_session_have_the_rows_of_a_query_over_all_rows(tmp_path: Path) -> None:
     rng, compared = random.Random(seed()), 0
-    for number in range(extent(3, 20)):
+    for number in range(extent(2, 20)):
         made = Tables(rng, tmp_path / str(number))
         for _ in range(extent(15, 50)):
             folder = tmp_path / str(number)
@@ -106,7 +106,7 @@ def test_queries_without_a_session_have_the_rows_of_a_query_over_all_rows(tmp_pa
             plain, _ = random_query(rng)
             assert rows_of(ds.sql(text)) == run(plain, made.rows), plain
             compared += 1
-    assert compared > 40
+    assert compared >= 30
 
 
 def test_joins_by_position_and_samples_lose_no_file(tmp_path: Path) -> None:

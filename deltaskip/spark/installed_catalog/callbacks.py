@@ -27,7 +27,7 @@ from deltaskip.errors import InvalidArgument, TableNotFound, UnsupportedFeature
 from deltaskip.spark.installed_catalog.changelog import InstalledChangelog, clause_of
 from deltaskip.spark.installed_catalog.definitions import described
 from deltaskip.spark.installed_catalog.installed_table import InstalledTable, TableToCommit
-from deltaskip.spark.installed_catalog.row_statements import RowStatements
+from deltaskip.spark.installed_catalog.planned_statements import RowStatements
 from deltaskip.spark.session.jvm import Jvm, Proxy, Unmeasured, answers
 from deltaskip.sparkexpr.types import display_name
 from deltaskip.sparkexpr.values.calendar import EPOCH

@@ -39,7 +39,7 @@ def install_in_session(session: object, name: str, catalog: TableCatalog) -> Cal
     _check_supported(spark, catalog)
     # These modules import classes that Spark 3.5 lacks.
     from deltaskip.spark.installed_catalog.callbacks import SparkPlugin
-    from deltaskip.spark.installed_catalog.row_statements import RowStatements
+    from deltaskip.spark.installed_catalog.planned_statements import RowStatements
     from deltaskip.spark.session.jvm import Jvm
 
     with _LOCK:

@@ -1,0 +1,103 @@
+"""`deltaskip verify`: a table is checked against the rules of the protocol, and what can be mended is."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deltaskip.cli import command_line
+from deltaskip.cli.display import print_json, print_line
+from deltaskip.cli.open_table import given_catalog, open_table
+
+if TYPE_CHECKING:
+    from deltaskip.maintenance.verify.findings import Verification
+
+_COULD_NOT_LOOK = 2
+
+
+@command_line.program.command("verify", short_help="Check a table against the rules of the protocol.")
+@command_line.written_table
+@click.option("--data", is_flag=True, help="Read the data files, too: sizes, footers, statistics, rules of rows.")
+@click.option("--since", type=click.IntRange(min=0), metavar="V", help="Check commits and checkpoints from V on.")
+@click.option("--repair", is_flag=True, help="List what can be mended, and mend it after a confirmation.")
+@click.option("--yes", is_flag=True, help="With --repair: do not ask for a confirmation.")
+@click.option("--dry-run", is_flag=True, help="With --repair: only list what would be mended.")
+@click.option("--min-skipped", type=click.FloatRange(0, 100), metavar="PERCENT", help="An error if --where skips less.")
+@click.option("--where", multiple=True, metavar="SQL", help="A predicate for --min-skipped. Can be repeated.")
+@command_line.columns_option("--assert-stats", help="An error if a file lacks statistics of this column.")
+@command_line.json_option
+@command_line.debug_option
+def _verify(
+    table: str,
+    storage_options: dict[str, str],
+    data: bool,
+    since: int | None,
+    repair: bool,
+    yes: bool,
+    dry_run: bool,
+    min_skipped: float | None,
+    where: tuple[str, ...],
+    assert_stats: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Check a table against the rules of the protocol, also one that cannot be opened.
+
+    The exit status is 0 without errors, 1 with errors, and 2 if something could not be checked. The log is always
+    checked; --data also reads the data files.
+
+    --repair renames files of the log that contradict the commits and writes them again, removes files that do not
+    exist from the log, and replaces wrong statistics. Data is never deleted.
+    """
+    from deltaskip.errors import StorageError, TableNotFound, UnsupportedFeature
+
+    for name, given in (("--yes", yes), ("--dry-run", dry_run)):
+        if given and not repair:
+            raise click.UsageError(f"{name} needs --repair.")
+    try:
+        storage, root = _located(table, storage_options)
+
+        gates: dict[str, Any] = {"min_skipped": min_skipped, "where": where or None, "assert_stats": assert_stats}
+
+        def verified(**options: bool) -> Verification:
+            from deltaskip.table.verification import verified as verify_table
+
+            return verify_table(storage, root, data, since, **{**gates, **options})
+
+        found = verified(repair=repair, dry_run=True)
+        wanted = [step for step in found.repairs if not step.refused]
+        if wanted and not dry_run:
+            if not (yes or as_json):
+                _print(found, as_json)
+            if yes or _agreed(len(wanted)):
+                found = verified(repair=True)
+    except (TableNotFound, StorageError, UnsupportedFeature) as error:
+        click.echo(f"deltaskip: error: {command_line.one_line(str(error))}", err=True)
+        click.get_current_context().exit(_COULD_NOT_LOOK)
+    _print(found, as_json)
+    click.get_current_context().exit(found.exit_code)
+
+
+def _located(table: str, storage_options: dict[str, str]) -> tuple[Any, str]:
+    """The storage and the root of a table, which need not open unless its catalog must be asked."""
+    if given_catalog() is not None:
+        opened = open_table(table, storage_options)
+        return opened.snapshot.storage, opened.snapshot.root
+    from deltaskip.storage import open_storage
+
+    return open_storage(table, storage_options)
+
+
+def _agreed(steps: int) -> bool:
+    if not sys.stdin.isatty():
+        raise click.UsageError("Nothing was changed: --repair needs --yes where nobody can be asked.")
+    return click.confirm(f"Carry out {steps} step{'s' if steps != 1 else ''}?", err=True)
+
+
+def _print(found: Verification, as_json: bool) -> None:
+    if as_json:
+        print_json(found.to_dict())
+        return
+    for line in found.lines():
+        print_line(line)

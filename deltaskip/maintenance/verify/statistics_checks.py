@@ -1,0 +1,182 @@
+"""Whether logged statistics are true: compared with those that are computed from the values of the files.
+
+A bound that is wider than the values is right. A bound counts as far as readers believe it (see `believed_bounds`): one
+that a writer had to cut or to round is not wrong.
+# PROTOCOL, Per-file Statistics
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.fork_safety import cached_property
+from deltaskip.log import Snapshot
+from deltaskip.schema.type_widening import widened_types
+from deltaskip.skipping.scan import Scan
+from deltaskip.sparkexpr import types as t
+from deltaskip.sparkexpr.values.arrow_values import FALSE, TRUE, arrow_array, arrow_scalar, is_true
+from deltaskip.stats.file_facts import StatisticsRequest
+from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField, StatLeaf
+from deltaskip.stats.logged_stats import LoggedStats, StatisticsSource
+from deltaskip.stats.stats_columns import StatColumn, indexed_columns, of_every_column
+from deltaskip.stats.tight_bounds import are_tight, writes_tight_bounds
+
+_SIDES: tuple[Side, Side] = ("min", "max")
+# Timestamps are cut to milliseconds.
+_CUT_MICROS = 1000
+
+
+class _Texts(StatisticsSource):
+    """Statistics as JSON texts."""
+
+    def __init__(self, texts: pa.Array) -> None:
+        self._texts = texts
+
+    def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
+        return [None] * len(paths)
+
+    def struct_valid(self) -> pa.BooleanArray | None:
+        return None
+
+    def json(self) -> Iterator[pa.Array]:
+        yield self._texts
+
+    def nan_recorded(self) -> pa.BooleanArray:
+        return pa.repeat(TRUE, len(self._texts))
+
+    def nan_absent(self, path: tuple[str, ...]) -> pa.BooleanArray:
+        return pa.repeat(FALSE, len(self._texts))
+
+    def computed(self) -> pa.BooleanArray:
+        return pa.repeat(TRUE, len(self._texts))
+
+
+class LoggedFiles:
+    """Some active files with their logged statistics.
+
+    Args:
+        snapshot: The table.
+        batch: The files, with all columns of FILE_SCHEMA.
+
+    Attributes:
+        request: The statistics to compute: of the columns that have any in the log.
+        records: Number of rows of each file in the log; None if it is not known.
+    """
+
+    def __init__(self, snapshot: Snapshot, batch: pa.RecordBatch) -> None:
+        self.batch, self._snapshot = batch, snapshot
+        self._logged = _read(batch["stats"])
+        self._fields = self._with_statistics(snapshot)
+        self.request = StatisticsRequest(
+            tuple(column for column, _ in self._fields),
+            ((),) * len(self._fields),
+            snapshot.mapping_mode,
+            tight_bounds=writes_tight_bounds(snapshot.protocol, snapshot.properties),
+        )
+        self.records: list[int | None] = self._logged.num_records().to_pylist()
+
+    def _with_statistics(self, snapshot: Snapshot) -> list[tuple[StatColumn, StatField]]:
+        types = {each.physical: each for each in t.leaves(snapshot.schema, snapshot.mapping_mode)}
+        columns = indexed_columns(
+            snapshot.schema,
+            partition_columns=snapshot.partition_columns,
+            mapping_mode=snapshot.mapping_mode,
+            properties=of_every_column(snapshot.properties),
+        )
+        found = []
+        for column in columns:
+            resolved = types.get(column.physical)
+            widened = frozenset[str]() if resolved is None else widened_types(resolved.field.metadata)
+            found.append((column, StatField(column.physical, column.type, t.display_name(column.logical), widened)))
+        self._logged.load([leaf for _, field in found for leaf in _leaves(field)])
+        return [
+            (column, field)
+            for column, field in found
+            if any(self._logged.leaf(leaf).null_count < self.batch.num_rows for leaf in _leaves(field))
+        ]
+
+    def file(self, number: int) -> pa.Table:
+        """Return one file with the columns that are needed to read its rows."""
+        return self._files.slice(number, 1)
+
+    @cached_property
+    def _files(self) -> pa.Table:
+        """The files as a scan lists them, in the order of the batch."""
+        adds = pa.Table.from_batches([self.batch])
+        of_files = Snapshot.of_files(self._snapshot, self._snapshot.metadata, adds)
+        return Scan(of_files).files(columns=["uri", "partition_values", "deletion_vector"])
+
+    def wrong_statistics(self, computed: Sequence[str | None]) -> Iterator[tuple[str, str, str]]:
+        """Yield path, right statistics and what is wrong of each file whose logged statistics are not true."""
+        true = _read(arrow_array(computed, pa.string()))
+        true.load([leaf for _, field in self._fields for leaf in _leaves(field)])
+        tight = are_tight(self._logged.tight(), self.batch["deletion_vector"])
+        known = arrow_array([text is not None for text in computed], pa.bool_())
+        why: dict[int, str] = {}
+        rows = is_true(pc.not_equal(self._logged.num_records(), true.num_records()))
+        masks: list[tuple[str, pa.Array]] = [("numRecords is wrong", rows)]
+        for _, field in self._fields:
+            logged, found = self._logged.null_count(field), true.null_count(field)
+            masks.append((f"the null count of {field.label} is wrong", _wrong_nulls(logged, found, tight)))
+            if field.kind is not None:
+                for side in _SIDES:
+                    mask = is_wrong(self._logged.bound(field, side), true.bound(field, side), field, side)
+                    masks.append((f"the {side}imum of {field.label} does not hold", mask))
+        for text, mask in masks:
+            for number in pc.indices_nonzero(pc.and_(mask, known)).to_pylist():
+                why.setdefault(number, text)
+        paths = self.batch["path"]
+        for number in sorted(why):
+            yield paths[number].as_py(), str(computed[number]), why[number]
+
+
+def _read(texts: pa.Array) -> LoggedStats:
+    return LoggedStats(len(texts), _Texts(texts))
+
+
+def _leaves(field: StatField) -> list[StatLeaf]:
+    bounds = [] if field.kind is None else [StatLeaf("minValues", field), StatLeaf("maxValues", field)]
+    return [StatLeaf("nullCount", field), *bounds]
+
+
+def _wrong_nulls(logged: pa.Array, found: pa.Array, tight: pa.BooleanArray) -> pa.BooleanArray:
+    """Null counts are exact if bounds are tight; otherwise only 0 says something.
+
+    # PROTOCOL, Per-file Statistics: nullCount with tightBounds=false
+    """
+    none = pc.and_(pc.equal(logged, arrow_scalar(0, pa.int64())), pc.greater(found, arrow_scalar(0, pa.int64())))
+    return is_true(pc.if_else(tight, pc.not_equal(logged, found), none))
+
+
+def is_wrong(logged: pa.Array, found: pa.Array, field: StatField, side: Side) -> pa.BooleanArray:
+    """Whether each logged bound leaves out a value: a minimum above the least one, a maximum below the greatest."""
+    if field.kind is BoundKind.DOUBLE:
+        # NaN is the greatest value, and writers differ in whether bounds include it.
+        null = arrow_scalar(None, pa.float64())
+        logged, found = (pc.if_else(pc.is_nan(each), null, each) for each in (logged, found))
+    if field.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+        unit = arrow_scalar(_CUT_MICROS, pa.int64())
+        # Of numbers below 0, the quotient is rounded to the same side for both.
+        logged, found = (pc.divide(each, unit) for each in (logged, found))
+    narrower = is_true(pc.greater(logged, found) if side == "min" else pc.less(logged, found))
+    if field.kind is not BoundKind.TEXT or not pc.any(narrower).as_py():
+        return narrower
+    # Both may be cut: the logged one after more characters than the computed one, or after as many.
+    cut = [
+        wrong and not _is_cut(low, high)
+        for wrong, low, high in zip(narrower.to_pylist(), logged.to_pylist(), found.to_pylist(), strict=True)
+    ]
+    return arrow_array(cut, pa.bool_())
+
+
+def _is_cut(logged: str | bytes | None, found: str | bytes | None) -> bool:
+    """Whether two bounds may be of one value, of which each has a prefix of at least CUT_FROM code points or bytes."""
+    first, second = (each if isinstance(each, bytes) else (each or "").encode() for each in (logged, found))
+    texts = [each.decode("utf-8", "replace")[:CUT_FROM] for each in (first, second)]
+    if texts[0] == texts[1] and len(texts[0]) == CUT_FROM:
+        return True
+    short, long = sorted((first, second), key=len)
+    return len(short) >= CUT_FROM and long.startswith(short)

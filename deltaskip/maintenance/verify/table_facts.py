@@ -1,0 +1,121 @@
+"""What the rules of tables are asked about: a log as it is listed, and as much of the table as can be read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from deltaskip.errors import CorruptLog, DeltaSkipError, TableNotFound
+from deltaskip.fork_safety import cached_property
+from deltaskip.log import CheckpointRef, LogListing, Snapshot, load_snapshot_of
+from deltaskip.log.checkpoint.read import open_checkpoint
+from deltaskip.log.segment import candidate_segments, make_segment, read_listing
+from deltaskip.log.state_actions import StateChange, overlay
+from deltaskip.log.tail import Tail, deferred_tail
+from deltaskip.storage import FileInfo, Storage, join
+from deltaskip.storage.location import LOG_FOLDER
+
+
+class TableFacts:
+    """A table that is verified.
+
+    Args:
+        storage: Storage of the table.
+        root: Location of the table.
+        since: Commits, checkpoints and checksums of earlier versions are not looked at.
+        advance: Called with the number of files that were looked at, for a progress bar.
+        spark: A session whose jobs compute the statistics of data files; None for this process.
+
+    Attributes:
+        counts: Numbers of what was looked at, by name.
+        not_checked: What could not be checked.
+        bad_files: Data files whose deletion vectors have findings, by path as logged.
+        statistics: Right statistics of data files whose logged ones are wrong, by path as logged.
+    """
+
+    def __init__(
+        self, storage: Storage, root: str, since: int, advance: Callable[[int], object], spark: Any = None
+    ) -> None:
+        """Raises TableNotFound if there is no log, and StorageError if it cannot be listed."""
+        self.storage, self.root, self.since, self.advance = storage, root, since, advance
+        self.spark = spark
+        try:
+            self.entries: Sequence[FileInfo] = storage.list_from(join(root, LOG_FOLDER), "")
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise TableNotFound(f"There is no table to verify at {root}: it has no folder {LOG_FOLDER}.") from error
+        self.listing: LogListing = read_listing(root, self.entries)
+        self.counts: Counter[str] = Counter({"log files": len(self.entries)})
+        self.not_checked: list[str] = []
+        self.bad_files: set[str] = set()
+        self.statistics: dict[str, str] = {}
+        self.error: DeltaSkipError | None = None
+
+    @cached_property
+    def snapshot(self) -> Snapshot | None:
+        """The latest version; None if it cannot be read, for the reason `error`."""
+        try:
+            return load_snapshot_of(self.storage, self.listing)
+        except DeltaSkipError as error:
+            self.error = error
+            return None
+
+    @property
+    def readable(self) -> Snapshot:
+        """The latest version, which a check that needs a snapshot has."""
+        assert self.snapshot is not None
+        return self.snapshot
+
+    @cached_property
+    def state(self) -> StateChange | None:
+        """Protocol, metadata and domains of the latest version, also if it cannot be read; None if it is damaged."""
+        if self.snapshot is not None:
+            return self.snapshot.state
+        try:
+            for segment in candidate_segments(self.listing):
+                try:
+                    opened = segment.checkpoint and open_checkpoint(self.storage, self.root, segment.checkpoint)
+                except CorruptLog:
+                    continue
+                tail = deferred_tail(self.storage, self.root, segment.commits).state
+                return overlay(opened.state, tail) if opened else tail
+        except DeltaSkipError:
+            return None
+        return None
+
+    @property
+    def version(self) -> int | None:
+        """The latest version in the log."""
+        return self.listing.latest
+
+    @cached_property
+    def checkpoints(self) -> Mapping[CheckpointRef, Snapshot | CorruptLog]:
+        """The versions that the checkpoints since `since` contain by themselves, or why they cannot be read."""
+        found: dict[CheckpointRef, Snapshot | CorruptLog] = {}
+        for version in sorted(self.listing.checkpoints):
+            for ref in self.listing.checkpoints[version] if version >= self.since else ():
+                self.advance(len(ref.files))
+                self.counts["checkpoints"] += 1
+                try:
+                    opened = open_checkpoint(self.storage, self.root, ref)
+                    segment = make_segment(self.listing, version, ref, ())
+                    tail = Tail.without_files(self.root, StateChange())
+                    found[ref] = Snapshot(self.storage, segment, opened, tail)
+                except CorruptLog as error:
+                    found[ref] = error
+                except DeltaSkipError as error:
+                    self.not_checked.append(str(error))
+        return found
+
+    def rebuilt(self, version: int, without: CheckpointRef | None = None) -> Snapshot | None:
+        """Return a version of the table from the log without a checkpoint; None if the rest does not contain it."""
+        listing, checkpoints = self.listing, dict(self.listing.checkpoints)
+        if without is not None:
+            kept = tuple(ref for ref in checkpoints[without.version] if ref != without)
+            checkpoints = {**checkpoints, without.version: kept}
+            listing = replace(listing, checkpoints={number: refs for number, refs in checkpoints.items() if refs})
+        try:
+            return load_snapshot_of(self.storage, listing, version)
+        except (DeltaSkipError, FileNotFoundError):
+            return None

@@ -1,0 +1,75 @@
+"""Log compactions that commits leave: readers find the same table in them as in the commits."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+import deltaskip as ds
+from deltaskip.log.compaction_writing import write_compaction
+from tests.log.builder import TableBuilder, add, log_name, remove
+
+
+def rows(start: int) -> pa.Table:
+    return pa.table({"id": list(range(start, start + 10)), "s": ["x"] * 10})
+
+
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_a_table_is_the_same_without_its_commits(tmp_path: Path, vectors: str) -> None:
+    properties = {"delta.checkpointInterval": "100", "delta.enableDeletionVectors": vectors}
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, s STRING", properties=properties)
+    chance = random.Random(7)
+    for number in range(41):
+        match chance.randrange(4):
+            case 0:
+                table.delete(f"id % 10 = {number % 10}")
+            case 1:
+                table.update({"s": f"'u{number}'"}, f"id % 7 = {number % 7}")
+            case _:
+                table.append(rows(10 * number), txn=("app", number))
+    while table.version < 41:
+        table.append(rows(10 * table.version))
+    log = tmp_path / "t" / "_delta_log"
+    assert sorted(path.name[:41] for path in log.glob("*.compacted.json")) == [
+        f"{first:020d}.{first + 19:020d}" for first in (0, 20)
+    ]
+    assert ds.verify(tmp_path / "t", data=True).findings == ()
+    expected = table.scan().to_arrow().sort_by("id")
+    if vectors == "false":
+        found = deltalake.DeltaTable(str(tmp_path / "t")).to_pyarrow_table().sort_by("id")
+        assert found.to_pylist() == expected.to_pylist()
+    apps = dict(table.app_versions)
+    for version in range(40):
+        (log / log_name(version, "json")).unlink()
+    opened = ds.DeltaTable(tmp_path / "t")
+    assert opened.scan().to_arrow().sort_by("id").to_pylist() == expected.to_pylist()
+    assert dict(opened.app_versions) == apps
+    assert opened.schema == table.schema
+
+
+def test_tables_with_frequent_checkpoints_have_none(tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
+    for number in range(20):
+        table.append(pa.table({"id": [number]}))
+    assert not list(tmp_path.glob("t/_delta_log/*.compacted.json"))
+
+
+@pytest.mark.parametrize(
+    "last",
+    [[{"somethingNew": {"x": 1}}], [add("f3", dv="q")], [{"add": {"size": 1}}, add("g")]],
+)
+def test_what_has_no_reconciled_form_is_not_compacted(table: TableBuilder, last: list[dict[str, object]]) -> None:
+    for version in range(19):
+        table.commit(add(f"f{version}"))
+    text = "".join(json.dumps(each) + "\n" for each in last)
+    table.raw_commit(19, text)
+    snapshot = table.load(18)
+    assert write_compaction(snapshot, 19) is None
+    table.raw_commit(19, json.dumps(remove("f3")) + "\n")
+    assert write_compaction(snapshot, 19) == f"{0:020d}.{19:020d}.compacted.json"
+    assert write_compaction(snapshot, 19) is None

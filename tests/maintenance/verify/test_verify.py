@@ -1,0 +1,290 @@
+"""Verification: every kind of damage is named by its rule, sound tables have no findings, and repairs hold."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import deltalake
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import deltaskip as ds
+from deltaskip.maintenance.verify.table_rules import RULES
+from tests import corpus
+from tests.each import each
+from tests.maintenance.verify.damages import (
+    DAMAGES,
+    Damage,
+    action,
+    changing,
+    checkpoint_of,
+    data_files,
+    log_file,
+    replaced_by_folder,
+)
+from tests.maintenance.verify.sound_tables import SOUND
+
+CASES = [(damage, name) for damage in DAMAGES for name in damage.tables]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with every sound table."""
+    folder = tmp_path_factory.mktemp("sound")
+    for name, build in SOUND.items():
+        build(folder / name)
+    return folder
+
+
+def damaged(sound: Path, tmp_path: Path, name: str, damage: Damage) -> Path:
+    table = tmp_path / name
+    shutil.copytree(sound / name, table)
+    damage.act(table)
+    return table
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_a_sound_table_has_no_findings(sound: Path, name: str) -> None:
+    found = ds.verify(sound / name, data=True)
+    assert (found.findings, found.not_checked, found.exit_code) == ((), (), 0)
+    assert found.checked["files"] > 0
+    assert found.checked["rows"] >= 60
+
+
+@pytest.mark.long(gate=150)
+@pytest.mark.parametrize(("damage", "name"), [pytest.param(d, n, id=f"{d.name}-{n}") for d, n in CASES])
+def test_damage_is_named_by_its_rule(sound: Path, tmp_path: Path, damage: Damage, name: str) -> None:
+    table = damaged(sound, tmp_path, name, damage)
+    found = ds.verify(table, data=damage.data)
+    assert damage.rule in found.rules, found
+    own = [finding for finding in found if finding.rule == damage.rule]
+    assert all(finding.source and finding.message.endswith((".", "…")) for finding in own)
+    assert own[0].severity == RULES[damage.rule].severity
+    errors = any(finding.severity == "error" for finding in found)
+    assert found.exit_code == (1 if errors else 2 if found.not_checked else 0)
+
+
+MENDED = [(damage, name) for damage, name in CASES if damage.mends]
+
+
+@pytest.mark.long(gate=40)
+@pytest.mark.parametrize(("damage", "name"), [pytest.param(d, n, id=f"{d.name}-{n}") for d, n in MENDED])
+def test_a_repair_leaves_the_rows_that_are_left(sound: Path, tmp_path: Path, damage: Damage, name: str) -> None:
+    expected = set(ds.DeltaTable(sound / name).scan().to_arrow()["id"].to_pylist())
+    table = damaged(sound, tmp_path, name, damage)
+    if damage.rule == "data.missing":
+        [gone] = (
+            path
+            for path in (sound / name).rglob("part-*.parquet")
+            if not (table / path.relative_to(sound / name)).exists()
+        )
+        expected -= set(column_of(gone, 0))
+    before = ds.verify(table, data=damage.data, repair=True, dry_run=True)
+    files = sorted(path.relative_to(table) for path in table.rglob("*"))
+    assert any(step.rule == damage.rule or damage.rule.startswith(("hint.", "data.")) for step in before.repairs)
+    assert not any(step.done or step.refused for step in before.repairs)
+    again = ds.verify(table, data=damage.data, repair=True, dry_run=True)
+    assert (sorted(path.relative_to(table) for path in table.rglob("*")), again.findings) == (files, before.findings)
+    found = ds.verify(table, data=damage.data, repair=True)
+    assert all(step.done for step in found.repairs)
+    # Nothing is deleted: a file of the log that goes is kept under another name.
+    now = {path.relative_to(table) for path in table.rglob("*")}
+    for path in set(files) - now:
+        assert path.with_name(f"{path.name}.damaged") in now
+    left = ds.verify(table, data=True)
+    assert damage.rule not in left.rules
+    assert not left.errors
+    opened = ds.DeltaTable(table)
+    assert set(opened.scan().to_arrow()["id"].to_pylist()) == expected
+    commits = [entry.operation for entry in opened.history()]
+    assert commits.count("FSCK") == (0 if found.repaired is None else 1)
+    if name not in ("mapped", "vectors", "in_sidecars"):
+        # deltalake reads neither mapped columns, deletion vectors nor V2 checkpoints.
+        assert set(deltalake.DeltaTable(str(table)).to_pyarrow_table()["id"].to_pylist()) == expected
+
+
+def column_of(file: Path, number: int) -> list[object]:
+    rows = pq.read_table(file, partitioning=None)
+    return rows.column(number).to_pylist()
+
+
+def test_a_repair_refuses_what_is_not_certain(sound: Path, tmp_path: Path) -> None:
+    def refused(table: Path) -> str:
+        found = ds.verify(table, data=True, repair=True)
+        assert found.repaired is None
+        assert not any(step.done for step in found.repairs)
+        return " ".join(step.refused for step in found.repairs)
+
+    gone = tmp_path / "gone"
+    shutil.copytree(sound / "plain", gone)
+    for file in data_files(gone):
+        file.unlink()
+    assert "every file of the table is missing" in refused(gone)
+
+    torn = tmp_path / "torn"
+    shutil.copytree(sound / "partitioned", torn)
+    checkpoint_of(torn).write_bytes(b"torn")
+    for version in (0, 1):
+        log_file(torn, version).unlink()
+    assert "no version can be read" in refused(torn)
+
+    clone = tmp_path / "clone"
+    ds.DeltaTable(sound / "plain").clone(clone)
+    changing(0, lambda found: action(found, "add").update(path=f"file://{tmp_path}/unmounted/x.parquet"))(clone)
+    assert "outside of the table's folder" in refused(clone)
+
+
+def test_a_repair_leaves_what_is_no_regular_file(sound: Path, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    shutil.copytree(sound / "partitioned", table)
+    for name in ("_last_checkpoint", f"{2:020d}.checkpoint.parquet"):
+        replaced_by_folder(table / "_delta_log" / name)
+    found = ds.verify(table, repair=True)
+    assert found.rules >= {"hint.readable", "checkpoint.readable", "log.regular-files"}
+    assert {step.refused.partition(" is a ")[2] for step in found.repairs} == {"directory, not a regular file"}
+    assert ds.DeltaTable(table).scan().count() == 60
+
+
+def test_a_table_that_only_appends_loses_no_row(sound: Path, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    shutil.copytree(sound / "plain", table)
+    ds.DeltaTable(table).alter_sql("SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
+    data_files(table)[0].unlink()
+    with pytest.raises(ds.UnsupportedFeature, match="append-only"):
+        ds.verify(table, data=True, repair=True)
+    assert ds.DeltaTable(table).version == 4
+
+
+def test_a_table_that_does_not_open_is_a_finding(tmp_path: Path) -> None:
+    log = tmp_path / "t" / "_delta_log"
+    log.mkdir(parents=True)
+    assert ds.verify(tmp_path / "t").rules == {"log.state"}
+    (log / f"{3:020d}.json").write_text('{"commitInfo":{}}\n')
+    found = ds.verify(tmp_path / "t", data=True)
+    assert (found.version, bool(found), found.exit_code) == (None, False, 1)
+    assert "commit.gap" in found.rules
+    with pytest.raises(ds.TableNotFound, match="no table to verify"):
+        ds.verify(tmp_path / "nothing")
+
+
+def test_results_have_other_forms(sound: Path, tmp_path: Path) -> None:
+    table = damaged(sound, tmp_path, "plain", next(each for each in DAMAGES if each.rule == "data.missing"))
+    found = ds.verify(table, data=True)
+    parsed = json.loads(found.to_json())
+    assert parsed["exit_code"] == 1
+    assert [each["rule"] for each in parsed["findings"]] == ["data.missing"]
+    rows = found.to_arrow().to_pylist()
+    assert [row["rule"] for row in rows] == ["data.missing"]
+    assert rows[0]["paths"] == list(found.findings[0].paths)
+    assert found.to_pandas()["severity"].tolist() == ["error"]
+    assert "error data.missing: part-" in repr(found)
+    assert len(found) == 1
+    assert [each.rule for each in found.errors] == ["data.missing"]
+
+
+def test_earlier_versions_are_not_looked_at(sound: Path, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    shutil.copytree(sound / "partitioned", table)
+    log_file(table, 1).write_text("damaged")
+    for file in (table / "_delta_log").glob("*.crc"):
+        file.unlink()
+    assert "commit.readable" in ds.verify(table).rules
+    assert ds.verify(table, since=2).findings == ()
+
+
+def test_gates(sound: Path) -> None:
+    table = ds.DeltaTable(sound / "plain")
+    assert table.verify(min_skipped=60, where="id = 5").findings == ()
+    assert table.verify(min_skipped=60, where=["id = 5", "name = 'n5' OR p = 1"]).rules == {"gate.skipped"}
+    assert table.verify(assert_stats=["id", "NAME"]).findings == ()
+    bare = ds.DeltaTable.create(
+        sound / "bare", "id BIGINT, x BIGINT", properties={"delta.dataSkippingNumIndexedCols": "1"}
+    )
+    bare.append(pa.table({"id": [1], "x": [2]}))
+    assert bare.verify(assert_stats=["id", "x"]).rules == {"gate.statistics"}
+    with pytest.raises(ds.InvalidArgument, match="belong together"):
+        table.verify(min_skipped=60)
+    with pytest.raises(ds.InvalidArgument, match="no column"):
+        table.verify(assert_stats=["zz"])
+
+
+def _polars(path: Path) -> None:
+    pl.DataFrame({"id": [1, None, 3], "s": ["a", "b" * 100, None], "x": [1.5, float("nan"), -0.0]}).write_delta(
+        str(path)
+    )
+
+
+def _deltalake(path: Path) -> None:
+    times = pa.array([1_700_000_000_123_456, None, -5], pa.timestamp("us", "UTC"))
+    rows = pa.table({"id": [1, 2, 3], "ts": times, "p": ["a", "b", "c d"], "d": pa.array([1, 2, None], pa.date32())})
+    deltalake.write_deltalake(str(path), rows, partition_by=["p"])
+    deltalake.write_deltalake(str(path), rows, mode="append")
+    opened = deltalake.DeltaTable(str(path))
+    opened.delete("id = 2")
+    opened.create_checkpoint()
+    opened.optimize.compact()
+
+
+def _duckdb(path: Path) -> None:
+    extension = pytest.importorskip("duckdb_extension_delta", reason="duckdb-extension-delta is not installed (bench)")
+    ds.DeltaTable.create(path, "id BIGINT, s STRING")
+    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    binary = next(Path(extension.__file__).parent.rglob("delta.duckdb_extension"))
+    connection.execute(f"LOAD '{binary}'")
+    connection.execute(f"ATTACH '{path}' AS t (TYPE delta)")
+    connection.execute("INSERT INTO t VALUES (1, 'a'), (2, NULL)")
+
+
+@pytest.mark.parametrize("write", [_polars, _deltalake, _duckdb])
+def test_tables_of_other_writers_have_no_findings(tmp_path: Path, write: Callable[[Path], None]) -> None:
+    write(tmp_path / "t")
+    found = ds.verify(tmp_path / "t", data=True)
+    assert [each for each in found if each.severity != "info"] == []
+    assert found.not_checked == ()
+
+
+# Tables of the corpus that violate a rule on purpose, and the rules.
+_CRAFTED = {
+    "craft__part_value_spellings": {"data.partition-values"},
+    "craft__stats_odd_values": {"statistics.json"},
+    "deltars__issue_1374": {"data.statistics"},
+    "gen__collations_part": {"protocol.unlisted"},
+    "golden__corrupted-last-checkpoint-kernel": {"hint.readable"},
+    "golden__deltalog-getChanges": {"files.cdc"},
+    "kernelrs__cdf-table-simple": {"files.cdc"},
+    "kernelrs__compacted-log-files-table": {"compaction.reconciled"},
+    "kernelrs__parsed-stats": {"data.statistics"},
+    "kernelrs__table-with-cdf": {"files.cdc"},
+    "spark__dbr_8_0_non_generated_columns": {"protocol.unlisted"},
+    "spark__identity_test_written_by_version_5": {"protocol.unlisted"},
+}
+
+
+def test_sound_tables_of_the_corpus_have_no_findings() -> None:
+    if not corpus.present():
+        pytest.skip(corpus.ABSENT)
+
+    def check(table: corpus.CorpusTable) -> None:
+        found = ds.verify(table.path, data=True)
+        rules = {finding.rule for finding in found if finding.severity != "info"}
+        assert rules == _CRAFTED.get(table.name, set()), found
+        assert found.not_checked == ()
+
+    each([table for table in corpus.tables() if table.expect == "read"], check)
+
+
+def test_every_rule_has_a_damage() -> None:
+    shown = {damage.rule for damage in DAMAGES}
+    # Shown elsewhere: by gates, by schemas that only other tests build, and by files that killed writers leave.
+    others = {
+        *("gate.skipped", "gate.statistics", "log.state", "log.orphans", "schema.reserved"),
+        *("schema.collations", "domains.collations", "iceberg.features", "iceberg.types", "iceberg.partitioning"),
+    }
+    assert set(RULES) - shown == others
+    assert len({damage.name for damage in DAMAGES}) >= 60

@@ -1,0 +1,68 @@
+"""Verification beside delta-spark: its tables are sound, and it reads the rows that are left in repaired tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import deltaskip as ds
+from tests.maintenance.verify.damages import DAMAGES
+from tests.maintenance.verify.sound_tables import SOUND, rows
+from tests.reference.conftest import require_delta_spark, run_module
+
+_REPAIRED = {
+    "a file is gone": ("vectors", "mapped", "partitioned"),
+    "a minimum that is too high": ("plain",),
+    "checkpoint: cut off": ("checkpointed",),
+    "a sidecar is gone": ("in_sidecars",),
+    "hint: wrong checksum": ("partitioned",),
+    "checksum: numFiles": ("vectors",),
+}
+
+
+@pytest.mark.reference
+@pytest.mark.long
+def test_repaired_tables_and_tables_of_delta_spark(tmp_path: Path) -> None:
+    require_delta_spark()
+    written, repaired = tmp_path / "written", tmp_path / "repaired"
+    run_module("tests.reference.repaired", "write", written)
+    for table in sorted(written.iterdir()):
+        found = ds.verify(table, data=True)
+        assert [each for each in found if each.severity != "info"] == [], table.name
+        assert found.not_checked == ()
+    expected = {}
+    for damage in (each for each in DAMAGES if each.name in _REPAIRED):
+        for name in _REPAIRED[damage.name]:
+            table = repaired / f"{damage.name}-{name}".replace(" ", "-").replace(":", "")
+            SOUND[name](table)
+            damage.act(table)
+            assert damage.rule in ds.verify(table, data=damage.data, repair=True).rules
+            expected[table.name] = sorted(ds.DeltaTable(table).scan().to_arrow()["id"].to_pylist())
+    run_module("tests.reference.repaired", "read", repaired, tmp_path / "answers.json")
+    assert json.loads((tmp_path / "answers.json").read_text(encoding="utf-8")) == expected
+
+
+@pytest.mark.reference
+@pytest.mark.long
+def test_checksums_of_both_engines_agree_with_mismatches_fatal(tmp_path: Path) -> None:
+    """delta-spark derives each of its checksums from the one before it, which deltaskip wrote."""
+    require_delta_spark()
+    tables = {name: tmp_path / name for name in ("plain", "partitioned", "vectors", "mapped", "timed", "compacted")}
+    for name, table in tables.items():
+        SOUND[name](table)
+    # The latest version is the last one of a log compaction.
+    assert list(tables["compacted"].glob("_delta_log/*19.compacted.json"))
+    assert ds.DeltaTable(tables["compacted"]).version == 19
+    for number in range(4):
+        run_module("tests.reference.repaired", "commit", tmp_path, number)
+        for table in tables.values():
+            opened = ds.DeltaTable(table)
+            assert opened.verify(data=True).findings == ()
+            opened.append(rows(600 + 20 * number))
+            opened.delete(f"id = {100 + number}")
+            opened.update({"name": "'again'"}, f"id = {200 + number}")
+            if number == 2:
+                opened.checkpoint()
+            assert opened.verify(data=True).findings == ()
