@@ -41,7 +41,7 @@ LIMITS: dict[str, int] = {
     "txn": 5_850,
 }
 LIMITS_OF_TESTS: dict[str, int] = {
-    "": 6_300,
+    "": 6_100,
     "actions": 1_350,
     "alter": 2_050,
     "catalogs": 6_300,
