@@ -1,14 +1,15 @@
 """One key out of many files, and a merge of keys: with the key index, without it, and beside deltalake and DuckDB.
 
-    python -m benchmarks.key_index [--files 10000] [--rows 2000] [--keys 1000] [--rounds 3] [--folder DIR] [--no-peers]
+    python -m benchmarks.key_index [--files 10000] [--rows 2000] [--keys 1000] [--rounds 3] [--folder DIR]
+                                   [--no-peers] [--no-merge]
 
 The table has so many files of so many rows, with a random UUID as text in each, so that the bounds of every file
 contain every key. First the index is built, in a process of its own whose memory is measured. Then look-ups of present
 and absent keys are counted. A look-up returns the row of a key: `table.scan(where).to_arrow()` on an open table, by
-`to_pyarrow_table(filters=…)` of an open table of deltalake, and by SQL over an attached table of DuckDB, which keeps
-its snapshot. Their runs alternate, the first round warms up and is not counted, and their answers are equal. The merge
-updates the rows of some keys in copies of the table with and without the index, by deletion
-vectors.
+`to_pyarrow_table(filters=…)` of an open table of deltalake, by SQL over an attached table of DuckDB, which keeps its
+snapshot, and by delta-spark if DELTASKIP_DELTA_JARS is set. Their runs alternate, the first round warms up and is not
+counted, and their answers are equal. The merge updates the rows of some keys in copies of the table with and without
+the index, by deletion vectors.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.reads import _connection
+from benchmarks.recompute import JARS, session
 from deltaskip import DeltaTable, SetProperty
 from deltaskip.skipping.key_index.folder import KEY_FOLDER
 
@@ -113,6 +115,11 @@ def look_ups(path: Path, total: int, rounds: int, with_peers: bool) -> None:
         connection.execute(f"ATTACH '{path}' AS t (TYPE delta, PIN_SNAPSHOT)")
         engines["deltalake"] = lambda text: opened.to_pyarrow_table(filters=[("id", "=", text)])
         engines["DuckDB"] = lambda text: connection.execute(f"SELECT * FROM t WHERE id = '{text}'").to_arrow_table()
+        if os.environ.get(JARS):
+            spark = session(Path(os.environ[JARS]))
+            engines["delta-spark"] = lambda text: spark.sql(
+                f"SELECT * FROM delta.`{path}` WHERE id = '{text}'"
+            ).toArrow()
     _report("one key", engines, [key(total * place // 7 % total) for place in range(1, rounds + 2)], 5)
 
 
@@ -168,6 +175,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--build", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--no-merge", action="store_true")
     given = parser.parse_args()
     if given.build is not None:
         build(given.build)
@@ -180,7 +188,8 @@ def main() -> None:
         total = given.files * given.rows
         count_files(path, total)
         look_ups(path, total, given.rounds, not given.no_peers)
-        merges(path, total, given.keys, given.rounds)
+        if not given.no_merge:
+            merges(path, total, given.keys, given.rounds)
 
 
 if __name__ == "__main__":
