@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, overload
 
 import pyarrow as pa
 
@@ -192,11 +192,16 @@ class Engine(Protocol):
         """The active session of this process, otherwise a new local one that keeps its files in `scratch`."""
 
 
-def engine(act: str) -> Engine:
+@overload
+def engine(act: str) -> Engine: ...
+@overload
+def engine(act: str, role: type[_T]) -> _T: ...
+def engine(act: str, role: type[Any] = Engine) -> Any:
     """Return the engine, loading it on the first call.
 
     Args:
         act: The operation that needs the engine, as the beginning of a sentence: "Reading /data/sales through Spark".
+        role: The interface of a package above this one, which every implementation has as well.
 
     Raises:
         SparkUnavailable: PySpark is not installed, or this installation of deltaskip has no engine.

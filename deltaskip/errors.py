@@ -5,9 +5,9 @@ FileNotFoundError` work as well. A message has the problem and the solution; it 
 for a scan the version.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 __all__ = [
     "AmbiguousMerge",
@@ -47,8 +47,52 @@ __all__ = [
 ]
 
 
+class OptionAdvice(str):
+    """A part of a message that names an option of the Python interface, which other interfaces word differently.
+
+    Attributes:
+        option: The option, or the method or other thing of Python.
+        value: The value that it should, or should not, have.
+
+    Args:
+        option: The option.
+        value: Its value.
+        text: The words of the message; by default the option with its value, such as `schema_mode='merge'`.
+    """
+
+    option: str
+    value: object
+
+    def __new__(cls, option: str, value: object = None, text: str | None = None) -> Self:
+        found = super().__new__(cls, f"{option}={value!r}" if text is None else text)
+        found.option, found.value = option, value
+        return found
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.option, self.value, str(self)
+
+
 class DeltaSkipError(Exception):
     """Base class of the exceptions of deltaskip."""
+
+    _advice: tuple[OptionAdvice, ...] = ()
+
+    def advising(self, *advice: str) -> Self:
+        """Return the error with the advice that its message gives; plain strings are ignored."""
+        self._advice = tuple(each for each in advice if isinstance(each, OptionAdvice))
+        return self
+
+    def said(self, words: Callable[[OptionAdvice], str | None]) -> str:
+        """Return the message in the words of another interface.
+
+        words: Returns the words for an advice of the error or of those that caused it; None for those of Python.
+        """
+        message, error = str(self), self
+        while isinstance(error, DeltaSkipError):
+            for each in error._advice:
+                message = message.replace(each, words(each) or each)
+            error = error.__cause__  # type: ignore[assignment]
+        return message
 
 
 class InvalidArgument(DeltaSkipError, ValueError):
@@ -240,6 +284,11 @@ class SparkUnavailable(DeltaSkipError, ImportError):
 class StorageError(DeltaSkipError, OSError):
     """A storage operation failed: missing permissions, network errors, an unknown URI scheme."""
 
+    _advice = (
+        OptionAdvice("storage_options", "in", "in storage_options"),
+        OptionAdvice("storage_options", text="storage_options"),
+    )
+
 
 class OutOfMemory(DeltaSkipError, MemoryError):
     """A library below deltaskip does not have enough memory."""
@@ -291,24 +340,17 @@ def shown(value: object) -> str:
 
 
 @contextmanager
-def advice_in(words: Mapping[str, str]) -> Iterator[None]:
-    """Within the block, replace Python spellings in error messages by another interface's.
+def advice_in(words: Mapping[tuple[str, object], str]) -> Iterator[None]:
+    """Within the block, errors give their advice in the words of another interface.
 
-    words: The replacement of each part of a message that names Python syntax.
+    words: The words for an option and its value.
     """
     try:
         yield
     except DeltaSkipError as error:
         if error.args and isinstance(error.args[0], str):
-            error.args = (advised_in(error.args[0], words), *error.args[1:])
+            error.args = (error.said(lambda advice: words.get((advice.option, advice.value))), *error.args[1:])
         raise
-
-
-def advised_in(message: str, words: Mapping[str, str]) -> str:
-    """Return a message of an error with the words of another interface, as in `advice_in`."""
-    for of_python, other in words.items():
-        message = message.replace(of_python, other)
-    return message
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:

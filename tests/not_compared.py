@@ -21,7 +21,7 @@ from tests.catalogs.database import postgres
 DELTA_JARS = "DELTASKIP_DELTA_JARS"
 HADOOP_JARS = "DELTASKIP_HADOOP_JARS"
 NEWEST_PYTHON = "DELTASKIP_NEWEST_PYTHON"
-SPARKS = ("3.5", "4.0", "4.1", "4.3")
+SPARKS = ("3.5", "4.0", "4.1", "4.2", "4.3")
 _FETCH = "bash .ci/run fetches them with Maven"
 
 

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "deltaskip"
@@ -757,22 +758,17 @@ def messages_of(path: Path) -> Iterator[str]:
         pending += ast.iter_child_nodes(node)
 
 
-def test_every_replaced_word_stands_in_a_message() -> None:
-    """Otherwise a message that was changed would keep the words of Python in another interface."""
-    sources = {path: path.read_text(encoding="utf-8") for path in python_modules()}
-    replaced = {
-        (ident(path), key)
-        for path, text in sources.items()
-        if "\n_WORDS = {" in text
-        for node in tree_of(path).body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_WORDS"
-        for key in ast.literal_eval(node.value)
-    }
+def test_every_interface_words_advice_that_some_error_gives() -> None:
+    given: set[tuple[Any, ...]] = set()
+    worded: dict[str, set[tuple[Any, ...]]] = {}
+    for path in python_modules():
+        for node in ast.walk(tree_of(path)):
+            match node:
+                case ast.Call(ast.Name("OptionAdvice") | ast.Attribute(attr="OptionAdvice"), args):
+                    constants = [each.value for each in args[:2] if isinstance(each, ast.Constant)]
+                    given.add((*constants, None)[:2])
+                case ast.AnnAssign(ast.Name("_WORDS"), value=ast.Dict() as words):
+                    worded[ident(path)] = set(ast.literal_eval(words))
     tables = {"cli/commands.py", "delta/spark_errors.py", "statements/run.py", "spark/source/data_source.py"}
-    assert {name for name, _ in replaced} == tables
-    words = {word for _, word in replaced}
-    # Few modules have one of them, in texts that may be divided between lines.
-    joined = {path: re.sub(r'"\s*f?"', "", text) for path, text in sources.items()}
-    some = [path for path, text in joined.items() if any(word in text for word in words)]
-    found = {word for path in some for message in messages_of(path) for word in words if word in message}
-    assert words - found == set()
+    assert worded.keys() == tables
+    assert set().union(*worded.values()) <= given

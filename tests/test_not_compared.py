@@ -26,7 +26,7 @@ def test_whatever_is_absent_is_named_with_its_cure(monkeypatch: pytest.MonkeyPat
     for what, cure in [
         ("real tables", str(tmp_path / "shared" / "tables")), ("no Java is here", "JRE 17"),
         ("delta-spark: name the folder", not_compared.DELTA_JARS), ("HDFS", "which has no hadoop-client-minicluster"),
-        ("Spark 3.5, 4.0, 4.1, 4.3", "pyspark==3.5.*"), ("delta-rs", ".[reference]"), ("DuckDB", ".[reference]"),
+        ("Spark 3.5, 4.0, 4.1, 4.2, 4.3", "pyspark==3.5.*"), ("delta-rs", ".[reference]"), ("DuckDB", ".[reference]"),
         ("S3", ".[test]"), ("databases", ".[test]"), ("Postgres", "apt-get install postgresql"),
     ]:  # fmt: skip
         assert re.search(f"{re.escape(what)}.*{re.escape(cure)}", lines), what

@@ -56,14 +56,12 @@ _FOLDERS: list[TemporaryDirectory[str]] = []
     ("settings", "variables", "options"),
     [
         (("prec3", "daemon"), {}, ()),
-        (("basic",), {"PYTHONHASHSEED": "7"}, ("-O", "-bb")),
-        (("narrow", "1.13"), {"TZ": "Asia/Kathmandu"}, ()),
+        (("basic", "narrow", "1.13"), {"PYTHONHASHSEED": "7", "TZ": "Asia/Kathmandu"}, ("-O", "-bb")),
         (("traps", "1.25"), {}, ("-X", "dev")),
-        (("others",), {"PYTHONTZPATH": ""}, ()),
-        ((), _ASCII, ()),
+        (("others",), {"PYTHONTZPATH": "", **_ASCII}, ()),
         (("extended", "others", "daemon"), None, ()),
     ],
-    ids=["precision", "BasicContext", "numpy", "traps", "others", "ASCII", "ISO-8859-1"],
+    ids=["precision", "BasicContext and numpy", "traps", "ASCII", "ISO-8859-1"],
 )
 def test_settings_of_the_program_change_no_value_and_no_file(
     settings: Sequence[str], variables: Mapping[str, str] | None, options: Sequence[str]

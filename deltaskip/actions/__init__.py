@@ -1,5 +1,14 @@
 """The actions of the log as frozen dataclasses, with conversion to JSON and Arrow, paths and partition values."""
 
+from deltaskip.actions.action_fields import (
+    ADD_FIELDS,
+    DELETION_VECTOR,
+    DELETION_VECTOR_FIELDS,
+    FILE_SCHEMA,
+    LOGGED_DELETION_VECTOR,
+    REMOVE_FIELDS,
+    TEXT_MAP,
+)
 from deltaskip.actions.file_actions import (
     STORAGE_TYPES,
     AddCdcFile,
@@ -11,15 +20,6 @@ from deltaskip.actions.file_actions import (
     remove_files,
     remove_of,
     with_stats,
-)
-from deltaskip.actions.file_fields import (
-    ADD_FIELDS,
-    DELETION_VECTOR,
-    DELETION_VECTOR_FIELDS,
-    FILE_SCHEMA,
-    LOGGED_DELETION_VECTOR,
-    REMOVE_FIELDS,
-    TEXT_MAP,
 )
 from deltaskip.actions.lines import Action, parse_action, to_line, to_lines
 from deltaskip.actions.partition_values import (

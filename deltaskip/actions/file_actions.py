@@ -5,24 +5,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import members as m
-from deltaskip.actions.file_fields import (
+from deltaskip.actions.action_fields import (
     ADD_FIELDS,
     CDC_FIELDS,
     DELETION_VECTOR,
     DELETION_VECTOR_FIELDS,
     FILE_SCHEMA,
     REMOVE_FIELDS,
-    TEXT_MAP,
-    ActionFields,
 )
+from deltaskip.actions.members import JsonAction
 from deltaskip.errors import InvalidArgument
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_scalar, one_chunk
@@ -34,13 +32,15 @@ _SHARED = [name for name in ADD_FIELDS.logged if name in REMOVE_FIELDS.logged an
 
 
 @dataclass(frozen=True, slots=True)
-class DeletionVectorDescriptor:
+class DeletionVectorDescriptor(JsonAction):
     """Location of a deletion vector and the number of rows that it deletes.
 
     `storage_type` is u (file named by a UUID relative to the table), p (absolute path), i (inline) or r (path relative
     to the table, which is not percent-encoded). An `offset` of None means that the log has no offset, and readers start
     at byte 0.
     """
+
+    FIELDS = DELETION_VECTOR_FIELDS
 
     storage_type: str
     path_or_inline_dv: str
@@ -58,21 +58,30 @@ class DeletionVectorDescriptor:
         return key if self.offset is None else f"{key}@{self.offset}"
 
     @classmethod
-    def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the descriptor. Raises InvalidArgument with the name of a missing or wrong member."""
-        values = _read(_DELETION_VECTOR, json)
+    def _checked(cls, values: dict[str, Any]) -> dict[str, Any]:
         if values["storage_type"] not in STORAGE_TYPES:
             known = " or ".join(STORAGE_TYPES)
             raise InvalidArgument(f"deletionVector.storageType is not {known}: {values['storage_type']!r}")
-        for field in DELETION_VECTOR_FIELDS.fields:
+        for field in cls.FIELDS.fields:
             value = values[field.name]
             if isinstance(value, int) and value < 0:
                 raise InvalidArgument(f"deletionVector.{field.logged} is negative: {value}")
-        return cls(**values)
+        return values
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the descriptor as JSON of the log."""
-        return _written(DELETION_VECTOR_FIELDS, self)
+
+JsonAction.NESTED[DELETION_VECTOR] = DeletionVectorDescriptor
+
+
+class _FileAction(JsonAction):
+    __slots__ = ()
+    # A subclass has its own.
+    FIELDS = ADD_FIELDS
+
+    @classmethod
+    def _checked(cls, values: dict[str, Any]) -> dict[str, Any]:
+        if not values["path"]:
+            raise InvalidArgument(f"{cls.FIELDS.action}.path is empty")
+        return values
 
 
 def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -91,12 +100,14 @@ def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 @dataclass(frozen=True, slots=True)
-class AddFile:
+class AddFile(_FileAction):
     """The add action of a logical file.
 
     `path` is as logged (percent-encoded), `partition_values` are raw strings by physical name, `stats` is JSON text,
     and times are milliseconds since the epoch.
     """
+
+    FIELDS = ADD_FIELDS
 
     path: str
     partition_values: Mapping[str, str | None]
@@ -110,19 +121,12 @@ class AddFile:
     default_row_commit_version: int | None = None
     clustering_provider: str | None = None
 
-    @classmethod
-    def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises InvalidArgument with the name of a missing or wrong member."""
-        return cls(**_read_file(_ADD, json))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the action as JSON of the log."""
-        return _written(ADD_FIELDS, self)
-
 
 @dataclass(frozen=True, slots=True)
-class RemoveFile:
+class RemoveFile(_FileAction):
     """The tombstone of a logical file."""
+
+    FIELDS = REMOVE_FIELDS
 
     path: str
     data_change: bool
@@ -136,34 +140,18 @@ class RemoveFile:
     base_row_id: int | None = None
     default_row_commit_version: int | None = None
 
-    @classmethod
-    def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises InvalidArgument with the name of a missing or wrong member."""
-        return cls(**_read_file(_REMOVE, json))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the action as JSON of the log."""
-        return _written(REMOVE_FIELDS, self)
-
 
 @dataclass(frozen=True, slots=True)
-class AddCdcFile:
+class AddCdcFile(_FileAction):
     """A file with row-level changes of one version (change data feed)."""
+
+    FIELDS = CDC_FIELDS
 
     path: str
     partition_values: Mapping[str, str | None]
     size: int
     data_change: bool = False
     tags: Mapping[str, str | None] | None = None
-
-    @classmethod
-    def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises InvalidArgument with the name of a missing or wrong member."""
-        return cls(**_read_file(_CDC, json))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the action as JSON of the log."""
-        return _written(CDC_FIELDS, self)
 
 
 def add_actions(adds: pa.Table) -> Iterator[AddFile]:
@@ -214,64 +202,3 @@ def remove_of(add: AddFile, deletion_timestamp: int, data_change: bool = True) -
 def with_stats(add: AddFile, stats: str | None) -> AddFile:
     """Return an add action of the same logical file with other statistics and without a data change."""
     return replace(add, stats=stats, data_change=False)
-
-
-def _read_file(reader: _MemberReader, json: Mapping[str, Any]) -> dict[str, Any]:
-    values = _read(reader, json)
-    if not values["path"]:
-        raise InvalidArgument(f"{reader.action}.path is empty")
-    return values
-
-
-def _read(reader: _MemberReader, json: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the action's fields by name. Raises InvalidArgument with the name of a missing or wrong member."""
-    m.mapping("json", json)
-    values = {name: read(reader.action, json, logged) for name, logged, read in reader.fields}
-    for name, logged in reader.required:
-        if values[name] is None:
-            raise InvalidArgument(f"{reader.action}.{logged} is missing")
-    return values
-
-
-def _written(fields: ActionFields, action: Any) -> dict[str, Any]:
-    """The action's members by their keys in the log, without members that are None."""
-    members: dict[str, Any] = {}
-    for field in fields.fields:
-        value = getattr(action, field.name)
-        if isinstance(value, DeletionVectorDescriptor):
-            members[field.logged] = value.to_json()
-        elif value is not None:
-            members[field.logged] = dict(m.mapping(field.name, value)) if field.type == TEXT_MAP else value
-    return members
-
-
-def _deletion_vector(action: str, json: Mapping[str, Any], name: str) -> DeletionVectorDescriptor | None:
-    value = json.get(name)
-    if value is None:
-        return None
-    if not isinstance(value, Mapping):
-        raise InvalidArgument(f"{action}.{name} is not an object")
-    return DeletionVectorDescriptor.from_json(value)
-
-
-_READ_TYPE: dict[pa.DataType, Callable[[str, Mapping[str, Any], str], Any]] = {
-    pa.string(): m.optional_string,
-    pa.int32(): m.optional_int32,
-    pa.int64(): m.optional_integer,
-    pa.bool_(): m.optional_boolean,
-    TEXT_MAP: m.optional_string_map,
-    DELETION_VECTOR: _deletion_vector,
-}
-
-
-class _MemberReader:
-    """Reads the members of an action by name, key in the log and type of each field."""
-
-    def __init__(self, fields: ActionFields) -> None:
-        self.action = fields.action
-        self.fields = [(field.name, field.logged, _READ_TYPE[field.type]) for field in fields.fields]
-        self.required = [(field.name, field.logged) for field in fields.fields if field.name in fields.required]
-
-
-_ADD, _REMOVE, _CDC = _MemberReader(ADD_FIELDS), _MemberReader(REMOVE_FIELDS), _MemberReader(CDC_FIELDS)
-_DELETION_VECTOR = _MemberReader(DELETION_VECTOR_FIELDS)

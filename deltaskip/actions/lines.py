@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.actions.action_fields import DELETION_VECTOR, DELETION_VECTOR_FIELDS, TEXT_MAP, ActionFields, Field
 from deltaskip.actions.file_actions import AddCdcFile, AddFile, RemoveFile
-from deltaskip.actions.file_fields import DELETION_VECTOR, DELETION_VECTOR_FIELDS, TEXT_MAP, ActionFields, Field
 from deltaskip.actions.table_actions import (
     CheckpointMetadata,
     CommitInfo,
@@ -22,29 +22,13 @@ from deltaskip.actions.table_actions import (
 )
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar, is_true, one_chunk
 
-Action = (
-    AddFile
-    | RemoveFile
-    | AddCdcFile
-    | Protocol
-    | Metadata
-    | Txn
-    | DomainMetadata
-    | CommitInfo
-    | CheckpointMetadata
-    | Sidecar
+_FieldAction = (
+    AddFile | RemoveFile | AddCdcFile | Protocol | Metadata | Txn | DomainMetadata | CheckpointMetadata | Sidecar
 )
+Action = _FieldAction | CommitInfo
 _TYPES: dict[str, type[Action]] = {
-    "add": AddFile,
-    "remove": RemoveFile,
-    "cdc": AddCdcFile,
-    "protocol": Protocol,
-    "metaData": Metadata,
-    "txn": Txn,
-    "domainMetadata": DomainMetadata,
     "commitInfo": CommitInfo,
-    "checkpointMetadata": CheckpointMetadata,
-    "sidecar": Sidecar,
+    **{kind.FIELDS.action: kind for kind in get_args(_FieldAction)},
 }
 _NAMES = {action: name for name, action in _TYPES.items()}
 

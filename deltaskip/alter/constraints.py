@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from deltaskip.alter.altered_table import AlteredTable, done, with_property
-from deltaskip.alter.table_changes import AddConstraint, DropConstraint
+from deltaskip.alter.table_changes import IF_EXISTS, AddConstraint, DropConstraint
 from deltaskip.engine import active_engine, engine
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, UnsupportedFeature
 from deltaskip.log import Snapshot
@@ -52,9 +52,9 @@ def drop_constraint(state: AlteredTable, change: DropConstraint) -> AlteredTable
             return state
         names = ", ".join(sorted(state.properties.constraints)) or "none"
         raise InvalidArgument(
-            f"{state.table} has no constraint {change.name}, so it cannot be dropped: use if_exists=True if that is no "
+            f"{state.table} has no constraint {change.name}, so it cannot be dropped: use {IF_EXISTS} if that is no "
             f"error. It has {names}."
-        )
+        ).advising(IF_EXISTS)
     text = state.properties.constraints[known]
     state = with_property(state, CONSTRAINT_PREFIX + known, None)
     state = replace(state, new_constraints=tuple(name for name in state.new_constraints if name != known))

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from deltaskip.alter.altered_table import AlteredTable, LoggedChange, done, with_property, with_schema
 from deltaskip.alter.features import requested_feature
-from deltaskip.alter.table_changes import RemoveProperty, SetComment, SetProperty
+from deltaskip.alter.table_changes import IF_EXISTS, RemoveProperty, SetComment, SetProperty
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.enabling import (
     FEATURE_PREFIX,
@@ -131,8 +131,8 @@ def _without(state: AlteredTable, name: str, if_exists: bool) -> AlteredTable:
             return state
         known = ", ".join(sorted(state.configuration)) or "none"
         raise InvalidArgument(
-            f"{state.table} has no property {name}: use if_exists=True if that is no error. It has {known}."
-        )
+            f"{state.table} has no property {name}: use {IF_EXISTS} if that is no error. It has {known}."
+        ).advising(IF_EXISTS)
     else:
         if name == TableProperties.mapping_mode.name:
             _set_mode(state, "none")

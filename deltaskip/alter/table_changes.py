@@ -11,9 +11,11 @@ from typing import Any
 
 from deltaskip.arguments import flag, property_text, text, unicode_text
 from deltaskip.doors import door
-from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, OptionAdvice, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.types import column_path, display_name
+
+IF_EXISTS = OptionAdvice("if_exists", True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,8 @@ from deltaskip.warning import warn
 
 # The second one is the name of the format in Spark.
 PROVIDERS = ("delta", "deltaskip")
+CASCADE = errors.OptionAdvice("cascade", True, "cascade=True (CASCADE in SQL)")
+_CREATE_NAMESPACE = errors.OptionAdvice("create_namespace", text="create it with create_namespace")
 COMMENT, LOCATION, PROVIDER, EXTERNAL = "comment", "location", "provider", "external"
 """Properties with a special meaning, which are not stored as properties of the Delta table."""
 
@@ -297,8 +299,8 @@ class LocatedCatalog(TransactionalTableCatalog):
             content = str(tables[0]) if tables else shown_namespace(inside[0])
             raise errors.NamespaceNotEmpty(
                 f"The namespace {shown_namespace(found)} of the catalog {self.name} contains {content}: drop that "
-                f"first, or pass cascade=True (CASCADE in SQL)."
-            )
+                f"first, or pass {CASCADE}."
+            ).advising(CASCADE)
         for each in inside:
             self.drop_namespace(each, cascade=True)
         for ident in tables:
@@ -422,8 +424,8 @@ class LocatedCatalog(TransactionalTableCatalog):
             near = ""
         shown = shown_namespace(namespace)
         return errors.NamespaceNotFound(
-            f"The catalog {self.name} has no namespace {shown}: create it with create_namespace.{near}"
-        )
+            f"The catalog {self.name} has no namespace {shown}: {_CREATE_NAMESPACE}.{near}"
+        ).advising(_CREATE_NAMESPACE)
 
     def _check_free(self, ident: CatalogIdentifier) -> None:
         if self.find_entry(ident) is not None:

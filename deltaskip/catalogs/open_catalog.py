@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import TracebackType
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from deltaskip import arguments
 from deltaskip.catalogs.configuration import configured, configured_names, default_name
@@ -170,7 +170,7 @@ def install_catalog(spark: Any, name: str, catalog: TableCatalog) -> InstalledCa
         raise InvalidArgument("name must be the name of the catalog in Spark's SQL, such as 'lake', not ''.")
     if not isinstance(catalog, TableCatalog):
         raise InvalidArgumentType.of("catalog", "a TableCatalog", catalog)
-    asked = cast(CatalogEngine, engine("Installing a catalog in a Spark session"))
+    asked = engine("Installing a catalog in a Spark session", CatalogEngine)
     uninstall = asked.install_catalog(spark, wanted, catalog)
     return InstalledCatalog(wanted, catalog, uninstall)
 
@@ -209,5 +209,5 @@ def session_catalog(
     """
     if rest:
         raise InvalidArgument(f"The URL of the catalog of a Spark session must be 'spark:', not 'spark:{rest}'.")
-    asked = cast(CatalogEngine, engine("Opening the catalog of a Spark session"))
+    asked = engine("Opening the catalog of a Spark session", CatalogEngine)
     return asked.session_catalog(spark, arguments.unicode_text("name", name), storage_options)

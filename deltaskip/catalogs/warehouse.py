@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from deltaskip import arguments, errors
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, namespace_of, shown_namespace
-from deltaskip.catalogs.located import LocatedCatalog, TableEntry
+from deltaskip.catalogs.located import CASCADE, LocatedCatalog, TableEntry
 from deltaskip.json_text import parse_json
 from deltaskip.lazy_regex import regex
 from deltaskip.log.file_names import Kind, commit_name, parse_log_file
@@ -266,9 +266,9 @@ class WarehouseCatalog(LocatedCatalog):
                 if self._storage.exists(path) and not self._is_table(path) and not self._is_namespace(path):
                     raise errors.NamespaceNotEmpty(
                         f"The namespace {shown_namespace(found)} of the catalog {self.name} contains files of a table "
-                        f"{name} that is being created, or whose creation was interrupted: pass cascade=True "
-                        f"(CASCADE in SQL) to delete them."
-                    )
+                        f"{name} that is being created, or whose creation was interrupted: pass {CASCADE} "
+                        f"to delete them."
+                    ).advising(CASCADE)
         return super().drop_namespace(found, cascade)
 
     def remove_namespace(self, namespace: Namespace) -> bool:

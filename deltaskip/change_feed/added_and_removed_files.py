@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.actions import FILE_SCHEMA, absolute_uris, decode_paths
-from deltaskip.actions.file_fields import DELETION_VECTOR
+from deltaskip.actions.action_fields import DELETION_VECTOR
 from deltaskip.change_feed.version_range import VersionRange
 from deltaskip.errors import CorruptLog, InvalidArgument, VersionNotFound
 from deltaskip.log import Snapshot, check_same_table

@@ -283,7 +283,7 @@ class ChangeScan(AsFrames, Reopened):
             DataFileMissing: A file with changes does not exist, because it was vacuumed.
             UnsupportedFeature: This version of Spark cannot read the table.
         """
-        asked = cast(ChangeFeedEngine, engine(f"Reading the changes of {self.snapshot.table_root} through Spark"))
+        asked = engine(f"Reading the changes of {self.snapshot.table_root} through Spark", ChangeFeedEngine)
         return asked.changes_to_dataframe(spark, self)
 
     def to_arrow(self) -> pa.Table:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence, Set
 from typing import Literal
 
 from deltaskip.actions import Metadata, Protocol
-from deltaskip.errors import InvalidArgument, SchemaError, VersionNotFound
+from deltaskip.errors import InvalidArgument, OptionAdvice, SchemaError, VersionNotFound
 from deltaskip.features.support_checks import check_readable
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.catalog_commits import is_managed
@@ -112,16 +112,18 @@ def check_states(
         last = max(i for i, on in enumerate(known) if not on)
         feed, ids = TableProperties.change_data_feed.name, TableProperties.row_tracking.name
         needed = {"feed": f"{feed} was not", "rows": f"{ids} was not", "auto": f"neither {feed} nor {ids} was"}[source]
+        later = OptionAdvice("start", states[last + 1].version) if last + 1 < len(states) else ""
         cure = (
-            f"pass start={states[last + 1].version} or later"
-            if last + 1 < len(states)
+            f"pass {later} or later"
+            if later
             else f"set {ids if source == 'rows' else feed} to true, and read the changes of later versions"
         )
-        by_values = "" if source == "feed" else ", or pass source='rows' to compare whole rows"
+        rows = OptionAdvice("source", "rows")
+        by_values = "" if source == "feed" else f", or pass {rows} to compare whole rows"
         raise InvalidArgument(
             f"The changes of version {states[known.index(False)].version} of {root} were not recorded, because "
             f"{needed} true: {cure}{by_values}."
-        )
+        ).advising(later, rows)
     managed = is_managed(snapshot.storage)
     cure = "read the changes up to the version before that change, and those from it on, separately (start, end)"
     for state in states:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltaskip.errors import CorruptLog, InvalidArgument, VersionNotFound
+from deltaskip.errors import CorruptLog, InvalidArgument, OptionAdvice, VersionNotFound
 from deltaskip.log import LogFile, Snapshot, check_same_table, load_snapshot, refresh
 from deltaskip.log.commit import read_commits
 from deltaskip.log.commit_times import CommitTimes
@@ -14,6 +14,7 @@ from deltaskip.records import dataclass
 
 # File times are adjusted to ascend with the versions, starting this many versions before the range, as in delta-spark.
 VERSIONS_BEFORE = 100
+_OUT_OF_RANGE = OptionAdvice("allow_out_of_range", True)
 # Commits that are read sooner than another snapshot is opened.
 _FEW, _LITTLE_BYTES = 16, 1 << 20
 
@@ -101,8 +102,8 @@ def version_range(
         if not allow_out_of_range:
             raise VersionNotFound(
                 f"The changes of {root} cannot start at version {first.version}: version {latest.version} is the "
-                f"latest; pass allow_out_of_range=True to get no changes until there are newer versions."
-            )
+                f"latest; pass {_OUT_OF_RANGE} to get no changes until there are newer versions."
+            ).advising(_OUT_OF_RANGE)
         return VersionRange(first.version, first.version - 1, latest, list_log(storage, root, latest.version))
     listing = list_log(storage, root, from_version)
     times = _Times(latest, listing)
@@ -203,6 +204,6 @@ class _Times:
         newest = self._versions[-1]
         return VersionNotFound(
             f"{argument} must not be after the last commit: {shown_time(timestamp_ms)} is after version {newest} of "
-            f"{self._latest.root}, committed at {shown_time(self._times[newest])}; pass allow_out_of_range=True to "
+            f"{self._latest.root}, committed at {shown_time(self._times[newest])}; pass {_OUT_OF_RANGE} to "
             f"accept it."
-        )
+        ).advising(_OUT_OF_RANGE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import traceback
 import warnings
@@ -46,7 +45,7 @@ from deltaskip.cli import (  # noqa: F401
     verify,
 )
 from deltaskip.cli.command_line import one_line, program, show_warning
-from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, advised_in
+from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, OptionAdvice
 
 # Commands register themselves with the program.
 from deltaskip.lazy_regex import regex
@@ -89,15 +88,16 @@ _OTHER_COMMANDS = {
 }
 
 # Words of messages for Python callers, and their replacements on the command line.
-_WORDS = {
-    "Pass a session as spark, or write the rows as a DataFrame of one.": "Give --spark.",
-    "Pass a session as spark.": "Give --spark where the command has it, or a statement to deltaskip sql.",
-    "create it with create_namespace": "create it with the command namespaces --create NAME",
-    "name the columns to set, leave it out with except_, or keep": "add it to the files, or keep",
+_WORDS: dict[tuple[str, object], str] = {
+    ("spark", "rows"): "Give --spark.",
+    ("spark", "statement"): "Give --spark where the command has it, or a statement to deltaskip sql.",
+    ("create_namespace", None): "create it with the command namespaces --create NAME",
+    ("except_", None): "add it to the files,",
+    ("schema_mode", "merge"): "with --schema-mode merge",
+    ("enforce_retention", False): "vacuum with --no-enforce-retention",
+    ("optimize", "purge"): "deltaskip optimize --purge",
+    ("if_exists", True): "IF EXISTS",
 }
-
-_PARAMS = regex(r"params=\{'(\w+)': …\}")
-_ARGUMENT = regex(r"\b([a-z_]+)=(?:'(\w+)'|(False|True)\b|(?<=pass start=)(\d+))")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -151,8 +151,7 @@ def _sentence(error: Exception) -> str:
         case click.ClickException():
             return one_line(error.format_message())
         case DeltaSkipError():
-            said = _PARAMS.sub(r"--param \1=VALUE", advised_in(str(error), _WORDS))
-            return one_line(_ARGUMENT.sub(_as_option, said))
+            return one_line(error.said(_on_the_command_line))
         case OSError():
             return one_line(redacted(f"{error.strerror or error}: {error.filename}" if error.filename else str(error)))
         case _:
@@ -189,12 +188,16 @@ def _habit(said: str, option: str, context: click.Context) -> str | None:
     return None
 
 
-def _as_option(argument: re.Match[str]) -> str:
-    """Return the command-line spelling of a Python argument: mode='replace' becomes --mode replace."""
-    name = argument[1].replace("_", "-")
-    option = f"--no-{name}" if argument[3] == "False" else f"--{name}"
-    known = any(option in each.opts for command in program.commands.values() for each in command.params)
-    return f"{option} {argument[2] or argument[4] or ''}".rstrip() if known else argument[0]
+def _on_the_command_line(advice: OptionAdvice) -> str | None:
+    """The words for an advice, such as `--mode replace`; None if no command has the option."""
+    option, value = advice.option, advice.value
+    if (option, value) in _WORDS:
+        return _WORDS[option, value]
+    if option == "params":
+        return f"--param {value}=VALUE"
+    name = f"--{'no-' if value is False else ''}{option.replace('_', '-')}"
+    known = any(name in each.opts for command in program.commands.values() for each in command.params)
+    return f"{name} {'' if isinstance(value, bool) else value}".rstrip() if known and value is not None else None
 
 
 def _print_error(sentence: str) -> None:

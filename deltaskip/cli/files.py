@@ -64,7 +64,7 @@ def counting(table: DeltaTable, always: bool) -> Iterator[Callable[[], int | Non
 
     It returns None if counting could take longer than listing, unless `always` is set.
     """
-    if not always and _is_large(table):
+    if not always and bool(sum(part.metadata.num_rows for part in table.snapshot.checkpoint_parts) > _COUNTED_ROWS):
         yield lambda: None
         return
     from concurrent.futures import ThreadPoolExecutor
@@ -72,10 +72,6 @@ def counting(table: DeltaTable, always: bool) -> Iterator[Callable[[], int | Non
     table.snapshot.commit_adds  # noqa: B018 replay once, before both threads use it
     with ThreadPoolExecutor(1) as pool:
         yield pool.submit(table.scan().total_files).result
-
-
-def _is_large(table: DeltaTable) -> bool:
-    return bool(sum(part.metadata.num_rows for part in table.snapshot.checkpoint_parts) > _COUNTED_ROWS)
 
 
 def write_text(out: IO[str], version: int, total_files: int | None, files: pa.Table) -> None:

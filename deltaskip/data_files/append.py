@@ -15,7 +15,7 @@ from deltaskip.data_files.file_layout import first_collation_versions, layout_af
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.data_files.sort_order import sort_columns
 from deltaskip.data_files.written_rows import WrittenRows
-from deltaskip.errors import SchemaError
+from deltaskip.errors import OptionAdvice, SchemaError
 from deltaskip.features.enabling import protocol_for
 from deltaskip.features.identity_columns import with_mark
 from deltaskip.log import Snapshot
@@ -32,6 +32,8 @@ from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
+
+PARTITION_BY = OptionAdvice("partition_by", text="partition_by")
 
 
 def append(
@@ -254,8 +256,8 @@ def _check_partitions(incoming: StructType, partition_columns: Sequence[str], ro
     if missing is not None:
         raise SchemaError(
             f"The rows that replace the schema of {root} have no column {display_name([missing])}, by which the table "
-            f"is partitioned: add the column, or choose the partition columns with partition_by."
-        )
+            f"is partitioned: add the column, or choose the partition columns with {PARTITION_BY}."
+        ).advising(PARTITION_BY)
 
 
 def _with_schema(metadata: Metadata, schema: StructType, configuration: Mapping[str, str]) -> Metadata:

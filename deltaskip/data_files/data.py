@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -60,7 +60,7 @@ class GivenRows:
         # Cached rows, in the layout in which they were given.
         self._kept: pa.Table | None = None
         if _library(data) == "pyspark" and hasattr(data, "sparkSession"):
-            cast(WritingEngine, engine("Writing a DataFrame")).check_frame(data, name)
+            engine("Writing a DataFrame", WritingEngine).check_frame(data, name)
             self._frame = data
         else:
             self._reader = _reader_of(data, name)
@@ -140,7 +140,7 @@ class GivenRows:
             StorageError: The files cannot be written.
         """
         if self._frame is not None:
-            asked = cast(WritingEngine, engine(f"Writing a DataFrame to {plan.table}"))
+            asked = engine(f"Writing a DataFrame to {plan.table}", WritingEngine)
             return asked.write_dataframe(self._frame, plan, layout)
         rows = ArrowRows(plan, layout.time_zone)
         written = write_data_files(rows.stream(self.batches(plan.table)), layout, divided=True)

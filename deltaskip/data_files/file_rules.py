@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from deltaskip.actions import FILE_SCHEMA, AddFile, PartitionValueError, parse_partition_value, partition_column
 from deltaskip.data_files.written_rows import WritingEngine
 from deltaskip.doors import first_line
-from deltaskip.engine import active_engine
+from deltaskip.engine import active_engine, engine
 from deltaskip.errors import DeltaSkipError, PredicateError, RowViolation, StorageError, UnsupportedFeature
 from deltaskip.log import LogSegment, Snapshot
 from deltaskip.log.state_actions import StateChange
@@ -220,14 +220,13 @@ class _Check:
     def by_session(self, files: Snapshot, rules: Sequence[RowRule]) -> None:
         """Check rules over the files by the active session; without one, raise the reason why it is needed."""
         plan = self._plan(rules)
-        engine = active_engine()
-        if engine is None:
+        if active_engine() is None:
             reason = next((self._refused[rule] for rule in rules if rule in self._refused), None)
             raise reason or UnsupportedFeature(
                 f"Timestamps of INT96 in files for {plan.table} are read by Spark only, to check "
                 f"{rules[0].expression}: start a session first."
             )
-        cast(WritingEngine, engine).check_rows(Scan(files, ReadOptions(hidden=True)), plan)
+        engine("Checking files", WritingEngine).check_rows(Scan(files, ReadOptions(hidden=True)), plan)
 
     def _by_arrow(self, file: NewFile, rule: RowRule) -> None:
         rows = ArrowRows(self._plan([rule]), self._time_zone)

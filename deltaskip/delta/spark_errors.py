@@ -35,11 +35,11 @@ _CLASSES: dict[type[errors.DeltaSkipError], type[Exception]] = {
 }
 
 
-_WORDS = {
-    "with schema_mode='merge'": "by withSchemaEvolution()",
-    "leave it out with except_, or keep": "or keep",
-    "when_matched_update_all()": "whenMatchedUpdateAll()",
-    "vacuum with enforce_retention=False if": "set spark.databricks.delta.retentionDurationCheck.enabled to false if",
+_WORDS: dict[tuple[str, object], str] = {
+    ("schema_mode", "merge"): "by withSchemaEvolution()",
+    ("except_", None): "name the columns to set,",
+    ("when_matched_update_all", None): "whenMatchedUpdateAll()",
+    ("enforce_retention", False): "set spark.databricks.delta.retentionDurationCheck.enabled to false",
 }
 _PREFIX = "io.delta.exceptions."
 _THEIRS = "delta.exceptions"

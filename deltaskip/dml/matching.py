@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from deltaskip.dml.little_data import is_little_to_read
 from deltaskip.dml.positions import RowPositions
-from deltaskip.errors import DeltaSkipError
+from deltaskip.errors import DeltaSkipError, UnsupportedFeature
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import EvaluationError, padded_column
@@ -60,7 +60,7 @@ def positions_where(
 def matching_here(scan: Scan, files: pa.Table, time_zone: str) -> RowPositions | None:
     """Return the live rows of each file that match, if this process finds them in less time than a job takes to start.
 
-    files: `DataFiles.listed`. None if there is too much to read, or a row for which only Spark evaluates the predicate.
+    files: `DataFiles.listed`. None if there is too much to read, or a row that only Spark reads or evaluates.
     """
     snapshot = scan.snapshot
     wanted = top_level_columns(scan.predicate)
@@ -76,7 +76,7 @@ def matching_here(scan: Scan, files: pa.Table, time_zone: str) -> RowPositions |
 
     try:
         return positions_where(rows, files, true_rows)
-    except EvaluationError:
+    except (EvaluationError, UnsupportedFeature):
         return None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from deltaskip.actions import parse_partition_value
-from deltaskip.data_files.append import append_to
+from deltaskip.data_files.append import PARTITION_BY, append_to
 from deltaskip.data_files.data import GivenRows
 from deltaskip.data_files.written_rows import WrittenRows
 from deltaskip.dml.changed_rows import AppliedChanges, check_first
@@ -17,7 +17,7 @@ from deltaskip.dml.delete import remove_rows
 from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files_to_change import FilesToChange, PartitionKey, files_of_partitions
 from deltaskip.dml.rows_to_change import RowsToChange, execution_of, rows_to_change
-from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
+from deltaskip.errors import InvalidArgument, OptionAdvice, PredicateError, SchemaError
 from deltaskip.log import Snapshot
 from deltaskip.predicates import as_columns_of, given_predicate, written_node
 from deltaskip.records import dataclass
@@ -36,6 +36,11 @@ from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 # A predicate with more partitions than this is recorded column by column, so that checking it stays fast.
 _MOST_PARTITIONS = 64
 _MOST_VALUES = 8
+
+
+_WHERE = OptionAdvice("where", text="where")
+_DYNAMIC = OptionAdvice("partitions", "dynamic")
+_REPLACE_SCHEMA = OptionAdvice("schema_mode", "replace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +66,17 @@ class Overwrite:
         # delta-spark, WriteIntoDelta: overwriteSchema is refused with dynamic partition overwrite and replaceWhere.
         if self.partitions == "dynamic" and self.where is not None:
             raise InvalidArgument(
-                "Specify either where or partitions='dynamic', not both: each names the rows to replace."
-            )
+                f"Specify either {_WHERE} or {_DYNAMIC}, not both: each names the rows to replace."
+            ).advising(_WHERE, _DYNAMIC)
         if self.schema_mode == "replace" and (self.partitions == "dynamic" or self.where is not None):
-            reason = "so where cannot" if self.where is not None else "so partitions='dynamic' cannot"
-            raise InvalidArgument(f"schema_mode='replace' replaces all rows, {reason} be given with it.")
+            other = _WHERE if self.where is not None else _DYNAMIC
+            raise InvalidArgument(f"{_REPLACE_SCHEMA} replaces all rows, so {other} cannot be given with it.").advising(
+                _REPLACE_SCHEMA, other
+            )
         if self.partition_by is not None and self.schema_mode != "replace":
-            raise InvalidArgument("partition_by can be given only with schema_mode='replace', which rewrites all rows.")
+            raise InvalidArgument(
+                f"{PARTITION_BY} can be given only with {_REPLACE_SCHEMA}, which rewrites all rows."
+            ).advising(PARTITION_BY, _REPLACE_SCHEMA)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,8 +162,8 @@ def overwrite_in(
         except SchemaError as error:
             if replaced.schema_mode == "replace" or replaced.where is not None or replaced.partitions == "dynamic":
                 raise
-            cure = "To replace the columns of the table by those of the rows, overwrite with schema_mode='replace'."
-            raise type(error)(f"{error} {cure}") from error
+            cure = f"To replace the columns of the table by those of the rows, overwrite with {_REPLACE_SCHEMA}."
+            raise type(error)(f"{error} {cure}").advising(_REPLACE_SCHEMA) from error
     return replace_rows(transaction, plan, written)
 
 

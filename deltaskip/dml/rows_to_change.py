@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.execution import ChangingEngine, RowExecution
@@ -40,7 +40,7 @@ def execution_of(snapshot: Snapshot, spark: Any, time_zone: str, act: str) -> Ro
     """
     if spark is None:
         return ArrowExecution(snapshot, time_zone)
-    asked = cast(ChangingEngine, engine(f"{act} rows of {snapshot.table_root}"))
+    asked = engine(f"{act} rows of {snapshot.table_root}", ChangingEngine)
     return asked.row_execution(spark, snapshot)
 
 

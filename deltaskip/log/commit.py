@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import CommitInfo
-from deltaskip.actions.file_fields import ADD_FIELDS, CDC_FIELDS, ActionFields
+from deltaskip.actions.action_fields import ADD_FIELDS, CDC_FIELDS, ActionFields
 from deltaskip.errors import CorruptLog, StorageError
 from deltaskip.json_text import parse_json
 from deltaskip.kernels.commit_json import CommitSyntaxError, ParsedCommits, parse_commits

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 from deltaskip.actions import Format, Metadata, Protocol
-from deltaskip.errors import CorruptLog, InvalidArgument, TableAlreadyExists
+from deltaskip.errors import CorruptLog, InvalidArgument, OptionAdvice, TableAlreadyExists
 from deltaskip.log.file_names import FOLDERS_OF_TABLES, parse_log_file
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT
 from deltaskip.log.segment import LogSegment, read_listing
@@ -96,12 +96,13 @@ def _data_in(storage: Storage, folder: str) -> Iterator[str]:
             yield entry.name
 
 
-_CREATED_AGAIN = "open it, keep it with mode='ignore', or replace it with its rows by mode='replace'"
+_IGNORE, _REPLACE = OptionAdvice("mode", "ignore"), OptionAdvice("mode", "replace")
+_CREATED_AGAIN = f"open it, keep it with {_IGNORE}, or replace it with its rows by {_REPLACE}"
 
 
 def already_exists(root: str, cure: str = _CREATED_AGAIN) -> TableAlreadyExists:
     """Return the error for a location that has a table. cure: What to do; the default is for `DeltaTable.create`."""
-    return TableAlreadyExists(f"A table already exists at {root}: {cure}.")
+    return TableAlreadyExists(f"A table already exists at {root}: {cure}.").advising(_IGNORE, _REPLACE)
 
 
 def table_after(base: Snapshot) -> str:

@@ -2,18 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from typing import get_args
 
 from deltaskip.actions import DomainMetadata, Metadata, Protocol, Txn
 from deltaskip.records import dataclass
 
 StateAction = Protocol | Metadata | Txn | DomainMetadata
 
-STATE_ACTIONS: dict[str, type[StateAction]] = {
-    "protocol": Protocol,
-    "metaData": Metadata,
-    "txn": Txn,
-    "domainMetadata": DomainMetadata,
-}
+STATE_ACTIONS: dict[str, type[StateAction]] = {kind.FIELDS.action: kind for kind in get_args(StateAction)}
 
 
 @dataclass(frozen=True, slots=True)

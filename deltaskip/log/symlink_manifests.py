@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import hadoop_paths
 from deltaskip.actions.partition_folders import hive_folder
-from deltaskip.errors import UnsupportedFeature
+from deltaskip.errors import OptionAdvice, UnsupportedFeature
 from deltaskip.json_text import parse_json
 from deltaskip.log.loading import check_same_table
 from deltaskip.log.snapshot import Snapshot
@@ -98,10 +98,11 @@ def _check(snapshot: Snapshot) -> None:
     for adds in snapshot.add_batches(1 << 16, ["path", "deletion_vector"]):
         with_vector = adds.filter(pc.is_valid(adds["deletion_vector"]))
         if len(with_vector):
+            purge = OptionAdvice("optimize", "purge", "DeltaTable.optimize(purge=True)")
             raise UnsupportedFeature(
                 f"{where}, because {with_vector['path'][0]} has a deletion vector: engines that read files by a "
-                f"manifest would return deleted rows. Rewrite such files with DeltaTable.optimize(purge=True)."
-            )
+                f"manifest would return deleted rows. Rewrite such files with {purge}."
+            ).advising(purge)
 
 
 def _lists(snapshot: Snapshot) -> dict[str, bytes]:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from deltaskip import actions
 from deltaskip.actions.paths import encode_location
-from deltaskip.errors import InvalidArgument, TableAlreadyExists, TableNotFound
+from deltaskip.errors import InvalidArgument, OptionAdvice, TableNotFound
 from deltaskip.features import CommitSummary, check_writable
 from deltaskip.features.clustering import CLUSTERING_DOMAIN
 from deltaskip.features.enabling import lowest_protocol, protocol_for, with_features, without_feature_properties
@@ -23,7 +23,7 @@ from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS, with_materiali
 from deltaskip.kernels.paths import all_plain, prefixed
 from deltaskip.log import Snapshot, check_same_table, load_snapshot
 from deltaskip.log.deletion_vectors import vector_location
-from deltaskip.log.new_table import before_creation, check_no_files, check_no_table
+from deltaskip.log.new_table import already_exists, before_creation, check_no_files, check_no_table
 from deltaskip.maintenance.copied_state import (
     clustering_after,
     files_without,
@@ -44,6 +44,7 @@ from deltaskip.txn.write_options import PLAIN_WRITE, WriteOptions
 # The source may lack every feature of a new table, which none of its writers needs.
 _LOWEST = actions.Protocol(1, 1)
 _OPERATION = "CLONE"
+_REPLACE = OptionAdvice("replace", True)
 _NOT_OF_CLONES = frozenset(("checkpointProtection", "catalogManaged"))
 # Properties that belong to the source's log.
 _OF_THE_SOURCE = (
@@ -91,7 +92,7 @@ def clone(
     configuration, features = _configuration(source, properties or {})
     target = _existing(storage, root)
     if target is not None and not replace_table:
-        raise TableAlreadyExists(f"A table already exists at {root}: choose another place, or pass replace=True.")
+        raise already_exists(root, f"choose another place, or pass {_REPLACE}").advising(_REPLACE)
     parameters = {"source": f"delta.`{source.table_root}`", "sourceVersion": source.version}
     if target is None:
         check_no_table(storage, root)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import DeletionVectorDescriptor, add_actions, hadoop_paths, remove_of
-from deltaskip.errors import DataFileMissing, UnsupportedFeature
+from deltaskip.errors import DataFileMissing, OptionAdvice, UnsupportedFeature
 from deltaskip.features import CommitSummary, check_writable
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, load_snapshot, refresh
@@ -165,11 +165,12 @@ def _check_files_exist(source: Snapshot, files: pa.Table, progress: Callable[[st
     if missing:
         shown = ", ".join(path.removeprefix(f"{source.root}/") for path in missing[:_SHOWN])
         more = f" and {len(missing) - _SHOWN:,} more" if len(missing) > _SHOWN else ""
+        unchecked = OptionAdvice("check_files", False)
         raise DataFileMissing(
             f"Version {source.version} of {source.root} cannot be restored, because {len(missing):,} of its files no "
             f"longer exist: {shown}{more}. A VACUUM may have deleted them: choose a later version, or pass "
-            f"check_files=False to restore the version without them."
-        )
+            f"{unchecked} to restore the version without them."
+        ).advising(unchecked)
 
 
 def _vector_files(source: Snapshot, files: pa.Table) -> Iterator[str]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.errors import InvalidArgument, StorageError
+from deltaskip.errors import InvalidArgument, OptionAdvice, StorageError
 from deltaskip.features import CommitSummary, check_maintainable, check_writable
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted
@@ -165,11 +165,12 @@ def _check_retention(snapshot: Snapshot, retention_ms: int | None, default: int,
         raise InvalidArgument(f"The retention of a VACUUM of {snapshot.root} must not be negative.")
     if enforced and retention_ms < default:
         name = TableProperties.deleted_file_retention_ms.name
+        unenforced = OptionAdvice("enforce_retention", False, "vacuum with enforce_retention=False")
         raise InvalidArgument(
             f"A retention of {_hours(retention_ms)} is too short for {snapshot.root}: writers that are active now may "
             f"lose files that they have not committed, and earlier versions cannot be read. Keep files for at least "
-            f"{_hours(default)} ({name}), or vacuum with enforce_retention=False if nobody else uses the table."
-        )
+            f"{_hours(default)} ({name}), or {unenforced} if nobody else uses the table."
+        ).advising(unenforced)
 
 
 def _hours(milliseconds: int) -> str:

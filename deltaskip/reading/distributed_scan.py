@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from deltaskip import arguments
 from deltaskip.doors import door
@@ -84,7 +84,9 @@ class DistributedScan(SelectingScan):
         names = chosen_columns(stats, columns)
         if len(set(names)) < len(names):
             raise InvalidArgument(f"A column is listed twice in {list(names)}: list it once {self._at_version()}.")
-        return _engine(f"Planning a scan of {self.snapshot.table_root} on Spark").planned_files(spark, self, names)
+        return engine(f"Planning a scan of {self.snapshot.table_root} on Spark", PlanningEngine).planned_files(
+            spark, self, names
+        )
 
     def to_spark(self, spark: Any, metadata: bool = False, listing: bool = True) -> Any:
         """Return a Spark DataFrame of the rows that match the predicate, with the selected columns.
@@ -106,7 +108,9 @@ class DistributedScan(SelectingScan):
         arguments.flag("listing", listing)
         if arguments.flag("metadata", metadata):
             self._refuse("metadata=True", "leave out engine='spark' for the position of each row")
-        return self._with_paths(_engine(f"Reading {self.snapshot.table_root} through Spark").planned_rows(spark, self))
+        return self._with_paths(
+            engine(f"Reading {self.snapshot.table_root} through Spark", PlanningEngine).planned_rows(spark, self)
+        )
 
     def count(self, read: bool = False) -> int:
         """Return the exact number of matching rows from the log alone. Deleted rows do not count.
@@ -134,7 +138,3 @@ class DistributedScan(SelectingScan):
             f"A scan with engine='spark' does not support {what}: {cure}, or scan without engine='spark' "
             f"{self._at_version()}."
         )
-
-
-def _engine(act: str) -> PlanningEngine:
-    return cast(PlanningEngine, engine(act))

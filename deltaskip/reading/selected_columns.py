@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +21,9 @@ from deltaskip.sparkexpr.types import StructField, StructType, display_name, res
 
 Paths = Mapping[str, tuple[str, ...]]
 """The path of each returned column, by its name, in their order."""
+
+
+_S = TypeVar("_S", bound="SelectingScan")
 
 
 class SelectingScan(LogScan):
@@ -62,6 +66,14 @@ class SelectingScan(LogScan):
             return frame
         chosen = [display_name(path) for path in self._paths.values()]
         return frame.select(*chosen, *(["_metadata"] if metadata else []))
+
+
+def of_columns(scan: _S, names: Iterable[str]) -> _S:
+    """Return the scan with these top-level columns."""
+    found = copy(scan)
+    found._paths = None
+    found.columns = found._named = tuple(dict.fromkeys(names))
+    return found
 
 
 def _paths_by_name(paths: Sequence[tuple[str, ...]]) -> Paths | None:

@@ -40,7 +40,7 @@ from deltaskip.stats.parquet_input import ParquetInput
 from deltaskip.stats.shredded_variants import ShreddingError, unshredded
 from deltaskip.storage import Storage, open_storage, storage_for
 
-SESSION_CURE = "Pass a session as spark, or write the rows as a DataFrame of one."
+SESSION_CURE = errors.OptionAdvice("spark", "rows", "Pass a session as spark, or write the rows as a DataFrame of one.")
 """The advice after the message that rows cannot be changed without Spark."""
 
 _BATCH_ROWS = 1 << 16
@@ -586,7 +586,7 @@ class StoredRows:
                 f"The data file {location} has a value in the column {field.name!r} that is not UTF-8, which cannot be "
                 f"read without Spark. {self._cure}",
                 needs_session=True,
-            )
+            ).advising(self._cure)
         if not pa.types.is_nested(array.type) and array.type == self._stored_types[field.name]:
             return array
         if field.name in self._encoded and array.type == _DICTIONARY:
@@ -639,7 +639,7 @@ class StoredRows:
                 f"The data file {location} has dates of the Julian calendar, which cannot be read without Spark. "
                 f"{self._cure}",
                 needs_session=True,
-            )
+            ).advising(self._cure)
 
 
 def _joined(arrays: Sequence[pa.Array]) -> pa.Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, overload
 
@@ -16,7 +15,7 @@ from deltaskip.fork_safety import cached_property
 from deltaskip.hints import no_elements
 from deltaskip.log import same_table
 from deltaskip.log.loading import of_one_table
-from deltaskip.reading.selected_columns import SelectingScan
+from deltaskip.reading.selected_columns import SelectingScan, of_columns
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import ColumnExpr
 from deltaskip.sparkexpr.meaning import SessionMeaning
@@ -128,11 +127,11 @@ class TableScan(SelectingScan, Scan, AsFrames):
         names: of columns that this scan returns. predicate: not bound; None for every row. limit: the most rows; None
         for those of this scan.
         """
-        scan = copy(self)
         known = self.paths_by_name
         paths = {name: known[name] for name in names}
-        scan._paths = paths if any(path != (name,) for name, path in paths.items()) else None
-        scan.columns = scan._named = tuple(dict.fromkeys(path[0] for path in paths.values()))
+        scan = of_columns(self, (path[0] for path in paths.values()))
+        if any(path != (name,) for name, path in paths.items()):
+            scan._paths = paths
         if limit is not None:
             scan.limit = limit if self.limit is None else min(limit, self.limit)
         if predicate is not None:

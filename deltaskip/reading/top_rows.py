@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltaskip.doors import door
+from deltaskip.errors import UnsupportedFeature
 from deltaskip.log import same_table
 from deltaskip.progress import LOGGER, Progress, table_name
 from deltaskip.reading.arrow_rows import READ_COLUMNS, arrow_schema_of, batches_of
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
-from deltaskip.reading.selected_columns import nested_value
-from deltaskip.reading.sort_keys import SortKey, first_rows
+from deltaskip.reading.selected_columns import nested_value, of_columns
+from deltaskip.records import dataclass
+from deltaskip.skipping.log_scan import LogScan
 from deltaskip.skipping.row_order import OrderTerm
 from deltaskip.skipping.top_files import ordered_files, parts_of
 from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr import to_sql
+from deltaskip.sparkexpr import types as t
+from deltaskip.sparkexpr.collations import Collation, Collations
+from deltaskip.sparkexpr.comparison_collation import compared_collations, comparison_collation
+from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression
+from deltaskip.sparkexpr.nodes import FieldRef
+from deltaskip.sparkexpr.values import ordered_floats
 from deltaskip.sparkexpr.values.arrow_values import domain_values, exact_sum, one_chunk
 
 if TYPE_CHECKING:
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
 
 _LEAST_HELD = 1 << 14
 """Rows that are held before those that are not among the first are dropped."""
+_CURE = "Sort them with to_spark(spark) instead."
 
 
 class _FirstRows:
@@ -123,13 +133,11 @@ def top_batches(scan: TopScan, finished: Callable[[ScanMetrics], None]) -> Itera
 
 def _of_columns(scan: TopScan) -> TableScan:
     """The scan of all rows with the top-level columns that are returned, and those of the order."""
-    rows = copy(scan._rows.at_one_time())
+    rows = scan._rows.at_one_time()
     names = [path[0] for path in rows.paths_by_name.values()]
     for term in scan._terms:
         names += sorted(n.top_level_columns(term.node))
-    rows._paths = None
-    rows.columns = rows._named = tuple(dict.fromkeys(names))
-    return rows
+    return of_columns(rows, names)
 
 
 def _threshold(terms: Sequence[OrderTerm], last: pa.Array | None) -> n.Node | None:
@@ -149,3 +157,85 @@ def _selected(scan: TopScan, table: pa.Table) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
         else:
             yield pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), batch.num_rows, [None]))
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """Computes the values of a term of an order, and their sort keys.
+
+    Attributes:
+        term: The term.
+        expression: Evaluates it; None for a column.
+        collation: The collation of its strings; None if they are compared by their bytes.
+        table: The location of the table, for messages.
+    """
+
+    term: OrderTerm
+    expression: LocalExpression | None
+    collation: Collation | None
+    table: str
+
+    @classmethod
+    def of(cls, scan: LogScan, term: OrderTerm) -> SortKey:
+        """Return the sort key of a term. Raises UnsupportedFeature if only Spark sorts by it."""
+        table, node = scan.snapshot.root, term.node
+        if not isinstance(term.type, t.PrimitiveType | t.DecimalType) and not term.padded:
+            kind = "values of a type that is not known" if term.type is None else t.simple_string(term.type).upper()
+            raise UnsupportedFeature(f"Rows of {table} cannot be sorted by {to_sql(term.given.node)}, {kind}. {_CURE}")
+        collations = Collations(scan.collation_version)
+        expression = None
+        if not isinstance(node, FieldRef):
+            place = EvaluationPlace(f"the table {table}", _CURE, "")
+            zone = scan.time_zone or "UTC"
+            evaluated = collations if compared_collations(node) else None
+            options: dict[str, Any] = {"time_zone": zone, "collations": evaluated, "ansi": scan.in_ansi}
+            expression = LocalExpression(node, scan.snapshot.schema, place, **options)
+        named = comparison_collation(node) if term.type == t.STRING else None
+        collation = None if named is None else collations.evaluator(named)
+        if named is not None and (collation is None or not collation.exact_keys):
+            why = collations.unavailable(named) if collation is None else f"its keys do not have the order of {named}"
+            raise UnsupportedFeature(f"Rows of {table} cannot be sorted by {to_sql(term.given.node)}: {why}. {_CURE}")
+        return cls(term, expression, collation, table)
+
+    def values(self, rows: pa.RecordBatch) -> pa.Array:
+        """Return the value of the term for each row. rows: Top-level columns of the table by their names."""
+        columns = {name: one_chunk(rows.column(name)) for name in rows.schema.names}
+        if self.expression is not None:
+            return self.expression.values(columns, rows.num_rows)
+        assert isinstance(self.term.node, FieldRef)
+        name, *fields = self.term.node.logical
+        return pc.struct_field(columns[name], fields) if fields else columns[name]
+
+    def keys(self, values: pa.Array) -> pa.Array:
+        """Return sort keys of values, which Arrow sorts as Spark sorts the values; NULL stays NULL."""
+        if self.collation is not None:
+            if not pc.all(self.collation.trusts_each(values)).as_py() and len(values) > values.null_count:
+                raise UnsupportedFeature(
+                    f"Rows of {self.table} cannot be sorted by {to_sql(self.term.given.node)}: its strings have "
+                    f"characters that versions of {self.collation.id} order differently. {_CURE}"
+                )
+            return self.collation.sort_keys(values)
+        if pa.types.is_floating(values.type):
+            return ordered_floats(values)
+        return values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
+
+
+def first_rows(keys: Sequence[SortKey], columns: Sequence[pa.Array], count: int) -> pa.Array:
+    """Return the positions of the first rows in their order.
+
+    Args:
+        keys: The terms of the order.
+        columns: The sort keys of each term.
+        count: The most rows.
+    """
+    sorted_by: list[tuple[str, str]] = []
+    arrays: list[pa.Array] = []
+    for number, (key, column) in enumerate(zip(keys, columns, strict=True)):
+        given = key.term.given
+        if column.null_count:
+            arrays.append(pc.is_null(column).cast(pa.int8()))
+            sorted_by.append((f"null {number}", "descending" if given.nulls_first else "ascending"))
+        arrays.append(column)
+        sorted_by.append((f"key {number}", "descending" if given.descending else "ascending"))
+    table = pa.table(arrays, [name for name, _ in sorted_by])
+    return pc.sort_indices(table, sort_keys=sorted_by).slice(0, count)

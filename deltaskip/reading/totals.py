@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from deltaskip.progress import LOGGER, Progress, table_name
 from deltaskip.reading.aggregates import Aggregate
 from deltaskip.reading.arrow_rows import READ_COLUMNS, batches_of
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
-from deltaskip.reading.selected_columns import nested_value
+from deltaskip.reading.selected_columns import nested_value, of_columns
 from deltaskip.records import dataclass
 from deltaskip.skipping.comparable import comparable, joined, restored
 from deltaskip.skipping.file_totals import UNKNOWN, Extreme, FileTotals, file_totals
@@ -304,10 +303,7 @@ class _Totals:
         names = [each.column.logical[0] for each in self.aggregates if each.column is not None]
         for key in self.keys:
             names += sorted(n.top_level_columns(key.node))
-        rows = copy(self.scan)
-        rows._paths = None
-        rows.columns = rows._named = tuple(dict.fromkeys(names))
-        return rows
+        return of_columns(self.scan, names)
 
     def _add_rows(self, batch: pa.RecordBatch, counting: bool) -> None:
         columns = {name: one_chunk(batch.column(name)) for name in batch.schema.names}

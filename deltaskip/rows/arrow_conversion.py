@@ -6,7 +6,7 @@ Columns that already have the table's types are passed through without a copy.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -26,13 +26,14 @@ from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import PathStep, RowRule, violation
 from deltaskip.rows.shown_rows import python_value
 from deltaskip.rows.store import stores_every_value
-from deltaskip.sparkexpr import needs_session, parse_sql, public_errors
+from deltaskip.sparkexpr import needs_session, parse_sql
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.bind import bind, bind_expression
 from deltaskip.sparkexpr.clock import at_time
 from deltaskip.sparkexpr.coerce import type_of
 from deltaskip.sparkexpr.collations import Collation, Collations
-from deltaskip.sparkexpr.evaluation import CollatedOrder, Evaluator, never_fails
+from deltaskip.sparkexpr.evaluation import CollatedOrder, never_fails
+from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression
 from deltaskip.sparkexpr.nodes import Node
 from deltaskip.sparkexpr.values.arrow_nested import list_items, map_lists
 from deltaskip.sparkexpr.values.arrow_values import domain_values, is_true, one_chunk
@@ -84,7 +85,7 @@ class ArrowRows:
         self._now = current_micros() if now_micros is None else now_micros
         self._stored = plan.written_schema
         self._constants: dict[str, pa.Array] = {}
-        self._nodes: dict[str, Node] = {}
+        self._expressions: dict[str, LocalExpression] = {}
 
     def stream(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of each batch as they will be stored; see `convert`."""
@@ -122,17 +123,13 @@ class ArrowRows:
         computed = [column for column in self.plan.columns if column.origin in ("default", "generated")]
         conditions = [rule for rule in self.plan.rules if rule.kind not in ("not null", "length")]
         try:
-            nodes = [self._node("", c.expression or "", self._scope_of(c)) for c in computed]
+            nodes = [self._computed_by(column).node for column in computed]
             found = [type_of(node) or t.VOID for node in nodes]
-            nodes += map(self._condition, conditions)
+            nodes += [self._condition(rule).node for rule in conditions]
         except UnsupportedFeature:
             return False
         given += [(source, column.field.type) for source, column in zip(found, computed, strict=True)]
         return all(map(never_fails, nodes)) and all(stores_every_value(*each) for each in given)
-
-    def _scope_of(self, column: PlannedColumn) -> t.StructType:
-        """The columns that the expression of a default or generated column may use."""
-        return self._stored if column.origin == "generated" else t.StructType(())
 
     def _stored_columns(self, columns: Sequence[PlannedColumn], batch: pa.RecordBatch | pa.Table) -> list[pa.Array]:
         """The stored values of columns that do not depend on others. Arrow checks and casts without the GIL."""
@@ -178,44 +175,54 @@ class ArrowRows:
         """The value of a column's default, as an array of one."""
         name = column.field.name
         if name not in self._constants:
-            what = f"The default of the column {name}"
-            node = self._node(what, column.expression or "", self._scope_of(column))
-            self._constants[name] = self._typed(self._values(what, node, {}, 1), node, column)
+            self._constants[name] = self._typed(column, {}, 1)
         return self._constants[name]
 
     def _generated(self, column: PlannedColumn, columns: Mapping[str, pa.Array], n_rows: int) -> pa.Array:
-        what = f"The generated column {column.field.name}"
-        node = self._node(what, column.expression or "", self._scope_of(column))
-        found = self._typed(self._values(what, node, columns, n_rows), node, column)
-        return self._without_empty(found, column)
+        return self._without_empty(self._typed(column, columns, n_rows), column)
 
-    def _typed(self, values: pa.Array, node: Node, column: PlannedColumn) -> pa.Array:
-        source, field = type_of(node), column.field
-        if source == field.type:
+    def _typed(self, column: PlannedColumn, columns: Mapping[str, pa.Array], n_rows: int) -> pa.Array:
+        """The computed values of a column, as they are stored."""
+        expression, field = self._computed_by(column), column.field
+        values = expression.values(columns, n_rows)
+        if type_of(expression.node) == field.type:
             return values
         return store_array(values, field.type, (field.name,), self._target)
 
-    def _node(self, what: str, text: str, schema: t.StructType) -> Node:
-        """The bound expression of a text, parsed once."""
-        found = self._nodes.get(text)
-        if found is None:
+    def _computed_by(self, column: PlannedColumn) -> LocalExpression:
+        """The expression of a default or generated column."""
+        scope, zone = t.StructType(()) if column.origin == "default" else self._stored, self._time_zone
+        what = f"The {'default of the' if column.origin == 'default' else 'generated'} column {column.field.name}"
+        return self._expression(
+            what, column.expression or "", lambda node: bind_expression(node, scope, time_zone=zone)
+        )
+
+    def _condition(self, rule: RowRule) -> LocalExpression:
+        columns, zone = self.plan.partition_columns, self._time_zone
+        what = f"The rule {rule.name} ({rule.expression})"
+        return self._expression(what, rule.sql, lambda node: bind(node, self._stored, columns, time_zone=zone))
+
+    def _expression(self, what: str, text: str, bound: Callable[[Node], Node]) -> LocalExpression:
+        """The expression of a text at the time of the write, parsed once."""
+        if text not in self._expressions:
+            table, zone = self.plan.table, self._time_zone
             try:
-                unbound = self._at_this_time(text)
-                found = bind_expression(unbound, schema, time_zone=self._time_zone)
+                node = bound(at_time(parse_sql(text), self._now, zone, self.plan.schema.names))
             except PredicateError as error:
-                raise needs_session(what, self.plan.table, error, WRITE_FROM_SPARK) from error
-            self._nodes[text] = found
-        return found
-
-    def _values(self, what: str, node: Node, columns: Mapping[str, pa.Array], n_rows: int) -> pa.Array:
-        with public_errors(
-            lambda: what, self.plan.table, WRITE_FROM_SPARK, failure=lambda message: RowViolation(message, what)
-        ):
-            return Evaluator(node, self._time_zone, self._collations).values(columns, n_rows)
-
-    def _at_this_time(self, text: str) -> Node:
-        """The expression with the time of the write instead of functions that return it."""
-        return at_time(parse_sql(text), self._now, self._time_zone, self.plan.schema.names)
+                raise needs_session(what, table, error, WRITE_FROM_SPARK) from error
+            place = EvaluationPlace(
+                table, WRITE_FROM_SPARK, failure=lambda message: RowViolation(message, what), what=what
+            )
+            self._expressions[text] = LocalExpression(
+                node,
+                self._stored,
+                place,
+                time_zone=zone,
+                collations=self._collations,
+                shown=lambda _: "",
+                refuses_parts=False,
+            )
+        return self._expressions[text]
 
     def _check(self, rule: RowRule, columns: Mapping[str, pa.Array], n_rows: int) -> None:
         """Raise RowViolation with the first row that violates the rule."""
@@ -229,30 +236,13 @@ class ArrowRows:
             raise violation(rule, self._row(columns, broken), self.plan.table, self.plan.without_empty)
 
     def _first_untrue(self, rule: RowRule, columns: Mapping[str, pa.Array], n_rows: int) -> int | None:
-        node = self._condition(rule)
-        truth = self._values(_described(rule), node, columns, n_rows)
-        return _first(pc.invert(is_true(truth)))
-
-    def _condition(self, rule: RowRule) -> Node:
-        found = self._nodes.get(rule.sql)
-        if found is None:
-            try:
-                unbound = self._at_this_time(rule.sql)
-                found = bind(unbound, self._stored, self.plan.partition_columns, time_zone=self._time_zone)
-            except PredicateError as error:
-                raise needs_session(_described(rule), self.plan.table, error, WRITE_FROM_SPARK) from error
-            self._nodes[rule.sql] = found
-        return found
+        return _first(pc.invert(is_true(self._condition(rule).values(columns, n_rows))))
 
     def _row(self, columns: Mapping[str, pa.Array], at: int) -> dict[str, Any]:
         return {
             column.field.name: _shown(columns[column.field.name].slice(at, 1), column.field.type)
             for column in self.plan.columns
         }
-
-
-def _described(rule: RowRule) -> str:
-    return f"The rule {rule.name} ({rule.expression})"
 
 
 class RunningCollations(CollatedOrder):

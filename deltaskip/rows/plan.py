@@ -11,7 +11,7 @@ from deltaskip.features.identity_columns import IdentityColumn, identity_of
 from deltaskip.records import dataclass
 from deltaskip.rows.rules import RowRule, generation_rule, rules_of, where_rule
 from deltaskip.rows.schema_merge import merged_schema, replaced_schema
-from deltaskip.rows.store import by_name, check_assignable, stored, written_type
+from deltaskip.rows.store import MERGE_SCHEMA, by_name, check_assignable, stored, written_type
 from deltaskip.schema.mapping import ID_KEY, with_new_ids
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr import parse_sql, type_of_text
@@ -152,9 +152,9 @@ def plan_rows(
     if given:
         name = next(iter(given.values())).name
         raise SchemaError(
-            f"{table} has no column {t.display_name([name])}: remove it from the rows, or add it with "
-            f"schema_mode='merge'. The columns are {', '.join(map(_shown, after.names))}."
-        )
+            f"{table} has no column {t.display_name([name])}: remove it from the rows, or add it "
+            f"{MERGE_SCHEMA}. The columns are {', '.join(map(_shown, after.names))}."
+        ).advising(MERGE_SCHEMA)
     _check_columns(columns, partitions, table)
     names = {t.fold_name(column.field.name): column.field.name for column in columns}
     return RowPlan(
@@ -278,9 +278,9 @@ def _nulled(sql: str, empty_is_null: bool) -> str:
 def _check_void(field: t.StructField, source: t.StructField | None, table: str) -> None:
     if source is not None and source.type != t.VOID:
         raise SchemaError(
-            f"The column {field.name} of {table} is of type void, which holds only NULL: give it a type with "
-            f"schema_mode='merge' or ALTER COLUMN … TYPE, or remove the column from the rows."
-        )
+            f"The column {field.name} of {table} is of type void, which holds only NULL: give it a type "
+            f"{MERGE_SCHEMA} or ALTER COLUMN … TYPE, or remove the column from the rows."
+        ).advising(MERGE_SCHEMA)
 
 
 def _used_by_expressions(schema: t.StructType, properties: TableProperties) -> set[str]:

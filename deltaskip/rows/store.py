@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deltaskip.errors import SchemaError
+from deltaskip.errors import OptionAdvice, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.coerce import castable, decimal_type_of, is_nested, is_numeric
 from deltaskip.sparkexpr.text.sql_text import quoted_name, sql_string
 from deltaskip.sparkexpr.types.ddl import exact_type_text, type_text
 from deltaskip.sparkexpr.values import INTERVALS
+
+MERGE_SCHEMA = OptionAdvice("schema_mode", "merge", "with schema_mode='merge'")
+"""The advice for columns or fields that the table does not have."""
 
 VIOLATION = "deltaskip: "
 """The beginning of the error message that the SQL text raises; JSON follows."""
@@ -111,8 +114,8 @@ def check_assignable(
             if found.unknown:
                 name = t.display_name((*path, found.unknown[0].name))
                 raise SchemaError(
-                    f"{table} has no field {name}: remove it from the rows, or add it with schema_mode='merge'."
-                )
+                    f"{table} has no field {name}: remove it from the rows, or add it {MERGE_SCHEMA}."
+                ).advising(MERGE_SCHEMA)
             for field, given in found.pairs:
                 inner = (*path, field.name)
                 if given is not None:

@@ -61,6 +61,9 @@ def _evaluates_in_zone(node: Node) -> bool:
         case n.Cast(child, data_type):
             given = type_of(child)
             return (_has_instants(given) or _has_instants(data_type)) and given not in (data_type, t.VOID)
+        case n.Call("convert_timezone", (_, _)):
+            # From the zone of the session.
+            return True
         case n.Call(name, args):
             instants = any(map(_has_instants, (type_of(node), *map(type_of, args))))
             return name in _ZONED or (instants and not _is_zoneless(name))

@@ -205,6 +205,8 @@ _LONG = _PropertyType(lambda text: _integer(text, 64, 0), "an integer that is no
 _NAMES = _PropertyType(_names, "names of columns, such as user_id, `order id`, or place.code")
 _INTERVAL = _PropertyType(_interval_ms, "an interval of weeks or shorter units, such as 'interval 30 days'")
 _TEXT: _PropertyType[str | None] = _PropertyType(str, "text")
+# delta-spark takes a boolean, and Databricks also writes these words.
+_AUTO = _PropertyType(lambda text: text in ("auto", "legacy") or _boolean(text), "true, auto, legacy or false")
 _BYTES: _PropertyType[int | None] = _PropertyType(_bytes, "a number of bytes, such as 104857600 or 100mb")
 DEFAULT_CODEC = "zstd"
 """The codec of data files and checkpoints of a table without the property. # PROTOCOL, Table Properties"""
@@ -274,6 +276,7 @@ class TableProperties:
     write_partition_columns = TableProperty("delta.writePartitionColumnsToParquet", _BOOLEAN, False)
     target_file_bytes = TableProperty("delta.targetFileSize", _BYTES, None)
     optimize_write = TableProperty("delta.autoOptimize.optimizeWrite", _BOOLEAN, False)
+    auto_compact = TableProperty("delta.autoOptimize.autoCompact", _AUTO, False)
     randomize_file_prefixes = TableProperty("delta.randomizeFilePrefixes", _BOOLEAN, False)
     random_prefix_length = TableProperty("delta.randomPrefixLength", _FOLDER_LENGTH, 2)
 
@@ -358,7 +361,6 @@ _DEFINITIONS: Mapping[str, TableProperty[Any]] = {
 # Properties of delta-spark 4.4, the protocol and delta-rs that deltaskip does not use.
 _UNUSED: Mapping[str, _PropertyType[Any]] = {
     "delta.autoOptimize": _BOOLEAN,
-    "delta.autoOptimize.autoCompact": _TEXT,
     "delta.castIcebergTimeType": _BOOLEAN,
     "delta.checkpointRetentionDuration": _INTERVAL,
     "delta.dataSkippingStringPrefixLength": _COUNT,

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA
-from deltaskip.actions.file_fields import TEXT_MAP
+from deltaskip.actions.action_fields import TEXT_MAP
 from deltaskip.log import CheckpointPart, Snapshot
 from deltaskip.log.checkpoint.adds import struct_fields
 from deltaskip.skipping.partition_columns import map_values

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from deltaskip import arguments
 from deltaskip.actions import PartitionValueError, absolute_uris, decode_paths
-from deltaskip.actions.file_fields import DELETION_VECTOR
+from deltaskip.actions.action_fields import DELETION_VECTOR
 from deltaskip.errors import CorruptLog, InvalidArgument
 from deltaskip.log import Snapshot
 from deltaskip.progress import LOGGER

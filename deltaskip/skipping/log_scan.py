@@ -13,7 +13,14 @@ from deltaskip import arguments
 from deltaskip.doors import door
 from deltaskip.engine import SESSION_ZONE, is_column, session_function, session_meaning
 from deltaskip.engine import current_collation_version as running_collation_version
-from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
+from deltaskip.errors import (
+    InvalidArgument,
+    InvalidArgumentType,
+    NotProvable,
+    OptionAdvice,
+    PredicateError,
+    PredicateWarning,
+)
 from deltaskip.log import Snapshot
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.predicates import expression_node, given_predicate, node_and_texts
@@ -51,6 +58,7 @@ from deltaskip.warning import warn
 if TYPE_CHECKING:
     from deltaskip.skipping.explain.report import Explain
 
+ZONE_MUST_BE = OptionAdvice("time_zone", text="time_zone must be")
 _SHOWN_CHARACTERS = 200
 _WITHOUT_ANSI = ". Without ANSI mode it is NULL: pass ansi=False if the session has spark.sql.ansi.enabled=false"
 _SHOWN_PARTS = 20
@@ -404,10 +412,11 @@ class LogScan(Reopened):
             return
         parts = [f"{leaf.predicate} ({leaf.reason or 'it is TRUE for every row'})" for leaf in explained.leaves]
         shown = "; ".join(parts[:_SHOWN_PARTS]) or str(explained.tree).upper()
+        strict = OptionAdvice("strict", True)
         raise NotProvable(
-            f"No file can be skipped, and strict=True requires that some can: {shown}"
+            f"No file can be skipped, and {strict} requires that some can: {shown}"
             f"{'' if len(parts) <= _SHOWN_PARTS else f'; and {len(parts) - _SHOWN_PARTS} more'} {self._at_version()}."
-        )
+        ).advising(strict)
 
     def _reads_zone(self) -> bool:
         """Whether the scan may read timestamps in its time zone."""
@@ -423,9 +432,9 @@ class LogScan(Reopened):
         except LookupError as error:
             if required or not isinstance(error, UnknownZone):
                 raise InvalidArgument(
-                    f"time_zone must be a time zone such as Europe/Berlin, +02:00 or UTC, not {time_zone!r} "
+                    f"{ZONE_MUST_BE} a time zone such as Europe/Berlin, +02:00 or UTC, not {time_zone!r} "
                     f"{self._at_version()}."
-                ) from error
+                ).advising(ZONE_MUST_BE) from error
 
     def _with_parameters(self, where: object, params: object) -> object:
         """The predicate with its parameters replaced by their values."""

@@ -57,7 +57,7 @@ def partition_counts(predicate: CompiledPredicate) -> pa.Table:
     files = pa.table(
         [
             *_equal_codes(snapshot, fields, columns, [each.codes for each in found], zone or "UTC"),
-            *_sums(found),
+            *[pa.chunked_array([getattr(each, name) for each in found], pa.int64()) for name in ("rows", "sizes")],
         ],
         [*keys, "num_rows", "size_in_bytes"],
     )
@@ -144,10 +144,6 @@ def _read(
     found = list(each_candidate(snapshot, predicate.program, read))
     columns = found[0][0] if found else [PartitionColumn(field.type) for field in fields]
     return columns, [each for _, each in found]
-
-
-def _sums(found: Sequence[_Read]) -> list[pa.ChunkedArray]:
-    return [pa.chunked_array([getattr(each, name) for each in found], pa.int64()) for name in ("rows", "sizes")]
 
 
 def _equal_codes(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from deltaskip.errors import DeltaSkipError, PredicateError, UnsupportedFeature
+from deltaskip.errors import DeltaSkipError, OptionAdvice, PredicateError, UnsupportedFeature
 
-PASS_SESSION = "Pass a session as spark."
+PASS_SESSION = OptionAdvice("spark", "statement", "Pass a session as spark.")
 """The advice for an expression that only Spark can evaluate, for methods with the parameter `spark`."""
 
 
@@ -30,7 +30,7 @@ def needs_session(what: str, rows: str, why: object, cure: str) -> UnsupportedFe
     """
     return UnsupportedFeature(
         f"{what} cannot be evaluated over rows of {rows} without Spark: {why} {cure}", needs_session=True
-    )
+    ).advising(cure)
 
 
 @contextmanager

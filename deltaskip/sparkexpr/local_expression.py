@@ -60,6 +60,8 @@ class LocalExpression:
         collations: The collations of strings that are not compared by their bytes; None if none is available.
         ansi: Whether ANSI mode is on. If not, an expression that fails for a row in ANSI mode needs a session.
         shown: Returns a node as text, for messages.
+        refuses_parts: Whether a part that needs a session is refused at once. If not, it is refused for the rows that
+            reach it.
 
     Raises:
         UnsupportedFeature: A part of the expression needs a session.
@@ -75,12 +77,15 @@ class LocalExpression:
         collations: CollatedOrder | None = None,
         ansi: bool = True,
         shown: Callable[[Node], str] = to_sql,
+        refuses_parts: bool = True,
     ) -> None:
         self.node = node
         self._shown = shown
         self._place = place
         self._evaluator = Evaluator(node, time_zone, collations)
         self._ansi = ansi
+        if not refuses_parts:
+            return
         why = left_to_spark(node) or (None if type_of(node) is not None else "its type is not known.")
         padded = None if why is not None else padded_column(node, schema)
         if padded is not None:
@@ -91,7 +96,7 @@ class LocalExpression:
             raise needs_session(self._described(), place.rows, why, place.cure)
 
     def _described(self) -> str:
-        return f"{self._place.what} {self._shown(self.node)}".lstrip()
+        return f"{self._place.what} {self._shown(self.node)}".strip()
 
     def values(self, columns: Columns, rows: int) -> pa.Array:
         """Return the value for each row, with the Arrow type of the expression's type.

@@ -228,7 +228,7 @@ def _plain(value: object, what: str) -> object:
     # The items of numpy's strings lack null characters at the end.
     if isinstance(value, np.generic) and not isinstance(value, str | bytes):
         return value.item()
-    if _is_pandas_scalar(value):
+    if "pandas" in sys.modules and type(value).__module__.partition(".")[0] == "pandas":
         return _pandas_scalar(value, what)
     return _arrow_scalar(value, what) if isinstance(value, pa.Scalar) else value
 
@@ -275,10 +275,6 @@ def _numpy_time(value: Any, what: str) -> object:
     if isinstance(found, int):
         raise PredicateError(f"{what} is {value!r}, which is outside of the years 1 to 9999.")
     return found
-
-
-def _is_pandas_scalar(value: object) -> bool:
-    return "pandas" in sys.modules and type(value).__module__.partition(".")[0] == "pandas"
 
 
 def _pandas_scalar(value: Any, what: str) -> object:

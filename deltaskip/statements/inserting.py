@@ -14,22 +14,18 @@ import pyarrow as pa
 
 from deltaskip.dml.assignments import is_default
 from deltaskip.engine import engine
-from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, SparkUnavailable
+from deltaskip.errors import InvalidArgument, SchemaError, SparkUnavailable, UnsupportedFeature
 from deltaskip.features.identity_columns import identity_of
 from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_sql
 from deltaskip.schema.user_schema import schema_of
 from deltaskip.skipping.scan import Scan
-from deltaskip.sparkexpr import EvaluationError, Undecided, parse_sql
+from deltaskip.sparkexpr import parse_sql
 from deltaskip.sparkexpr import types as t
-from deltaskip.sparkexpr.bind import bind_expression
-from deltaskip.sparkexpr.clock import at_time
 from deltaskip.sparkexpr.coerce import type_of
-from deltaskip.sparkexpr.evaluation import evaluate
-from deltaskip.sparkexpr.nodes import Opaque, walk
+from deltaskip.sparkexpr.local_expression import EvaluationPlace, LocalExpression, bound
 from deltaskip.sparkexpr.text.sql_text import quoted_name
 from deltaskip.sparkexpr.types.ddl import exact_type_text
-from deltaskip.sparkexpr.values.arrow_values import typed_array
 from deltaskip.sparkexpr.values.calendar import current_micros
 from deltaskip.statements.answers import NO_ROWS, visible_columns
 from deltaskip.statements.reader import QUERY_WORDS, NameParts, PartitionValue, StatementReader
@@ -215,8 +211,8 @@ def _replace_matching(
     source = matching.source or "s"
     condition = matching.on
     if condition is None:
-        names = map(quoted_name, matching.columns)
-        condition = " AND ".join(f"{quoted_name(target)}.{name} = {quoted_name(source)}.{name}" for name in names)
+        keys = map(quoted_name, matching.columns)
+        condition = " AND ".join(f"{quoted_name(target)}.{key} = {quoted_name(source)}.{key}" for key in keys)
     rows = frame.selectExpr("*", f"explode(array(true, false)) AS {_INSERTED}")
     inserted = f"{quoted_name(source)}.{_INSERTED}"
     merge = table.merge(rows, f"NOT {inserted} AND ({condition})", source, target, schema_mode=mode, spark=spark)
@@ -466,29 +462,28 @@ def _constant_rows(rows: Sequence[Sequence[str]], columns: Sequence[t.StructFiel
 
 
 def _column(texts: Sequence[str], now: int, time_zone: str) -> pa.Array:
-    values, types = zip(*(_constant(text, now, time_zone) for text in texts), strict=True)
-    kinds = {each for each in types if each != t.VOID}
+    constants = [_constant(text, now, time_zone) for text in texts]
+    kinds = {kind for _, kind in constants if kind != t.VOID}
     if kinds and kinds <= t.INTEGRAL_BITS.keys():
         kind: t.DataType = max(kinds, key=lambda each: t.INTEGRAL_BITS[each])
     elif len(kinds) > 1:
         raise _only_spark(", ".join(texts))
     else:
         kind = next(iter(kinds), t.VOID)
-    return typed_array(values, t.arrow_type(kind))
+    return pa.concat_arrays([value.cast(t.arrow_type(kind)) for value, _ in constants])
 
 
-def _constant(text: str, now: int, time_zone: str) -> tuple[object, t.DataType]:
-    node = bind_expression(at_time(parse_sql(text), now, time_zone, ()), _NO_COLUMNS, time_zone=time_zone)
+def _constant(text: str, now: int, time_zone: str) -> tuple[pa.Array, t.DataType]:
+    """The value of a constant, as an array of one, and its type."""
+    node = bound(parse_sql(text), _NO_COLUMNS, time_zone, now, False)
     kind = type_of(node)
     if kind is None or isinstance(kind, t.ArrayType | t.MapType | t.StructType):
         raise _only_spark(text)
-    if any(isinstance(each, Opaque) for each in walk(node)):
-        raise _only_spark(text)
+    place = EvaluationPlace("INSERT", "", "", what=text)
     try:
-        return evaluate(node, {}, time_zone), kind
-    except EvaluationError as error:
-        raise PredicateError(f"{text} fails in Spark: {error}") from error
-    except Undecided as error:
+        constant = LocalExpression(node, _NO_COLUMNS, place, time_zone=time_zone, shown=lambda _: "")
+        return constant.values({}, 1), kind
+    except UnsupportedFeature as error:
         raise _only_spark(text) from error
 
 

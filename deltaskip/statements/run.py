@@ -31,7 +31,11 @@ from deltaskip.statements.reader import StatementReader
 from deltaskip.statements.statement import Statement, StatementSession
 from deltaskip.warning import warn
 
-_WORDS = {"with schema_mode='merge'": "by WITH SCHEMA EVOLUTION", "leave it out with except_, or keep": "or keep"}
+_WORDS: dict[tuple[str, object], str] = {
+    ("schema_mode", "merge"): "by WITH SCHEMA EVOLUTION",
+    ("except_", None): "name the columns to set,",
+    ("if_exists", True): "IF EXISTS",
+}
 
 
 def text_first(spark: Any, text: object, params: Any) -> tuple[Any, str, Any]:

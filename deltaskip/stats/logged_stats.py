@@ -289,7 +289,7 @@ def _holds(flags: pa.BooleanArray) -> bool:
 
 
 def _extraction(leaf: StatLeaf) -> _Extraction:
-    if _is_integral(leaf):
+    if leaf.side is None or (leaf.field is not None and leaf.field.type in INTEGRAL_BITS):
         return extract_int64
     return extract_double if _layout(leaf) is BoundKind.DOUBLE else extract_leaves
 
@@ -300,10 +300,6 @@ def _joined(columns: list[tuple[pa.Array, pa.Array]], at: int) -> pa.Array:
 
 def _layout(leaf: StatLeaf) -> BoundKind | None:
     return leaf.field.kind if leaf.side and leaf.field else None
-
-
-def _is_integral(leaf: StatLeaf) -> bool:
-    return leaf.side is None or (leaf.field is not None and leaf.field.type in INTEGRAL_BITS)
 
 
 def _field(leaf: StatLeaf) -> StatField:

@@ -15,14 +15,14 @@ from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.kernels.extremes import binary_extremes, decimal_extremes, float_extremes, integer_extremes, used_entries
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr.collations import Collation
+from deltaskip.sparkexpr.functions import variant_path_extremes
 from deltaskip.sparkexpr.types import VARIANT, DataType
-from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, combined_facts
+from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, PathExtremes, combined_facts
 from deltaskip.stats.footer import DAMAGE, Footer, FooterColumn, data_file_missing, since
 from deltaskip.stats.footer_columns import ParquetNode
 from deltaskip.stats.parquet_input import ParquetInput
 from deltaskip.stats.shredded_variants import ShreddingError, unshredded
 from deltaskip.stats.stored_bounds import Bound, StoredType, converters
-from deltaskip.stats.variant_extremes import path_extremes
 
 _DECIMAL128_DIGITS = 38
 _READ_AS = {
@@ -330,3 +330,11 @@ def _found(array: pa.Array, source: StoredType) -> tuple[Bound, Bound] | None:
 
 def _bytes(texts: pa.Array, i: int) -> bytes:
     return cast(bytes, texts[i].as_buffer().to_pybytes())
+
+
+def path_extremes(variants: pa.Array) -> Extremes:
+    """Return the extremes at the paths of some variants; see `variant_path_extremes`."""
+    if variants.null_count == len(variants):
+        return NO_VALUES
+    found = PathExtremes(variant_path_extremes(variants))
+    return Extremes(found, found)

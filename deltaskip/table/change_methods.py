@@ -96,7 +96,7 @@ class ChangingMethods(TableMethods):
         text = predicate_text(where, params, self.snapshot)
         if arguments.flag("dry_run", dry_run):
             return dry_run_plan(self.snapshot, "DELETE", text, spark, options.time_zone, "Deleting")
-        return self._moved(delete(self.snapshot, text, spark, options))
+        return self._written(delete(self.snapshot, text, spark, options))
 
     @overload
     def update(
@@ -187,7 +187,7 @@ class ChangingMethods(TableMethods):
         if arguments.flag("dry_run", dry_run):
             check_values(refresh(self.snapshot), given)
             return dry_run_plan(self.snapshot, "UPDATE", text, spark, options.time_zone, "Updating")
-        return self._moved(update(self.snapshot, given, text, spark, options))
+        return self._written(update(self.snapshot, given, text, spark, options))
 
     def merge(
         self,
@@ -260,6 +260,6 @@ class ChangingMethods(TableMethods):
             rows = merge_source(given, source_name, spark, options.time_zone, self.snapshot)
             if dry_run:
                 return plan_merge(self.snapshot, statement, rows)
-            return self._moved(merge(self.snapshot, statement, rows, options))
+            return self._written(merge(self.snapshot, statement, rows, options))
 
         return MergeBuilder(run, _table=self.uri, _unrun=Unrun(unrun_merge(self.uri)))

@@ -6,12 +6,14 @@ from typing import TypeVar
 
 from deltaskip import arguments
 from deltaskip.engine import SESSION_ZONE, zone_or_session
-from deltaskip.errors import InvalidArgument
+from deltaskip.errors import DeltaSkipError, InvalidArgument, MaintenanceWarning
 from deltaskip.log import Snapshot
 from deltaskip.progress import LOGGER
+from deltaskip.skipping.log_scan import ZONE_MUST_BE
 from deltaskip.sparkexpr.values.calendar import zone_of
 from deltaskip.txn.latest import latest_after
 from deltaskip.txn.write_options import WriteOptions
+from deltaskip.warning import warn
 
 _R = TypeVar("_R")
 
@@ -39,6 +41,25 @@ class TableMethods:
         self.snapshot = latest_after(self.snapshot)
         return result
 
+    def _written(self, result: _R) -> _R:
+        """Do as `_moved` after a write, and join small files if the table asks for auto compaction.
+
+        Issues a MaintenanceWarning instead of an error, which would say that nothing was written.
+        """
+        self._moved(result)
+        if not self.snapshot.table_properties.auto_compact:
+            return result
+        from deltaskip.maintenance.optimize.optimize import optimize
+        from deltaskip.maintenance.optimize.strategy import LEAST_SMALL_FILES, OptimizeRequest
+
+        if self.snapshot.num_files < LEAST_SMALL_FILES:
+            return result
+        try:
+            optimize(self.snapshot, OptimizeRequest(auto=True), progress=lambda *_: None)
+        except DeltaSkipError as error:
+            warn(f"The rows are written, but the auto compaction of {self.uri} failed: {error}", MaintenanceWarning)
+        return self._moved(result)
+
 
 def time_zone_argument(time_zone: str, table: str) -> str:
     """Return the argument `time_zone`, or its default. Raises InvalidArgument if the zone does not exist."""
@@ -48,7 +69,9 @@ def time_zone_argument(time_zone: str, table: str) -> str:
     except LookupError as error:
         known = "a time zone such as Europe/Berlin, +02:00 or UTC"
         whose = ", that of the active Spark session" if time_zone == SESSION_ZONE else ""
-        raise InvalidArgument(f"time_zone must be {known}, not {zone!r}{whose} (table {table}).") from error
+        raise InvalidArgument(f"{ZONE_MUST_BE} {known}, not {zone!r}{whose} (table {table}).").advising(
+            ZONE_MUST_BE
+        ) from error
     if time_zone == SESSION_ZONE and zone != "UTC":
         LOGGER.info("%s: the time zone is that of the active Spark session, %s", table, zone)
     return zone

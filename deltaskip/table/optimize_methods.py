@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from deltaskip import arguments
 from deltaskip.engine import SESSION_ZONE
-from deltaskip.errors import InvalidArgument
+from deltaskip.errors import InvalidArgument, OptionAdvice
 from deltaskip.log import refresh
 from deltaskip.table.methods import TableMethods
 from deltaskip.txn.write_options import WriteOptions
@@ -107,10 +107,11 @@ class OptimizingMethods(TableMethods):
                 f"zorder_by, full and purge (table {self.uri})."
             )
         if purge and (full or names or target_bytes is not None):
+            purging = OptionAdvice("purge", True)
             raise InvalidArgument(
-                f"purge=True rewrites the files that have deleted rows and nothing else: leave out target_file_bytes, "
+                f"{purging} rewrites the files that have deleted rows and nothing else: leave out target_file_bytes, "
                 f"zorder_by and full (table {self.uri})."
-            )
+            ).advising(purging)
         request = OptimizeRequest(text, target_bytes, names, full, options.time_zone, purge, bloom=filters)
         dry = arguments.flag("dry_run", dry_run)
         progress = arguments.function_or_none("progress", progress)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip import arguments
 from deltaskip.engine import SESSION_ZONE, engine
-from deltaskip.errors import InvalidArgument, InvalidArgumentType, VersionNotFound
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, OptionAdvice, VersionNotFound
 from deltaskip.sparkexpr.text.sql_text import quoted_name
 from deltaskip.table.methods import TableMethods
 
@@ -100,10 +100,11 @@ class ReadingMethods(TableMethods):
         of: Any = arguments.choice("source", source, "auto", "feed", "rows")
         whole = arguments.flag("net", net)
         if whole and of == "feed":
+            feed = OptionAdvice("source", "feed")
             raise InvalidArgument(
                 f"net changes of {self.snapshot.root} are found by comparing rows, and not from the feed: leave out "
-                f"source='feed'."
-            )
+                f"{feed}."
+            ).advising(feed)
         first = arguments.flag("snapshot_first", snapshot_first)
         return ChangeScan(versions, options, WantedChanges(of, whole, first))
 

@@ -61,7 +61,7 @@ class TableTransaction(Transaction):
         version = super().commit()
         if self._table.snapshot is self.snapshot:
             self.snapshot.followed_by = self.after
-        return self._table._moved(version)
+        return self._table._written(version)
 
     def feed_inserts(self, files: Sequence[AddFile]) -> None:
         if not isinstance(files, Sequence):

@@ -63,7 +63,7 @@ class WritingMethods(TableMethods):
 
         arguments.choice("schema_mode", schema_mode, "keep", "merge")
         options = self._write_options(txn, user_metadata, time_zone)
-        return self._moved(append(self.snapshot, data, schema_mode, options))
+        return self._written(append(self.snapshot, data, schema_mode, options))
 
     def append_batch(
         self,
@@ -107,7 +107,7 @@ class WritingMethods(TableMethods):
             raise InvalidArgumentType.of("batch_id", "an int", batch_id)
         options = WriteOptions((name, number), arguments.text_or_none("user_metadata", user_metadata))
         operation = "STREAMING UPDATE", {"outputMode": "Append", "queryId": name, "epochId": str(number)}
-        return self._moved(append(self.snapshot, batch, schema_mode, options, operation))
+        return self._written(append(self.snapshot, batch, schema_mode, options, operation))
 
     def overwrite(
         self,
@@ -168,7 +168,7 @@ class WritingMethods(TableMethods):
         text = predicate_text(where, params, self.snapshot)
         replaced = overwrite_argument(text, partitions, schema_mode, partition_by)
         options = self._write_options(txn, user_metadata, time_zone)
-        return self._moved(overwrite(self.snapshot, data, replaced, options))
+        return self._written(overwrite(self.snapshot, data, replaced, options))
 
     def add_files(
         self,
@@ -215,7 +215,7 @@ class WritingMethods(TableMethods):
         given = arguments.paths("paths", paths)
         values = None if partition_values is None else arguments.mapping("partition_values", partition_values)
         options = self._write_options(txn, user_metadata, time_zone)
-        return self._moved(add_files(self.snapshot, given, values, options))
+        return self._written(add_files(self.snapshot, given, values, options))
 
 
 def overwrite_argument(

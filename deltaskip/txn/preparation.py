@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
@@ -16,17 +16,22 @@ from deltaskip.actions import (
     AddFile,
     CommitInfo,
     DomainMetadata,
+    Metadata,
+    Protocol,
     RemoveFile,
     table_key,
     to_line,
     to_lines,
 )
 from deltaskip.errors import InvalidCommit
+from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.log.commit_times import next_in_commit_timestamp, with_enablement
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.records import dataclass
+from deltaskip.schema.mapping import mapping_mode
 from deltaskip.schema.properties import IsolationLevel, TableProperties
+from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.txn.changes import expanded
@@ -34,7 +39,6 @@ from deltaskip.txn.intent import Intent, logged_parameter
 from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.removed_files import removes_as_listed
 from deltaskip.txn.row_id_assignment import assign_row_ids
-from deltaskip.txn.usage_tracking import with_tracked_usage
 from deltaskip.txn.validation import CommitFacts, validate
 from deltaskip.txn.validation.files import is_uri
 from deltaskip.version import engine_info
@@ -43,6 +47,7 @@ from deltaskip.version import engine_info
 _FEW_REMOVES = 32
 # Characters that java.net.URI leaves in a path.
 _NOT_ENCODED = "!$&'()*+,-./:;=@_~"
+_USAGE_TRACKING = "columnMappingUsageTracking"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,3 +202,55 @@ def _is_new(root: str, add: AddFile) -> bool:
     decoded = unquote(add.path)
     encoded = quote(decoded, safe=_NOT_ENCODED) == quote(add.path, safe=f"{_NOT_ENCODED}%")
     return encoded and is_uri(add.path) and table_key(root, add.path) == decoded
+
+
+def with_tracked_usage(
+    metadata: Metadata | None, protocol: Protocol, latest: Snapshot, is_new: bool
+) -> Metadata | None:
+    """Return the metaData action of a commit with `delta.columnMapping.hasDroppedOrRenamed`.
+
+    The property becomes true with the first column that is dropped or renamed, and never false again. If the feature is
+    new, it is true for a table whose columns are mapped already, since these may have been dropped.
+
+    Args:
+        metadata: The action of the commit; None if it has none.
+        protocol: The protocol after the commit.
+        latest: The version before the commit.
+        is_new: Whether the commit creates the table.
+    """
+    if not has_feature(protocol, _USAGE_TRACKING):
+        return metadata
+    had = not is_new and has_feature(latest.protocol, _USAGE_TRACKING)
+    if metadata is None and had:
+        return None
+    after = latest.metadata if metadata is None else metadata
+    name = TableProperties.has_dropped_or_renamed.name
+    told = (after.configuration if is_new else latest.properties).get(name, "").lower()
+    if is_new:
+        changed = told == "true"
+    elif not had:
+        changed = told == "true" or latest.mapping_mode != "none"
+    else:
+        properties = latest.typed(after.configuration).well_formed()
+        names = dict(_names(t.parse_schema(after.schema_string), mapping_mode(protocol, properties), ()))
+        before = _names(latest.schema, latest.mapping_mode, ())
+        changed = told != "false" or any(names.get(path) != logical for path, logical in before)
+    text = "true" if changed else "false"
+    if after.configuration.get(name) == text:
+        return metadata
+    return replace(after, configuration={**after.configuration, name: text})
+
+
+def _names(type_: t.DataType, mode: t.MappingMode, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The physical path and the logical name of each field, at any depth."""
+    match type_:
+        case t.StructType(fields):
+            for field in fields:
+                path = (*above, t.physical_name(field, mode))
+                yield path, field.name
+                yield from _names(field.type, mode, path)
+        case t.ArrayType(element):
+            yield from _names(element, mode, (*above, "element"))
+        case t.MapType(key, value):
+            yield from _names(key, mode, (*above, "key"))
+            yield from _names(value, mode, (*above, "value"))

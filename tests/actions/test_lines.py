@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from deltaskip.actions import AddFile, DeletionVectorDescriptor, RemoveFile, to_line, to_lines
 from deltaskip.actions import lines as module
-from deltaskip.actions.file_fields import ADD_FIELDS, REMOVE_FIELDS, ActionFields
+from deltaskip.actions.action_fields import ADD_FIELDS, REMOVE_FIELDS, ActionFields
 from tests.extent import extent
 
 ODD = st.sampled_from(['"', "\\", "\n", "\x7f", "\x00", "é\u2028", "", ","])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,26 +24,12 @@ from deltaskip.errors import (
     TableNotFound,
     UnsupportedFeature,
 )
+from tests.catalogs.killed_unity import COLUMNS, rows
 from tests.catalogs.unity_rules import Lost, Refusal
-from tests.catalogs.unity_server import UnityServer, unity_server
+from tests.catalogs.unity_server import UnityServer, cat, server
 from tests.dml.tables import ids_of
 
-COLUMNS = "id BIGINT, name STRING"
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[UnityServer]:
-    with unity_server(tmp_path / "storage") as running:
-        yield running
-
-
-@pytest.fixture
-def cat(server: UnityServer) -> UnityCatalog:
-    return UnityCatalog(server.url, "main")
-
-
-def rows(*ids: int) -> pa.Table:
-    return pa.table({"id": pa.array(ids, pa.int64()), "name": [f"n{each}" for each in ids]})
+__all__ = ["cat", "server"]
 
 
 def external(cat: UnityCatalog, folder: Path, name: str = "db.e", **more: Any) -> ds.DeltaTable:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -16,20 +14,14 @@ from deltaskip.catalogs.unity.models import Credential
 from deltaskip.catalogs.unity.unity_catalog import VendedStorage
 from deltaskip.errors import CatalogError
 from deltaskip.storage.remote import ObjectStorage
-from tests.catalogs.unity_server import Refusal, UnityServer, unity_server
+from tests.catalogs.unity_server import Refusal, UnityServer, server
 from tests.dml.tables import ids_of
 from tests.storage.s3 import endpoint, s3_options
 
-__all__ = ["endpoint", "s3_options"]
+__all__ = ["endpoint", "s3_options", "server"]
 
 COLUMNS = "id BIGINT, name STRING"
 KEYS = {"s3.access-key-id": "vended", "s3.secret-access-key": "secret", "s3.session-token": "token"}
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[UnityServer]:
-    with unity_server(tmp_path / "storage") as running:
-        yield running
 
 
 def credential(prefix: str, expires_ms: int | None = None, **config: str) -> Credential:

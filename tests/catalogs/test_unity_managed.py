@@ -10,7 +10,6 @@ import pickle
 import random
 import threading
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,27 +31,14 @@ from deltaskip.errors import (
     UnsupportedFeature,
 )
 from deltaskip.storage import LocalStorage
+from tests.catalogs.killed_unity import COLUMNS, rows
 from tests.catalogs.unity_rules import MOST_UNPUBLISHED, Lost, Refusal
-from tests.catalogs.unity_server import UnityServer, unity_server
+from tests.catalogs.unity_server import UnityServer, cat, server
 from tests.dml.tables import ids_of
 
-COLUMNS = "id BIGINT, name STRING"
+__all__ = ["cat", "server"]
+
 PATH = "/delta/v1/catalogs/main/schemas/db/tables/t"
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[UnityServer]:
-    with unity_server(tmp_path / "storage") as running:
-        yield running
-
-
-@pytest.fixture
-def cat(server: UnityServer) -> UnityCatalog:
-    return UnityCatalog(server.url, "main")
-
-
-def rows(*ids: int) -> pa.Table:
-    return pa.table({"id": pa.array(ids, pa.int64()), "name": [f"n{each}" for each in ids]})
 
 
 def ids(table: ds.DeltaTable) -> list[int]:

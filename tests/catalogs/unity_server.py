@@ -13,8 +13,10 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, unquote_plus, urlsplit
 from uuid import uuid4
 
+import pytest
 from unitycatalog import client
 
+from deltaskip.catalogs.unity import UnityCatalog
 from tests.catalogs.unity_rules import (
     DOMAINS,
     ENDPOINTS,
@@ -594,3 +596,16 @@ def unity_server(root: Path) -> Iterator[UnityServer]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[UnityServer]:
+    """A server for one test."""
+    with unity_server(tmp_path / "storage") as running:
+        yield running
+
+
+@pytest.fixture
+def cat(server: UnityServer) -> UnityCatalog:
+    """Its catalog `main`."""
+    return UnityCatalog(server.url, "main")

@@ -13,3 +13,9 @@ def table(tmp_path: Path) -> TableBuilder:
     folder = tmp_path / "table"
     folder.mkdir()
     return TableBuilder(folder)
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log that another process may be changing is read again for a tenth of a second, and not for two."""
+    monkeypatch.setattr("deltaskip.log.loading._PAUSES_FOR_A_STRAY", 5)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deltaskip.errors import CollationWarning, StatisticsWarning, UnsupportedFeature
-from deltaskip.reading import unused_statistics
+from deltaskip.reading import session_scan
 from deltaskip.reading.session_scan import SessionFacts, SessionNeeds, planned_for, read_by
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.sparkexpr.meaning import SessionMeaning
@@ -25,7 +25,7 @@ SCHEMA = StructType((StructField("id", LONG), FIELD))
 @pytest.fixture(autouse=True)
 def nothing_warned(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pair of versions was warned about before."""
-    monkeypatch.setattr(unused_statistics, "_warned", set())
+    monkeypatch.setattr(session_scan, "_warned", set())
 
 
 def facts(scan: TableScan, **said: Any) -> SessionFacts:

@@ -18,14 +18,15 @@ pytest.importorskip("unitycatalog", reason="unitycatalog-client is not installed
 from deltaskip.alter.table_changes import AddColumn, SetProperty
 from deltaskip.catalogs.unity import UnityCatalog
 from deltaskip.errors import CommitConflict
-from tests.catalogs.unity_server import UnityServer, unity_server
+from tests.catalogs.killed_unity import COLUMNS, rows
+from tests.catalogs.unity_server import UnityServer, cat, server
 from tests.dml.tables import ids_of
 from tests.reference.conftest import require_delta_spark
 from tests.reference.oracle import JARS
 
-pytestmark = pytest.mark.reference
+__all__ = ["cat", "server"]
 
-COLUMNS = "id BIGINT, name STRING"
+pytestmark = pytest.mark.reference
 
 
 class Kernel:
@@ -112,23 +113,8 @@ def gateway() -> Iterator[Any]:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[UnityServer]:
-    with unity_server(tmp_path / "storage") as running:
-        yield running
-
-
-@pytest.fixture
-def cat(server: UnityServer) -> UnityCatalog:
-    return UnityCatalog(server.url, "main")
-
-
-@pytest.fixture
 def kernel(gateway: Any, server: UnityServer) -> Kernel:
     return Kernel(gateway, server.url)
-
-
-def rows(*ids: int) -> pa.Table:
-    return pa.table({"id": pa.array(ids, pa.int64()), "name": [f"n{each}" for each in ids]})
 
 
 def test_kernel_reads_what_is_ratified_and_not_published(

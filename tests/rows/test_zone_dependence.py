@@ -30,6 +30,7 @@ DEPENDENT = (
     "id = 7 OR NOT (ts < '2025-03-09 03:00:00')",
     "CAST(s AS TIMESTAMP) = ts",
     "d = CAST(timestamp'2025-03-09 03:00:00Z' AS DATE)",
+    "convert_timezone('UTC', ntz) = timestamp_ntz'2025-03-09 03:00:00'",
 )
 INDEPENDENT = (
     "id = 1",
@@ -45,6 +46,7 @@ INDEPENDENT = (
     "s LIKE '2025%' AND length(s) > 3",
     "unix_seconds(ts) = 1741489200",
     "rlike(s, 'a')",
+    "convert_timezone('Asia/Tokyo', 'UTC', ntz) = timestamp_ntz'2025-03-09 03:00:00'",
 )
 
 

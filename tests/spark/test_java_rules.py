@@ -68,7 +68,7 @@ def times_of(spark: Any, name: str, chance: random.Random) -> list[int]:
 def test_every_zone_of_java_is_the_same_here(spark: Any, tmp_path: Path) -> None:
     time_zone_of(spark)
     chance, columns = random.Random(7), []
-    for name in some(names(spark), 12):
+    for name in some(names(spark), 6):
         times = times_of(spark, name, chance)
         columns.append(pa.table({"zone": pa.array([name] * len(times)), "at": pa.array(times, pa.int64())}))
     asked = pa.concat_tables(columns)
@@ -180,7 +180,7 @@ def table_around(path: Path, zone: str, day: str) -> tuple[ds.DeltaTable, ds.Del
 
 def test_rows_are_those_of_spark_by_every_door(spark: Any, tmp_path: Path) -> None:
     wrong = []
-    for zone in some(MOMENTS, 3):
+    for zone in some(MOMENTS, 2):
         day = MOMENTS[zone]
         with session_zone(spark, zone):
             time_zone_of(spark)

@@ -18,7 +18,7 @@ from tests.skipping.random_predicates import random_predicate
 
 pytestmark = pytest.mark.spark
 
-TABLES = extent(8, 60)
+TABLES = extent(5, 60)
 QUESTIONS = 5
 WORDS = ["a", "A", "ä", "Ä", "b", "B", "ss", "ß", "z", "Z", "", "aa", "Aa", "éa", "Éb", None]
 

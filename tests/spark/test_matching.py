@@ -15,6 +15,7 @@ from deltaskip.dml.files_to_change import files_to_change
 from deltaskip.skipping.read_options import ReadOptions
 from deltaskip.skipping.scan import Scan
 from tests.extent import extent, some
+from tests.reading.test_odd_files import broken, table_of
 from tests.reference.predicates import random_predicates
 from tests.skipping.random_tables import random_value
 
@@ -94,6 +95,13 @@ def test_what_is_not_known_here_is_left_to_spark(tmp_path: Path, where: str) -> 
     scan = Scan(table.snapshot, ReadOptions(where))
     files = files_to_change(scan).partly.listed
     assert matching.matching_here(scan, files, "UTC") is None
+
+
+@pytest.mark.parametrize("where", ["c = 'ab'", "n = 1"])
+def test_strings_that_are_not_utf8_are_left_to_spark(spark: Any, tmp_path: Path, where: str) -> None:
+    table = table_of(tmp_path, "c STRING, n BIGINT", pa.table({"c": broken(), "n": [1, 2, 3]}))
+    table.delete(where, spark)
+    assert [row.n for row in table.scan().to_spark(spark).select("n").collect()] == [2, 3]
 
 
 def test_much_is_left_to_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

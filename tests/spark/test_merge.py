@@ -18,7 +18,7 @@ import deltaskip as ds
 import deltaskip.delta as ds_delta
 from deltaskip import DeltaTable, col
 from deltaskip.errors import AmbiguousMerge, InvalidArgument, PredicateError, RowViolation, SchemaError
-from tests.dml.merge.test_arrow_merge import merges_without_a_not_null_column
+from tests.dml.merge.test_arrow_merge import LACKING, merges_without_a_not_null_column
 from tests.dml.tables import actions_of, files_below, info_of
 from tests.each import each
 from tests.extent import some
@@ -73,8 +73,9 @@ def test_a_clause_that_writes_no_row_may_lack_a_not_null_column(spark: Any, tmp_
     def by_jobs(given: pa.Table) -> Any:
         return source(spark, *(tuple(row.values()) for row in given.to_pylist()), schema="id INT, b STRING")
 
-    merges_without_a_not_null_column(tmp_path / "jobs", by_jobs)
-    merges_without_a_not_null_column(tmp_path / "arrow", lambda given: given, spark=spark)
+    names = some(LACKING, 2)
+    merges_without_a_not_null_column(tmp_path / "jobs", by_jobs, names)
+    merges_without_a_not_null_column(tmp_path / "arrow", lambda given: given, names, spark=spark)
 
 
 def test_dicts_lists_and_rows_are_values_and_predicates(spark: Any, tmp_path: Path) -> None:
@@ -234,23 +235,6 @@ def test_only_changed_rows_are_written_where_vectors_are_allowed(spark: Any, tmp
     rewritten = made(tmp_path / "2", rows=ids)
     result = merging(rewritten, source(spark, (5, 50), (2000, 1))).when_matched_delete().execute()
     assert (result.metrics["numTargetRowsCopied"], result.metrics["numTargetDeletionVectorsAdded"]) == (999, 0)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("properties", [{}, VECTORS])
-def test_a_merge_that_changes_nothing_commits_nothing(spark: Any, tmp_path: Path, properties: dict[str, str]) -> None:
-    table = made(tmp_path, properties=properties)
-    before = files_below(tmp_path)
-    given = source(spark, (1, 10), (4, 40))
-    for builder in (
-        merging(table, given).when_matched_update_all(where="s.v > 100"),
-        merging(table, given).when_matched_delete("s.v > 100").when_not_matched_insert_all(where="v > 100"),
-        merging(table, given, "t.id = s.id AND t.v > 5").when_matched_delete(),
-        merging(table, source(spark, (1, 1))).when_not_matched_insert_all(),
-        merging(table, source(spark)).when_matched_delete().when_not_matched_insert_all(),
-    ):
-        assert builder.execute().version is None
-    assert (table.version, files_below(tmp_path)) == (1, before)
 
 
 # Rule 41

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,11 @@ from deltaskip.catalogs.unity import UnityCatalog
 
 pytest.importorskip("unitycatalog", reason="unitycatalog-client is not installed (extra test)")
 
-from tests.catalogs.unity_server import UnityServer, unity_server
+from tests.catalogs.unity_server import UnityServer, server
+
+__all__ = ["server"]
 
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[UnityServer]:
-    with unity_server(tmp_path / "storage") as running:
-        yield running
 
 
 def test_rows_of_spark_go_through_the_catalog(server: UnityServer, spark: Any) -> None:

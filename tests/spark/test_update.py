@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,8 @@ from deltaskip import AddConstraint, DeltaTable
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError, RowViolation, SchemaError, StorageError
 from tests.dml.tables import DDL, actions_of, files_below, row_ids_of, rows, rows_of
-from tests.dml.test_sequences import PREDICATES, PROPERTIES, Row, as_rows, table_of
-from tests.dml.test_update import SETS, images_of, in_order_of_all
+from tests.dml.test_sequences import Row
+from tests.dml.test_update import images_of
 
 pytestmark = pytest.mark.spark
 
@@ -35,33 +34,6 @@ def made(folder: Path, ddl: str, data: pa.Table, partition_by: tuple[str, ...] =
 
 def found(table: DeltaTable, spark: Any) -> list[Row]:
     return [row.asDict(recursive=True) for row in table.scan().to_spark(spark).collect()]
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("nothing_stays_persisted")
-@pytest.mark.parametrize("seed", range(10))
-def test_a_table_has_the_rows_of_the_model_after_every_update(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
-    if seed % 2:
-        # As for a table that is too large to find the rows in this process.
-        monkeypatch.setattr("deltaskip.settings.options.spark_jobs", "always")
-    chance = random.Random(100 + seed)
-    properties, partition_by = PROPERTIES[seed % len(PROPERTIES)], ((), ("p",))[seed // 5 % 2]
-    table = DeltaTable.create(tmp_path / "t", DDL, partition_by, properties=properties)
-    model: list[Row] = []
-    for step in range(8):
-        (text, holds), (given, new) = chance.choice(PREDICATES), chance.choice(SETS)
-        if step % 3 == 0:
-            added = as_rows([chance.randrange(100) for _ in range(chance.choice([3, 30]))])
-            table.append(table_of(added))
-            model += added
-        else:
-            result = table.update(given, text, spark if step % 3 == 1 else None)
-            assert result.metrics["numUpdatedRows"] == sum(map(holds, model))
-            model = [new(row) if holds(row) else row for row in model]
-        assert in_order_of_all(rows_of(table)) == in_order_of_all(model)
-    assert in_order_of_all(found(table, spark)) == in_order_of_all(model)
 
 
 @pytest.mark.long(gate=1)

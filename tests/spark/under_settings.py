@@ -17,6 +17,7 @@ from pyspark.sql import types as T
 import deltaskip as ds
 from deltaskip import DeltaTable
 from deltaskip.sparkexpr.text.sql_text import quoted_name as q
+from tests.extent import WHOLE
 
 NAMES = ("${x}", "a`b", 'a"b', "a\\b", "it's", "Per cent % ${env:HOME}")
 ODD = ("plain", "back\\slash", "it's", 'dou"ble', "${x}", "line\nfeed", "tab\\t", "both'\"\\", "$", "${spark.app.name}")
@@ -130,7 +131,8 @@ def operations(spark: Any, folder: Path, partition_by: tuple[str, ...] = ()) -> 
     if partition_by:
         yield "overwritten partitions", done(lambda: table.overwrite(given(spark, 20, 2), partitions="dynamic"))
     yield "scan", moved
-    yield "optimize", done(lambda: table.optimize(spark=spark))
+    if WHOLE:
+        yield "optimize", done(lambda: table.optimize(spark=spark))
     yield (
         "optimize in order",
         done(lambda: table.optimize(spark=spark, zorder_by=["id", "ts", "short", "f"], target_file_bytes=2000)),

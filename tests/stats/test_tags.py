@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.actions.file_fields import TEXT_MAP
+from deltaskip.actions.action_fields import TEXT_MAP
 from deltaskip.skipping.partition_columns import map_values
 from deltaskip.sparkexpr.types.data_types import DOUBLE, FLOAT, LONG, STRING, StructField, StructType
 from deltaskip.stats import compute

@@ -14,6 +14,7 @@ from deltaskip.kernels.z85 import z85_encode, z85_variants
 from deltaskip.sparkexpr.over_data import evaluate
 from deltaskip.sparkexpr.values.json_reading import read_json
 from deltaskip.sparkexpr.values.variant_reading import of_json, tree_of, variant_of
+from tests.extent import extent
 
 SHREDDING = {"delta.feature.variantType": "supported", "delta.enableVariantShredding": "true"}
 
@@ -171,7 +172,7 @@ def test_bounds_of_spark_are_believed_with_the_types_of_its_files(tmp_path: Path
     assert kept(table, "v:t::date < DATE'2024-01-03'") == 5, "a text as a date is another order"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(extent(1, 20)))
 def test_random_files_lose_no_row(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     makers = [lambda: rng.randint(-9, 9), lambda: round(rng.uniform(-9, 9), 2), lambda: rng.choice("abc") * 20,

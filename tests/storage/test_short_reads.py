@@ -13,6 +13,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import ChecksumWarning, DeltaSkipError, StorageError
 from tests.each import each
+from tests.extent import some
 from tests.storage.counted import server, stored_at
 from tests.storage.slow_s3 import SlowS3
 
@@ -80,7 +81,8 @@ def test_a_read_that_is_short_is_never_fewer_rows(server: SlowS3, tables: dict[s
         finally:
             server.cut = lambda _key, data: data
 
-    each([(path.relative_to(folder).as_posix(), length) for path in files for length in cuts(path)], check)
+    cases = [(path.relative_to(folder).as_posix(), length) for path in files for length in cuts(path)]
+    each(some(cases, 40), check)
     assert len(wrong_files) > 2
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from deltaskip import arguments, errors
 from deltaskip.alter.table_changes import RemoveProperty, SetProperty
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, namespace_of, shown_namespace
-from deltaskip.catalogs.located import LocatedCatalog, TableEntry, changed_properties
+from deltaskip.catalogs.located import CASCADE, LocatedCatalog, TableEntry, changed_properties
 from deltaskip.extras import install_command
 from deltaskip.lazy_regex import regex
 from deltaskip.path_bytes import absolute_path
@@ -141,8 +141,8 @@ class SqlCatalog(LocatedCatalog):
         except ConstraintViolated as error:
             raise errors.NamespaceNotEmpty(
                 f"The namespace {shown_namespace(namespace)} of the catalog {self.name} is not empty, because another "
-                f"writer has added something: drop that first, or pass cascade=True (CASCADE in SQL)."
-            ) from error
+                f"writer has added something: drop that first, or pass {CASCADE}."
+            ).advising(CASCADE) from error
 
     def _default_name(self) -> str:
         database = self._rows.database.url.database or ""

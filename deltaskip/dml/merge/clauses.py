@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from deltaskip.engine import is_column
-from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, OptionAdvice, PredicateError
 from deltaskip.predicates import warn_of_bare_date
 from deltaskip.records import dataclass
 from deltaskip.sparkexpr import ColumnExpr, literal_node, to_node, to_sql
@@ -53,7 +53,8 @@ def check_clauses(clauses: Iterable[MergeClause], table: str) -> None:
     """
     found = list(clauses)
     if not found:
-        raise InvalidArgument(f"A merge into {table} has no clause: add one, such as when_matched_update_all().")
+        one = OptionAdvice("when_matched_update_all", text="when_matched_update_all()")
+        raise InvalidArgument(f"A merge into {table} has no clause: add one, such as {one}.").advising(one)
     last = {clause.kind: i for i, clause in enumerate(found)}
     early = next((c for i, c in enumerate(found) if c.where is None and last[c.kind] != i), None)
     if early is not None:

@@ -11,7 +11,7 @@ from deltaskip.features.identity_columns import identity_of
 from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_sql
 from deltaskip.rows.plan import RowPlan, computed_sql, plan_rows
-from deltaskip.rows.store import check_assignable, stored, written_type
+from deltaskip.rows.store import MERGE_SCHEMA, check_assignable, stored, written_type
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.coerce import castable
 from deltaskip.sparkexpr.text.sql_text import quoted_name
@@ -141,8 +141,8 @@ def _check_fields(source: t.DataType, target: t.DataType, path: tuple[str, ...],
                 if found is None and field.type != t.VOID:
                     raise SchemaError(
                         f"A struct for the column {t.display_name(path)} of {table} lacks the field {field.name}: add "
-                        f"it, set fields one by one, or merge with schema_mode='merge'."
-                    )
+                        f"it, set fields one by one, or merge {MERGE_SCHEMA}."
+                    ).advising(MERGE_SCHEMA)
                 if found is not None:
                     _check_fields(found.type, field.type, inner, table)
         case t.ArrayType(given_element), t.ArrayType(element):

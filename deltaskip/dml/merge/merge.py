@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from deltaskip.data_files.append import set_schema
 from deltaskip.data_files.data import GivenRows
@@ -349,4 +349,4 @@ def merge_source(rows: GivenRows, alias: str | None, spark: Any, time_zone: str,
     if given is None:
         rows.schema_for(snapshot.schema)
         given, session = rows.table(table), spark
-    return cast(MergingEngine, engine(f"Merging into {table}")).merge_source(session, given, alias)
+    return engine(f"Merging into {table}", MergingEngine).merge_source(session, given, alias)

@@ -11,9 +11,10 @@ from typing import Any
 
 from deltaskip.dml.assignments import is_default
 from deltaskip.dml.merge.clauses import ClauseAction, ClauseKind, MergeClause
-from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.errors import OptionAdvice, PredicateError, SchemaError
 from deltaskip.features.identity_columns import identity_of
 from deltaskip.records import dataclass
+from deltaskip.rows.store import MERGE_SCHEMA
 from deltaskip.schema.relations import qualifier_length
 from deltaskip.sparkexpr import parse_sql, shaped
 from deltaskip.sparkexpr import types as t
@@ -41,6 +42,8 @@ class _Default:
 
 
 DEFAULT = _Default()
+
+_EXCEPT = OptionAdvice("except_", text="name the columns to set, leave it out with except_,")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +189,9 @@ def _all_columns(
             case []:
                 if not evolves and field.name not in hidden:
                     raise SchemaError(
-                        f"The source has no column {field.name}, which {table} has: name the columns to set, leave it "
-                        f"out with except_, or keep its values with schema_mode='merge'."
-                    )
+                        f"The source has no column {field.name}, which {table} has: {_EXCEPT} or keep its values "
+                        f"{MERGE_SCHEMA}."
+                    ).advising(_EXCEPT, MERGE_SCHEMA)
             case _:
                 raise SchemaError(f"The source has more than one column {field.name}: give the columns other names.")
     return found

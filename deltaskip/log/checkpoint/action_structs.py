@@ -11,18 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import (
-    ADD_FIELDS,
-    FILE_SCHEMA,
-    LOGGED_DELETION_VECTOR,
-    CheckpointMetadata,
-    DomainMetadata,
-    Metadata,
-    Protocol,
-    Sidecar,
-    Txn,
-    partition_column,
-)
+from deltaskip.actions import ADD_FIELDS, FILE_SCHEMA, LOGGED_DELETION_VECTOR, partition_column
 from deltaskip.features.registry import has_feature_or_preview
 from deltaskip.log.checkpoint.parquet_columns import STATE_TYPES
 from deltaskip.log.checkpoint.read import CheckpointPart
@@ -32,15 +21,6 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, arrow_scalar
 from deltaskip.stats.parsed_stats import StatsStruct, bounded_columns, collated_bounds
 from deltaskip.stats.stats_columns import StatColumn, indexed_columns, of_every_column
-
-_TYPES: dict[type, str] = {
-    Txn: "txn",
-    Metadata: "metaData",
-    Protocol: "protocol",
-    DomainMetadata: "domainMetadata",
-    CheckpointMetadata: "checkpointMetadata",
-    Sidecar: "sidecar",
-}
 
 
 class AddRows:
@@ -160,7 +140,7 @@ def _has_collations(snapshot: Snapshot, columns: Sequence[StatColumn]) -> bool:
 def state_rows(actions: Iterable[Any]) -> Iterator[tuple[str, pa.StructArray]]:
     """Yield the column and a row for each action other than add and remove."""
     for action in actions:
-        name = _TYPES[type(action)]
+        name = action.FIELDS.action
         yield name, _state_row(action.to_json(), STATE_TYPES[name])
 
 

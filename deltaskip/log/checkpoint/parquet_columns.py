@@ -10,40 +10,10 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from deltaskip.actions import ADD_FIELDS, REMOVE_FIELDS, TEXT_MAP
+from deltaskip.actions.action_fields import TABLE_ACTIONS
 
-_LIST = pa.list_(pa.field("element", pa.string()))
-STATE_TYPES: dict[str, pa.StructType] = {
-    "txn": pa.struct({"appId": pa.string(), "version": pa.int64(), "lastUpdated": pa.int64()}),
-    "metaData": pa.struct(
-        {
-            "id": pa.string(),
-            "name": pa.string(),
-            "description": pa.string(),
-            "format": pa.struct({"provider": pa.string(), "options": TEXT_MAP}),
-            "schemaString": pa.string(),
-            "partitionColumns": _LIST,
-            "configuration": TEXT_MAP,
-            "createdTime": pa.int64(),
-        }
-    ),
-    "protocol": pa.struct(
-        {
-            "minReaderVersion": pa.int32(),
-            "minWriterVersion": pa.int32(),
-            "readerFeatures": _LIST,
-            "writerFeatures": _LIST,
-        }
-    ),
-    "domainMetadata": pa.struct({"domain": pa.string(), "configuration": pa.string(), "removed": pa.bool_()}),
-    "checkpointMetadata": pa.struct({"version": pa.int64(), "tags": TEXT_MAP}),
-    "sidecar": pa.struct(
-        {"path": pa.string(), "sizeInBytes": pa.int64(), "modificationTime": pa.int64(), "tags": TEXT_MAP}
-    ),
-}
-_FILE_TYPES = {
-    fields.action: pa.struct([(field.logged, field.logged_type) for field in fields.fields])
-    for fields in (ADD_FIELDS, REMOVE_FIELDS)
-}
+STATE_TYPES: dict[str, pa.StructType] = {fields.action: fields.logged_type for fields in TABLE_ACTIONS}
+_FILE_TYPES = {fields.action: fields.logged_type for fields in (ADD_FIELDS, REMOVE_FIELDS)}
 _READ: Mapping[str, pa.StructType] = {**STATE_TYPES, **_FILE_TYPES}
 # A draft of the protocol has a map here.
 _ALSO = {"domainMetadata.configuration": TEXT_MAP}

@@ -19,7 +19,7 @@ from deltaskip.actions import hadoop_paths
 from deltaskip.dml.files_to_change import DataFiles, chosen_files, tuple_codes
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.log import Snapshot
-from deltaskip.maintenance.optimize.strategy import Strategy
+from deltaskip.maintenance.optimize.strategy import LEAST_SMALL_FILES, Strategy
 from deltaskip.maintenance.optimize.zcubes import LARGEST_CUBE, MOST_DELETED, to_cluster
 from deltaskip.records import dataclass
 from deltaskip.skipping.add_batches import FileBatch
@@ -109,6 +109,8 @@ def binned_plan(scan: Scan, strategy: Strategy) -> Plan:
             return _lacking_filters(scan.snapshot, batch, indices, strategy)
         if strategy.kind != "compaction":
             return np.ones(len(rows), np.bool_)
+        if strategy.auto:
+            return np.array(sizes <= strategy.target_bytes // 2, np.bool_)
         found: npt.NDArray[Any] = (sizes < strategy.target_bytes) | _many_deleted(batch, indices)
         return found
 
@@ -120,6 +122,8 @@ def binned_plan(scan: Scan, strategy: Strategy) -> Plan:
         return Plan(scan, strategy, cubes, considered, considered_bytes, chosen.clustered)
     bins = []
     for partition, numbers in enumerate(_partitions(files)):
+        if strategy.auto and len(numbers) < LEAST_SMALL_FILES:
+            continue
         if strategy.kind in ("purge", "bloom"):
             bins += [Bin(files.take([number]), partition, 1) for number in numbers.tolist()]
         elif strategy.kind == "zorder":

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import field, replace
 from functools import partial
 from threading import Condition
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -72,7 +72,7 @@ class Execution:
         here = ArrowRewriting(snapshot)
         if self.spark is None:
             return [here]
-        asked = cast(RewritingEngine, engine(f"Optimizing {snapshot.table_root}"))
+        asked = engine(f"Optimizing {snapshot.table_root}", RewritingEngine)
         by_spark = asked.rewriting(self.spark, snapshot)
         return [here, by_spark] if self.small else [by_spark, here]
 

@@ -186,7 +186,7 @@ def _parameters(strategy: Strategy, request: OptimizeRequest) -> dict[str, objec
         "predicate": list(given if request.predicates is None else request.predicates),
         "zOrderBy": strategy.names if strategy.kind == "zorder" else [],
         "clusterBy": strategy.names if strategy.kind == "clustering" else [],
-        "auto": False,
+        "auto": strategy.auto,
     }
     if strategy.kind == "bloom":
         found["bloom"] = strategy.names

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, UnsupportedFeature
+from deltaskip.errors import InvalidArgument, OptionAdvice, PredicateError, SchemaError, UnsupportedFeature
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_paths
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
@@ -25,6 +25,11 @@ from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS, StatCo
 
 DEFAULT_TARGET_BYTES = 1 << 30
 """Size of optimized files, as in delta-spark; the table property `delta.targetFileSize` takes precedence."""
+
+LEAST_SMALL_FILES = 50
+"""A partition with fewer small files is left alone by auto compaction. # delta-spark, autoCompact.minNumFiles"""
+# delta-spark, autoCompact.maxFileSize: files of at most half of it are small.
+_AUTO_BYTES = 128 << 20
 
 _UNORDERED = (t.StructType, t.ArrayType, t.MapType)
 
@@ -45,6 +50,7 @@ class OptimizeRequest:
         purge: Whether only files with a deletion vector are rewritten, each by itself.
         predicates: The predicate in the table's history; None for `where`.
         bloom: Names of columns: only files that lack a Bloom filter of one of them are rewritten, each by itself.
+        auto: Whether only partitions with many small files are compacted, as after a write.
     """
 
     where: str | None = None
@@ -55,6 +61,7 @@ class OptimizeRequest:
     purge: bool = False
     predicates: tuple[str, ...] | None = None
     bloom: tuple[str, ...] = ()
+    auto: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,7 @@ class Strategy:
         target_bytes: Size of new files.
         full: Whether files that are already clustered are clustered again.
         filters: The columns whose Bloom filters files must have.
+        auto: Whether only partitions with many small files are compacted.
     """
 
     kind: Literal["compaction", "zorder", "clustering", "purge", "bloom"]
@@ -78,6 +86,7 @@ class Strategy:
     target_bytes: int
     full: bool = False
     filters: tuple[StatColumn, ...] = ()
+    auto: bool = False
 
     @property
     def operation(self) -> str:
@@ -104,6 +113,8 @@ def strategy_of(snapshot: Snapshot, request: OptimizeRequest) -> Strategy:
         return Strategy("purge", (), "range", target)
     if request.bloom:
         return Strategy("bloom", (), "range", target, filters=_filtered_columns(snapshot, request.bloom))
+    if request.auto:
+        return Strategy("compaction", (), "range", _AUTO_BYTES, auto=True)
     clustered = has_feature(snapshot.protocol, "clustering")
     if clustered and request.where is not None:
         raise UnsupportedFeature(
@@ -119,7 +130,10 @@ def strategy_of(snapshot: Snapshot, request: OptimizeRequest) -> Strategy:
     if columns:
         return Strategy("clustering", columns, _curve(columns), target, request.full)
     if request.full:
-        raise InvalidArgument(f"full=True clusters all files again, but {snapshot.root} has no clustering columns.")
+        full = OptionAdvice("full", True)
+        raise InvalidArgument(
+            f"{full} clusters all files again, but {snapshot.root} has no clustering columns."
+        ).advising(full)
     columns = tuple(_zorder_column(snapshot, name) for name in request.zorder_by)
     if columns:
         _check_distinct(snapshot, columns)

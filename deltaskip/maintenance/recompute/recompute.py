@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -55,7 +55,7 @@ def recompute(
     """
     compute = computed_here
     if spark is not None:
-        asked = cast(RecomputingEngine, engine(f"Recomputing statistics of {snapshot.table_root}"))
+        asked = engine(f"Recomputing statistics of {snapshot.table_root}", RecomputingEngine)
         compute = partial(asked.recompute_statistics, spark)
     files = files_to_read(snapshot, request)
     results = compute(snapshot, files, request.statistics, merge=not request.complete, job_files=batch_files)

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -122,7 +122,7 @@ def _by_job(facts: TableFacts, files: LoggedFiles, looked: Sequence[_LookedAt]) 
     found: list[str | None] = [None] * len(looked)
     good = [number for number, each in enumerate(looked) if each.is_whole]
     if good and files.request.columns:
-        job = cast(RecomputingEngine, engine(f"Verifying {facts.root}"))
+        job = engine(f"Verifying {facts.root}", RecomputingEngine)
         chosen = files.batch.take(arrow_array(good, pa.int64()))
         batches = iter([chosen.select(FILE_SCHEMA.names)])
         tables = job.recompute_statistics(

@@ -80,7 +80,7 @@ def running_interpreter(spark: SparkSession) -> Iterator[None]:
         _check_executors(context)
         yield
         return
-    if _is_configured(context):
+    if "PYSPARK_PYTHON" in os.environ or context.getConf().contains("spark.pyspark.python"):
         yield
         return
     with holding(
@@ -146,10 +146,6 @@ def has_package(_task: int = 0) -> bool:
 
 # Both functions are sent with their code, since executors without this package cannot look them up.
 has_package.__module__ = _imported.__module__ = "__main__"
-
-
-def _is_configured(context: Any) -> bool:
-    return "PYSPARK_PYTHON" in os.environ or context.getConf().contains("spark.pyspark.python")
 
 
 def _is_stopped(session: Any) -> bool:

@@ -24,16 +24,15 @@ from deltaskip.spark.source.workers import HIDE_TRACEBACK, SentToWorkers, keeps_
 from deltaskip.sparkexpr.types import StructType
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
-_WORDS = {
-    "schema_mode='merge'": 'option("mergeSchema", "true")',
-    "schema_mode='replace'": 'option("overwriteSchema", "true")',
-    "partitions='dynamic'": 'option("partitionOverwriteMode", "dynamic")',
-    "so where cannot": "so replaceWhere cannot",
-    "Specify either where or": "Specify either replaceWhere or",
-    "partition_by": "partitionBy",
-    "time_zone must be": "timeZone must be",
-    "in storage_options": "in options storage.NAME",
-    "storage_options": "the options storage.NAME",
+_WORDS: dict[tuple[str, object], str] = {
+    ("schema_mode", "merge"): 'with option("mergeSchema", "true")',
+    ("schema_mode", "replace"): 'option("overwriteSchema", "true")',
+    ("partitions", "dynamic"): 'option("partitionOverwriteMode", "dynamic")',
+    ("where", None): "replaceWhere",
+    ("partition_by", None): "partitionBy",
+    ("time_zone", None): "timeZone must be",
+    ("storage_options", "in"): "in options storage.NAME",
+    ("storage_options", None): "the options storage.NAME",
 }
 
 

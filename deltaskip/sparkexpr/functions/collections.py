@@ -436,9 +436,7 @@ def _zip_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
 
 
 def _concat_signature(args: tuple[n.Node, ...]) -> function.Typed:
-    arrays = [array for arg in args if (array := array_type(arg)) is not None]
-    met = coerce.common_type(arrays) if len(arrays) == len(args) else None
-    return None if met is None else (tuple(coerce.cast_to(arg, met) for arg in args), met)
+    return None if any(array_type(arg) is None for arg in args) else function.alike(args)
 
 
 def _concat(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:

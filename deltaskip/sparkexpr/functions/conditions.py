@@ -29,10 +29,7 @@ from deltaskip.sparkexpr.values.order import compare_values
 
 
 def _coalesce_signature(args: tuple[n.Node, ...]) -> function.Typed:
-    types = [coerce.type_of(arg) for arg in args]
-    known = [type_ for type_ in types if type_ is not None]
-    met = coerce.common_type(known) if known and len(known) == len(types) else None
-    return None if met is None else (tuple(coerce.cast_to(arg, met) for arg in args), met)
+    return function.alike(args) if args else None
 
 
 def _extreme_signature(args: tuple[n.Node, ...]) -> function.Typed:

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.sparkexpr.coerce import cast_to, common_type, implicit_cast, is_orderable, type_of
+from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, is_orderable, type_of
 from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.array_types import array_to, plain_wider, taken_elements, valid_rows
-from deltaskip.sparkexpr.functions.function import Compute, Function, FunctionRow, Replaced, Typed
+from deltaskip.sparkexpr.functions.function import Compute, Function, FunctionRow, Replaced, Typed, alike
 from deltaskip.sparkexpr.functions.maps import map_lookup
 from deltaskip.sparkexpr.nodes import Call, Column, Literal, Node, Variable
 from deltaskip.sparkexpr.nullability import is_nullable
@@ -57,13 +57,8 @@ def struct_node(*args: Node, names: Mapping[int, str] | None = None) -> Node:
 
 def _array_signature(args: tuple[Node, ...]) -> Typed:
     """Accept any number of values of a common type."""
-    types = [type_of(arg) for arg in args]
-    known = [type_ for type_ in types if type_ is not None]
-    met = common_type(known)
-    if len(known) < len(types) or met is None or is_collated(*args):
-        return None
-    cast = tuple(cast_to(arg, met) for arg in args)
-    return cast, t.ArrayType(met, any(map(is_nullable, cast)))
+    found = None if is_collated(*args) else alike(args)
+    return None if found is None else (found[0], t.ArrayType(found[1], any(map(is_nullable, found[0]))))
 
 
 def _struct_signature(args: tuple[Node, ...]) -> Typed:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from deltaskip.records import dataclass
 from deltaskip.recursion import deep
 from deltaskip.sparkexpr import nodes as n
-from deltaskip.sparkexpr.coerce import cast_to, implicit_cast, is_numeric, type_of
+from deltaskip.sparkexpr.coerce import cast_to, common_type, implicit_cast, is_numeric, type_of
 from deltaskip.sparkexpr.preimages.steps import Preimage
 from deltaskip.sparkexpr.types.data_types import BINARY, INTEGER, STRING, VOID, DataType
 from deltaskip.sparkexpr.values.calendar import Zone
@@ -119,13 +119,13 @@ def constant_null_first(args: tuple[n.Node, ...]) -> Sequence[int]:
     return backwards(args) if n.is_null_constant(args[-1]) else range(len(args))
 
 
-def takes(result: DataType, *parameters: DataType) -> Signature:
-    """Accept one argument for each parameter type, with Spark's implicit casts."""
+def takes(result: DataType, *parameters: DataType, optional: int = 0) -> Signature:
+    """Accept one argument for each parameter type, with Spark's implicit casts; the last ones may be `optional`."""
 
     def signature(args: tuple[n.Node, ...]) -> Typed:
-        if len(args) != len(parameters):
+        if not len(parameters) - optional <= len(args) <= len(parameters):
             return None
-        cast = [implicit_cast(arg, parameter) for arg, parameter in zip(args, parameters, strict=True)]
+        cast = [implicit_cast(arg, parameter) for arg, parameter in zip(args, parameters, strict=False)]
         found = tuple(arg for arg in cast if arg is not None)
         return (found, result) if len(found) == len(args) else None
 
@@ -144,12 +144,12 @@ def with_counts(signature: Signature, *places: int) -> Signature:
     return cast
 
 
-def uncast(count: int) -> Signature:
+def uncast(count: int, optional: int = 0) -> Signature:
     """Accept `count` strings, and return a string. Spark casts only NULL to string."""
 
     def signature(args: tuple[n.Node, ...]) -> Typed:
         known = all(type_of(arg) in (STRING, VOID) for arg in args)
-        return takes(STRING, *[STRING] * count)(args) if known else None
+        return takes(STRING, *[STRING] * count, optional=optional)(args) if known else None
 
     return signature
 
@@ -159,14 +159,21 @@ def exactly(result: DataType, parameter: DataType) -> Signature:
     return lambda args: (args, result) if [type_of(arg) for arg in args] == [parameter] else None
 
 
-def text_or_bytes(result: DataType | None, *rest: DataType) -> Signature:
+def text_or_bytes(result: DataType | None, *rest: DataType, optional: int = 0) -> Signature:
     """Accept a string or binary, then `rest`. If `result` is None, the result has the type of the first argument."""
 
     def signature(args: tuple[n.Node, ...]) -> Typed:
         first = BINARY if args and type_of(args[0]) == BINARY else STRING
-        return takes(result or first, first, *rest)(args)
+        return takes(result or first, first, *rest, optional=optional)(args)
 
     return signature
+
+
+def alike(args: tuple[n.Node, ...]) -> Typed:
+    """Accept values of a common type, which the result has."""
+    known = [type_ for arg in args if (type_ := type_of(arg)) is not None]
+    met = common_type(known) if len(known) == len(args) else None
+    return None if met is None else (tuple(cast_to(arg, met) for arg in args), met)
 
 
 @deep

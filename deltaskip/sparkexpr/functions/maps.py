@@ -18,7 +18,7 @@ from deltaskip.sparkexpr.coerce import cast_to, common_type, implicit_cast, is_o
 from deltaskip.sparkexpr.comparison_collation import is_collated
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions.array_types import taken_elements
-from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Replaced, Signature, Typed
+from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Replaced, Signature, Typed, alike
 from deltaskip.sparkexpr.nodes import Call, Node
 from deltaskip.sparkexpr.nullability import is_nullable
 from deltaskip.sparkexpr.types import data_types as t
@@ -102,10 +102,8 @@ def _entries_column(args: Sequence[Values], call: Call, zone: Zone) -> Values:
 
 
 def _concat_signature(args: tuple[Node, ...]) -> Typed:
-    types = [type_of(arg) for arg in args]
-    maps = [type_ for type_ in types if isinstance(type_, t.MapType)]
-    met = common_type(maps) if maps and len(maps) == len(types) and not is_collated(*args) else None
-    return None if met is None else (tuple(cast_to(arg, met) for arg in args), met)
+    maps = args and all(isinstance(type_of(arg), t.MapType) for arg in args)
+    return alike(args) if maps and not is_collated(*args) else None
 
 
 def _from_arrays_signature(args: tuple[Node, ...]) -> Typed:

@@ -23,7 +23,7 @@ _KINDS = {"Lu": 0, "Ll": 1, "Nd": 2}
 
 def _signature(args: tuple[Node, ...]) -> Typed:
     """Accept a string, and for each class of characters a constant character, or NULL to keep the characters."""
-    typed = uncast(len(args))(args) if 1 <= len(args) <= 5 else None
+    typed = uncast(5, optional=4)(args)
     return typed if typed is not None and all(map(_is_mask, typed[0][1:])) else None
 
 

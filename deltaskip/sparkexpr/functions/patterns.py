@@ -346,14 +346,7 @@ def _one_row(by_column: function.ByColumn) -> function.Compute:
 
 def _signature(result: DataType, least: int, *rest: DataType) -> function.Signature:
     """Accept strings, and the optional arguments `rest`."""
-    strings = [STRING] * least
-
-    def signature(args: tuple[Node, ...]) -> function.Typed:
-        if not least <= len(args) <= least + len(rest):
-            return None
-        return function.takes(result, *strings, *rest[: len(args) - least])(args)
-
-    return signature
+    return function.takes(result, *[STRING] * least, *rest, optional=len(rest))
 
 
 def _replace_signature(args: tuple[Node, ...]) -> function.Typed:

@@ -266,9 +266,6 @@ def _trim(at_start: bool, at_end: bool, text_first: bool = False) -> Function:
             return args[0], None
         return (args[0], args[1]) if text_first else (args[1], args[0])
 
-    def signature(args: tuple[n.Node, ...]) -> Typed:
-        return takes(t.STRING, *[t.STRING] * len(args))(args) if len(args) in (1, 2) else None
-
     def compute(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
         text, characters = parts(args)
         return strings.trimmed(text, " " if characters is None else characters, at_start, at_end)
@@ -279,6 +276,7 @@ def _trim(at_start: bool, at_end: bool, text_first: bool = False) -> Function:
         return trimmed(v.column(text), unwanted) if unwanted else v.column(text)
 
     preimage = preimages.trimmed_steps(at_start, at_end, text_first)
+    signature = takes(t.STRING, t.STRING, t.STRING, optional=1)
     function = value_function(signature, compute, columns, binary_only=True, preimage=preimage)
     return function if text_first else replace(function, order=backwards)
 
@@ -323,13 +321,11 @@ def _check_sizes(sizes: pa.Array) -> None:
 
 def _padded_signature(args: tuple[n.Node, ...]) -> Typed:
     """Accept a string or binary, a length, and an optional padding: by default a blank, or a zero byte for binary."""
-    if len(args) not in (2, 3):
-        return None
-    types = {type_of(arg) for arg in (args[0], *args[2:])}
+    types = {type_of(arg) for arg in (*args[:1], *args[2:])}
     if {t.BINARY, t.VOID} <= types:
         return None
     of = t.BINARY if types == {t.BINARY} else t.STRING
-    return with_counts(takes(of, of, t.INTEGER, *[of] * (len(args) - 2)), 1)(args)
+    return with_counts(takes(of, of, t.INTEGER, of, optional=1), 1)(args)
 
 
 def _padded(left: bool) -> Compute:

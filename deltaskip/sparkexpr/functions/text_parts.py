@@ -42,6 +42,8 @@ _MOST_REPLACED = 1 << 24
 _MOST_CELLS = 1 << 24
 _ONE = v.constant_of(1, pa.int32())
 _MOST_CHARACTERS = v.constant_of(_MOST, pa.int32())
+# Two strings, and an optional count.
+_TEXTS_AND_COUNT = function.with_counts(function.takes(INTEGER, STRING, STRING, INTEGER, optional=1), 2)
 
 
 def sliced(values: pa.Array, position: int, length: int) -> pa.Array:
@@ -102,13 +104,11 @@ def _overlay_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Val
 
 def _overlay_signature(args: tuple[n.Node, ...]) -> function.Typed:
     """Accept strings, or binary for text and replacement, a position, and an optional length."""
-    if len(args) not in (3, 4):
-        return None
     binary = [type_of(arg) == BINARY for arg in args[:2]]
     if any(binary) and not all(binary):
         return None
     of = BINARY if all(binary) else STRING
-    return function.with_counts(function.takes(of, of, of, *[INTEGER] * (len(args) - 2)), 2, 3)(args)
+    return function.with_counts(function.takes(of, of, of, INTEGER, INTEGER, optional=1), 2, 3)(args)
 
 
 def _before_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -161,15 +161,6 @@ def _locate_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Valu
     """`locate(part, text, start)` with constants, and `instr`, which exchanges part and text."""
     part, text = (args[1], args[0]) if call.name == "instr" else args[:2]
     return located(v.column(text), v.constant(part).encode(), v.constant(args[2]) if len(args) == 3 else 1)
-
-
-def _locate_signature(args: tuple[n.Node, ...]) -> function.Typed:
-    """Accept two strings, and an optional start position."""
-    return (
-        function.with_counts(function.takes(INTEGER, STRING, STRING, *[INTEGER] * (len(args) - 2)), 2)(args)
-        if len(args) in (2, 3)
-        else None
-    )
 
 
 def _locating(*args: n.Node) -> n.Node | None:
@@ -257,10 +248,8 @@ def _levenshtein(args: tuple[Any, ...], call: n.Call, zone: Zone) -> object:
 
 
 def _levenshtein_signature(args: tuple[n.Node, ...]) -> function.Typed:
-    if len(args) not in (2, 3) or any(map(is_nullable, args[2:])):
-        # For a NULL limit, Spark returns 0 or -1, depending on whether it interprets or compiles the expression.
-        return None
-    return function.with_counts(function.takes(INTEGER, STRING, STRING, *[INTEGER] * (len(args) - 2)), 2)(args)
+    # For a NULL limit, Spark returns 0 or -1, depending on whether it interprets or compiles the expression.
+    return None if any(map(is_nullable, args[2:])) else _TEXTS_AND_COUNT(args)
 
 
 def _levenshtein_column(args: Sequence[v.Values], call: n.Call, zone: Zone) -> v.Values:
@@ -290,19 +279,9 @@ def _of_texts(
     return value_function(signature, one, by_column, binary_only=binary_only, preimage=preimage)
 
 
-def _substring_signature(args: tuple[n.Node, ...]) -> function.Typed:
-    if len(args) not in (2, 3):
-        return None
-    return function.with_counts(function.text_or_bytes(None, *[INTEGER] * (len(args) - 1)), 1, 2)(args)
-
-
-def _replace_signature(args: tuple[n.Node, ...]) -> function.Typed:
-    return function.takes(STRING, *[STRING] * len(args))(args) if len(args) in (2, 3) else None
-
-
 TEXT_PARTS: Mapping[str, function.FunctionRow] = {
     "substring": value_function(
-        _substring_signature,
+        function.with_counts(function.text_or_bytes(None, INTEGER, INTEGER, optional=1), 1, 2),
         lambda args, call, zone: strings.substring(args[0], args[1], args[2] if len(args) == 3 else _MOST),
         _substring_column,
         aliases=("substr",),
@@ -344,7 +323,7 @@ TEXT_PARTS: Mapping[str, function.FunctionRow] = {
     ),
     **{
         name: value_function(
-            _locate_signature,
+            _TEXTS_AND_COUNT,
             _locate,
             _locate_column,
             binary_only=True,
@@ -354,7 +333,9 @@ TEXT_PARTS: Mapping[str, function.FunctionRow] = {
         for name in ("locate", "position")
     },
     "replace": _of_texts(
-        _replace_signature, lambda text, old, new="": strings.replaced(text, old, new), _replace_column
+        function.takes(STRING, STRING, STRING, STRING, optional=1),
+        lambda text, old, new="": strings.replaced(text, old, new),
+        _replace_column,
     ),
     "find_in_set": _of_texts(
         function.takes(INTEGER, STRING, STRING), _find_in_set, _find_in_set_column, preimage=preimages.found_in_set

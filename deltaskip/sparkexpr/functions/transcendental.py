@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.sparkexpr.failures import Undecided
-from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Replaced, Typed, takes
+from deltaskip.sparkexpr.functions.function import Function, FunctionRow, Replaced, takes
 from deltaskip.sparkexpr.kernels.agreed_math import agreed
 from deltaskip.sparkexpr.kernels.strict_math import binary, binary_value, unary, unary_value
-from deltaskip.sparkexpr.nodes import Call, Literal, Node
+from deltaskip.sparkexpr.nodes import Call, Literal
 from deltaskip.sparkexpr.preimages.monotone import monotone
 from deltaskip.sparkexpr.preimages.steps import Inverted, Preimage
 from deltaskip.sparkexpr.types.data_types import DOUBLE
@@ -107,10 +107,6 @@ def _known(found: Any, known: Any, *given: v.Values) -> pa.Array:
     """An array of doubles, null where the value is not known."""
     array = v.made(found, pa.float64(), *given)
     return array if known.all() else pc.if_else(arrow_array(known), array, v.none_of(pa.float64()))
-
-
-def _log_signature(args: tuple[Node, ...]) -> Typed:
-    return takes(DOUBLE, *[DOUBLE] * len(args))(args) if len(args) in (1, 2) else None
 
 
 def _log(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -247,7 +243,7 @@ TRANSCENDENTAL: Mapping[str, FunctionRow] = {
     "log10": _logarithm("log10"),
     "log1p": _logarithm("log1p", least=-1.0),
     "log2": _logarithm("log", divisor=_LN2),
-    "log": Function(_log_signature, _log, by_column=_log_column, preimage=_log_preimage),
+    "log": Function(takes(DOUBLE, DOUBLE, DOUBLE, optional=1), _log, by_column=_log_column, preimage=_log_preimage),
     "atan2": _pair("atan2", moved=0.0),
     "hypot": _pair("hypot", preimage=monotone(-1, 1, cuts=(0.0,), slack=_SLACK)),
     "power": _pair("pow", aliases=("pow",), preimage=_power_preimage),

@@ -20,7 +20,7 @@ from deltaskip.records import dataclass
 from deltaskip.sparkexpr.failures import EvaluationError, Undecided
 from deltaskip.sparkexpr.functions import function
 from deltaskip.sparkexpr.kernels.text_rows import form_decoded, form_encoded
-from deltaskip.sparkexpr.nodes import Call, Node
+from deltaskip.sparkexpr.nodes import Call
 from deltaskip.sparkexpr.preimages.monotone import injective
 from deltaskip.sparkexpr.types.data_types import STRING
 from deltaskip.sparkexpr.values import vectors as v
@@ -154,10 +154,6 @@ _USUAL = (
 )
 
 
-def _url_signature(args: tuple[Node, ...]) -> function.Typed:
-    return function.uncast(len(args))(args) if len(args) in (2, 3) else None
-
-
 def _part(url: str, part: str, key: str | None = None) -> object:
     if key is None:
         return parsed(url).part(part)
@@ -250,6 +246,6 @@ URLS: Mapping[str, function.FunctionRow] = {
     ),
     "url_decode": _function(function.takes(STRING, STRING), url_decoded, _decoded_column),
     "try_url_decode": _function(function.takes(STRING, STRING), _tried, _decoded_column),
-    "parse_url": _function(_url_signature, _part, _part_column),
-    "try_parse_url": _function(_url_signature, _tried_part, _part_column),
+    "parse_url": _function(function.uncast(3, optional=1), _part, _part_column),
+    "try_parse_url": _function(function.uncast(3, optional=1), _tried_part, _part_column),
 }

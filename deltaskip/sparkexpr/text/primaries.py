@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deltaskip.errors import OptionAdvice
 from deltaskip.lazy_regex import regex
 from deltaskip.sparkexpr import nodes as n
 from deltaskip.sparkexpr.text.calls import DATE_UNITS, Calls
@@ -259,13 +260,14 @@ class Primaries(Calls):
         tokens = self.tokens
         mark = self._mark()
         sign = tokens.advance()
-        given = "params=[…]"
+        given: str = "params=[…]"
         if sign.text == ":":
             if tokens.token.kind != "word" or tokens.token.start != tokens.end:
                 raise tokens.error("the colon does not follow a variant", sign.start)
-            given = f"params={{{tokens.advance().text!r}: …}}"
+            name = tokens.advance().text
+            given = OptionAdvice("params", name, f"params={{{name!r}: …}}")
         if self.checked:
             name = tokens.text[sign.start : tokens.end]
             reason = f"the parameter {name} has no value: pass {given}, or write the value as a literal"
-            raise tokens.error(reason, sign.start)
+            raise tokens.error(reason, sign.start).advising(given)
         return self._piece(mark)

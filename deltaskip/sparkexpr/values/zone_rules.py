@@ -154,7 +154,7 @@ def java_region_file(transitions: str, rules: str, standing: int) -> bytes:
         standing: The offset in seconds if there are no transitions.
     """
     changes = [
-        (_seconds(at) - _offset(before), _offset(before), _offset(after))
+        (int((datetime.fromisoformat(at) - _EPOCH).total_seconds()) - _offset(before), _offset(before), _offset(after))
         for at, before, after in re.findall(_CHANGE, transitions)
     ]
     first, last = (changes[0][1], changes[-1][0]) if changes else (standing, -(2**62))
@@ -238,10 +238,6 @@ def _yearly(rule: tuple[str, ...], first_year: int) -> Iterator[tuple[int, int]]
             ahead = (_WEEKDAYS.index(weekday) + 1 - found) % 7
             found += ahead - 7 if number < 0 and ahead else ahead
         yield (found - _EPOCH.toordinal()) * 86_400 + since_midnight - offset, _offset(after)
-
-
-def _seconds(local: str) -> int:
-    return int((datetime.fromisoformat(local) - _EPOCH).total_seconds())
 
 
 def _offset(text: str) -> int:

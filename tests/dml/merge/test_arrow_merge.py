@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,7 @@ def test_generated_identity_and_default_columns_are_filled(tmp_path: Path) -> No
 
 
 # The clauses by name, and whether they write a row without the NOT NULL column from the row of a new id.
-_LACKING: dict[str, Any] = {
+LACKING: dict[str, Any] = {
     "named": lambda merge: merge.when_not_matched_insert({"id": "s.id"}),
     "NULL": lambda merge: merge.when_not_matched_insert({"id": "s.id", "v": None}),
     "all": lambda merge: merge.when_not_matched_insert_all(except_=["v"]),
@@ -134,8 +135,8 @@ _LACKING: dict[str, Any] = {
 }
 
 
-def merges_without_a_not_null_column(folder: Path, given: Any, **options: Any) -> None:
-    """Each clause of `_LACKING` with rows that it inserts, and with others. given: Makes a source of Arrow data.
+def merges_without_a_not_null_column(folder: Path, given: Any, names: Iterable[str] = LACKING, **options: Any) -> None:
+    """Clauses of `LACKING` with rows that they insert, and with others. given: Makes a source of Arrow data.
 
     # delta-spark 4.4 checks the rows that a clause inserts, not the clause.
     """
@@ -147,7 +148,7 @@ def merges_without_a_not_null_column(folder: Path, given: Any, **options: Any) -
             source = given(pa.table({"id": pa.array([9 if new else 1], pa.int32()), "b": ["n"]}))
             mode = {"schema_mode": "merge"} if evolves else {}
             merge = table.merge(source, "t.id = s.id", "s", "t", **mode, **options)
-            clauses = merge.when_not_matched_insert_all() if name == "all" and evolves else _LACKING[name](merge)
+            clauses = merge.when_not_matched_insert_all() if name == "all" and evolves else LACKING[name](merge)
             if new:
                 with pytest.raises(RowViolation, match=r"column v of .* is NOT NULL"):
                     clauses.execute()
@@ -155,7 +156,7 @@ def merges_without_a_not_null_column(folder: Path, given: Any, **options: Any) -
                 assert clauses.execute().metrics["numTargetRowsInserted"] == 0
         assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2]
 
-    each(_LACKING, check)
+    each(names, check)
     source = given(pa.table({"id": pa.array([9], pa.int32()), "b": ["n"]}))
     merge = table.merge(source, "t.id = s.id", "s", "t", **options)
     merge.when_not_matched_insert({"id": "s.id"}, where="s.b <> 'n'").when_matched_update({"v": "NULL"}).execute()

@@ -42,7 +42,7 @@ class Asked:
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     made = Asked()
     for module in ("table.recompute_methods", "maintenance.recompute.recompute"):
-        monkeypatch.setattr(f"deltaskip.{module}.engine", lambda _act: made)
+        monkeypatch.setattr(f"deltaskip.{module}.engine", lambda *_: made)
     return made
 
 

@@ -33,9 +33,9 @@ def collated(session: Session) -> None:
 
 @case("statistics of another collation version are warned about, and recomputation mends them", since=(4, 0))
 def another_version(session: Session) -> None:
-    from deltaskip.reading import unused_statistics
+    from deltaskip.reading import session_scan
 
-    unused_statistics._warned.clear()
+    session_scan._warned.clear()
     version = engine("The matrix").collation_version(session.spark)
     other = "77.1" if version != "77.1" else "78.3"
     demo.make_table(session.folder / "customers", demo.write_with_pyarrow, other)

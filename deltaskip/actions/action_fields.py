@@ -1,8 +1,8 @@
-"""The fields of file actions and of deletion vectors: name, key in the log, Arrow type, and whether it is required.
+"""The fields of actions, of deletion vectors and of formats: name, key in the log, Arrow type, and whether required.
 
 Schemas, keys and the JSON of the actions derive from these rows. The kernels have copies; a test compares both.
 
-# PROTOCOL, Add File and Remove File; Add CDC File; Deletion Vectors
+# PROTOCOL, Actions; Deletion Vectors; Checkpoint Schema
 """
 
 from __future__ import annotations
@@ -44,8 +44,14 @@ class ActionFields:
         """Names of required fields without which a logged action is damaged. A missing dataChange means true."""
         return tuple(name for name in self.required if name != "data_change")
 
+    @property
+    def logged_type(self) -> pa.StructType:
+        """The type of the column of a checkpoint that has the action."""
+        return pa.struct([(field.logged, field.logged_type) for field in self.fields])
+
 
 TEXT_MAP = pa.map_(pa.string(), pa.string())
+TEXT_LIST = pa.list_(pa.field("element", pa.string()))
 
 DELETION_VECTOR_FIELDS = ActionFields(
     "deletionVector",
@@ -59,7 +65,7 @@ DELETION_VECTOR_FIELDS = ActionFields(
     required=("storage_type", "path_or_inline_dv", "size_in_bytes", "cardinality"),
 )
 DELETION_VECTOR = pa.struct([(field.name, field.type) for field in DELETION_VECTOR_FIELDS.fields])
-LOGGED_DELETION_VECTOR = pa.struct([(field.logged, field.type) for field in DELETION_VECTOR_FIELDS.fields])
+LOGGED_DELETION_VECTOR = DELETION_VECTOR_FIELDS.logged_type
 
 # Paths and partition values are raw strings of the log, and times are milliseconds since the epoch.
 _FILE_FIELDS = {
@@ -105,3 +111,74 @@ CDC_FIELDS = _action(
 )
 
 FILE_SCHEMA = pa.schema([(field.name, field.type) for field in ADD_FIELDS.fields])
+
+PROTOCOL_FIELDS = ActionFields(
+    "protocol",
+    (
+        Field("min_reader_version", "minReaderVersion", pa.int32()),
+        Field("min_writer_version", "minWriterVersion", pa.int32()),
+        Field("reader_features", "readerFeatures", TEXT_LIST),
+        Field("writer_features", "writerFeatures", TEXT_LIST),
+    ),
+    required=("min_reader_version", "min_writer_version"),
+)
+FORMAT_FIELDS = ActionFields(
+    "metaData.format",
+    (Field("provider", "provider", pa.string()), Field("options", "options", TEXT_MAP)),
+    required=("provider",),
+)
+FORMAT = FORMAT_FIELDS.logged_type
+METADATA_FIELDS = ActionFields(
+    "metaData",
+    (
+        Field("id", "id", pa.string()),
+        Field("name", "name", pa.string()),
+        Field("description", "description", pa.string()),
+        Field("format", "format", FORMAT),
+        Field("schema_string", "schemaString", pa.string()),
+        Field("partition_columns", "partitionColumns", TEXT_LIST),
+        Field("configuration", "configuration", TEXT_MAP),
+        Field("created_time", "createdTime", pa.int64()),
+    ),
+    required=("id", "format", "partition_columns", "configuration"),
+)
+TXN_FIELDS = ActionFields(
+    "txn",
+    (
+        Field("app_id", "appId", pa.string()),
+        Field("version", "version", pa.int64()),
+        Field("last_updated", "lastUpdated", pa.int64()),
+    ),
+    required=("app_id", "version"),
+)
+DOMAIN_METADATA_FIELDS = ActionFields(
+    "domainMetadata",
+    (
+        Field("domain", "domain", pa.string()),
+        Field("configuration", "configuration", pa.string()),
+        Field("removed", "removed", pa.bool_()),
+    ),
+    required=("domain", "configuration"),
+)
+CHECKPOINT_METADATA_FIELDS = ActionFields(
+    "checkpointMetadata", (Field("version", "version", pa.int64()), Field("tags", "tags", TEXT_MAP)), ("version",)
+)
+SIDECAR_FIELDS = ActionFields(
+    "sidecar",
+    (
+        Field("path", "path", pa.string()),
+        Field("size_in_bytes", "sizeInBytes", pa.int64()),
+        Field("modification_time", "modificationTime", pa.int64()),
+        Field("tags", "tags", TEXT_MAP),
+    ),
+    required=("path", "size_in_bytes", "modification_time"),
+)
+TABLE_ACTIONS = (
+    TXN_FIELDS,
+    METADATA_FIELDS,
+    PROTOCOL_FIELDS,
+    DOMAIN_METADATA_FIELDS,
+    CHECKPOINT_METADATA_FIELDS,
+    SIDECAR_FIELDS,
+)
+"""The actions of a checkpoint other than those of files."""

@@ -1,4 +1,4 @@
-"""One table names the fields of file actions; the dataclasses, the kernels and the checkpoint's types agree with it."""
+"""One table names the fields of actions; the dataclasses, the kernels and the checkpoint's types agree with it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,16 @@ from deltaskip.actions import (
     LOGGED_DELETION_VECTOR,
     AddCdcFile,
     AddFile,
+    CheckpointMetadata,
     DeletionVectorDescriptor,
+    DomainMetadata,
+    Protocol,
     RemoveFile,
+    Sidecar,
+    Txn,
     parse_action,
 )
-from deltaskip.actions.file_fields import (
+from deltaskip.actions.action_fields import (
     ADD_FIELDS,
     CDC_FIELDS,
     DELETION_VECTOR_FIELDS,
@@ -64,6 +69,8 @@ def sample(field: Field) -> Any:
             return {inner.logged: sample(inner) for inner in DELETION_VECTOR_FIELDS.fields}
         case t if pa.types.is_map(t):
             return {field.logged: "x", "none": None}
+        case t if pa.types.is_list(t):
+            return [field.logged]
         case t if pa.types.is_boolean(t):
             return True
         case t if pa.types.is_integer(t):
@@ -102,6 +109,7 @@ def test_the_table_has_the_keys_and_types_of_the_protocol() -> None:
         (REMOVE_FIELDS, RemoveFile),
         (CDC_FIELDS, AddCdcFile),
         (DELETION_VECTOR_FIELDS, DeletionVectorDescriptor),
+        *((kind.FIELDS, kind) for kind in (Protocol, Txn, DomainMetadata, CheckpointMetadata, Sidecar)),
     ],
     ids=lambda value: getattr(value, "action", ""),
 )
@@ -112,6 +120,7 @@ def test_a_dataclass_has_the_fields_of_its_action_and_defaults_for_those_not_req
     without_default = {f.name for f in fields(type_) if f.default is MISSING}
     # The log requires dataChange of a cdc action, and it is always false.
     assert without_default == set(action.required) - ({"data_change"} if type_ is AddCdcFile else set())
+    assert type_.from_json(members(action)).to_json() == members(action)
     assert list(type_.from_json(members(action)).to_json()) == list(action.logged.values())
 
 
