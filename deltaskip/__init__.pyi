@@ -91,7 +91,7 @@ from .log.checkpoint.written_checkpoint import WrittenCheckpoint
 from .log.history import History, HistoryEntry
 from .log.symlink_manifests import Manifests
 from .maintenance.optimize.optimize_result import FileSizes, OptimizeResult
-from .maintenance.recompute.recomputed import ColumnPlan, Recomputed, RecomputePlan
+from .maintenance.recompute.recomputed import ColumnPlan, IndexedKeys, Recomputed, RecomputePlan
 from .maintenance.results import PartitioningResult, VacuumResult
 from .maintenance.verify.findings import Finding, RepairStep, Verification
 from .reading.distributed_scan import DistributedScan
@@ -183,6 +183,7 @@ __all__ = [
     "History",
     "HistoryEntry",
     "Incompatibility",
+    "IndexedKeys",
     "InstalledCatalog",
     "InvalidArgument",
     "InvalidArgumentType",

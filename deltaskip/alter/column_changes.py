@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -28,6 +28,8 @@ from deltaskip.transforms.partitioning_property import declared, hidden_columns,
 from deltaskip.txn.validation.schema import expressions
 
 _MODE = TableProperties.mapping_mode.name
+# Properties that list columns by name.
+_LISTS = (STATS_COLUMNS, TableProperties.bloom_columns.name, TableProperties.key_index_columns.name)
 
 
 def add_column(state: AlteredTable, change: table_changes.AddColumn) -> AlteredTable:
@@ -414,22 +416,28 @@ def rename_in_partitions(
 
 
 def rename_in_statistics(state: AlteredTable, path: t.ColumnPath, new_name: str) -> AlteredTable:
-    """Return the state with the new name of a column in the list of columns with statistics."""
-    names = _statistics_columns(state)
-    if names is None or not any(is_below(name, path) for name in names):
-        return state
+    """Return the state with the new name of a column in the lists of columns with statistics, filters or an index."""
     last = len(path) - 1
-    after = [(*name[:last], new_name, *name[last + 1 :]) if is_below(name, path) else name for name in names]
-    return with_property(state, STATS_COLUMNS, ",".join(map(t.display_name, after)))
+    return _with_listed(state, path, lambda name: (*name[:last], new_name, *name[last + 1 :]))
 
 
 def remove_from_statistics(state: AlteredTable, path: t.ColumnPath) -> AlteredTable:
-    """Return the state without a column in the list of columns with statistics."""
-    names = _statistics_columns(state)
-    if names is None or not any(is_below(name, path) for name in names):
-        return state
-    after = [name for name in names if not is_below(name, path)]
-    return with_property(state, STATS_COLUMNS, ",".join(map(t.display_name, after)))
+    """Return the state without a column in the lists of columns with statistics, filters or an index."""
+    return _with_listed(state, path, lambda _: None)
+
+
+def _with_listed(
+    state: AlteredTable, path: t.ColumnPath, changed: Callable[[t.ColumnPath], t.ColumnPath | None]
+) -> AlteredTable:
+    for listing in _LISTS:
+        text = state.configuration.get(listing)
+        names = [] if text is None else t.parse_names(text, listing)
+        if any(is_below(name, path) for name in names):
+            after = [changed(name) if is_below(name, path) else name for name in names]
+            state = with_property(
+                state, listing, ",".join([t.display_name(name) for name in after if name is not None])
+            )
+    return state
 
 
 def rename_in_sort_order(state: AlteredTable, path: t.ColumnPath, new_name: str) -> AlteredTable:
@@ -454,8 +462,3 @@ def remove_from_sort_order(state: AlteredTable, path: t.ColumnPath) -> AlteredTa
         return state
     after = list(takewhile(lambda each: not is_below(each.path, path), order))
     return with_property(state, SORT_ORDER_KEY, sort_order_text(after))
-
-
-def _statistics_columns(state: AlteredTable) -> list[t.ColumnPath] | None:
-    text = state.configuration.get(STATS_COLUMNS)
-    return None if text is None else t.parse_names(text, STATS_COLUMNS)

@@ -42,6 +42,9 @@ def _bytes(_context: click.Context, _parameter: click.Parameter, value: str | No
 )
 @click.option("--full", is_flag=True, help="Cluster all files of a clustered table again.")
 @click.option("--purge", is_flag=True, help="Rewrite every file of which rows are deleted, and no other.")
+@command_line.columns_option(
+    "--bloom", help="Rewrite every file without a Bloom filter of these columns, and no other."
+)
 @command_line.txn_option("Optimize nothing if the table contains this version of the application or a later one.")
 @command_line.time_zone_option("Time zone of --where.")
 @command_line.dry_run_option
@@ -76,7 +79,11 @@ def _print_optimized(done: Mapping[str, Any]) -> None:
     elif not removed["files"]:
         print_line(f"nothing to do: {counted(done['considered'], 'file')} of {done['table']}")
     else:
-        columns = f", ordered by {', '.join(done['columns'])} ({done['curve']})" if done["columns"] else ""
+        columns = ", ".join(done["columns"])
+        if done["kind"] == "bloom":
+            columns = f", with Bloom filters of {columns}"
+        elif columns:
+            columns = f", ordered by {columns} ({done['curve']})"
         files = (
             f"{counted(removed['files'], 'file')} ({human_bytes(removed['bytes'])}) of "
             f"{counted(done['partitions'], 'partition')}"

@@ -65,8 +65,17 @@ _LATEST_COMMITS = 20
     show_default=True,
     help="Skip files that an interrupted run already finished.",
 )
+@click.option(
+    "--index", is_flag=True, help="Build the key index of the columns in deltaskip.keyIndexColumns from all files, too."
+)
 def _stats(
-    source: command_line.CommandTable, as_json: bool, recompute: bool, with_spark: bool, dry_run: bool, **chosen: Any
+    source: command_line.CommandTable,
+    as_json: bool,
+    recompute: bool,
+    with_spark: bool,
+    dry_run: bool,
+    index: bool,
+    **chosen: Any,
 ) -> None:
     """Report or recompute column stats.
 
@@ -85,6 +94,8 @@ def _stats(
         command_line.show(opened.recompute_plan(**wanted), as_json, print_plan)
         return
     done = recompute_stats(opened, wanted, with_spark, bar=not as_json and sys.stderr.isatty())
+    if index:
+        done["index"] = asdict(opened.recompute_stats(columns=[], index=True))["index"]
     command_line.show(done, as_json, print_recomputed)
 
 
@@ -312,6 +323,11 @@ def print_recomputed(done: dict[str, Any]) -> None:
         print_line(_resumed(done["done_before"]))
     _print_not_indexed(done["not_indexed"])
     print_line(f"read {done['rows']:,} rows, {human_bytes(done['bytes'])} in {done['seconds']:.1f} s ({rate}/s)")
+    if done["index"]:
+        found = done["index"]
+        files, keys = counted(found["files"], "file"), counted(found["keys"], "key")
+        size = human_bytes(found["bytes"])
+        print_line(f"indexed {keys} of {files} by {', '.join(found['columns'])} ({size}) in {found['seconds']:.1f} s")
     if done["left_out"]:
         changed = len(done["left_out"])
         print_line(

@@ -15,8 +15,9 @@ from deltaskip.data_files.data_file import add_of_new_file, parquet_schema
 from deltaskip.data_files.parquet_writer import DataFileLayout
 from deltaskip.path_bytes import encoded
 from deltaskip.sparkexpr.types import physical_name
+from deltaskip.stats.bloom_columns import lacks_filters
 from deltaskip.stats.file_facts import FileReader, stats_json
-from deltaskip.stats.footer import DAMAGE, Footer, writer_of
+from deltaskip.stats.footer import DAMAGE, Footer, Planner, writer_of
 from deltaskip.stats.row_group_copy import RowGroupCopy
 from deltaskip.storage import Storage, join
 from deltaskip.storage.uploads import publish_growing
@@ -39,7 +40,9 @@ def can_copy(footer: Footer, layout: DataFileLayout) -> bool:
         return False
     try:
         schema = _stored_schema(footer)
-    except pa.ArrowException:
+        if layout.bloom and lacks_filters(footer, Planner(layout.bloom, layout.mapping_mode)):
+            return False
+    except (pa.ArrowException, *DAMAGE):
         return False
     stored = {field.name: field for field in schema}
     partitions = [physical_name(field, layout.mapping_mode) for field in layout.partition_fields()]

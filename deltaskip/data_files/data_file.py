@@ -26,6 +26,8 @@ from deltaskip.storage import LocalStorage, Storage
 from deltaskip.storage.uploads import PART_BYTES, publish_growing
 
 _SAMPLE_ROWS = 4096
+# The share of absent values that a Bloom filter reports, as in Spark by default: 10 bits for each distinct value.
+_FALSE_POSITIVES = 0.01
 # A dictionary pays if it is well below the number of values.
 _MOST_DISTINCT = 0.5
 
@@ -43,6 +45,7 @@ _SINK_BYTES = 1 << 18
 class OpenDataFile:
     """A data file that is being written: a local file, which its storage publishes when it is closed.
 
+    filters: Leaves with a Bloom filter, and about how many distinct values a row group has of each.
     put: Creates the file from its bytes, if it is small enough to stay in memory until it is closed.
 
     Attributes:
@@ -61,6 +64,7 @@ class OpenDataFile:
         without_statistics: frozenset[str],
         *,
         page_version: str = "1.0",
+        filters: Mapping[str, int] | None = None,
         put: Callable[[str, memoryview], None] | None = None,
     ) -> None:
         self.without_statistics = without_statistics
@@ -95,6 +99,7 @@ class OpenDataFile:
                     data_page_size=_PAGE_BYTES,
                     max_rows_per_page=_PAGE_ROWS,
                     write_batch_size=_PAGE_CHECK_ROWS,
+                    **_filter_options(filters or {}),
                 )
                 self._parquet.add_key_value_metadata(CALENDAR_OF_NEW_FILES)
         except BaseException as error:
@@ -183,6 +188,11 @@ def add_of_new_file(
     now = current_ms()
     tags = written_tags(stats, request.columns)
     return AddFile(encode_path(path), partition_values, size, now, True, stats=stats, tags=tags)
+
+
+def _filter_options(filters: Mapping[str, int]) -> dict[str, Any]:
+    options = {leaf: {"ndv": max(1, count), "fpp": _FALSE_POSITIVES} for leaf, count in filters.items()}
+    return {"bloom_filter_options": options} if options else {}
 
 
 def dictionary_columns(table: pa.Table) -> list[str]:

@@ -14,6 +14,7 @@ from deltaskip.schema.mapping import mapping_mode
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.collations import DOMAIN, kept_versions
 from deltaskip.sparkexpr.types import MappingMode, StructType
+from deltaskip.stats.bloom_columns import bloom_columns
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.stats_columns import StatColumn, declared_collations, indexed_columns, of_every_column
 from deltaskip.stats.tight_bounds import writes_tight_bounds
@@ -37,7 +38,7 @@ def layout_after(
     """
     properties = TableProperties(metadata.configuration, snapshot.root)
     mode = mapping_mode(protocol, properties)
-    columns = _columns(schema, metadata, mode, domains)
+    columns, partitions = _columns(schema, metadata, mode, domains), tuple(metadata.partition_columns)
     request = statistics_request(
         columns,
         _collations(domains, columns),
@@ -48,7 +49,7 @@ def layout_after(
         snapshot.storage,
         snapshot.root,
         schema,
-        tuple(metadata.partition_columns),
+        partitions,
         mode,
         request,
         codec=properties.compression_codec,
@@ -58,6 +59,7 @@ def layout_after(
         random_prefix=random_prefix(properties, mode),
         time_zone=time_zone,
         balanced=properties.optimize_write,
+        bloom=bloom_columns(properties.bloom_columns, schema, partitions, mode),
         may_shred=properties.variant_shredding and has_feature_or_preview(protocol, "variantShredding"),
     )
 

@@ -30,6 +30,7 @@ from deltaskip.sparkexpr.functions import shredded, shredded_type, shredding_of
 from deltaskip.sparkexpr.types import VARIANT_STORAGE, MappingMode, StructField, StructType, arrow_type, physical_name
 from deltaskip.sparkexpr.values.arrow_values import domain_values, is_true, numpy_values, one_chunk
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest
+from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.storage import Storage, join
 from deltaskip.storage.unsynced import Unsynced
 
@@ -108,6 +109,7 @@ class DataFileLayout:
         arranged: Whether each Spark task has the rows of one file, so that it must not redistribute them.
         sort_by: Columns by which the rows of each file are sorted.
         may_shred: Whether files may have shredded variants.
+        bloom: The columns with Bloom filters, which change data files do not have.
         unsynced: Receives small files, which the commit makes durable; None to make every file durable at once.
     """
 
@@ -129,6 +131,7 @@ class DataFileLayout:
     arranged: bool = False
     sort_by: tuple[SortColumn, ...] = ()
     may_shred: bool = False
+    bloom: tuple[StatColumn, ...] = ()
     unsynced: Unsynced | None = dataclasses.field(default=None, compare=False)
 
     def partition_fields(self) -> list[StructField]:
@@ -321,7 +324,7 @@ class _Writer:
         if files is None:
             while len(self._open) >= _OPEN_FILES:
                 self._end(next(iter(self._open)))
-            files = self._open[partition] = self._files(partition, self._dictionary, in_memory)
+            files = self._open[partition] = self._files(partition, self._dictionary, self._filters(rows), in_memory)
         files.put(rows, n_bytes)
         if files.expected_bytes >= self._layout.target_bytes:
             self._end(partition)
@@ -359,7 +362,21 @@ class _Writer:
         if files is not None:
             files.end()
 
-    def _files(self, partition: _Partition, dictionary: list[str], in_memory: bool) -> FileSequence:
+    def _filters(self, rows: pa.Table) -> dict[str, int]:
+        """The leaves with Bloom filters, with the distinct values of the first row group, as which others are taken."""
+        if self._layout.change_data:
+            return {}
+        found = {}
+        for path in [column.physical for column in self._layout.bloom]:
+            values = rows.column(path[0])
+            for name in path[1:]:
+                values = pa.chunked_array([pc.struct_field(each, name) for each in values.chunks], _inner(values, name))
+            found[".".join(path)] = int(pc.count_distinct(values).as_py())
+        return found
+
+    def _files(
+        self, partition: _Partition, dictionary: list[str], filters: dict[str, int], in_memory: bool
+    ) -> FileSequence:
         """A sequence of new files of a partition."""
         layout = self._layout
         codec = layout.codec or DEFAULT_CODEC
@@ -380,7 +397,8 @@ class _Writer:
                 put = self._put_durable if layout.unsynced is None else layout.unsynced.put
             where = layout.storage, location, path
             encoded = codec, dictionary, without_statistics
-            return OpenDataFile(*where, self._file_schema, *encoded, page_version=layout.page_version, put=put)
+            more: dict[str, Any] = {"page_version": layout.page_version, "filters": filters, "put": put}
+            return OpenDataFile(*where, self._file_schema, *encoded, **more)
 
         def close(file: OpenDataFile) -> AddFile:
             return file.close(self._reader, layout.request, values)

@@ -24,6 +24,7 @@ class VacuumResult(WriteResult):
         directories: Directories that were empty, or became empty, by their paths below the table.
         sidecars: Sidecar files of the log that no checkpoint needs.
         left_over: Temporary files of the log that killed writers left behind, by their paths below the table.
+        key_parts: Parts of the key index that no query needs, by their paths below the table.
         seconds: Seconds by phase: "find" finds the files, "delete" deletes them.
     """
 
@@ -34,6 +35,7 @@ class VacuumResult(WriteResult):
     directories: tuple[str, ...] = ()
     sidecars: tuple[str, ...] = ()
     left_over: tuple[str, ...] = ()
+    key_parts: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property

@@ -21,6 +21,7 @@ from deltaskip.log.catalog_commits import check_permitted
 from deltaskip.log.cleanup import left_over_files, unneeded_sidecars
 from deltaskip.log.file_names import SIDECAR_FOLDER
 from deltaskip.maintenance.folder_listing import HiddenNames, is_temporary
+from deltaskip.maintenance.key_index import delete_parts, unneeded_parts
 from deltaskip.maintenance.results import VacuumResult
 from deltaskip.maintenance.unneeded_files import (
     Unneeded,
@@ -31,6 +32,7 @@ from deltaskip.maintenance.unneeded_files import (
 )
 from deltaskip.progress import Progress, ProgressCallback, table_name
 from deltaskip.schema.properties import DAY_MS, HOUR_MS, TableProperties
+from deltaskip.skipping.key_index.folder import KEY_FOLDER
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, exact_sum, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_ms
 from deltaskip.storage.gate import delete_empty_folder, delete_files, log_names
@@ -89,6 +91,7 @@ def vacuum(
     found = find(snapshot, cutoff, now - default, progress)
     before = min(cutoff, now - DAY_MS)
     sidecars = [] if lite else unneeded_sidecars(snapshot, before)
+    key_parts = [] if lite else unneeded_parts(snapshot, before)
     left_over = () if lite else tuple(left_over_files(snapshot, before))
     deleted = one_chunk(found.files["path"])
     size = exact_sum(found.files["size"])
@@ -103,6 +106,7 @@ def vacuum(
         size_in_bytes=size,
         sidecars=tuple(each.path for each in sidecars),
         left_over=left_over,
+        key_parts=tuple(f"{KEY_FOLDER}/{name}" for name in key_parts),
         seconds=seconds,
     )
     if dry_run:
@@ -117,6 +121,7 @@ def vacuum(
         directories = tuple(_delete_directories(snapshot, found, cutoff, before))
         of_the_log = [*(f"{LOG_FOLDER}/{SIDECAR_FOLDER}/{each.name}" for each in sidecars), *left_over]
         delete_files(snapshot.storage, snapshot.root, of_the_log, log_names)
+        delete_parts(snapshot, key_parts)
     except Exception:
         _record(snapshot, _END, {"status": "FAILED"}, {})
         raise

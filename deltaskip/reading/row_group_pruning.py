@@ -32,8 +32,8 @@ import pyarrow.parquet as pq
 
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.fork_safety import cached_property
+from deltaskip.reading.filtered_groups import MOST_SOUGHT, filtered_groups
 from deltaskip.reading.row_groups import RowGroups
-from deltaskip.reading.sought_values import SoughtValues
 from deltaskip.recursion import deep
 from deltaskip.skipping.add_batches import candidates
 from deltaskip.skipping.evaluate import keep_mask
@@ -49,6 +49,7 @@ from deltaskip.skipping.program import (
     Program,
     Term,
 )
+from deltaskip.skipping.sought_values import SoughtValues
 from deltaskip.sparkexpr.collations import Collation
 from deltaskip.sparkexpr.kernels import Lane, constant_lane
 from deltaskip.sparkexpr.types import MappingMode
@@ -107,7 +108,7 @@ class RowGroupPruning:
 
     @cached_property
     def _sought(self) -> SoughtValues | None:
-        return SoughtValues.of(self._root)
+        return SoughtValues.of(self._root, MOST_SOUGHT)
 
     @classmethod
     def of(cls, scan: LogScan, files_are_known: bool = True) -> RowGroupPruning | None:
@@ -168,7 +169,8 @@ class RowGroupPruning:
             leaves = [plan.nodes[-1].first_leaf for plan in plans if plan.nodes and plan.nodes[-1].is_leaf]
             filtered = any(has_filter(footer, group, leaf) for leaf in leaves for group in left.tolist())
             if filtered and self._sought is not None:
-                found = self._sought.kept(source, footer, plans, left, statistics, statistics.partitions)
+                read = source, footer, plans, left
+                found = filtered_groups(self._sought, *read, statistics, statistics.partitions)
                 kept = kept if found is None else kept & found
         except (StorageError, UnsupportedFeature, *DAMAGE):
             # pyarrow reads files whose footer proves nothing.

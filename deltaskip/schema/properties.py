@@ -15,7 +15,7 @@ from typing import Any, Generic, Literal, TypeVar, overload
 from deltaskip.errors import InvalidArgument, SchemaError, meant
 from deltaskip.lazy_regex import regex
 from deltaskip.records import dataclass
-from deltaskip.sparkexpr.types import MappingMode
+from deltaskip.sparkexpr.types import MappingMode, parse_names
 from deltaskip.sparkexpr.values.calendar import JAVA_TRIM, UNIT_MICROS
 
 IsolationLevel = Literal["Serializable", "WriteSerializable", "SnapshotIsolation"]
@@ -181,6 +181,13 @@ def _pages(text: str) -> str:
     return f"{text[0]}.0"
 
 
+def _names(text: str) -> tuple[tuple[str, ...], ...]:
+    try:
+        return tuple(parse_names(text, "the property"))
+    except SchemaError:
+        raise ValueError(text) from None
+
+
 def _bytes(text: str) -> int:
     """A number of bytes as Spark's ByteUnit reads it, such as 104857600, 100m or 100MB; at least 1."""
     found = re.fullmatch(r"([0-9]{1,18})([a-z]{0,2})", text.strip(JAVA_TRIM).lower(), re.ASCII)
@@ -195,6 +202,7 @@ _POSITIVE = _PropertyType(lambda text: _integer(text, 32, 1), "a positive intege
 _FOLDER_LENGTH = _PropertyType(lambda text: _up_to(255, _integer(text, 32, 1)), "an integer from 1 to 255")
 _COUNT = _PropertyType(lambda text: _integer(text, 32, -(1 << 31)), "an integer (-1 for every column)")
 _LONG = _PropertyType(lambda text: _integer(text, 64, 0), "an integer that is not negative")
+_NAMES = _PropertyType(_names, "names of columns, such as user_id, `order id`, or place.code")
 _INTERVAL = _PropertyType(_interval_ms, "an interval of weeks or shorter units, such as 'interval 30 days'")
 _TEXT: _PropertyType[str | None] = _PropertyType(str, "text")
 # delta-spark takes a boolean, and Databricks also writes these words.
@@ -303,6 +311,10 @@ class TableProperties:
 
     # Whether the maximum of a float column includes NaN: inferred from the writer of each file, or set by the owner.
     float_bounds = TableProperty("deltaskip.floatBounds", _one_of(FLOAT_BOUNDS), "auto")
+
+    # Columns whose Bloom filters are written into data files, and columns whose keys are indexed beside the log.
+    bloom_columns = TableProperty("deltaskip.bloomColumns", _NAMES, ())
+    key_index_columns = TableProperty("deltaskip.keyIndexColumns", _NAMES, ())
 
     @property
     def constraints(self) -> Mapping[str, str]:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from dataclasses import field, replace
 
+import numpy as np
 import pyarrow as pa
 
 from deltaskip.fork_safety import cached_property
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.skipping.add_batches import FileBatch
-from deltaskip.skipping.evaluate import keep_mask
+from deltaskip.skipping.evaluate import PartitionEvaluator, keep_mask
+from deltaskip.skipping.key_index.key_lookup import KeyLookup
 from deltaskip.skipping.partition_terms import PartitionAnswers, PartitionTruth
-from deltaskip.skipping.program import PartitionTerm, Program
+from deltaskip.skipping.program import Program
 from deltaskip.skipping.proofs.rewrite import not_true, rewrite
 from deltaskip.sparkexpr.clock import Clock, reads_clock
 from deltaskip.sparkexpr.collations import Collations
-from deltaskip.sparkexpr.kernels import Lane
+from deltaskip.sparkexpr.kernels import Lane, take_lane
 from deltaskip.sparkexpr.nodes import Literal, Node
+from deltaskip.sparkexpr.values.arrow_values import arrow_array
 from deltaskip.sparkexpr.values.zone_rules import SharedRules
 from deltaskip.stats.layout import BoundKind
 
@@ -92,26 +95,42 @@ class CompiledPredicate:
     def negated(self) -> CompiledPredicate:
         """The condition that the predicate is not TRUE."""
         portable = replace(self.portable, node=not_true(self.portable.node))
-        return CompiledPredicate(portable, self.snapshot, portable._program(self.snapshot), self.truth)
+        found = CompiledPredicate(portable, self.snapshot, portable._program(self.snapshot), self.truth)
+        # What is proved of every row, such as that a whole file can go, is proved by the log alone.
+        found.__dict__["keys"] = None
+        return found
 
     def with_own_codes(self) -> CompiledPredicate:
         """Return the predicate for batches whose partition values are not encoded by the snapshot's codes."""
         portable = self.portable
         truth = PartitionTruth(portable.time_zone, Collations(portable.collation_version))
-        return CompiledPredicate(portable, self.snapshot, self.program, truth)
+        found = CompiledPredicate(portable, self.snapshot, self.program, truth)
+        found.__dict__["keys"] = self.keys
+        return found
+
+    @cached_property
+    def keys(self) -> KeyLookup | None:
+        """The look-up of the predicate's values in the table's key index; None if nothing can be looked up."""
+        return KeyLookup.of(self.snapshot, self.program)
 
     def kept(self, batch: FileBatch) -> Lane:
         """Return the mask of the files that the program keeps: one byte per add of the batch, live or not."""
-        return self.evaluated(self.program, batch)
+        lane = self.evaluated(self.program, batch)
+        if self.keys is not None:
+            mask = np.frombuffer(memoryview(lane), np.uint8)
+            found = self.keys.kept(batch, mask.view(np.bool_), self._partitions(batch))
+            if found is not None:
+                mask = mask & found
+                return take_lane(arrow_array(mask.astype(np.int32)), b"\0\1", False)
+        return lane
 
     def evaluated(self, program: Program, batch: FileBatch) -> Lane:
         """Return the mask of `kept` for another program, such as a part of this one."""
         batch.prepare(program)
+        return keep_mask(program.root, batch.statistics, self._partitions(batch))
 
-        def partitions(term: PartitionTerm) -> Lane:
-            return self.truth.keep(term, lambda column: batch.partition(column.physical[0], column.type))
-
-        return keep_mask(program.root, batch.statistics, partitions)
+    def _partitions(self, batch: FileBatch) -> PartitionEvaluator:
+        return lambda term: self.truth.keep(term, lambda column: batch.partition(column.physical[0], column.type))
 
     def matching(self, batch: FileBatch) -> pa.Array | None:
         """Return the rows of the batch that are kept, live or not (ascending int64); None for all of them."""

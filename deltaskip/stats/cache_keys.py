@@ -20,6 +20,9 @@ __all__ = [
     "FileColumnKey",
     "FooterKey",
     "GroupScope",
+    "KeyFolderKey",
+    "KeyPartKey",
+    "KnownFilesKey",
     "LiveKey",
     "LoggedColumnKey",
     "NanAbsentKey",
@@ -157,6 +160,28 @@ class FooterKey(NamedTuple):
     kind: Literal["footer"] = "footer"
 
 
+class KeyFolderKey(NamedTuple):
+    """The folder of the table's key index (KeyFolder, pinned)."""
+
+    kind: Literal["key folder"] = "key folder"
+
+
+class KeyPartKey(NamedTuple):
+    """A part of the key index that was opened (KeyPart)."""
+
+    path: str
+    size: int
+    kind: Literal["key part"] = "key part"
+
+
+class KnownFilesKey(NamedTuple):
+    """The number that each add has in a part of the key index, by the part's path (int32 array)."""
+
+    scope: AddsScope
+    part: str
+    kind: Literal["known files"] = "known files"
+
+
 class RepeatedKey(NamedTuple):
     """One value repeated in `rows` rows (Arrow array)."""
 
@@ -180,5 +205,8 @@ CacheKey = (
     | PartitionAnswersKey
     | PartitionColumnKey
     | FooterKey
+    | KeyFolderKey
+    | KeyPartKey
+    | KnownFilesKey
     | RepeatedKey
 )

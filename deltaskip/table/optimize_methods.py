@@ -30,6 +30,7 @@ class OptimizingMethods(TableMethods):
         spark: object = None,
         full: bool = False,
         purge: bool = False,
+        bloom: str | Sequence[str] | None = (),
         params: Mapping[str, object] | Sequence[object] | None = None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
@@ -59,6 +60,9 @@ class OptimizingMethods(TableMethods):
                 its clustering columns have changed.
             purge: Whether to rewrite exactly the files with deleted rows, however few, each into separate files; only
                 `where` can be combined with it. VACUUM removes the rows from the storage after its retention.
+            bloom: Names of columns: exactly the files are rewritten that lack a Bloom filter of one of them, whatever
+                their size, each into a separate file; only `where` can be combined with it. All new files of a table
+                have the filters that its property `deltaskip.bloomColumns` names.
             params: Values of the parameters of `where`, as in `scan`.
             txn: Application id and version, as in `append`: nothing is done if the table has this version of the
                 application or a later version. If the operation takes several commits, the last commit has it.
@@ -74,17 +78,18 @@ class OptimizingMethods(TableMethods):
 
         Raises:
             PredicateError: The predicate is not valid, or uses columns other than partition columns.
-            SchemaError: A Z-order column does not exist, is a partition column, or has no statistics; or the table is
-                clustered.
+            SchemaError: A Z-order column does not exist, is a partition column, or has no statistics; a column cannot
+                have a Bloom filter; or the table is clustered.
             UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark to read a file; or it is
                 clustered, and there is a predicate.
             CommitConflict: Other writers committed first in every attempt.
             StorageError: Storage failed. Earlier commits stay.
-            InvalidArgument: `full` is true, and the table is not clustered; `purge` is combined with other options; or
-                an argument has a wrong value.
+            InvalidArgument: `full` is true, and the table is not clustered; `purge` or `bloom` is combined with other
+                options; or an argument has a wrong value.
             InvalidArgumentType: An argument has a wrong type.
         """
         from deltaskip.dml.overwrite import predicate_text
+        from deltaskip.maintenance.key_index import index_new_files
         from deltaskip.maintenance.optimize.optimize import optimize
         from deltaskip.maintenance.optimize.strategy import OptimizeRequest
 
@@ -95,16 +100,25 @@ class OptimizingMethods(TableMethods):
         options = self._write_options(txn, user_metadata, time_zone)
         text = predicate_text(where, params, self.snapshot)
         full, purge = arguments.flag("full", full), arguments.flag("purge", purge)
+        filters = arguments.names("bloom", bloom)
+        if filters and (purge or full or names or target_bytes is not None):
+            raise InvalidArgument(
+                f"bloom rewrites the files that lack a Bloom filter and nothing else: leave out target_file_bytes, "
+                f"zorder_by, full and purge (table {self.uri})."
+            )
         if purge and (full or names or target_bytes is not None):
             purging = OptionAdvice("purge", True)
             raise InvalidArgument(
                 f"{purging} rewrites the files that have deleted rows and nothing else: leave out target_file_bytes, "
                 f"zorder_by and full (table {self.uri})."
             ).advising(purging)
-        request = OptimizeRequest(text, target_bytes, names, full, options.time_zone, purge)
+        request = OptimizeRequest(text, target_bytes, names, full, options.time_zone, purge, bloom=filters)
         dry = arguments.flag("dry_run", dry_run)
         progress = arguments.function_or_none("progress", progress)
-        return self._moved(optimize(self.snapshot, request, spark, options, dry_run=dry, progress=progress))
+        done = self._moved(optimize(self.snapshot, request, spark, options, dry_run=dry, progress=progress))
+        if not dry:
+            index_new_files(self.snapshot)
+        return done
 
     def replace_partitioning(
         self,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltaskip import arguments
 from deltaskip.engine import current_collation_version, engine
 from deltaskip.errors import InvalidArgument
-from deltaskip.log import check_same_table
+from deltaskip.log import check_same_table, refresh
 from deltaskip.predicates import given_predicate
 from deltaskip.table.methods import TableMethods
 
@@ -33,6 +33,7 @@ class RecomputingMethods(TableMethods):
         kernel_spelling: bool = False,
         batch_files: int = 50_000,
         progress: Callable[[Recomputed], None] | None = None,
+        index: bool = False,
         params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> Recomputed:
         """Compute the statistics of the files and commit them; moves to the latest version.
@@ -61,6 +62,8 @@ class RecomputingMethods(TableMethods):
                 looks up.
             batch_files: Files for one commit.
             progress: Called with the result so far after each commit, instead of a progress bar.
+            index: Whether to build the key index of the columns anew that the table property
+                `deltaskip.keyIndexColumns` names, from all files. With `columns=[]`, nothing else is done.
             params: Values of the parameters of `where`, as in `scan`.
 
         Returns:
@@ -72,6 +75,7 @@ class RecomputingMethods(TableMethods):
             InvalidArgument: An argument has a wrong value, or both `collations` and `collation_versions` are given.
             InvalidArgumentType: An argument has a wrong type.
             InvalidCollation: A collation identifier is not valid.
+            SchemaError: `index` is true, and the property names no column, or one that cannot have a key index.
             CollationUnavailable: No library in this process implements a collation version.
             UnsupportedFeature: The table requires a writer feature that deltaskip does not support.
             DataFileMissing: A data file is not in storage.
@@ -80,7 +84,9 @@ class RecomputingMethods(TableMethods):
             TableNotFound: The table was dropped, or replaced by another table.
             StorageError: Storage cannot be accessed, or a data file cannot be read.
         """
+        from deltaskip.maintenance.key_index import check_key_columns, index_keys
         from deltaskip.maintenance.recompute.recompute import recompute
+        from deltaskip.maintenance.recompute.recomputed import Recomputed
         from deltaskip.maintenance.recompute.request import recompute_request
 
         files_of_commit = arguments.non_negative("batch_files", batch_files, f"(table {self.snapshot.table_root})")
@@ -91,6 +97,9 @@ class RecomputingMethods(TableMethods):
         act = f"Recomputing statistics of {self.snapshot.table_root}"
         version = current_collation_version() if spark is None else engine(act).collation_version(spark)
         check_same_table(self.snapshot)
+        rebuilt = arguments.flag("index", index)
+        if rebuilt:
+            check_key_columns(self.snapshot)
         where = given_predicate(where, params, self.snapshot.schema)
         request = recompute_request(
             self.snapshot,
@@ -104,7 +113,12 @@ class RecomputingMethods(TableMethods):
             spark_version=version,
         )
         progress = arguments.function_or_none("progress", progress)
-        return self._moved(recompute(self.snapshot, request, spark, files_of_commit, progress))
+        only_index = rebuilt and columns is not None and not columns
+        done = Recomputed() if only_index else recompute(self.snapshot, request, spark, files_of_commit, progress)
+        self._moved(done)
+        if rebuilt:
+            done.index = index_keys(refresh(self.snapshot), rebuild=True)
+        return done
 
     def recompute_plan(
         self,

@@ -599,15 +599,19 @@ class DeltaTable(
     def checkpoint(self) -> WrittenCheckpoint:
         """Write a checkpoint of this version, unless it exists, with `_last_checkpoint` and the version checksum.
 
-        The checkpoint is classic, or V2 with sidecars if `delta.checkpointPolicy` is `v2`.
+        The checkpoint is classic, or V2 with sidecars if `delta.checkpointPolicy` is `v2`. Files that the key index
+        does not know are added to it, if the table has one.
 
         Raises:
             UnsupportedFeature: The table requires a writer feature that deltaskip does not support.
             TableNotFound: The table was dropped, or replaced by another table.
         """
         from deltaskip.log.checkpoint.write import write_checkpoint
+        from deltaskip.maintenance.key_index import index_new_files
 
-        return write_checkpoint(self.snapshot)
+        written = write_checkpoint(self.snapshot)
+        index_new_files(self.snapshot)
+        return written
 
     def clean_up_log(self) -> list[str]:
         """Delete log files older than `delta.logRetentionDuration` that no retained version needs.

@@ -92,3 +92,9 @@ def test_stats_names_small_files_and_columns_to_order_by(run: Run, tmp_path: Pat
     text = run("stats", tmp_path / "z").out
     assert "recommendation: OPTIMIZE (30 files of " in text and "would become 1)" in text
     assert "ZORDER" not in text
+
+
+def test_files_without_a_bloom_filter_are_rewritten_once(run: Run, table: Path) -> None:
+    ran = run("optimize", table, "--bloom", "id")
+    assert ran.status == 0 and "as 6 files (" in ran.out and ", with Bloom filters of id in " in ran.out
+    assert run("optimize", table, "--bloom", "id").out.startswith("nothing to do: 6 files of ")

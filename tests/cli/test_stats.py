@@ -74,3 +74,9 @@ def test_statistics_are_recomputed_in_this_process(run: Run, bare: Path, monkeyp
     assert (found["version"], found["files"], found["unchanged"]) == (1, 100, 0)
     assert ds.DeltaTable(bare).stats().files_without_count == 0
     assert run("stats", bare, "--recompute", "--column", "id").out.startswith("version 2: committed statistics of ")
+
+
+def test_the_key_index_is_built(run: Run, bare: Path) -> None:
+    ds.DeltaTable(bare).alter_sql("SET TBLPROPERTIES ('deltaskip.keyIndexColumns' = 'id')")
+    assert "indexed 200,000 keys of 200 files by id (" in run("stats", bare, "--recompute", "--index").out
+    assert ds.DeltaTable(bare).scan("id = 77").explain().kept_files == 1

@@ -87,3 +87,20 @@ def test_rows_are_those_of_spark(spark: Any, tmp_path: Path, monkeypatch: pytest
         ids = table.scan(where, columns=["id"]).to_arrow()["id"]
         assert ids.to_pylist() == answers.filter(answers[f"p{number}"])["row"].to_pylist(), where
         assert any(pruned) == prunes, where
+
+
+def test_spark_writes_the_bloom_filters_that_a_table_asks_for(spark: Any, tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id STRING, s STRUCT<a: INT>, n BIGINT")
+    table.alter(ds.SetProperty("deltaskip.bloomColumns", "id, s.a"))
+    rows = spark.range(5000).selectExpr("concat('k', id * 7919 % 104729) AS id", "struct(int(id) AS a) AS s", "id AS n")
+    table.append(rows)
+    table.update({"n": "-n"}, "n < 2500", spark=spark)
+    for uri in table.scan().files()["uri"].to_pylist():
+        metadata = pq.read_metadata(uri.removeprefix("file://"))
+        chunks = [metadata.row_group(0).column(place).to_dict() for place in range(3)]
+        lengths = [chunk["bloom_filter_length"] for chunk in chunks]
+        assert [bool(chunk["bloom_filter_offset"]) for chunk in chunks] == [True, True, False]
+        assert all(0 < length <= 1 << 17 for length in lengths[:2]), lengths
+    assert table.optimize(bloom=["id", "s.a"]).version is None
+    assert table.scan("id = 'k7919'").to_arrow()["n"].to_pylist() == [-1]
+    assert table.scan("id = 'k7919'").to_spark(spark).count() == 1

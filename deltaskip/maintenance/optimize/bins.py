@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 from typing import Any
 
@@ -14,14 +15,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.actions import hadoop_paths
 from deltaskip.dml.files_to_change import DataFiles, chosen_files, tuple_codes
-from deltaskip.errors import UnsupportedFeature
+from deltaskip.errors import StorageError, UnsupportedFeature
+from deltaskip.log import Snapshot
 from deltaskip.maintenance.optimize.strategy import LEAST_SMALL_FILES, Strategy
 from deltaskip.maintenance.optimize.zcubes import LARGEST_CUBE, MOST_DELETED, to_cluster
 from deltaskip.records import dataclass
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.stats.bloom_columns import lacks_filters
+from deltaskip.stats.footer import DAMAGE, Planner, read_footer
+from deltaskip.storage import storage_for
+
+# Most of the time to read a footer is spent waiting, if the storage is remote.
+_FOOTERS_AT_ONCE = 16
 
 REWRITE_COLUMNS = (
     "path",
@@ -96,6 +105,8 @@ def binned_plan(scan: Scan, strategy: Strategy) -> Plan:
         if strategy.kind == "purge":
             [vectors] = batch.rows(["deletion_vector"], indices)
             return np.array(numpy_values(one_chunk(vectors).is_valid()), np.bool_)
+        if strategy.kind == "bloom":
+            return _lacking_filters(scan.snapshot, batch, indices, strategy)
         if strategy.kind != "compaction":
             return np.ones(len(rows), np.bool_)
         if strategy.auto:
@@ -113,7 +124,7 @@ def binned_plan(scan: Scan, strategy: Strategy) -> Plan:
     for partition, numbers in enumerate(_partitions(files)):
         if strategy.auto and len(numbers) < LEAST_SMALL_FILES:
             continue
-        if strategy.kind == "purge":
+        if strategy.kind in ("purge", "bloom"):
             bins += [Bin(files.take([number]), partition, 1) for number in numbers.tolist()]
         elif strategy.kind == "zorder":
             sizes = numpy_values(one_chunk(files.logged["size"]))[numbers]
@@ -135,6 +146,24 @@ def _check_decided(scan: Scan, batch: FileBatch, rows: npt.NDArray[Any]) -> None
             f"The predicate {scan.where} cannot be evaluated over the partition values of {snapshot.root} here: "
             f"compare its partition columns with values."
         )
+
+
+def _lacking_filters(snapshot: Snapshot, batch: FileBatch, rows: pa.Array, strategy: Strategy) -> npt.NDArray[np.bool_]:
+    """Files without a Bloom filter of one of the strategy's columns, by their footers."""
+    planner = Planner(strategy.filters, snapshot.mapping_mode)
+    paths, sizes = batch.rows(["path", "size"], rows)
+    places = zip(hadoop_paths(snapshot.table_root, paths).to_pylist(), sizes.to_pylist(), strict=True)
+
+    def lacks(place: tuple[str, int]) -> bool:
+        location, size = place
+        footer = read_footer(storage_for(location, near=snapshot.storage), location, size)
+        try:
+            return lacks_filters(footer, planner)
+        except DAMAGE as error:
+            raise StorageError(f"The footer of {location} is damaged: restore the file from a backup.") from error
+
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE, "deltaskip") as pool:
+        return np.fromiter(pool.map(lacks, places), np.bool_, len(rows))
 
 
 def _many_deleted(batch: FileBatch, rows: pa.Array) -> npt.NDArray[Any]:

@@ -219,6 +219,7 @@ def _rewritten(snapshot: Snapshot, bins: Sequence[Bin], execution: Execution) ->
     layout = layout_after(snapshot, snapshot.protocol, snapshot.metadata, snapshot.schema, snapshot.domains, "UTC")
     if row_ids is not None:
         layout = replace(layout, extra=row_ids.fields)
+    layout = replace(layout, bloom=tuple(dict.fromkeys((*layout.bloom, *execution.strategy.filters))))
     strategy, rewritings = execution.strategy, execution.rewritings(snapshot)
     memory = _Memory()
 

@@ -188,6 +188,8 @@ def _parameters(strategy: Strategy, request: OptimizeRequest) -> dict[str, objec
         "clusterBy": strategy.names if strategy.kind == "clustering" else [],
         "auto": strategy.auto,
     }
+    if strategy.kind == "bloom":
+        found["bloom"] = strategy.names
     return {**found, "isFull": strategy.full} if strategy.kind == "clustering" else found
 
 
@@ -222,7 +224,7 @@ def _again(latest: Snapshot, broken: Sequence[Bin], done: _Running) -> Iterator[
             return numpy_values(found.cast(pa.uint8())).astype(np.bool_)
 
         files = chosen_files(Scan(latest, ReadOptions(time_zone=time_zone)), REWRITE_COLUMNS, there)
-        if len(files) > 1 or (len(files) and (strategy.columns or files.num_vectors)):
+        if len(files) > 1 or (len(files) and (strategy.names or files.num_vectors)):
             count = 1 if not strategy.columns else max(1, files.size_in_bytes // strategy.target_bytes)
             yield Bin(files, each.partition, count, each.tries + 1)
 

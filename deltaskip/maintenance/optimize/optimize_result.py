@@ -57,7 +57,8 @@ class OptimizeResult(Shown):
         versions: All versions that were committed.
         operation: Name of the operation in the table's history.
         metrics: Delta's metrics of the operation, such as numRemovedFiles, over all commits.
-        kind: "compaction", "zorder" or "clustering"; "purge" where deletion vectors are dropped.
+        kind: "compaction", "zorder" or "clustering"; "purge" where deletion vectors are dropped, "bloom"
+            where Bloom filters are added.
         columns: Names of the columns that order the rows.
         curve: The curve: "range", "zorder" or "hilbert"; None for compaction.
         added: Sizes of the new files; for a dry run the expected number and size.
@@ -80,7 +81,7 @@ class OptimizeResult(Shown):
     version: int | None
     versions: tuple[int, ...]
     metrics: Mapping[str, int]
-    kind: Literal["compaction", "zorder", "clustering", "purge"]
+    kind: Literal["compaction", "zorder", "clustering", "purge", "bloom"]
     columns: tuple[str, ...]
     curve: str | None
     added: FileSizes

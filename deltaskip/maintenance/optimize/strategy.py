@@ -20,7 +20,8 @@ from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.clock import at_time
 from deltaskip.sparkexpr.nodes import Node, columns_of
 from deltaskip.sparkexpr.values.calendar import current_micros
-from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS, indexed_columns
+from deltaskip.stats.bloom_columns import bloom_columns
+from deltaskip.stats.stats_columns import INDEXED_COLUMNS, STATS_COLUMNS, StatColumn, indexed_columns
 
 DEFAULT_TARGET_BYTES = 1 << 30
 """Size of optimized files, as in delta-spark; the table property `delta.targetFileSize` takes precedence."""
@@ -48,6 +49,7 @@ class OptimizeRequest:
         time_zone: Time zone of the predicate.
         purge: Whether only files with a deletion vector are rewritten, each by itself.
         predicates: The predicate in the table's history; None for `where`.
+        bloom: Names of columns: only files that lack a Bloom filter of one of them are rewritten, each by itself.
         auto: Whether only partitions with many small files are compacted, as after a write.
     """
 
@@ -58,6 +60,7 @@ class OptimizeRequest:
     time_zone: str = "UTC"
     purge: bool = False
     predicates: tuple[str, ...] | None = None
+    bloom: tuple[str, ...] = ()
     auto: bool = False
 
 
@@ -67,19 +70,22 @@ class Strategy:
 
     Attributes:
         kind: "compaction" joins small files, "zorder" orders all rows of each partition, "clustering" orders the rows
-            of files that are not clustered yet, "purge" rewrites files with a deletion vector without deleted rows.
+            of files that are not clustered yet, "purge" rewrites files with a deletion vector without deleted rows,
+            "bloom" files that lack a Bloom filter.
         columns: The columns that order the rows; none for compaction.
         curve: The curve.
         target_bytes: Size of new files.
         full: Whether files that are already clustered are clustered again.
+        filters: The columns whose Bloom filters files must have.
         auto: Whether only partitions with many small files are compacted.
     """
 
-    kind: Literal["compaction", "zorder", "clustering", "purge"]
+    kind: Literal["compaction", "zorder", "clustering", "purge", "bloom"]
     columns: tuple[t.Resolved, ...]
     curve: CurveName
     target_bytes: int
     full: bool = False
+    filters: tuple[StatColumn, ...] = ()
     auto: bool = False
 
     @property
@@ -90,7 +96,7 @@ class Strategy:
     @property
     def names(self) -> list[str]:
         """Names of the columns, with dots before nested fields."""
-        return [t.display_name(column.logical) for column in self.columns]
+        return [t.display_name(column.logical) for column in self.columns or self.filters]
 
 
 def strategy_of(snapshot: Snapshot, request: OptimizeRequest) -> Strategy:
@@ -105,6 +111,8 @@ def strategy_of(snapshot: Snapshot, request: OptimizeRequest) -> Strategy:
     target = request.target_bytes or snapshot.table_properties.target_file_bytes or DEFAULT_TARGET_BYTES
     if request.purge:
         return Strategy("purge", (), "range", target)
+    if request.bloom:
+        return Strategy("bloom", (), "range", target, filters=_filtered_columns(snapshot, request.bloom))
     if request.auto:
         return Strategy("compaction", (), "range", _AUTO_BYTES, auto=True)
     clustered = has_feature(snapshot.protocol, "clustering")
@@ -132,6 +140,18 @@ def strategy_of(snapshot: Snapshot, request: OptimizeRequest) -> Strategy:
         _check_statistics(snapshot, columns)
         return Strategy("zorder", columns, _curve(columns), target)
     return Strategy("compaction", (), "range", target)
+
+
+def _filtered_columns(snapshot: Snapshot, names: Sequence[str]) -> tuple[StatColumn, ...]:
+    paths = [t.column_path("bloom", name) for name in names]
+
+    def refusal(name: str) -> str:
+        return (
+            f"{snapshot.root} has no column {name} that can have a Bloom filter: name columns that are no partition "
+            f"columns, with integers, dates, timestamps, decimals, strings or binary."
+        )
+
+    return bloom_columns(paths, snapshot.schema, snapshot.partition_columns, snapshot.mapping_mode, refusal)
 
 
 def considered_scan(snapshot: Snapshot, request: OptimizeRequest) -> Scan:

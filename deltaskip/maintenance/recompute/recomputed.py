@@ -56,6 +56,31 @@ class RecomputePlan(Shown):
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class IndexedKeys(Shown):
+    """What was done for a key index.
+
+    Attributes:
+        columns: The columns with an index.
+        files: Data files whose keys were read, summed over the columns.
+        keys: Keys that were written.
+        bytes: Bytes that were written.
+        parts: Paths of the new parts, below the table.
+        removed: Paths of the parts that were deleted.
+        left_out: URIs of data files that this process could not read; queries keep them.
+        seconds: The time it took.
+    """
+
+    columns: tuple[str, ...] = ()
+    files: int = 0
+    keys: int = 0
+    bytes: int = 0
+    parts: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
 @dataclass(slots=True, repr=False)
 class Recomputed(Shown):
     """Result of recomputing statistics; during the run, the progress so far.
@@ -70,6 +95,7 @@ class Recomputed(Shown):
         versions: Versions of the table that were committed, in order.
         not_indexed: Number of columns without statistics because `delta.dataSkippingStatsColumns` or
             `delta.dataSkippingNumIndexedCols` of the table leaves them out; 0 if `columns` names the columns.
+        index: What was done for the key index, if that was asked for.
     """
 
     files: int = 0
@@ -79,3 +105,4 @@ class Recomputed(Shown):
     left_out: list[str] = field(default_factory=list)
     versions: list[int] = field(default_factory=list)
     not_indexed: int = 0
+    index: IndexedKeys | None = None

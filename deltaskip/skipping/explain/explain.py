@@ -75,14 +75,22 @@ def explain(predicate: CompiledPredicate) -> Explain:
         leaves=reports,
         tree=tree,
         matrix=tally.bins.matrix(),
+        index=_said(predicate, tally.indexed),
     )
+
+
+def _said(predicate: CompiledPredicate, saved: int) -> str:
+    """What the key index saves, as a sentence; "" if no part of it was asked."""
+    names = [] if predicate.keys is None else predicate.keys.names
+    files = "1 file" if saved == 1 else f"{saved:,} files"
+    return f"The key index of {', '.join(names)} saves {files}." if names else ""
 
 
 class _Tally:
     """Counts over all batches; lists have one element per leaf."""
 
     def __init__(self, leaves: list[Leaf], tree: Tree) -> None:
-        self.files = self.kept = self.bytes = self.kept_bytes = 0
+        self.files = self.kept = self.bytes = self.kept_bytes = self.indexed = 0
         self.dropped = [0] * len(leaves)
         self.needed = [0] * len(leaves)
         self.without = [0] * len(leaves)
@@ -117,6 +125,10 @@ class _Tally:
         kept = truth.of(self._tree)
         self._add_needed(truth, kept)
         keep = np.unpackbits(kept, count=len(bins)).view(bool)
+        if predicate.keys is not None:
+            found = keep & _keep(predicate.kept(batch))[live]
+            self.indexed += int(keep.sum()) - int(found.sum())
+            keep = found
         self.bins.count(len(self._leaves), bins[keep])
         sizes = pc.fill_null(batch.raw(["size"])[0], 0).to_numpy(zero_copy_only=False)[live]
         self.files += len(sizes)

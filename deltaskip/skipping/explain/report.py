@@ -108,6 +108,7 @@ class Explain:
         matrix: Data of the plot.
         answered: What the log answered, and what was read, of the totals or first rows that were asked for last.
         joins: What each semi-join of the scan saves, as a sentence.
+        index: What the key index of the table saves, as a sentence.
     """
 
     table_root: str
@@ -121,6 +122,7 @@ class Explain:
     matrix: Matrix = field(compare=False, repr=False)
     answered: str = ""
     joins: tuple[str, ...] = ()
+    index: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as values that `json.dumps` accepts; `tree` contains ordinals of `leaves`."""
@@ -135,6 +137,7 @@ class Explain:
             "tree": _tree_dict(self.tree),
             **({"answered": self.answered} if self.answered else {}),
             **({"joins": list(self.joins)} if self.joins else {}),
+            **({"index": self.index} if self.index else {}),
         }
 
     @property
@@ -194,7 +197,7 @@ class Explain:
             else:
                 lines.append(indent + self.leaves[part].predicate)
                 lines += [f"{indent}  {note}" for note in _notes(self.leaves[part])]
-        lines += [f"  {said}" for said in (*self.joins, self.answered) if said]
+        lines += [f"  {said}" for said in self._said]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -207,11 +210,15 @@ class Explain:
         for depth, part in self.lines():
             cells = (part, "", "", "") if isinstance(part, str) else _cells(self.leaves[part])
             rows.append(_html_row(cells, "td", depth))
-        caption = ". ".join(filter(None, (self.summary(), " ".join(filter(None, (*self.joins, self.answered))))))
+        caption = ". ".join(filter(None, (self.summary(), " ".join(self._said))))
         table = f"<table><caption>{escaped(caption)}</caption>{''.join(rows)}</table>"
         # As an image, so that the styles of the page do not apply to it.
         picture = base64.b64encode(plot_svg(self.matrix, self.summary(), self._legend()).encode()).decode()
         return f'<div>{table}<img alt="files kept and skipped" src="data:image/svg+xml;base64,{picture}"/></div>'
+
+    @property
+    def _said(self) -> list[str]:
+        return [said for said in (self.index, *self.joins, self.answered) if said]
 
     def _legend(self) -> list[tuple[str, str]]:
         legend = [(leaf.predicate, _skipped(leaf)) for leaf in self.leaves]

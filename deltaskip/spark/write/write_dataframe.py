@@ -53,6 +53,8 @@ _IDENTITY_TASKS = 16
 # Spark 4.1, ParquetOptions: a setting of the session that is also an option of one write.
 _SESSION_CODEC = "spark.sql.parquet.compression.codec"
 _WRITER_VERSION = "parquet.writer.version"
+# org.apache.parquet.hadoop.ParquetOutputFormat
+_FILTERS, _ADAPTIVE_FILTERS = "parquet.bloom.filter.enabled", "parquet.bloom.filter.adaptive.enabled"
 _SHREDDING = "spark.sql.variant.inferShreddingSchema"
 _POLICY = "spark.sql.storeAssignmentPolicy"
 _SHUFFLED_BYTES = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
@@ -107,6 +109,7 @@ def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_t
             options[_SHREDDING] = "false"
         if layout.page_version == "2.0":
             options[_WRITER_VERSION] = "PARQUET_2_0"
+        options |= _filter_options(layout)
         codec = layout.codec
         if codec is None and frame.sparkSession.conf.get(_SESSION_CODEC, None) is None:
             codec = DEFAULT_CODEC
@@ -125,6 +128,14 @@ def write_dataframes(rows: Sequence[RowsToWrite], layout: DataFileLayout, most_t
     except BaseException:
         delete_folder(layout.storage, layout.root, folder)
         raise
+
+
+def _filter_options(layout: DataFileLayout) -> dict[str, str]:
+    """The options of parquet-mr that write Bloom filters, whose size it adapts to the distinct values."""
+    if not layout.bloom or layout.change_data:
+        return {}
+    paths = [column.physical for column in layout.bloom]
+    return {_ADAPTIVE_FILTERS: "true", **{f"{_FILTERS}#{'.'.join(path)}": "true" for path in paths}}
 
 
 def can_collect(spark: SparkSession, layout: DataFileLayout) -> bool:
