@@ -318,6 +318,13 @@ def test_rows_are_changed_by_every_statement_as_by_sql_of_the_catalog(
         assert changed(lambda: lake(statement.format("lake."))) == expected != before
 
     each(CHANGES, check)
+    # Two catalogs of one session, and of two.
+    other = spark.newSession()
+    for session in (spark, other):
+        with ds.install_catalog(session, "lake2", catalog):
+            update = "UPDATE lake2.db.changed SET s = 'two'"
+            assert {row["s"] for row in changed(lambda own=session, text=update: own.sql(text))} == {"two"}
+    spark.sql("SELECT 1").collect()
     assert changed(lambda: lake("EXPLAIN UPDATE lake.db.changed SET s = 'y'")) == before
     assert changed(lambda: lake("UPDATE IDENTIFIER('lake.db.' || 'changed') SET s = 'y'"))[2]["s"] == "y"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -66,13 +67,9 @@ class RowStatements(Proxy):
         self.tables: WeakValueDictionary[str, InstalledTable] = WeakValueDictionary()
         """The tables that statements change, by their texts."""
         lang = jvm.view.java.lang
-        compiler = jvm.view.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(lang.Thread.currentThread().getContextClassLoader())
-        compiler.cook(_JAVA)
-        [constructor] = compiler.getClassLoader().loadClass(_CLASS).getConstructors()
         given = jvm.array(lang.Object, [None])
         lang.reflect.Array.set(given, 0, self)
-        self._strategy = constructor.newInstance(given)
+        self._strategy = _constructor(jvm.view).newInstance(given)
 
     def install(self) -> None:
         """Let the session's planner ask for statements."""
@@ -111,6 +108,16 @@ class RowStatements(Proxy):
         """The interfaces that Spark sees."""
 
         implements = ("java.util.function.Function",)
+
+
+@lru_cache(1)
+def _constructor(view: Any) -> Any:
+    """The constructor of the strategy. A JVM has one class of this name, since py4j remembers methods by names."""
+    compiler = view.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(view.java.lang.Thread.currentThread().getContextClassLoader())
+    compiler.cook(_JAVA)
+    [constructor] = compiler.getClassLoader().loadClass(_CLASS).getConstructors()
+    return constructor
 
 
 class RunningStatement(Unmeasured, Proxy):
