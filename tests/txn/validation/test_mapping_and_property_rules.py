@@ -131,7 +131,7 @@ TYPED = {each.name: each for each in vars(TableProperties).values() if isinstanc
 FREE = {
     name
     for name, each in TYPED.items()
-    if (each.default is None and ("Name" in name or name.endswith("-preview"))) or "StatsColumns" in name
+    if (each.default is None and ("Name" in name or name.endswith("-preview"))) or name.endswith("Columns")
 }
 
 
