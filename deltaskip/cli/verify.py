@@ -65,12 +65,13 @@ def _verify(
 
             return verify_table(storage, root, data, since, **{**gates, **options})
 
-        found = verified(repair=repair, dry_run=True)
+        agreed = yes and not dry_run
+        found = verified(repair=repair, dry_run=not agreed)
         wanted = [step for step in found.repairs if not step.refused]
-        if wanted and not dry_run:
-            if not (yes or as_json):
+        if wanted and not (agreed or dry_run):
+            if not as_json:
                 _print(found, as_json)
-            if yes or _agreed(len(wanted)):
+            if _agreed(len(wanted)):
                 found = verified(repair=True)
     except (TableNotFound, StorageError, UnsupportedFeature) as error:
         click.echo(f"deltaskip: error: {command_line.one_line(str(error))}", err=True)

@@ -15,6 +15,7 @@ from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.file_names import version_prefix
 from deltaskip.log.segment import list_commits
 from deltaskip.log.snapshot import Snapshot
+from deltaskip.log.state_actions import STATE_KEYS
 from deltaskip.storage import join
 from deltaskip.storage.interface import FileExists
 from deltaskip.storage.location import LOG_FOLDER
@@ -24,8 +25,6 @@ COMPACTED_COMMITS = 20
 
 # More text is not reconciled after a commit, which would take seconds.
 _MOST_BYTES = 16 << 20
-# Of the state of a table, by the member that tells its actions apart; None if there is one at most.
-_STATE_KEYS = {"protocol": None, "metaData": None, "txn": "appId", "domainMetadata": "domain"}
 # What a snapshot does not consist of.
 _LEFT_OUT = frozenset(("commitInfo", "cdc"))
 
@@ -109,7 +108,7 @@ def _key(name: str, members: Mapping[str, Any]) -> tuple[str, ...] | None:
         vector = members.get("deletionVector")
         identity = "" if vector is None else DeletionVectorDescriptor.from_json(vector).unique_id
         return "file", canonical_path(members["path"]), identity
-    if name not in _STATE_KEYS:
+    if name not in STATE_KEYS:
         return None
-    member = _STATE_KEYS[name]
+    member = STATE_KEYS[name]
     return (name,) if member is None else (name, str(members[member]))

@@ -10,6 +10,8 @@ from deltaskip.records import dataclass
 StateAction = Protocol | Metadata | Txn | DomainMetadata
 
 STATE_ACTIONS: dict[str, type[StateAction]] = {kind.FIELDS.action: kind for kind in get_args(StateAction)}
+STATE_KEYS: dict[str, str | None] = {"protocol": None, "metaData": None, "txn": "appId", "domainMetadata": "domain"}
+"""The member that tells the actions of a name apart; None if there is one at most."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,12 +30,13 @@ from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
 from deltaskip.skipping.key_index import part as parts
 from deltaskip.skipping.key_index.folder import KEY_FOLDER, KeyFolder, column_digest, listed_parts, part_name
-from deltaskip.skipping.key_index.key_columns import Hashes, KeyColumn, hashes, usable_columns, wanted_columns
+from deltaskip.skipping.key_index.key_columns import Hashes, hashes, kind_of, usable_columns, wanted_columns
 from deltaskip.skipping.key_index.part import KeyPart, PartOf, PartWriter, SortedRun
 from deltaskip.skipping.read_options import ALL_ROWS
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, one_chunk
+from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.storage import join
 from deltaskip.storage.gate import delete_files
 from deltaskip.storage.kill_points import kill_point
@@ -139,7 +140,7 @@ def unneeded_parts(snapshot: Snapshot, before_ms: int) -> list[str]:
         live = [_known(snapshot, each) for each in _live(snapshot)]
         files = pa.concat_tables([parts.KNOWN_FILES.empty_table(), *live])
         for column in columns:
-            found = folder.parts(snapshot, column.physical, column.kind)
+            found = folder.parts(snapshot, column.physical, kind_of(column.type))
             needed |= {each.info.name for each in _needed(found, files)}
     return [name for name in old if name not in needed]
 
@@ -166,9 +167,9 @@ class _Written:
     left_out: tuple[str, ...] = ()
 
 
-def _index_column(snapshot: Snapshot, folder: KeyFolder, column: KeyColumn, rebuild: bool) -> _Written:
+def _index_column(snapshot: Snapshot, folder: KeyFolder, column: StatColumn, rebuild: bool) -> _Written:
     found = folder.parts(snapshot, column.physical)
-    usable = [each for each in found if each.place.kind == column.kind]
+    usable = [each for each in found if each.place.kind == kind_of(column.type)]
     kept = [] if rebuild else _larger(usable)
     wanted = [_unknown(snapshot, files, kept) for files in _live(snapshot)]
     files = pa.concat_tables(wanted) if wanted else None
@@ -235,7 +236,7 @@ def _needed(found: Sequence[KeyPart], files: pa.Table) -> Iterator[KeyPart]:
 
 
 def _write_part(
-    snapshot: Snapshot, column: KeyColumn, files: pa.Table, name: str, progress: Progress, done: int
+    snapshot: Snapshot, column: StatColumn, files: pa.Table, name: str, progress: Progress, done: int
 ) -> _Written:
     """Write a part with the keys of data files, at most MOST_FILES, unless none of them can be read."""
     left_out: dict[int, str] = {}
@@ -269,7 +270,7 @@ def _write_part(
     return _Written(len(files) - len(left_out), writer.keys, size, (name,), left_out=tuple(left_out.values()))
 
 
-def _keys_of_files(snapshot: Snapshot, column: KeyColumn, files: pa.Table) -> Iterator[tuple[int, Hashes | None]]:
+def _keys_of_files(snapshot: Snapshot, column: StatColumn, files: pa.Table) -> Iterator[tuple[int, Hashes | None]]:
     """Yield the packed keys of each data file, perhaps in several arrays; None if the file cannot be read here."""
     top = column.logical[0]
     rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, {top}, threads=False)
@@ -279,7 +280,7 @@ def _keys_of_files(snapshot: Snapshot, column: KeyColumn, files: pa.Table) -> It
     def keys(number: int) -> Iterator[Hashes]:
         for _, batch in rows.live(whole.slice(number, 1)):
             values = nested_value(one_chunk(batch.columns[top]), column.logical[1:])
-            yield parts.packed(hashes(values, column), number)
+            yield parts.packed(hashes(values, column.type), number)
 
     def together(number: int) -> Hashes | None:
         try:

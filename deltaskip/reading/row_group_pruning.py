@@ -76,7 +76,7 @@ from deltaskip.stats.footer import (
 )
 from deltaskip.stats.layout import BoundKind, Side, StatField
 from deltaskip.stats.page_index import page_statistics, pages_of
-from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, indexed_columns
+from deltaskip.stats.stats_columns import StatColumn, every_column
 from deltaskip.stats.stored_bounds import Bound
 
 # A file with a single row group of at most this size is read without checking its footer.
@@ -122,12 +122,7 @@ class RowGroupPruning:
         if not wanted:
             return None
         snapshot = scan.snapshot
-        every = indexed_columns(
-            snapshot.schema,
-            partition_columns=snapshot.partition_columns,
-            mapping_mode=snapshot.mapping_mode,
-            properties={INDEXED_COLUMNS: "-1"},
-        )
+        every = every_column(snapshot.schema, snapshot.partition_columns, snapshot.mapping_mode)
         columns = [column for column in every if column.physical in wanted]
         if not columns:
             return None

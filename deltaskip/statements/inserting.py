@@ -115,7 +115,7 @@ class Insert(Statement):
                 named = tuple(reader.parenthesized_list(lambda: reader.name("the name of a column")))
                 matching = Matching(columns=named)
             elif reader.take_words("ON"):
-                matching = Matching(on=_condition(reader), target=alias)
+                matching = Matching(on=reader.text_until("the condition", *QUERY_WORDS, query=True), target=alias)
                 alias = None
             elif reader.take_words("WHERE"):
                 where, replacing = reader.text_until("the predicate", *QUERY_WORDS), True
@@ -216,30 +216,14 @@ def _replace_matching(
     rows = frame.selectExpr("*", f"explode(array(true, false)) AS {_INSERTED}")
     inserted = f"{quoted_name(source)}.{_INSERTED}"
     merge = table.merge(rows, f"NOT {inserted} AND ({condition})", source, target, schema_mode=mode, spark=spark)
-    names = [name for name in frame.columns if name != _INSERTED]
     merge = merge.when_matched_delete()
     if mode == "merge":
         merge = merge.when_not_matched_insert_all([_INSERTED], where=inserted)
     else:
-        values = {quoted_name(name): f"{quoted_name(source)}.{quoted_name(name)}" for name in names}
+        values = {quoted_name(name): f"{quoted_name(source)}.{quoted_name(name)}" for name in frame.columns}
         merge = merge.when_not_matched_insert(values, where=inserted)
     merge.execute()
     return NO_ROWS
-
-
-def _condition(reader: StatementReader) -> str:
-    """The condition of REPLACE ON, up to a query, which may be in parentheses."""
-    first = reader.at
-    while not reader.at_end and not reader.tokens[reader.at].is_word(*QUERY_WORDS):
-        if reader.peek_symbol("("):
-            inside = reader.at > first and reader.tokens[reader.at - 1].is_word("IN", "EXISTS")
-            if reader.begins_query() and not inside:
-                break
-            reader.at = reader.closing(reader.at)
-        reader.at += 1
-    if reader.at == first:
-        raise reader.error("the condition is missing")
-    return reader.text[reader.tokens[first].start : reader.tokens[reader.at - 1].end]
 
 
 def _check_count(given: int, columns: Sequence[t.StructField], shown: str) -> None:

@@ -260,16 +260,18 @@ class StatementReader(AlterParser):
         if self.peek_symbol("("):
             self.at = self.closing(self.at) + 1
 
-    def text_until(self, what: str, *words: str, comma: bool = False) -> str:
+    def text_until(self, what: str, *words: str, comma: bool = False, query: bool = False) -> str:
         """The text up to one of the words outside of parentheses and CASE … END, or up to the end. what: for errors.
 
-        comma: whether a comma also ends it.
+        comma: whether a comma also ends it. query: whether a query in parentheses does, except after IN and EXISTS.
         """
         first, cases = self.at, 0
         while not self.at_end:
             token = self.tokens[self.at]
             if token.kind == "symbol":
                 if token.text == ";" or (comma and token.text == "," and not cases):
+                    break
+                if query and self.at > first and self.begins_query() and not self.after_word("IN", "EXISTS"):
                     break
                 if token.text in ("(", "["):
                     self.at = self.closing(self.at)
@@ -287,6 +289,10 @@ class StatementReader(AlterParser):
     def after_dot(self) -> bool:
         """Whether the next token is a part of a name, after a dot."""
         return self.at > 0 and self.tokens[self.at - 1].is_symbol(".")
+
+    def after_word(self, *words: str) -> bool:
+        """Whether the token before the next one is one of these words."""
+        return self.at > 0 and self.tokens[self.at - 1].is_word(*words)
 
     def ends_here(self, token: SqlToken) -> bool:
         """Whether a word that could end a text does: WHEN only before MATCHED or NOT."""

@@ -8,7 +8,7 @@ from deltaskip.errors import SchemaError
 from deltaskip.sparkexpr import types as t
 from deltaskip.stats.bloom_filters import has_filter
 from deltaskip.stats.footer import NULL_COUNT, NUM_VALUES, STATISTICS, Footer, Planner
-from deltaskip.stats.stats_columns import INDEXED_COLUMNS, StatColumn, indexed_columns
+from deltaskip.stats.stats_columns import StatColumn, columns_named, every_column
 
 
 def bloom_columns(
@@ -30,18 +30,11 @@ def bloom_columns(
 
     Raises SchemaError with that message.
     """
-    every = indexed_columns(
-        schema, partition_columns=partition_columns, mapping_mode=mapping_mode, properties={INDEXED_COLUMNS: "-1"}
-    )
-    possible = {tuple(map(t.fold_name, each.logical)): each for each in every if _has_filter(each)}
-    found: dict[tuple[str, ...], StatColumn] = {}
-    for name in names:
-        column = possible.get(tuple(map(t.fold_name, name)))
-        if column is not None:
-            found[column.physical] = column
-        elif refuse is not None:
-            raise SchemaError(refuse(t.display_name(name)))
-    return tuple(found.values())
+    found = columns_named(names, filter(_has_filter, every_column(schema, partition_columns, mapping_mode)))
+    unknown = next((name for name, column in zip(names, found, strict=True) if column is None), None)
+    if unknown is not None and refuse is not None:
+        raise SchemaError(refuse(t.display_name(unknown)))
+    return tuple(dict.fromkeys(each for each in found if each is not None))
 
 
 def lacks_filters(footer: Footer, planner: Planner) -> bool:

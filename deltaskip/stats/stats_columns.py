@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 
@@ -73,6 +73,20 @@ def indexed_columns(
         return _named(found, t.parse_names(settings.stats_columns, STATS_COLUMNS), strict=False)
     limit = settings.num_indexed_columns
     return found if limit < 0 else found[:limit]
+
+
+def every_column(
+    schema: t.StructType, partition_columns: Sequence[str], mapping_mode: t.MappingMode
+) -> tuple[StatColumn, ...]:
+    """Return the columns that can have statistics, whatever the table's properties say."""
+    everyone = {INDEXED_COLUMNS: "-1"}
+    return indexed_columns(schema, partition_columns=partition_columns, mapping_mode=mapping_mode, properties=everyone)
+
+
+def columns_named(names: Iterable[Sequence[str]], columns: Iterable[StatColumn]) -> list[StatColumn | None]:
+    """Return the column that has each name, in any letter case; None where none has it."""
+    found = {tuple(map(t.fold_name, each.logical)): each for each in columns}
+    return [found.get(tuple(map(t.fold_name, name))) for name in names]
 
 
 def of_every_column(properties: Mapping[str, str]) -> dict[str, str]:

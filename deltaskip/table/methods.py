@@ -55,7 +55,8 @@ class TableMethods:
         if self.snapshot.num_files < LEAST_SMALL_FILES:
             return result
         try:
-            optimize(self.snapshot, OptimizeRequest(auto=True), progress=lambda *_: None)
+            compacted = optimize(self.snapshot, OptimizeRequest(auto=True), progress=lambda *_: None).version
+            return result if compacted is None else self._moved(result)
         except DeltaSkipError as error:
             warn(f"The rows are written, but the auto compaction of {self.uri} failed: {error}", MaintenanceWarning)
         return self._moved(result)

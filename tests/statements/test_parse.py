@@ -10,6 +10,7 @@ import deltaskip as ds
 from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError
 from deltaskip.sparkexpr.types.ddl import parse_columns
 from deltaskip.statements.grammar import GRAMMAR, NEAREST
+from deltaskip.statements.inserting import Insert
 from deltaskip.statements.reader import StatementTable
 from deltaskip.statements.row_statements import MergeInto, Update
 from deltaskip.statements.run import parse_statement
@@ -145,6 +146,16 @@ def test_a_statement_that_is_not_supported_names_the_nearest(word: str) -> None:
     with pytest.raises(InvalidArgument, match="is not supported: use") as raised:
         parse_statement(f"{begins}{word} something")
     assert NEAREST[word] in str(raised.value)
+
+
+def test_the_condition_of_replace_on_ends_at_the_query() -> None:
+    condition = "t.map = s.values AND s.id IN (SELECT 1) AND CASE WHEN s.x THEN (t.y) ELSE true END"
+    for query, alias in (("SELECT 1 AS id", None), ("(SELECT 1 AS id) AS s", "s"), ("(SELECT 1 AS id) s", "s")):
+        found = parse_statement(f"INSERT INTO db.t AS t REPLACE ON {condition} {query}")
+        assert isinstance(found, Insert)
+        assert found.matching is not None
+        assert (found.matching.on, found.matching.target, found.matching.source) == (condition, "t", alias)
+        assert found.query == "SELECT 1 AS id"
 
 
 def test_columns_and_a_query_contradict_each_other() -> None:

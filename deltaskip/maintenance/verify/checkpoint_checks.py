@@ -58,7 +58,7 @@ def checkpoint_violations(facts: TableFacts) -> Iterator[Found]:
         try:
             budget -= found.num_files
             yield from _of_files(found, ref, names)
-            expected = facts.rebuilt(ref.version, ref)
+            expected = facts.rebuilt(ref.version, names)
             if expected is not None:
                 yield from _compared(found, expected, ref, names)
         except CorruptLog as error:

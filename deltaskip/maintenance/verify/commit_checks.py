@@ -32,7 +32,7 @@ from deltaskip.log.commit import (
 from deltaskip.log.compaction import cover
 from deltaskip.log.file_names import Kind, LogFile, commit_name, parse_log_file
 from deltaskip.log.replay import file_keys, repeated_key, replay
-from deltaskip.log.state_actions import STATE_ACTIONS, StateAction
+from deltaskip.log.state_actions import STATE_ACTIONS, STATE_KEYS, StateAction
 from deltaskip.maintenance.verify.checkpoint_checks import sorted_features
 from deltaskip.maintenance.verify.table_facts import TableFacts
 from deltaskip.maintenance.verify.table_rule import Found
@@ -40,7 +40,6 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr.values.arrow_values import NOTHING, arrow_array, numpy_values, one_chunk
 from deltaskip.sparkexpr.values.calendar import current_ms
 
-_KEYS = {"protocol": None, "metaData": None, "txn": "appId", "domainMetadata": "domain"}
 _DIGITS = regex(r"^\d{20}\.", re.ASCII)
 _KNOWN = frozenset(("commitInfo", "add", "remove", "cdc", "checkpointMetadata", "sidecar", *STATE_ACTIONS))
 
@@ -204,7 +203,7 @@ def _of_state(commits: Commits, start: int) -> Iterator[Found]:
             file = commits.files[action.commit]
             yield Found("commit.readable", str(error), [file.version], [file.file.name])
             continue
-        member = _KEYS[action.name]
+        member = STATE_KEYS[action.name]
         key = getattr(parsed, {"appId": "app_id", "domain": "domain"}[member]) if member is not None else ""
         seen[action.commit, action.name, key] += 1
         if seen[action.commit, action.name, key] == 2:

@@ -29,7 +29,7 @@ from deltaskip.maintenance.unneeded_files import unneeded_by_listing
 from deltaskip.maintenance.verify.row_checks import RowRules
 from deltaskip.maintenance.verify.statistics_checks import LoggedFiles
 from deltaskip.maintenance.verify.table_facts import TableFacts
-from deltaskip.maintenance.verify.table_rule import Found
+from deltaskip.maintenance.verify.table_rule import Found, first_of
 from deltaskip.reading.stored_columns import NamedColumns, in_files, is_readable_as
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import field_key
@@ -268,5 +268,4 @@ def orphan_violations(facts: TableFacts) -> Iterator[Found]:
     files = unneeded_by_listing(snapshot, now - retention, now - retention, lambda *_: None).files
     if len(files):
         paths = files["path"].to_pylist()
-        shown = f"{paths[0]} and {len(paths) - 1:,} other files" if len(paths) > 1 else paths[0]
-        yield Found("data.orphans", f"No retained version needs {shown}: VACUUM deletes them", paths=paths)
+        yield Found("data.orphans", f"No retained version needs {first_of(paths)}: VACUUM deletes them", paths=paths)

@@ -22,7 +22,7 @@ from deltaskip.features.row_tracking import tracks_rows
 from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.maintenance.verify.table_facts import TableFacts
-from deltaskip.maintenance.verify.table_rule import Found
+from deltaskip.maintenance.verify.table_rule import Found, first_of
 from deltaskip.records import dataclass
 from deltaskip.schema.type_widening import widened_types
 from deltaskip.skipping.add_batches import FileBatch
@@ -84,20 +84,16 @@ def _where(columns: dict[str, pa.Array], mask: pa.Array) -> list[str]:
     return found
 
 
-def _many(paths: Sequence[str]) -> str:
-    return f"{paths[0]} and {len(paths) - 1:,} other files" if len(paths) > 1 else paths[0]
-
-
 def _of_paths(columns: dict[str, pa.Array]) -> Iterator[Found]:
     wrong = _where(columns, pc.invert(pc.match_substring_regex(columns["path"], _URI)))
     if wrong:
         yield Found(
-            "files.path", f"The path of {_many(wrong)} is not a URI; readers differ in how they read it", paths=wrong
+            "files.path", f"The path of {first_of(wrong)} is not a URI; readers differ in how they read it", paths=wrong
         )
     for name in ("size", "modification_time"):
         wrong = _where(columns, pc.less(columns[name], 0))
         if wrong:
-            yield Found("files.numbers", f"The {name.replace('_', ' ')} of {_many(wrong)} is negative", paths=wrong)
+            yield Found("files.numbers", f"The {name.replace('_', ' ')} of {first_of(wrong)} is negative", paths=wrong)
 
 
 def _of_partitions(
@@ -114,7 +110,7 @@ def _of_partitions(
         wrong = columns["path"].filter(arrow_array(other, pa.bool_())).to_pylist()
         if wrong:
             expected = ", ".join(names.to_pylist()) or "no columns"
-            yield Found(rule, f"{_many(wrong)} does not have values of exactly {expected}", paths=wrong)
+            yield Found(rule, f"{first_of(wrong)} does not have values of exactly {expected}", paths=wrong)
     for (field, column), name in zip(partitions, names.to_pylist(), strict=True):
         codes = column.encode(map_values(maps, name))
         values = column.values("UTC")
@@ -124,7 +120,7 @@ def _of_partitions(
             if found and (found is odd or not field.nullable):
                 wrong = _where(columns, pc.is_in(codes, value_set=arrow_array(found, pa.int32())))
                 if wrong:
-                    yield Found(rule, f"The partition value of {field.name} of {_many(wrong)} {why}", paths=wrong)
+                    yield Found(rule, f"The partition value of {field.name} of {first_of(wrong)} {why}", paths=wrong)
 
 
 def _sums(lists: pa.ListArray) -> Any:
@@ -146,12 +142,14 @@ def _of_vectors(columns: dict[str, pa.Array], records: pa.Array) -> Iterator[Fou
     deleted = pc.struct_field(vectors, "cardinality")
     wrong = _where(columns, pc.and_(vectors.is_valid(), records.is_null()))
     if wrong:
-        message = f"{_many(wrong)} has a deletion vector, and its statistics have no numRecords"
+        message = f"{first_of(wrong)} has a deletion vector, and its statistics have no numRecords"
         yield Found("vectors.count", message, paths=wrong)
     wrong = _where(columns, pc.greater(deleted, records))
     if wrong:
         yield Found(
-            "vectors.range", f"The deletion vector of {_many(wrong)} deletes more rows than the file has", paths=wrong
+            "vectors.range",
+            f"The deletion vector of {first_of(wrong)} deletes more rows than the file has",
+            paths=wrong,
         )
 
 
@@ -196,7 +194,7 @@ class _StatisticsRules:
         if self.counted:
             wrong = _where(columns, records.is_null())
             if wrong:
-                message = f"{_many(wrong)} has no numRecords in its statistics, which {self.counted} needs"
+                message = f"{first_of(wrong)} has no numRecords in its statistics, which {self.counted} needs"
                 yield Found("statistics.counts", message, paths=wrong)
         for group in self.groups:
             statistics = LoggedStats(batch.num_rows, batch.adds)
@@ -216,7 +214,9 @@ class _StatisticsRules:
                 above = pc.greater(low, high)
                 wrong = _where(columns, above)
                 if wrong:
-                    message = f"The minimum of {field.label} is above its maximum in the statistics of {_many(wrong)}"
+                    message = (
+                        f"The minimum of {field.label} is above its maximum in the statistics of {first_of(wrong)}"
+                    )
                     yield Found("statistics.bounds", message, paths=wrong)
                 if field.physical in self.clustering:
                     known = pc.or_(
@@ -225,7 +225,7 @@ class _StatisticsRules:
                     empty = pc.fill_null(pc.equal(records, arrow_scalar(0, pa.int64())), False)
                     wrong = _where(columns, pc.invert(pc.or_(known, empty)))
                     if wrong:
-                        message = f"{_many(wrong)} has no statistics of the clustering column {field.label}"
+                        message = f"{first_of(wrong)} has no statistics of the clustering column {field.label}"
                         yield Found("statistics.clustering", message, paths=wrong)
 
     def _of_nulls(
@@ -233,14 +233,14 @@ class _StatisticsRules:
     ) -> Iterator[Found]:
         wrong = _where(columns, pc.or_kleene(pc.greater(nulls, records), pc.less(nulls, 0)))
         if wrong:
-            message = f"The null count of {field.label} is not a count of rows of {_many(wrong)}"
+            message = f"The null count of {field.label} is not a count of rows of {first_of(wrong)}"
             yield Found("statistics.counts", message, paths=wrong)
         if field.physical in self.not_null:
             # With a deletion vector, the nulls may be in deleted rows.
             some = pc.and_(pc.greater(nulls, 0), columns["deletion_vector"].is_null())
             wrong = _where(columns, some)
             if wrong:
-                message = f"{field.label} is NOT NULL, and the statistics of {_many(wrong)} count nulls"
+                message = f"{field.label} is NOT NULL, and the statistics of {first_of(wrong)} count nulls"
                 yield Found("statistics.not-null", message, paths=wrong)
 
 
@@ -271,7 +271,7 @@ class _RowIds:
     def violations(self) -> Iterator[Found]:
         """Files without ids, with ids of others, or above the high-water mark."""
         if self._lacking:
-            message = f"Row tracking is enabled, and {_many(self._lacking)} has no baseRowId"
+            message = f"Row tracking is enabled, and {first_of(self._lacking)} has no baseRowId"
             yield Found("row-ids.assigned", message, paths=self._lacking)
         if not any(len(base) for base, _, _ in self._parts):
             return
@@ -282,7 +282,7 @@ class _RowIds:
         overlap = order[1:][first[order][1:] <= np.maximum.accumulate(last[order])[:-1]]
         if len(overlap):
             found = paths.take(arrow_array(overlap, pa.int64())).to_pylist()
-            yield Found("row-ids.unique", f"Rows of {_many(found)} have row ids of other files", paths=found)
+            yield Found("row-ids.unique", f"Rows of {first_of(found)} have row ids of other files", paths=found)
         try:
             mark = high_water_mark(self._snapshot)
         except DeltaSkipError as error:
@@ -291,9 +291,7 @@ class _RowIds:
         above = np.flatnonzero(last > mark)
         if len(above):
             found = paths.take(arrow_array(above, pa.int64())).to_pylist()
-            message = (
-                f"Rows of {_many(found)} have ids above the high-water mark {mark}, so that they would be given again"
-            )
+            message = f"Rows of {first_of(found)} have ids above the high-water mark {mark}, which would be given again"
             yield Found("row-ids.mark", message, paths=found)
 
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, add_actions, hadoop_path, remove_of, with_stats
-from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.errors import StorageError
 from deltaskip.features.row_tracking import tracks_rows
-from deltaskip.log import CheckpointRef, LogListing, load_snapshot, load_snapshot_of
+from deltaskip.log import load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checksum_writing import write_checksum
 from deltaskip.log.compaction import cover
@@ -99,7 +99,7 @@ def carried_out(facts: TableFacts, steps: Iterable[RepairStep]) -> tuple[tuple[R
 def _of_log(facts: TableFacts, findings: Sequence[Finding]) -> Iterator[RepairStep]:
     listing = facts.listing
     bad = {name for each in findings if each.rule in _CHECKPOINT_RULES for name in each.paths}
-    proven = not bad or _rebuilds(facts, _without(listing, bad))
+    proven = not bad or facts.rebuilt(facts.version, bad) is not None
     seen: set[str] = set()
     for each in findings:
         names = tuple(name for name in each.paths if name not in seen)
@@ -181,21 +181,6 @@ def _change(transaction: Transaction, removed: set[str], texts: Mapping[str, str
             transaction.add_again(replace(with_stats(add, text), tags=None if add.tags is None else tags))
             again += 1
     return {"numRemovedFiles": gone, "numFilesWithNewStatistics": again}
-
-
-def _without(listing: LogListing, names: set[str]) -> LogListing:
-    def is_good(ref: CheckpointRef) -> bool:
-        return names.isdisjoint(file.file.name for file in ref.files)
-
-    kept = {version: tuple(filter(is_good, refs)) for version, refs in listing.checkpoints.items()}
-    return replace(listing, checkpoints={version: refs for version, refs in kept.items() if refs})
-
-
-def _rebuilds(facts: TableFacts, listing: LogListing) -> bool:
-    try:
-        return load_snapshot_of(facts.storage, listing).version == facts.version
-    except (DeltaSkipError, FileNotFoundError):
-        return False
 
 
 def _set_aside(facts: TableFacts, names: Iterable[str]) -> None:

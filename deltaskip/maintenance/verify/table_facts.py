@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -108,13 +108,18 @@ class TableFacts:
                     self.not_checked.append(str(error))
         return found
 
-    def rebuilt(self, version: int, without: CheckpointRef | None = None) -> Snapshot | None:
-        """Return a version of the table from the log without a checkpoint; None if the rest does not contain it."""
-        listing, checkpoints = self.listing, dict(self.listing.checkpoints)
-        if without is not None:
-            kept = tuple(ref for ref in checkpoints[without.version] if ref != without)
-            checkpoints = {**checkpoints, without.version: kept}
-            listing = replace(listing, checkpoints={number: refs for number, refs in checkpoints.items() if refs})
+    def rebuilt(self, version: int | None, without: Collection[str] = ()) -> Snapshot | None:
+        """Return a version of the table from the log without checkpoints; None if the rest does not contain it.
+
+        Args:
+            version: The version; None for the latest.
+            without: Names of files: checkpoints that consist of one of them are left out.
+        """
+        kept = {
+            number: tuple(ref for ref in refs if all(file.file.name not in without for file in ref.files))
+            for number, refs in self.listing.checkpoints.items()
+        }
+        listing = replace(self.listing, checkpoints={number: refs for number, refs in kept.items() if refs})
         try:
             return load_snapshot_of(self.storage, listing, version)
         except (DeltaSkipError, FileNotFoundError):

@@ -50,6 +50,11 @@ class Found:
     paths: Sequence[str] = ()
 
 
+def first_of(paths: Sequence[str]) -> str:
+    """Return the files of a finding in words: the first, and how many others there are."""
+    return f"{paths[0]} and {len(paths) - 1:,} other files" if len(paths) > 1 else paths[0]
+
+
 @dataclass(frozen=True, slots=True)
 class TableCheck:
     """What finds violations of some rules.

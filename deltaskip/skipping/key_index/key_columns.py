@@ -14,56 +14,33 @@ import pyarrow as pa
 
 from deltaskip.errors import SchemaError
 from deltaskip.log import Snapshot
-from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.kernels import hash_bytes
 from deltaskip.sparkexpr.types.lengths import declares_char
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
-from deltaskip.stats.stats_columns import INDEXED_COLUMNS, indexed_columns
+from deltaskip.stats.stats_columns import StatColumn, columns_named, every_column
 
 Hashes = npt.NDArray[np.uint64]
 
 _MASK = (1 << 64) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class KeyColumn:
-    """A column of a table whose values a key index may have.
-
-    Attributes:
-        logical: The path in logical names.
-        physical: The path in physical names.
-        type: The type.
-    """
-
-    logical: tuple[str, ...]
-    physical: tuple[str, ...]
-    type: t.DataType
-
-    @property
-    def kind(self) -> str:
-        """What a hash is made of: columns of one kind have equal hashes for equal values, whatever their width is."""
-        return _kind(self.type) or ""
-
-
-def possible_columns(snapshot: Snapshot, tops: Collection[str] | None = None) -> tuple[KeyColumn, ...]:
+def possible_columns(snapshot: Snapshot, tops: Collection[str] | None = None) -> tuple[StatColumn, ...]:
     """Return the columns that an index may have. tops: Physical names of the top-level columns to look at."""
     mode = snapshot.mapping_mode
     fields = tuple(each for each in snapshot.schema.fields if tops is None or t.physical_name(each, mode) in tops)
     schema = t.StructType(fields)
-    partitions = snapshot.partition_columns
-    every = indexed_columns(schema, partition_columns=partitions, mapping_mode=mode, properties={INDEXED_COLUMNS: "-1"})
     return tuple(
-        KeyColumn(each.logical, each.physical, each.type)
-        for each in every
-        if _kind(each.type) is not None
+        each
+        for each in every_column(schema, snapshot.partition_columns, mode)
+        if kind_of(each.type) is not None
         and each.collation is None
         and not declares_char(_field_at(schema, each.logical))
     )
 
 
-def wanted_columns(snapshot: Snapshot) -> tuple[KeyColumn, ...]:
+def wanted_columns(snapshot: Snapshot) -> tuple[StatColumn, ...]:
     """Return the columns that the table's property names, each once.
 
     Raises SchemaError for a name that is no column, or a column that cannot have an index.
@@ -80,15 +57,14 @@ def wanted_columns(snapshot: Snapshot) -> tuple[KeyColumn, ...]:
     return tuple(dict.fromkeys(each for each in found if each is not None))
 
 
-def usable_columns(snapshot: Snapshot) -> tuple[KeyColumn, ...]:
+def usable_columns(snapshot: Snapshot) -> tuple[StatColumn, ...]:
     """Return the columns of `wanted_columns`, without what raises."""
     found = _named(snapshot, snapshot.table_properties.well_formed().key_index_columns)
     return tuple(dict.fromkeys(each for each in found if each is not None))
 
 
-def _named(snapshot: Snapshot, names: Sequence[tuple[str, ...]]) -> list[KeyColumn | None]:
-    possible = {tuple(map(t.fold_name, each.logical)): each for each in possible_columns(snapshot)} if names else {}
-    return [possible.get(tuple(map(t.fold_name, name))) for name in names]
+def _named(snapshot: Snapshot, names: Sequence[tuple[str, ...]]) -> list[StatColumn | None]:
+    return columns_named(names, possible_columns(snapshot)) if names else []
 
 
 def _field_at(schema: t.StructType, path: Sequence[str]) -> t.StructField:
@@ -97,26 +73,26 @@ def _field_at(schema: t.StructType, path: Sequence[str]) -> t.StructField:
     return _field_at(field.type, path[1:]) if len(path) > 1 and isinstance(field.type, t.StructType) else field
 
 
-def hashes(values: pa.Array, column: KeyColumn) -> Hashes:
-    """Return the hashes of the values of a column, without NULL. values: As rows of the table have them."""
+def hashes(values: pa.Array, type_: t.DataType) -> Hashes:
+    """Return the hashes of the values of a column of a type, without NULL. values: As rows of the table have them."""
     known = values.drop_null()
     if pa.types.is_dictionary(known.type):
         known = known.cast(known.type.value_type)
-    if column.type == t.STRING:
+    if type_ == t.STRING:
         return _of_texts(known)
-    if isinstance(column.type, t.DecimalType):
-        wide = known.cast(pa.decimal128(38, column.type.scale))
+    if isinstance(type_, t.DecimalType):
+        wide = known.cast(pa.decimal128(38, type_.scale))
         words = np.frombuffer(wide.buffers()[1], np.uint64)[2 * wide.offset : 2 * (wide.offset + len(wide))]
         return _of_pairs(words[0::2], words[1::2])
     plain = known.cast(pa.int32()) if pa.types.is_date32(known.type) else known
     return _mixed(numpy_values(plain.cast(pa.int64())).view(np.uint64))
 
 
-def sought_hashes(values: Sequence[int | bytes] | pa.Array, column: KeyColumn) -> Hashes:
+def sought_hashes(values: Sequence[int | bytes] | pa.Array, type_: t.DataType) -> Hashes:
     """Return the hashes of values in the layout of the kernels."""
-    if column.type == t.STRING:
+    if type_ == t.STRING:
         return _of_texts(values if isinstance(values, pa.Array) else arrow_array(list(values), pa.binary()))
-    if isinstance(column.type, t.DecimalType):
+    if isinstance(type_, t.DecimalType):
         numbers = [int(each) & ((1 << 128) - 1) for each in values]
         low, high = ([each & _MASK for each in numbers], [each >> 64 for each in numbers])
         return _of_pairs(np.array(low, np.uint64), np.array(high, np.uint64))
@@ -124,7 +100,11 @@ def sought_hashes(values: Sequence[int | bytes] | pa.Array, column: KeyColumn) -
     return _mixed(numpy_values(array.cast(pa.int64())).view(np.uint64))
 
 
-def _kind(type_: t.DataType) -> str | None:
+def kind_of(type_: t.DataType) -> str | None:
+    """Return what hashes of a type are made of: equal values of one kind have equal hashes, whatever their width is.
+
+    None for a type whose values have no hashes.
+    """
     match type_:
         case t.DecimalType(_, scale):
             return f"decimal of scale {scale}"

@@ -19,13 +19,14 @@ from deltaskip.records import dataclass
 from deltaskip.skipping.add_batches import FileBatch
 from deltaskip.skipping.evaluate import PartitionEvaluator
 from deltaskip.skipping.key_index.folder import KeyFolder
-from deltaskip.skipping.key_index.key_columns import KeyColumn, possible_columns, sought_hashes
+from deltaskip.skipping.key_index.key_columns import kind_of, possible_columns, sought_hashes
 from deltaskip.skipping.key_index.part import KNOWN_FILES, KeyPart, known_numbers
 from deltaskip.skipping.program import Program
 from deltaskip.skipping.sought_values import Sought, SoughtValues
 from deltaskip.sparkexpr import types as t
 from deltaskip.sparkexpr.values.arrow_values import arrow_array, numpy_values
 from deltaskip.stats.cache_keys import KnownFilesKey
+from deltaskip.stats.stats_columns import StatColumn
 
 # A look-up of many values takes 15 microseconds for each, and most files have one of more values than these.
 _MOST_VALUES = 50_000
@@ -54,7 +55,7 @@ class KeyLookup:
         columns: The columns that may have an index, by physical names.
     """
 
-    def __init__(self, snapshot: Snapshot, sought: SoughtValues, columns: dict[tuple[str, ...], KeyColumn]) -> None:
+    def __init__(self, snapshot: Snapshot, sought: SoughtValues, columns: dict[tuple[str, ...], StatColumn]) -> None:
         self._snapshot = snapshot
         self._sought = sought
         self._columns = columns
@@ -123,9 +124,9 @@ class KeyLookup:
         column = _column(sought, self._columns)
         if column is None:
             return []
-        folder, keys = KeyFolder.of(self._snapshot), sought_hashes(sought.values, column)
+        folder, keys = KeyFolder.of(self._snapshot), sought_hashes(sought.values, column.type)
         found = []
-        for part in folder.parts(self._snapshot, column.physical, column.kind):
+        for part in folder.parts(self._snapshot, column.physical, kind_of(column.type)):
             has = folder.containing(self._snapshot, part, keys)
             if has is not None:
                 found.append(_Found(part, has))
@@ -145,7 +146,7 @@ class KeyLookup:
         return numpy_values(batch.cache.array(key, lambda: arrow_array(numbers(None))))
 
 
-def _column(sought: Sought, columns: dict[tuple[str, ...], KeyColumn]) -> KeyColumn | None:
+def _column(sought: Sought, columns: dict[tuple[str, ...], StatColumn]) -> StatColumn | None:
     """The column of values that an index may have; None for parts of variants, and other types."""
     column = None if sought.field.inside else columns.get(sought.field.physical)
     return column if column is not None and column.type == sought.field.type else None

@@ -31,8 +31,9 @@ import pyarrow.compute as pc
 
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
-from deltaskip.skipping.key_index.key_columns import Hashes, KeyColumn
+from deltaskip.skipping.key_index.key_columns import Hashes, kind_of
 from deltaskip.sparkexpr.values.arrow_values import one_chunk
+from deltaskip.stats.stats_columns import StatColumn
 from deltaskip.storage import FileInfo, Storage
 from deltaskip.storage.range_file import read_ranges
 
@@ -64,7 +65,7 @@ class PartOf:
     Attributes:
         table_id: Identifier of the table.
         column: Physical names of the column.
-        kind: Kind of its hashes, see `KeyColumn.kind`.
+        kind: Kind of its hashes, see `kind_of`.
     """
 
     table_id: str
@@ -72,9 +73,9 @@ class PartOf:
     kind: str
 
     @classmethod
-    def of(cls, table_id: str, column: KeyColumn) -> PartOf:
+    def of(cls, table_id: str, column: StatColumn) -> PartOf:
         """Return the place of a part of a column."""
-        return cls(table_id, column.physical, column.kind)
+        return cls(table_id, column.physical, kind_of(column.type) or "")
 
 
 def packed(hashes_: Hashes, file: int) -> Hashes:
