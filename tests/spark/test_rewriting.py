@@ -90,6 +90,21 @@ def test_every_type_orders_rows(spark: Any, tmp_path: Path, name: str) -> None:
         size = sum(file["size"] for file in files_of(table))
 
 
+@pytest.mark.parametrize("collation", ["UTF8_LCASE", "UNICODE", "UNICODE_CI_RTRIM"])
+@pytest.mark.parametrize("columns", [["s"], ["s", "id"]])
+def test_collated_strings_order_rows(spark: Any, tmp_path: Path, collation: str, columns: list[str]) -> None:
+    table = DeltaTable.create(tmp_path / "t", f"id BIGINT, s STRING COLLATE {collation}")
+    texts = [f"{'aB'[i % 2]}{i * 37 % 400:03}" for i in range(400)]
+    for start in range(0, 400, 50):
+        table.append(pa.table({"id": range(start, start + 50), "s": texts[start : start + 50]}))
+    before = rows_of(table)
+    size = sum(file["size"] for file in files_of(table))
+    table.optimize(zorder_by=columns, spark=spark, target_file_bytes=size // 4)
+    assert rows_of(table) == before
+    assert len(files_of(table)) == 4
+    assert len(table.scan("s = 'A010'").files()) < 4
+
+
 def test_the_sessions_settings_stay(spark: Any, tmp_path: Path) -> None:
     names = [
         "spark.sql.parquet.outputTimestampType",

@@ -96,7 +96,7 @@ class SparkRewriting(Rewriting):
     def _ordered(self, frame: DataFrame, files: pa.Table, order: RowOrder) -> DataFrame:
         """The rows in one partition for each new file."""
         count, columns = order.new_files, order.columns[:_GRID_BITS]
-        keys = [_key(column, self._spark.version) for column in columns]
+        keys = [_key(column) for column in columns]
         named = [own_column(self._spark, key.sql).alias(f"k{i}") for i, key in enumerate(keys)]
         if len(columns) == 1 and count > (1 << _RANGE_BITS) // _CELLS_PER_FILE:
             return frame.repartitionByRange(count, own_column(self._spark, keys[0].sql))
@@ -188,7 +188,7 @@ def _bits_for(count: int) -> int:
     return max(_GRID_BITS - 4, min(_GRID_BITS, (count * _CELLS_PER_FILE).bit_length()))
 
 
-def _key(column: t.Resolved, version: str) -> _SortKey:
+def _key(column: t.Resolved) -> _SortKey:
     name, kind = ".".join(quoted_name(part) for part in column.logical), column.type
     if kind == t.BOOLEAN:
         return _SortKey(f"CAST({name} AS INT)", str)
@@ -199,9 +199,9 @@ def _key(column: t.Resolved, version: str) -> _SortKey:
     if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         return _SortKey(f"unix_micros(CAST({name} AS TIMESTAMP_LTZ))", carrier_sql)
     if kind == t.STRING:
-        if t.collation_of(column) is not None and not version.startswith("3."):
-            return _SortKey(f"substring(CAST(collation_key({name}) AS BINARY), 1, {_TEXT_LENGTH})", _binary)
-        return _SortKey(f"substring(CAST({name} AS BINARY), 1, {_TEXT_LENGTH})", _binary)
+        # Spark has no function for the key of a collation. Near to its order is that of small letters.
+        text = name if t.collation_of(column) is None else f"lower({name})"
+        return _SortKey(f"substring(CAST({text} AS BINARY), 1, {_TEXT_LENGTH})", _binary)
     if kind == t.BINARY:
         return _SortKey(f"substring({name}, 1, {_TEXT_LENGTH})", _binary)
     return _SortKey(f"CAST({name} AS BIGINT)", carrier_sql)

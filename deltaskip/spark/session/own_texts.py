@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -19,13 +19,14 @@ from pyspark.sql import functions as F
 
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.spark.session.session_settings import is_classic, java_state
+from deltaskip.sparkexpr.functions import ARGUMENT_COUNTS, SYNTAX
 from deltaskip.sparkexpr.text.sql_text import SqlToken, quoted_text, sql_string, sql_tokens
 
 # The names of all functions that texts and Columns of this package call.
 OWN_FUNCTIONS = frozenset({
-    "abs", "array", "bitmap_construct_agg", "bitmap_count", "char_length", "coalesce", "collation_key", "concat",
+    "abs", "array", "bitmap_construct_agg", "bitmap_count", "char_length", "coalesce", "concat",
     "count", "date_from_unix_date", "element_at", "explode", "forall", "get", "getbit", "greatest", "hex", "if", "in",
-    "isnan", "isnotnull", "isnull", "least", "length", "map", "map_entries", "map_from_entries", "map_keys",
+    "isnan", "isnotnull", "isnull", "least", "length", "lower", "map", "map_entries", "map_from_entries", "map_keys",
     "map_values", "max", "min", "monotonically_increasing_id", "pmod", "raise_error", "rpad", "sequence", "shiftleft",
     "shiftright", "spark_partition_id", "startswith", "struct", "substring", "sum", "timestamp_micros", "to_json",
     "transform", "transform_keys", "transform_values", "try_add", "try_multiply", "unhex", "unix_date", "unix_micros",
@@ -42,6 +43,13 @@ _NOTHING = "${deltaskip.nothing}"
 _ORDER = "spark.sql.functionResolution.sessionOrder"
 # Requests to a server at once.
 _REQUESTS = 16
+# Arguments that Spark accepts, where it refuses NULL.
+_ARGUMENTS = {
+    "bitmap_count": "X'00'", "element_at": "array(0), 1", "explode": "array(0)", "get": "array(0), 0",
+    "sequence": "0, 1", "map_from_entries": "array(struct(0, 0))", "when": "true, 0",
+}  # fmt: skip
+# Of servers, by session: a hash of calls of functions that were Spark's, by their names; None where Spark refuses one.
+_unhidden: WeakKeyDictionary[Any, dict[frozenset[str], int | None]] = WeakKeyDictionary()
 # Of servers, by session.
 _versions: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
@@ -155,7 +163,8 @@ def hidden_functions(spark: SparkSession, names: Set[str], settings: Any = None)
     """Return those of some names of Spark's functions that functions of the session hide.
 
     The session is asked each time, because it may get a function at any time. This takes 0.1 ms unless a classic
-    session has functions of its own, 40 ms for a few names on a server before Spark 4.2, and 0.3 s for many.
+    session has functions of its own. On a server before Spark 4.2, it takes 40 ms for a few names and 0.3 s for many,
+    and 5 to 10 ms once they were asked for.
 
     Args:
         spark: The session.
@@ -167,6 +176,7 @@ def hidden_functions(spark: SparkSession, names: Set[str], settings: Any = None)
 
 def hidden_in_flight(spark: SparkSession, names: Set[str], settings: Any = None) -> Callable[[], frozenset[str]]:
     """Ask the session as `hidden_functions` does, and return the function that waits for the answer of a server."""
+    names = frozenset(names).difference(SYNTAX)
     if names and not is_classic(spark):
         return _asked_of_server(spark, names, spark.conf if settings is None else settings)
     found = _hidden_in_jvm(spark, names) if names else frozenset[str]()
@@ -182,21 +192,47 @@ def _hidden_in_jvm(spark: SparkSession, names: Set[str]) -> frozenset[str]:
     return frozenset(str(others.apply(i)._1().funcName()).lower() for i in range(others.size())) & names
 
 
-def _asked_of_server(spark: SparkSession, names: Set[str], settings: Any) -> Callable[[], frozenset[str]]:
+def _asked_of_server(spark: SparkSession, names: frozenset[str], settings: Any) -> Callable[[], frozenset[str]]:
     if spark not in _versions:
         _versions[spark] = str(spark.version)
     major, minor = _versions[spark].split(".")[:2]
     if (int(major), int(minor)) >= (4, 2) and str(settings.get(_ORDER, "second")).strip().lower() != "first":
         # Spark's functions come first.
         return frozenset[str]
-    all_at_once = len(names) > _REQUESTS
-    pool = ThreadPoolExecutor(1 if all_at_once else len(names), "deltaskip")
-    if all_at_once:
-        answers = [pool.submit(_hidden_of_list, spark, names)]
-    else:
-        answers = [pool.submit(_hidden_of_name, spark, name) for name in names]
+    pool = ThreadPoolExecutor(1, "deltaskip")
+    answer = pool.submit(_hidden_on_server, spark, names)
     pool.shutdown(wait=False)
-    return lambda: frozenset[str]().union(*(each.result() for each in answers))
+    return answer.result
+
+
+def _hidden_on_server(spark: SparkSession, names: frozenset[str]) -> frozenset[str]:
+    """Ask a server for the classes of functions, unless calls of them mean what they did when none was hidden.
+
+    A function of the session cannot be dropped where it hides Spark's, so that it is enough to hash the calls before.
+    """
+    known = _unhidden.setdefault(spark, {})
+    asked = names not in known or known[names] is not None
+    calls = _hash_of_calls(spark, names) if asked else None
+    if calls is not None and known.get(names) == calls:
+        return frozenset()
+    if len(names) > _REQUESTS:
+        found = _hidden_of_list(spark, names)
+    else:
+        with ThreadPoolExecutor(len(names), "deltaskip") as pool:
+            found = frozenset[str]().union(*pool.map(partial(_hidden_of_name, spark), names))
+    if not found:
+        known[names] = calls
+    return found
+
+
+def _hash_of_calls(spark: SparkSession, names: Set[str]) -> int | None:
+    """A hash of the analyzed calls of functions, one request of a few milliseconds; None if Spark refuses a call."""
+    nulls = (", ".join(["NULL"] * ARGUMENT_COUNTS.get(name, (1, 1))[0]) for name in sorted(names))
+    calls = [f"{name}({_ARGUMENTS.get(name, given)})" for name, given in zip(sorted(names), nulls, strict=True)]
+    try:
+        return int(spark.range(1).selectExpr(*calls).semanticHash())
+    except Exception:  # Connect wraps every error
+        return None
 
 
 def _hidden_of_list(spark: SparkSession, names: Set[str]) -> frozenset[str]:

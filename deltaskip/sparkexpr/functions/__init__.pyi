@@ -3,12 +3,14 @@
 from .by_name import ALIASES, FUNCTIONS, PRESENT, REPLACED, function_node
 from .spark_functions import (
     AGGREGATES,
+    ARGUMENT_COUNTS,
     CHANGING,
     FUNCTION_NAMES,
     GENERATORS,
     LITERAL_FUNCTIONS,
     NONDETERMINISTIC,
     OF_SESSION,
+    SYNTAX,
     WINDOWS,
 )
 from .variant_paths import VariantPath, variant_object, variant_path, variant_path_bounds, variant_path_extremes
@@ -17,6 +19,7 @@ from .variant_shredding import shredded, shredded_type, shredding_of
 __all__ = [
     "AGGREGATES",
     "ALIASES",
+    "ARGUMENT_COUNTS",
     "CHANGING",
     "FUNCTIONS",
     "FUNCTION_NAMES",
@@ -26,6 +29,7 @@ __all__ = [
     "OF_SESSION",
     "PRESENT",
     "REPLACED",
+    "SYNTAX",
     "WINDOWS",
     "VariantPath",
     "function_node",

@@ -166,9 +166,9 @@ ARGUMENT_COUNTS: dict[str, tuple[int, int | None]] = {
 """Least and greatest number of arguments of each scalar function; None: any number."""
 
 # Keywords of the grammar that look like functions.
-_SYNTAX = ("cast", "try_cast", "timestampadd", "timestampdiff", "in", "between", "case", "div")
+SYNTAX = ("cast", "try_cast", "timestampadd", "timestampdiff", "in", "between", "case", "div")
 
-FUNCTION_NAMES = frozenset((*AGGREGATES, *WINDOWS, *GENERATORS, *ARGUMENT_COUNTS, *_SYNTAX))
+FUNCTION_NAMES = frozenset((*AGGREGATES, *WINDOWS, *GENERATORS, *ARGUMENT_COUNTS, *SYNTAX))
 """Names of all built-in functions."""
 
 
