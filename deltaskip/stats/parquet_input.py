@@ -1,14 +1,15 @@
 """Parquet files with the values that Spark reads, where pyarrow reads others or none.
 
 pyarrow takes nanoseconds of the day of INT96 below zero for 584 years, and every time of day 0 for 1970-01-01, if a
-program other than Spark has written them. It reads no decimals of more than 16 bytes, and no maps whose keys may be
-NULL, as Hive declares them. Such columns are read as bytes and as lists, by a changed footer: the pages are the same.
+program other than Spark has written them. It reads no decimals of more than 16 bytes, no maps whose keys may be NULL,
+as Hive declares them, and values of the logical type UNKNOWN as NULL. Such columns are read as bytes, as lists and
+without the logical type, by a changed footer: the pages are the same.
 # Spark 4.1, DateTimeUtils.fromJulianDay, ParquetRowConverter; Arrow, parquet/types.h, DecodeInt96Timestamp
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,12 @@ class ParquetInput(pq.ParquetFile):  # type: ignore[misc]
             options = {**options, "read_dictionary": None}
             super().__init__(source, metadata=found, **{**options_of_int96, **options})
         self._given = source, options
+        self._has_unknown = False
+        if _any_type(super().schema_arrow, pa.types.is_null):
+            found = _with_unknown_values(self.metadata)
+            if found is not None:
+                super().__init__(source, metadata=found, **{**options_of_int96, **options})
+                self._has_unknown = True
 
     @cached_property
     def schema_arrow(self) -> pa.Schema:
@@ -73,10 +80,10 @@ class ParquetInput(pq.ParquetFile):  # type: ignore[misc]
 
     @cached_property
     def has_foreign_types(self) -> bool:
-        """Whether the file has decimals or maps that pyarrow does not read."""
-        if self._stored_schema is not self.schema_arrow:
+        """Whether the file has decimals, maps or values of an unknown type that pyarrow does not read."""
+        if self._has_unknown or self._stored_schema is not self.schema_arrow:
             return True
-        if not any(_has_decimal(field.type) for field in self.schema_arrow):
+        if not _any_type(self.schema_arrow, pa.types.is_decimal):
             return False
         columns = map(self.schema.column, range(self.metadata.num_columns))
         return any(
@@ -87,7 +94,7 @@ class ParquetInput(pq.ParquetFile):  # type: ignore[misc]
     @cached_property
     def has_foreign_int96(self) -> bool:
         """Whether the file has INT96 that pyarrow may read as others."""
-        if not _has_local_time(self.schema_arrow) or SPARK_VERSION_KEY in (self.metadata.metadata or {}):
+        if not _any_type(self.schema_arrow, _is_local_time) or SPARK_VERSION_KEY in (self.metadata.metadata or {}):
             return False
         return any(self.schema.column(i).physical_type == "INT96" for i in range(self.metadata.num_columns))
 
@@ -181,9 +188,7 @@ def _converted(element: dict[int, Any], to: int | None) -> dict[int, Any]:
 
 def _with_bytes(footer: pq.FileMetaData) -> pq.FileMetaData:
     """The footer of the same file, whose INT96 are arrays of 12 bytes, and whose long decimals are bytes."""
-    written = pa.BufferOutputStream()
-    footer.write_metadata_file(written)
-    fields = read_fields(written.getvalue().to_pybytes()[4:-8])
+    fields = _fields_of(footer)
     elements = fields[_SCHEMA][1][1]
     for number, element in enumerate(elements):
         if element.get(_TYPE) == (_I32, _OF_INT96):
@@ -199,10 +204,42 @@ def _with_bytes(footer: pq.FileMetaData) -> pq.FileMetaData:
     return _footer_of(fields)
 
 
+def _with_unknown_values(footer: pq.FileMetaData) -> pq.FileMetaData | None:
+    """The footer without the logical type UNKNOWN of columns that have values, which pyarrow reads as NULL.
+
+    # Spark 4.1, ParquetToSparkSchemaConverter: their type is that of Parquet
+    """
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+
+    def has_values(at: int) -> bool:
+        chunks = [group.column(at) for group in groups]
+        found = [(each.num_values, each.statistics) for each in chunks]
+        return any(one is None or not one.has_null_count or one.null_count < count for count, one in found)
+
+    changed = [
+        at
+        for at in range(footer.num_columns)
+        if footer.schema.column(at).logical_type.type == "UNKNOWN" and has_values(at)
+    ]
+    if not changed:
+        return None
+    fields = _fields_of(footer)
+    leaves = [element for element in fields[_SCHEMA][1][1] if _CHILDREN not in element]
+    for at in changed:
+        del leaves[at][_LOGICAL]
+    return _footer_of(fields)
+
+
 def _is_long_decimal(element: dict[int, Any]) -> bool:
     is_decimal = _LOGICAL_DECIMAL in element.get(_LOGICAL, (0, {}))[1] or element.get(_CONVERTED) == (_I32, _DECIMAL)
     kind = element.get(_TYPE, (0, None))[1]
     return is_decimal and (kind == _OF_BYTES or (kind == _OF_FIXED and element[_LENGTH][1] > _DECIMAL_BYTES))
+
+
+def _fields_of(footer: pq.FileMetaData) -> dict[int, Any]:
+    written = pa.BufferOutputStream()
+    footer.write_metadata_file(written)
+    return read_fields(written.getvalue().to_pybytes()[4:-8])
 
 
 def _footer_of(fields: dict[int, Any]) -> pq.FileMetaData:
@@ -290,16 +327,15 @@ def _decimals(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     return pc.if_else(array.is_valid(), values, None) if array.null_count else values
 
 
-def _has_decimal(kind: pa.DataType) -> bool:
-    if pa.types.is_nested(kind):
-        return any(_has_decimal(kind.field(i).type) for i in range(kind.num_fields))
-    return bool(pa.types.is_decimal(kind))
-
-
-def _has_local_time(kind: pa.DataType | pa.Schema) -> bool:
-    """Whether a timestamp, at any depth, has no time zone, as pyarrow reads INT96."""
+def _any_type(kind: pa.DataType | pa.Schema, wanted: Callable[[pa.DataType], bool]) -> bool:
+    """Whether a type that is not nested is wanted, at any depth."""
     if isinstance(kind, pa.Schema):
-        return any(_has_local_time(field.type) for field in kind)
+        return any(_any_type(field.type, wanted) for field in kind)
     if pa.types.is_nested(kind):
-        return any(_has_local_time(kind.field(i).type) for i in range(kind.num_fields))
+        return any(_any_type(kind.field(i).type, wanted) for i in range(kind.num_fields))
+    return wanted(kind)
+
+
+def _is_local_time(kind: pa.DataType) -> bool:
+    """Whether a type is a timestamp without time zone, as which pyarrow reads INT96."""
     return bool(pa.types.is_timestamp(kind) and kind.tz is None)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 import deltaskip as ds
 from tests.builder import TableBuilder, add
-from tests.footers import CONVERTED, LOGICAL, NAME, STRUCT, Element, change_footer
+from tests.footers import CHILDREN, CONVERTED, LOGICAL, NAME, STRUCT, Element, change_footer
 from tests.looped import looped
 
 ROWS = [{"id": 1, "m": [("a", 1)]}, {"id": 2, "m": None}]
@@ -70,6 +70,38 @@ def test_the_rows_are_read_changed_added_and_converted(tmp_path: Path, change: s
         table.recompute_stats()
         table.update({"id": "id + 1"}, "id = 2")
         assert table.scan("id > 2").to_arrow().to_pylist() == [{"id": 3, "m": None}]
+
+
+def unknown_values(elements: list[Element], fields: dict[int, Any]) -> None:
+    for element in elements[1:]:
+        if CHILDREN not in element:
+            element.pop(CONVERTED, None)
+            element[LOGICAL] = (STRUCT, {11: (STRUCT, {})})
+
+
+@looped("compression", ["none", "zstd"])
+def test_values_of_the_type_unknown_are_read_as_by_spark(tmp_path: Path, compression: str) -> None:
+    # Spark 4.1.4: a column has the type of Parquet, and pyarrow reads NULL.
+    values = {"i": [5, None, 7], "f": [1.5, 2.5, None], "b": [b"a", b"", None], "s": [{"a": 1}, {"a": None}, None]}
+    types = {"i": pa.int32(), "f": pa.float64(), "b": pa.binary(), "s": pa.struct([("a", pa.int64())])}
+    columns = {name: pa.array(given, types[name]) for name, given in values.items()} | {
+        "n": pa.array([None] * 3, pa.int32())
+    }
+    (tmp_path / "t").mkdir()
+    path = tmp_path / "t/f.parquet"
+    pq.write_table(pa.table(columns), path, store_schema=False, compression=compression)
+    change_footer(path, unknown_values)
+    assert pq.read_table(path)["i"].null_count == 3
+    table = ds.convert_to_delta(tmp_path / "t")
+    rows = pa.table(columns).to_pylist()
+    assert table.scan().to_arrow().to_pylist() == table.scan().to_polars().to_dicts() == rows
+    for where, at in (("i = 7", 2), ("f > 2", 1), ("b = X'61'", 0), ("s.a = 1", 0)):
+        assert table.scan(where).to_arrow().to_pylist() == [rows[at]]
+    assert table.scan().aggregate(m="max(i)", n="count(f)").to_pylist() == [{"m": 7, "n": 2}]
+    table.recompute_stats()
+    table.update({"n": "i + 1"}, "i = 7")
+    rows[2]["n"] = 8
+    assert sorted(table.scan().to_arrow().to_pylist(), key=str) == sorted(rows, key=str)
 
 
 @looped("change, policy", itertools.product(CHANGES, ["classic", "v2"]))
