@@ -118,6 +118,7 @@ from .sparkexpr.types.data_types import (
 )
 from .statements.views import RegisteredView, register_view, sql
 from .stats.coverage import Advice, ColumnCoverage, TableCoverage
+from .table.advice.advice import Suggestion, TableAdvice
 from .table.collated_columns import CollatedColumn
 from .table.compatibility import Incompatibility
 from .table.conversion import convert_to_delta
@@ -235,7 +236,9 @@ __all__ = [
     "StorageError",
     "StructField",
     "StructType",
+    "Suggestion",
     "SyncIdentity",
+    "TableAdvice",
     "TableAlreadyExists",
     "TableCatalog",
     "TableChange",

@@ -48,6 +48,8 @@ class Options:
             parallel; a fourth of this size if an update or merge replaces as many files.
         optimize_here_bytes: The most bytes of files that this process rewrites in OPTIMIZE, instead of Spark jobs.
         optimize_job_bytes: Bytes of files that OPTIMIZE rewrites for one commit; a killed process loses no more.
+        journal: Path of a local file in which scans note their predicates, with the values in them, for
+            `DeltaTable.advise`; empty for none.
     """
 
     spark_jobs: Literal["auto", "always"] = "auto"
@@ -73,6 +75,7 @@ class Options:
     parallel_file_bytes: int = 32 << 20
     optimize_here_bytes: int = 1 << 30
     optimize_job_bytes: int = 8 << 30
+    journal: str = ""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in _TYPES:
@@ -82,10 +85,12 @@ class Options:
         words = get_args(_TYPES[name])
         if words and value not in words:
             raise InvalidArgument(f"The option {name} must be one of {', '.join(map(repr, words))}, not {value!r}.")
-        if not words and (isinstance(value, bool) or not isinstance(value, int)):
-            raise InvalidArgumentType(f"The option {name} must be an int, not {type(value).__name__}.")
+        kind = _TYPES[name]
+        if not words and (isinstance(value, bool) or not isinstance(value, kind)):
+            known = "an int" if kind is int else "a str"
+            raise InvalidArgumentType(f"The option {name} must be {known}, not {type(value).__name__}.")
         least = 1 if name.endswith("_bytes") else 0
-        if not words and value < least:
+        if kind is int and value < least:
             raise InvalidArgument(f"The option {name} must be {least} or greater, not {value}.")
         object.__setattr__(self, name, value)
 

@@ -163,6 +163,7 @@ OWNERS: dict[type, Callable[[ds.DeltaTable], Any]] = {
 }
 # Of parameters without a default, by name; those of a class by `Class.name`.
 VALID: dict[str, Any] = {
+    "queries": ["id = 1"],
     "set": {"id": "id + 1"},
     "by": "id DESC",
     "n": 3,
@@ -298,6 +299,8 @@ RESULTS = {
     "Collation",
     "DataType",
     "SortTerm",
+    "Suggestion",
+    "TableAdvice",
 }
 # Parameters whose values are not for users: see the docstrings.
 INTERNAL = {

@@ -76,6 +76,9 @@ WORDS = {
     "truncate_history": ("truncate_history", "feature"),
     "property": ("property",),
     "spark": ("sql text",),
+    "queries": ("predicate", "column", "where", "queries"),
+    "target_file_bytes": ("target_file_bytes", "queries"),
+    "net": ("net", "not recorded"),
 }
 # What needs a session before anything else.
 READS_FILES = (

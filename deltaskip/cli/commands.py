@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 import click
 
 from deltaskip.cli import (  # noqa: F401
+    advise,
     alter,
     append,
     changes,

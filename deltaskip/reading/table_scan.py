@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, overload
 
@@ -16,6 +17,8 @@ from deltaskip.hints import no_elements
 from deltaskip.log import same_table
 from deltaskip.log.loading import of_one_table
 from deltaskip.reading.selected_columns import SelectingScan, of_columns
+from deltaskip.settings import options
+from deltaskip.skipping.journal import note
 from deltaskip.skipping.scan import Scan
 from deltaskip.sparkexpr import ColumnExpr
 from deltaskip.sparkexpr.meaning import SessionMeaning
@@ -441,6 +444,9 @@ class TopScan(TableScan):
     def __init__(self, rows: TableScan, number: int, by: object) -> None:
         from deltaskip.skipping.row_order import bound_terms, given_terms
 
+        # The journal notes the predicate with the order.
+        rows = copy(rows)
+        rows._is_noted = True
         vars(self).update(vars(rows))
         self._rows = rows
         try:
@@ -472,6 +478,8 @@ class TopScan(TableScan):
         """The condition of these rows; None for every row."""
         from deltaskip.skipping.top_files import certain_threshold
 
+        if options.journal:
+            note(self)
         return certain_threshold(self._rows.compiled, self._terms[0], self.limit or 0)
 
     def files(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.Table:

@@ -25,10 +25,12 @@ from deltaskip.log import Snapshot
 from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.predicates import expression_node, given_predicate, node_and_texts
 from deltaskip.schema.properties import PARTITIONING_KEY
+from deltaskip.settings import options
 from deltaskip.shown import html_table
 from deltaskip.skipping.counts import estimated_rows, exact_count
 from deltaskip.skipping.file_list import chosen_columns, files_schema
 from deltaskip.skipping.file_predicates import CompiledPredicate, PortablePredicate
+from deltaskip.skipping.journal import note
 from deltaskip.skipping.partition_terms import PartitionAnswers
 from deltaskip.skipping.read_options import ALL_ROWS, ReadOptions
 from deltaskip.sparkexpr import ColumnExpr, SortTerm, as_read, parse_sql, to_sql
@@ -91,6 +93,7 @@ class LogScan(Reopened):
         "collation_version",
     )  # fmt: skip
 
+    _is_noted = False
     # The order whose first rows are returned; empty for any rows.
     order: tuple[SortTerm, ...] = ()
 
@@ -229,6 +232,9 @@ class LogScan(Reopened):
         """The predicate as it is evaluated over the files of `snapshot`, by the rules of time zones in use."""
         if self._rules not in (None, rules_in_use()):
             self._plan(self.meaning, self.collation_version)
+        if options.journal and not self._is_noted:
+            self._is_noted = True
+            note(self)
         return self._compiled
 
     @compiled.setter
@@ -244,6 +250,11 @@ class LogScan(Reopened):
     def parsed(self) -> Node | None:
         """The predicate before it is bound; None if the scan has none."""
         return self._parsed
+
+    @property
+    def asked(self) -> Node | None:
+        """The predicate before it is bound, with the conditions of its joins; None if the scan has none."""
+        return None if self._parsed is None else self._with_conditions(self._parsed)
 
     def negated(self) -> Self:
         """Return a scan of the files that can contain a row for which the predicate is not TRUE."""
@@ -471,8 +482,7 @@ class LogScan(Reopened):
         try:
             partitions = [field.name for field in snapshot.partition_fields]
             mode = snapshot.mapping_mode
-            joined = self._with_conditions(self._parsed)
-            read = as_read(joined, snapshot.schema, zone)
+            read = as_read(self._with_conditions(self._parsed), snapshot.schema, zone)
             bound = bind(read, snapshot.schema, partitions, mode, zone, ansi=self.in_ansi)
             bound = at_time(bound, self._planned_at, zone, ()) if self._has_one_time else bound
         except PredicateError as error:

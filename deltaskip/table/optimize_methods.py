@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from deltaskip import arguments
 from deltaskip.engine import SESSION_ZONE
-from deltaskip.errors import InvalidArgument, OptionAdvice
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, OptionAdvice
 from deltaskip.log import refresh
 from deltaskip.table.methods import TableMethods
 from deltaskip.txn.write_options import WriteOptions
@@ -15,11 +15,44 @@ from deltaskip.txn.write_options import WriteOptions
 if TYPE_CHECKING:
     from deltaskip.maintenance.optimize.optimize_result import OptimizeResult
     from deltaskip.maintenance.results import PartitioningResult
+    from deltaskip.table.advice.advice import TableAdvice
     from deltaskip.transforms import Transform
 
 
 class OptimizingMethods(TableMethods):
     """Rewriting files of the latest version of a table into larger files, or files that more predicates skip."""
+
+    def advise(self, queries: Sequence[object] | None = None, *, target_file_bytes: int | None = None) -> TableAdvice:
+        """Return which changes of the table would let its queries read fewer bytes, without changing anything.
+
+        Orders of rows by up to three columns, partitions, bounds that files lack and the key index are tried: at most
+        256 files are read for a sample of the columns that the queries use, its rows are written as small tables in
+        a temporary folder, and the queries are planned on these. Of more than 500 queries, 500 stand for all.
+
+        Args:
+            queries: Predicates, as `scan` takes them. The default is what scans of this table have noted in the file
+                `deltaskip.options.journal`, with the orders whose first rows were asked for.
+            target_file_bytes: Size of new files in bytes. The default is the table property `delta.targetFileSize`,
+                otherwise the average size of the files, but at least 64 MiB and at most 1 GiB.
+
+        Returns:
+            The suggestions, the best one first; false if no change would save a fifth of the bytes.
+
+        Raises:
+            PredicateError: A predicate is malformed, or names an unknown column.
+            InvalidArgument: There are no queries, or an argument has a wrong value.
+            InvalidArgumentType: An argument has a wrong type.
+            StorageError: A data file cannot be read.
+            DataFileMissing: A data file does not exist.
+        """
+        from deltaskip.table.advice.advise import advise
+
+        size = arguments.non_negative("target_file_bytes", target_file_bytes, f"(table {self.uri})")
+        if queries is not None and not isinstance(queries, list | tuple):
+            raise InvalidArgumentType.of("queries", "a list of predicates", queries)
+        if queries is not None and not queries:
+            raise InvalidArgument(f"queries is empty: pass the predicates that are asked (table {self.uri}).")
+        return advise(self.snapshot, queries, size)
 
     def optimize(
         self,

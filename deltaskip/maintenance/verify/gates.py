@@ -31,9 +31,9 @@ class Gates:
     def check(self, table: str) -> None:
         """Raise InvalidArgument for conditions that contradict each other."""
         if self.min_skipped is not None and not 0 <= self.min_skipped <= 100:
-            raise InvalidArgument(
-                f"min_skipped must be a percentage from 0 to 100, not {self.min_skipped} (table {table})."
-            )
+            # Python refuses to convert long integers to text.
+            given = f"{self.min_skipped}" if abs(self.min_skipped) < 1e15 else "a number of that size"
+            raise InvalidArgument(f"min_skipped must be a percentage from 0 to 100, not {given} (table {table}).")
         if (self.min_skipped is None) != (not self.where):
             lacks = "where, the predicates that must skip files" if not self.where else "min_skipped, a percentage"
             raise InvalidArgument(f"min_skipped and where belong together: also pass {lacks} (table {table}).")

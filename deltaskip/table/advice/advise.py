@@ -1,0 +1,237 @@
+"""The advice for a table: changes of it are simulated on a sample, and compared with what queries read today."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import log
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.errors import DeltaSkipError
+from deltaskip.log import Snapshot
+from deltaskip.reading.table_scan import TableScan
+from deltaskip.records import dataclass
+from deltaskip.skipping.journal import TableQuery, noted, paused
+from deltaskip.skipping.read_options import ReadOptions
+from deltaskip.skipping.table_coverage import table_coverage
+from deltaskip.sparkexpr import nodes as n
+from deltaskip.sparkexpr import types as t
+from deltaskip.sparkexpr.nodes import columns_of
+from deltaskip.table.advice.advice import Suggestion, TableAdvice
+from deltaskip.table.advice.sample import Sample, sampled, simulated
+
+_MOST_QUERIES = 500
+_MOST_COLUMNS = 4
+_MOST_PARTITIONS = 200
+# A change is suggested if it saves at least this share of the bytes.
+_WORTH = 0.2
+_LEAST_FILE, _MOST_FILE = 64 << 20, 1 << 30
+# Changes whose bytes differ by a smaller factor save about the same.
+_SAME = 1.15
+# Of a key column, the distinct values of the sample as a share of its rows.
+_KEY = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    kind: str
+    columns: tuple[t.Resolved, ...]
+    # Bytes that each query would read.
+    after: tuple[int, ...]
+
+
+def advise(snapshot: Snapshot, queries: Sequence[object] | None, target_bytes: int | None) -> TableAdvice:
+    """Return the advice for a version; see `DeltaTable.advise`."""
+    asked = noted(snapshot.table_root) if queries is None else [TableQuery(each) for each in queries]
+    with paused():
+        return _Advisor(snapshot, _some(asked), target_bytes).advice()
+
+
+def _some(queries: Sequence[TableQuery]) -> Sequence[TableQuery]:
+    """At most 500 of the queries at even distances, which stand for the others."""
+    if len(queries) <= _MOST_QUERIES:
+        return queries
+    step = len(queries) / _MOST_QUERIES
+    chosen = [queries[int(at * step)] for at in range(_MOST_QUERIES)]
+    return [TableQuery(each.where, each.by, each.limit, max(1, round(each.times * step))) for each in chosen]
+
+
+class _Advisor:
+    """What queries read today, and what they would read."""
+
+    def __init__(self, snapshot: Snapshot, queries: Sequence[TableQuery], target_bytes: int | None) -> None:
+        self._snapshot, self._queries = snapshot, queries
+        self._scans = [_scan(snapshot, each) for each in queries]
+        found = [scan.files(columns=["size"])["size"] for scan in self._scans]
+        self._before = tuple(int(pc.sum(sizes).as_py() or 0) for sizes in found)
+        self._used = self._columns_of_queries()
+        self._size = int(pc.sum(TableScan(snapshot).files(columns=["size"])["size"]).as_py() or 0)
+        self._file_bytes = self._size / max(1, snapshot.num_files)
+        own = target_bytes or snapshot.table_properties.target_file_bytes
+        self._target = own or min(_MOST_FILE, max(_LEAST_FILE, round(self._file_bytes)))
+        self._new_files = max(1, round(self._size / self._target))
+
+    def advice(self) -> TableAdvice:
+        snapshot = self._snapshot
+        before = sum(size * query.times for size, query in zip(self._before, self._queries, strict=True))
+        found: list[_Candidate] = []
+        if before and self._used:
+            sample = sampled(snapshot, [column.logical[0] for column in self._used], self._new_files)
+            if sample.files:
+                with TemporaryDirectory(prefix="deltaskip-") as folder:
+                    found = [
+                        *self._statistics(sample, Path(folder)),
+                        *self._layouts(sample, Path(folder)),
+                        *self._keys(sample),
+                    ]
+        totals = [sum(a * q.times for a, q in zip(each.after, self._queries, strict=True)) for each in found]
+        # Of changes that save about the same, the one with fewer columns is first.
+        order = sorted(
+            (at for at in range(len(found)) if totals[at] <= (1 - _WORTH) * before),
+            key=lambda at: (round(log(1 + totals[at], _SAME)), len(found[at].columns), totals[at]),
+        )
+        suggestions = [self._suggestion(found[at], before, totals[at]) for at in order]
+        return TableAdvice(
+            snapshot.table_root,
+            snapshot.version,
+            tuple(map(_text, self._queries)),
+            tuple(query.times for query in self._queries),
+            self._before,
+            tuple(suggestions),
+            tuple(found[at].after for at in order),
+            self._size,
+        )
+
+    def _columns_of_queries(self) -> list[t.Resolved]:
+        """The columns of data that queries use, those of the most bytes first."""
+        leaves = {column.logical: column for column in t.leaves(self._snapshot.schema, self._snapshot.mapping_mode)}
+        partitions = {t.fold_name(name) for name in self._snapshot.partition_columns}
+        weights = Counter[tuple[str, ...]]()
+        for scan, query, size in zip(self._scans, self._queries, self._before, strict=True):
+            nodes = [scan.predicate, *(term.node for term in scan.order)]
+            used = {parts for node in nodes for parts in columns_of(node)}
+            for parts in used:
+                if parts in leaves and t.fold_name(parts[0]) not in partitions:
+                    weights[parts] += size * query.times
+        return [leaves[parts] for parts, _ in weights.most_common()]
+
+    def _statistics(self, sample: Sample, folder: Path) -> Iterator[_Candidate]:
+        """Bounds of the columns, where files lack them."""
+        known = {each.name: each for each in table_coverage(self._snapshot, depth=False).columns}
+        lacking = []
+        for column in self._used:
+            coverage = known.get(t.display_name(column.logical))
+            bounded = None if coverage is None else coverage.files_with_bounds
+            if bounded is not None and bounded < self._snapshot.num_files:
+                lacking.append(column)
+        if lacking:
+            after = self._after(sample, sample.as_it_is(), folder / "statistics", sample.file_count)
+            yield _Candidate("statistics", tuple(lacking), after)
+
+    def _layouts(self, sample: Sample, folder: Path) -> Iterator[_Candidate]:
+        """Orders of rows by one to three of the columns, and partitions."""
+        used = [column for column in self._used if _has_order(column.type)][:_MOST_COLUMNS]
+        sets: list[tuple[t.Resolved, ...]] = [(column,) for column in used]
+        sets += [each for count in (2, 3) for each in itertools.combinations(used[:3], count)]
+        if self._new_files > 1:
+            for at, columns in enumerate(sets):
+                files = sample.ordered(columns, self._new_files)
+                yield _Candidate("order", columns, self._after(sample, files, folder / f"order-{at}", self._new_files))
+        for at, column in enumerate(used if not sample.partition_columns else ()):
+            name = column.logical[0]
+            count = sample.distinct(name) if len(column.logical) == 1 else None
+            if count is not None and 1 < count <= min(_MOST_PARTITIONS, 2 * self._new_files):
+                after = self._after(sample, sample.partitioned(name), folder / f"partitions-{at}", count, (name,))
+                yield _Candidate("partitioning", (column,), after)
+
+    def _after(
+        self, sample: Sample, files: Sequence[pa.Table], folder: Path, real_files: int, partition_by: Sequence[str] = ()
+    ) -> tuple[int, ...]:
+        """The bytes that each query would read, if the table had these files."""
+        by = partition_by or sample.partition_columns
+        snapshot = simulated(str(folder), sample.schema, files, by)
+        rows = sum(len(each) for each in files)
+        after = []
+        for query, today in zip(self._queries, self._before, strict=True):
+            try:
+                kept = _scan(snapshot, query).files(columns=["num_records"])["num_records"]
+            except DeltaSkipError:  # a query that only the table itself can answer
+                after.append(today)
+                continue
+            share = (pc.sum(kept).as_py() or 0) / rows
+            if len(files) < real_files and len(kept):
+                # A query reads one file more than its share of the rows, and the table's files are smaller.
+                share = max(0.0, share - 1 / len(files)) + 1 / real_files
+            after.append(round(share * sample.size_in_bytes))
+        return tuple(after)
+
+    def _keys(self, sample: Sample) -> Iterator[_Candidate]:
+        """The key index of columns with many values that queries look up."""
+        has = set(self._snapshot.table_properties.key_index_columns)
+        rows = len(sample.rows)
+        for column in self._used:
+            count = sample.distinct(column.logical[0]) if len(column.logical) == 1 else None
+            if count is None or column.logical in has or count < _KEY * rows:
+                continue
+            after = []
+            for scan, today in zip(self._scans, self._before, strict=True):
+                keys = _sought(scan.predicate, column.logical)
+                # A key is in as many files as it has rows.
+                after.append(today if keys is None else min(today, round(keys * self._file_bytes * rows / count)))
+            yield _Candidate("index", (column,), tuple(after))
+
+    def _suggestion(self, found: _Candidate, before: int, after: int) -> Suggestion:
+        columns = tuple(t.display_name(column.logical) for column in found.columns)
+        gaining = tuple(at for at, size in enumerate(found.after) if size < self._before[at])
+        return Suggestion(found.kind, columns, self._command(found.kind, columns), before, after, gaining)
+
+    def _command(self, kind: str, columns: tuple[str, ...]) -> str:
+        names = repr(list(columns))
+        match kind:
+            case "order":
+                own = self._snapshot.table_properties.target_file_bytes
+                size = "" if self._target == own else f", target_file_bytes={self._target}"
+                return f"t.optimize(zorder_by={names}{size})"
+            case "partitioning":
+                return f"ds.write(NEW_PATH, t.scan().to_batches(), partition_by={names})"
+            case "statistics":
+                return f"t.recompute_stats(columns={names})"
+            case _:
+                has = self._snapshot.table_properties.key_index_columns
+                key = f'"deltaskip.keyIndexColumns", {",".join((*map(t.display_name, has), *columns))!r}'
+                return f"t.alter(ds.SetProperty({key})); t.recompute_stats(columns=[], index=True)"
+
+
+def _has_order(kind: t.DataType) -> bool:
+    return not isinstance(kind, t.ArrayType | t.MapType | t.StructType) and kind not in (t.VARIANT, t.VOID)
+
+
+def _scan(snapshot: Snapshot, query: TableQuery) -> TableScan:
+    scan = TableScan(snapshot, ReadOptions(query.where))
+    return scan.top(query.limit or 1, list(query.by)) if query.by else scan
+
+
+def _text(query: TableQuery) -> str:
+    where = "every row" if query.where is None else str(query.where)
+    return f"{where}, first {query.limit} by {', '.join(query.by)}" if query.by else where
+
+
+def _sought(node: n.Node, column: tuple[str, ...]) -> int | None:
+    """The number of constants to which the predicate compares a column, if only rows that equal one of them match."""
+    match node:
+        case n.And(children):
+            found = [count for child in children if (count := _sought(child, column)) is not None]
+            return min(found, default=None)
+        case n.Or(children):
+            each = [_sought(child, column) for child in children]
+            return None if None in each else sum(count for count in each if count is not None)
+        case n.In(n.FieldRef() as child, values) if child.logical == column:
+            return len(values)
+        case n.Compare("=", n.FieldRef() as left, n.Literal()) if left.logical == column:
+            return 1
+    return None

@@ -1,0 +1,159 @@
+"""Advice: what it promises is what the advised command gives, and nothing is advised where nothing helps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import deltaskip as ds
+from deltaskip import DeltaTable
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, MaintenanceWarning
+from deltaskip.skipping.journal import noted
+
+ROWS, FILES = 120_000, 30
+
+
+def rows_of(kind: str) -> pa.Table:
+    """Rows in an order that skips nothing, or in that of days."""
+    chance = np.random.default_rng(len(kind))
+    days = chance.integers(0, 365, ROWS)
+    columns = {
+        "day": np.sort(days) if kind in ("sorted", "bare") else days,
+        "id": chance.permutation(ROWS),
+        "country": pa.array([f"c{number}" for number in chance.integers(0, 12, ROWS)]),
+        "x": chance.normal(size=ROWS),
+        "uid": pa.array([f"{number:032x}" for number in chance.integers(0, 1 << 60, ROWS)]),
+        "p": pa.array([f"p{number}" for number in chance.integers(0, 3, ROWS)]),
+    }
+    return pa.table(columns)
+
+
+def made(folder: Path, kind: str) -> DeltaTable:
+    rows = rows_of(kind)
+    properties = {"delta.dataSkippingNumIndexedCols": "0"} if kind == "bare" else {}
+    table = DeltaTable.create(folder, rows.schema, ["p"] if kind == "parted" else [], properties=properties)
+    for start in range(0, ROWS, ROWS // FILES):
+        table.append(rows.slice(start, ROWS // FILES))
+    if kind == "parted":
+        table.delete("id % 10 = 3")
+    return table
+
+
+def read_bytes(table: DeltaTable, queries: Sequence[str]) -> int:
+    return sum(pc.sum(table.scan(query).files(columns=["size"])["size"]).as_py() or 0 for query in queries)
+
+
+def in_days(length: int) -> list[str]:
+    return [f"day BETWEEN {day} AND {day + length}" for day in range(0, 350, 7)]
+
+
+IDS = [f"id BETWEEN {number} AND {number + 400}" for number in range(0, ROWS, 9_000)]
+COUNTRIES = [f"country = 'c{number}'" for number in range(12)]
+# kind of table, queries, the columns of the best change
+WORKLOADS = {
+    "days": ("plain", in_days(0), {"day"}),
+    "weeks": ("plain", in_days(7), {"day"}),
+    "days or ids": ("plain", in_days(0)[::4] + IDS, {"day", "id"}),
+    "countries": ("plain", COUNTRIES, {"country"}),
+    "days of countries": ("plain", [f"day = {n * 9} AND country = 'c{n % 12}'" for n in range(40)], {"day"}),
+    "keys": ("plain", ["uid = '{uid}'"], {"uid"}),
+    "ids of partitions": ("parted", [f"p = 'p{n % 3}' AND {query}" for n, query in enumerate(IDS)], {"id"}),
+    "months": ("parted", in_days(30), {"day"}),
+    "no statistics": ("bare", in_days(3), {"day"}),
+    "ids of sorted days": ("sorted", IDS, {"id"}),
+}
+
+
+@pytest.mark.long(gate=4)
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_the_bytes_after_the_advised_command_are_those_that_were_promised(tmp_path: Path, name: str) -> None:
+    kind, queries, columns = WORKLOADS[name]
+    table = made(tmp_path / "t", kind)
+    uid = table.scan(columns=["uid"], limit=1).to_arrow()["uid"][0].as_py()
+    queries = [query.replace("{uid}", uid) for query in queries]
+    before = read_bytes(table, queries)
+    size = read_bytes(table, ["true"]) // FILES
+    advice = table.advise(queries, target_file_bytes=size)
+    assert advice and sum(advice.read_bytes) == before, advice
+    best = advice.suggestions[0]
+    assert best.queries_before_bytes == before
+    assert set(best.columns) == columns, advice
+    done: dict[str, Any] = {"t": table, "ds": ds, "NEW_PATH": tmp_path / "new"}
+    exec(best.command, done)
+    after = DeltaTable(tmp_path / "new") if best.kind == "partitioning" else table.refresh()
+    assert 0.8 <= best.queries_after_bytes / read_bytes(after, queries) <= 1.2, advice
+    assert len(best.gaining) == len(queries)
+
+
+def test_nothing_is_advised_where_nothing_helps(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", "sorted")
+    size = read_bytes(table, ["true"]) // FILES
+    for queries in (["x IS NOT NULL", "x > -100"], in_days(7), ["true"], ["id < -1"]):
+        advice = table.advise(queries, target_file_bytes=size)
+        assert not advice and "would save much" in repr(advice), advice
+    assert not table.advise(IDS), "one file is all that files of the usual size give"
+
+
+def test_the_journal_has_what_scans_were_asked_and_advice_reads_it(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", "plain")
+    other = DeltaTable.create(tmp_path / "other", "id BIGINT")
+    path = tmp_path / "journal"
+    with pytest.raises(InvalidArgument, match=r"There are no queries .* set deltaskip.options.journal"):
+        table.advise()
+    with ds.options.changed(journal=str(path)):
+        with pytest.raises(InvalidArgument, match=r"journal .* cannot be read"):
+            table.advise()
+        for query in in_days(0):
+            table.scan(query).to_arrow()
+            table.scan(query).files()
+        table.scan("id IN (5, 6)").top(3, "day DESC").to_arrow()
+        table.scan().semi_join(pa.table({"id": [7, 8]}), on="id").files()
+        other.scan("id = 1").files()
+        table.delete("id = -5")
+        found = {(each.where, each.by, each.limit): each.times for each in noted(table.uri)}
+        assert sorted(found.values())[-2:] == [2, 2] and len(found) == len(in_days(0)) + 3
+        assert ("id IN (5, 6)", ("day DESC NULLS LAST",), 3) in found, list(found)[-4:]
+        assert any("7" in where and "8" in where for where, *_ in found if where)
+        assert all(where != "id = 1" for where, *_ in found)
+        size = read_bytes(table, ["true"]) // FILES
+        lines = len(path.read_text().splitlines())
+        advice = table.advise(target_file_bytes=size)
+        assert set(advice.suggestions[0].columns) == {"day"}, advice
+        assert len(path.read_text().splitlines()) == lines, "advice notes nothing"
+    assert path.stat().st_mode & 0o077 == 0
+    assert json.loads(path.read_text().splitlines()[0])["version"] == FILES
+    with (
+        ds.options.changed(journal=str(tmp_path / "no folder/journal")),
+        pytest.warns(MaintenanceWarning, match="journal"),
+    ):
+        assert table.scan("id = 5").count() == 1
+
+
+def test_damaged_lines_of_a_journal_are_left_out(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT")
+    path = tmp_path / "journal"
+    good = json.dumps({"table": table.uri, "version": 0, "at": 1, "where": "id = 1"})
+    path.write_bytes(f"{good}\n[1]\n{{}}\n{good[:20]}\n".encode() + b"\xff\n" + good.encode())
+    with ds.options.changed(journal=str(path)):
+        [found] = noted(table.uri)
+    assert (found.where, found.times) == ("id = 1", 2)
+
+
+def test_wrong_arguments(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT")
+    assert not table.advise(["id = 1"])
+    with pytest.raises(InvalidArgument, match="queries is empty"):
+        table.advise([])
+    with pytest.raises(InvalidArgumentType, match="queries must be a list of predicates"):
+        table.advise("id = 1")
+    with pytest.raises(ds.errors.PredicateError, match="ix"):
+        table.advise(["ix = 1"])
+    with pytest.raises(InvalidArgumentType, match="journal must be a str"):
+        ds.options.journal = 5
