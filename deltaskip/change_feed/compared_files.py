@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.change_feed import row_changes
-from deltaskip.change_feed.change_rows import chosen_rows
 from deltaskip.change_feed.row_changes import DELETE, INSERT, Ints, Rows
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import InvalidArgument
@@ -84,9 +83,9 @@ class ComparedFiles:
         table = self.files.append_column("deletion_vector", [self.deleted])
         parts = []
         for number in numbers.tolist():
-            place = int(self.places[number])
-            chosen = None if place < 0 else self.positions[place]
-            for ids, versions, positions in reader.rows(table.slice(number, 1), chosen):
+            place, file = int(self.places[number]), table.slice(number, 1)
+            file = file if place < 0 else self.positions[place : place + 1].beside(file)
+            for ids, versions, positions in reader.rows(file):
                 rows = len(positions)
                 parts.append(Rows(ids, versions, np.full(rows, kind), np.full(rows, number), positions))
         return Rows.joined(parts)
@@ -104,12 +103,12 @@ class _IdReader:
         extra = [StructField(name, LONG) for name in self._names]
         self._stored = StoredRows(snapshot, StructType(()), snapshot.mapping_mode, (), extra, cure=_CURE)
 
-    def rows(self, file: pa.Table, positions: pa.Int64Array | None) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """Yield the ids, row commit versions and positions of rows of a file, as `chosen_rows` does."""
+    def rows(self, file: pa.Table) -> Iterator[tuple[Ints, Ints, Ints]]:
+        """Yield the ids, row commit versions and positions of rows of a file."""
         base, default = (
             arrow_scalar(file[name][0].as_py(), pa.int64()) for name in ("base_row_id", "default_row_commit_version")
         )
-        for batch in chosen_rows(self._stored, file, positions):
+        for _, batch in self._stored.live(file):
             places = batch.positions.astype(np.int64)
             ids, versions = (batch.columns[name] for name in self._names)
             ids = stable_row_ids(ids, base, arrow_array(places, pa.int64()))
@@ -131,9 +130,9 @@ class _ValueReader:
         schema = StructType(tuple(field for field in snapshot.schema.fields if field.name not in FEED_NAMES))
         self._stored = StoredRows(snapshot, schema, snapshot.mapping_mode, cure=_CURE)
 
-    def rows(self, file: pa.Table, positions: pa.Int64Array | None) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """Yield the hashes, versions and positions of rows of a file, as `chosen_rows` does."""
+    def rows(self, file: pa.Table) -> Iterator[tuple[Ints, Ints, Ints]]:
+        """Yield the hashes, versions and positions of rows of a file."""
         version = file["version"][0].as_py()
-        for batch in chosen_rows(self._stored, file, positions):
+        for _, batch in self._stored.live(file):
             hashes = row_hashes((batch.columns[name] for name in self._names), len(batch))
             yield hashes, np.full(len(batch), version), batch.positions.astype(np.int64)

@@ -20,6 +20,7 @@ from deltaskip.log import Snapshot
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.reading.column_chunks import decode_columns
 from deltaskip.reading.julian import has_older, is_of_old_writer, may_be_julian
+from deltaskip.reading.marked_rows import chosen_rows
 from deltaskip.reading.metrics import ReadCounts
 from deltaskip.reading.open_file import OpenFile
 from deltaskip.reading.plain_columns import leaf_numbers, rows_at
@@ -126,6 +127,7 @@ class StoredRows:
         threads: Whether columns are decoded by threads, which is slower where several files are read at the same time.
         encoded: String columns that stay dictionary-encoded where they are so in a file.
         views: Other columns whose strings may be views, at any depth.
+        constants: Columns whose values are among the partition values of the files, beside the partition columns.
     """
 
     def __init__(
@@ -142,6 +144,7 @@ class StoredRows:
         threads: bool = True,
         encoded: Collection[str] = (),
         views: Collection[str] = (),
+        constants: Collection[str] = (),
     ) -> None:
         self._root, self.table_root, self._version = snapshot.root, snapshot.table_root, snapshot.version
         self._options = getattr(snapshot.storage, "options", None)
@@ -154,7 +157,7 @@ class StoredRows:
         }
         self._stored_types = {name: stored_type(data_type) for name, data_type in self._types.items()}
         self._layout: FileLayout | None = None
-        self._partitions = frozenset(snapshot.partition_columns)
+        self._partitions = frozenset((*snapshot.partition_columns, *constants))
         self._is_nested = any(
             isinstance(each, t.StructType | t.ArrayType | t.MapType) or each == t.VARIANT
             for each in self._types.values()
@@ -185,12 +188,20 @@ class StoredRows:
 
         Args:
             files: Columns of `Scan.files()`: uri, partition_values and deletion_vector, and num_records if it is known.
+                With the column of `with_chosen_rows`, only these rows of the files are read.
             groups: The row groups to read, if there is one file; None for all.
             opened: The file, if there is one and it is open.
         """
         vectors = one_chunk(files["deletion_vector"])
+        chosen = chosen_rows(files)
         for number in range(len(files)):
             file, deleted = files.slice(number, 1), None
+            if chosen is not None:
+                positions = numpy_values(chosen[number])
+                with self.open(file) if opened is None else nullcontext(opened) as there:
+                    some = (groups or self.row_groups_of(there)).with_rows(positions)
+                    yield from ((number, batch) for batch in self.at(file, some, positions, there))
+                continue
             if vectors[number].is_valid:
                 if opened is None:
                     # The log may have another number of rows than the file.
@@ -251,7 +262,13 @@ class StoredRows:
             start += count
 
     def live_together(self, files: pa.Table, opened: SmallFiles) -> npt.NDArray[np.int64] | None:
-        """Return the positions of the rows that are not deleted; None for all. See `together`."""
+        """Return the positions of the rows that are not deleted, or are chosen; None for all. See `together`."""
+        chosen = chosen_rows(files)
+        if chosen is not None:
+            rows = np.diff(opened.starts).tolist()
+            places = [numpy_values(each) for each in chosen]
+            within = [each[: np.searchsorted(each, most)] for each, most in zip(places, rows, strict=True)]
+            return np.concatenate([each + start for each, start in zip(within, opened.starts[:-1], strict=True)])
         vectors = one_chunk(files["deletion_vector"])
         if vectors.null_count == len(vectors):
             return None
@@ -313,8 +330,8 @@ class StoredRows:
         """A few rows of a row group."""
         parquet = opened.parquet
         with self._naming(opened.location):
-            chosen_rows = [group], layout.leaves, positions - start
-            found = decode_columns(opened.source, parquet.metadata, opened.schema, *chosen_rows, opened.own_footer)
+            own = [group], layout.leaves, positions - start
+            found = decode_columns(opened.source, parquet.metadata, opened.schema, *own, opened.own_footer)
             decoded = frozenset(found)
             left = [name for name in layout.names if name not in found]
             if left:
