@@ -24,7 +24,7 @@ LIMITS: dict[str, int] = {
     "delta": 1_800,
     "dml": 5_000,
     "features": 1_200,
-    "kernels": 6_500,
+    "kernels": 6_750,
     "log": 6_950,
     "maintenance": 8_000,
     "reading": 6_550,
