@@ -123,7 +123,7 @@ def matching_rows(scan: Scan, group: FileGroup) -> Iterator[npt.NDArray[np.bool_
     files = group.positions.beside(files)
     places = [numpy_values(each) for each in group.positions]
     found = [np.zeros(len(each), np.bool_) for each in places]
-    for number, batch in rows.live(files):
+    for number, batch in rows.live_of_many(files):
         found[number][np.searchsorted(places[number], batch.positions)] = matching.mask(batch)
     yield from found
 

@@ -313,6 +313,23 @@ class StoredRows:
         rows = range(opened.starts[-1]) if positions is None else positions
         return self._batch(batch, layout, constants, rows, self._root, found)
 
+    def live_of_many(self, files: pa.Table) -> Iterator[tuple[int, StoredBatch]]:
+        """Yield what `live` does; small files are opened together."""
+        first = 0
+        for part, opened in self.small_files(files):
+            batch = None if opened is None else self.together(part, opened, self.live_together(part, opened))
+            if opened is None or batch is None:
+                yield from ((first + number, each) for number, each in self.live(part))
+            else:
+                places = batch.positions
+                ends = np.searchsorted(places, opened.starts).tolist()
+                for number, start in enumerate(opened.starts[:-1].tolist()):
+                    begin, count = ends[number], ends[number + 1] - ends[number]
+                    columns = {name: each.slice(begin, count) for name, each in batch.columns.items()}
+                    if count:
+                        yield first + number, StoredBatch(places[begin : begin + count] - start, columns)
+            first += len(part)
+
     def count_row_groups(self, read: int) -> None:
         """Count row groups that are read."""
         if self._counts is not None:
