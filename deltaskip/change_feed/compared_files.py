@@ -106,8 +106,9 @@ class ComparedFiles:
             yield some
 
     def _rows(self, reader: _IdReader | _ValueReader, numbers: npt.NDArray[np.intp]) -> Iterator[FileRows]:
-        """The rows of files, in their order."""
+        """The rows of files: of whole ones, then of those of which some rows come or go."""
         files = self.files.append_column("deletion_vector", [self.deleted])
+        numbers = numbers[np.argsort(self.places[numbers] >= 0, kind="stable")]
         partly = self.places[numbers] >= 0
         starts = np.flatnonzero(np.diff(partly, prepend=~partly[:1]) | (np.arange(len(numbers)) % _FILES_TOGETHER == 0))
 
