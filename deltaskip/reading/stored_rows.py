@@ -40,6 +40,7 @@ from deltaskip.sparkexpr.values.calendar import zone_of
 from deltaskip.stats.parquet_input import ParquetInput
 from deltaskip.stats.shredded_variants import ShreddingError, unshredded
 from deltaskip.storage import Storage, open_storage, storage_for
+from deltaskip.version import engine_info
 
 SESSION_CURE = errors.OptionAdvice("spark", "rows", "Pass a session as spark, or write the rows as a DataFrame of one.")
 """The advice after the message that rows cannot be changed without Spark."""
@@ -172,7 +173,17 @@ class StoredRows:
         self._target = ArrowTarget(snapshot.root, zone_of("UTC"))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_storage": None, "_layout": None, "_counts": None}
+        return {**self.__dict__, "_storage": None, "_layout": None, "_counts": None, "_planned_by": engine_info()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        planned_by, here = state.get("_planned_by", "deltaskip/0.3.0 or older"), engine_info()
+        # A process that has only the folder of the package does not know its release.
+        if planned_by != here and "/" in planned_by and "/" in here:
+            raise errors.UnsupportedFeature(
+                f"The read of {state['_root']} was planned by {planned_by}, and this process has {here}: install the "
+                f"same release in both, such as the driver and the executors of Spark."
+            )
+        self.__dict__.update(state)
 
     @property
     def storage(self) -> Storage:
