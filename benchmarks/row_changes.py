@@ -9,7 +9,8 @@ deltaskip also reads the changes of one key, net changes, and those of a copy wi
 rewrite files. Another table has many versions, each of which updates one row of 1,000, so that it has a change data
 file of two rows.
 
-With `--spark`, delta-spark reads `table_changes` in a local session of two cores; DELTASKIP_DELTA_JARS names its jars.
+With `--spark`, delta-spark reads `table_changes` in a local session of two cores, and CHANGES in Spark 4.2 and newer;
+DELTASKIP_DELTA_JARS names its jars.
 polars-deltalake is measured if it is installed.
 """
 
@@ -96,16 +97,43 @@ def _jars() -> str:
     return ",".join(str(jar) for jar in Path(os.environ["DELTASKIP_DELTA_JARS"]).glob("*.jar"))
 
 
-def _spark_changes(path: Path, first: int, last: int) -> Callable[[], object]:
+def _spark() -> Any:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.jars", _jars()).config("spark.driver.memory", "3g")
     builder = builder.config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+    builder = builder.config("spark.databricks.delta.changelogV2.enabled", "true")
     catalog = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
-    spark = builder.config("spark.sql.catalog.spark_catalog", catalog).getOrCreate()
-    text = f"SELECT * FROM table_changes_by_path('{path}', {first}, {last})"
-    return lambda: spark.sql(text).write.format("noop").mode("overwrite").save()
+    return builder.config("spark.sql.catalog.spark_catalog", catalog).getOrCreate()
+
+
+def _spark_cases(spark: Any, path: Path, first: int, last: int) -> dict[str, Callable[[], object]]:
+    """Changes through Spark: from the feed, and from rows, which delta-spark reads in Spark 4.2 and newer."""
+
+    def read(frame: Any) -> object:
+        return frame.write.format("noop").mode("overwrite").save()
+
+    changes = f"SELECT * FROM table_changes_by_path('{path}', {first}, {last})"
+    of_rows = (
+        f"SELECT * FROM delta.`{path}` CHANGES FROM VERSION {first} TO VERSION {last} WITH (computeUpdates = true)"
+    )
+    cases: dict[str, Callable[[], object]] = {"delta-spark table_changes": lambda: read(spark.sql(changes))}
+    if spark.version >= "4.2":
+        cases["delta-spark CHANGES"] = lambda: read(spark.sql(of_rows))
+    cases["deltaskip, rows by ids, to_spark"] = lambda: read(
+        DeltaTable(path).changes(first, last, source="rows").to_spark(spark)
+    )
+    return cases
+
+
+def _processor(spark: Any) -> float:
+    """Seconds of the processor that this process and that of Spark have had."""
+    if spark is None:
+        return process_time()
+    stat = Path(f"/proc/{spark.sparkContext._gateway.proc.pid}/stat").read_text(encoding="ascii")
+    ticks = stat.rpartition(")")[2].split()[11:13]
+    return process_time() + sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -144,16 +172,17 @@ def main() -> None:
             "deltalake load_cdf, many versions": _delta_lake(folder / "small", 2, small.version),
             "polars-deltalake scan_cdf, many versions": _polars_scan(folder / "small", 2, small.version),
         }
-        if given.spark:
-            cases["delta-spark table_changes"] = _spark_changes(path, first, last)
+        spark = _spark() if given.spark else None
+        if spark is not None:
+            cases |= _spark_cases(spark, path, first, last)
         best = {name: (float("inf"), float("inf")) for name, run in cases.items() if run is not None}
         for _ in range(given.rounds):
             for name, run in cases.items():
                 if run is None:
                     continue
-                begun = perf_counter(), process_time()
+                begun = perf_counter(), _processor(spark)
                 run()
-                took = perf_counter() - begun[0], process_time() - begun[1]
+                took = perf_counter() - begun[0], _processor(spark) - begun[1]
                 best[name] = min(best[name][0], took[0]), min(best[name][1], took[1])
         print(f"{changes().num_rows:,} changes of {given.rows:,} rows, Polars {polars.__version__}")
         for name, (seconds, processor) in best.items():
