@@ -51,7 +51,7 @@ def run(spark: Any, folder: Path, batch: int = -1, step: str = "never") -> None:
 
 
 def follow(spark: Any, folder: Path, source: Literal["feed", "rows"], left: int) -> None:
-    """Append all changes of a table to another one, from its first version on, one file in each batch."""
+    """Append all changes of a table to another one, one file in each batch, or if the process is not killed all."""
     from pyspark.sql import functions as F
 
     def count(_: object) -> None:
@@ -68,7 +68,7 @@ def follow(spark: Any, folder: Path, source: Literal["feed", "rows"], left: int)
 
     observe_kill_points(count)
     changes = DeltaTable(folder / "t").read_stream(
-        spark, changes=True, source=source, starting_version=0, max_files_per_trigger=1
+        spark, changes=True, source=source, starting_version=0, max_files_per_trigger=1 if left > 0 else None
     )
     writer = changes.writeStream.foreachBatch(write).option("checkpointLocation", str(folder / "checkpoint"))
     query = writer.start()
